@@ -67,6 +67,7 @@ func TestRetries(t *testing.T) {
 			synctest.Wait()
 			second = explain(t, m, "a")
 			require.Zero(t, second.NextAttempt, "it has begun")
+			require.NotContains(t, string(stored(t, store, "a").WorkOptions), "next", "if the process dies now, the attempt counts")
 			require.Equal(t, time.Minute, time.Until(second.Deadline))
 			require.EqualValues(t, "running", wait(t, h).State)
 			require.Len(t, log.list, 3)

@@ -107,7 +107,7 @@ type operation struct {
 	waits    bool // one of the objects waits for its turn, see turn.go
 	failed   int  // attempts, see attempts.go
 
-	submitted time.Time // when the wait for the first turn began; zero: it has ended
+	submitted time.Time // when the wait for the first turn began
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt

@@ -20,11 +20,12 @@ type Select[S comparable] struct {
 	States       []S           // only objects in one of these states; default: any
 	UnchangedFor time.Duration // only objects whose last change is so long ago, by the store's clock
 	Overdue      bool          // only objects past their deadlines, by the store's clock
-	After        string        // only ids greater than this one, bytewise: the last one of the page before; empty: all
+	After        string        // only ids after this one in the store's order: the last one of the page before; empty: all
 	Limit        int           // at most so many, up to [MaxPage]; 0 or less: MaxPage
 }
 
-// List returns one page of the selected objects, in order of id. A page that is
+// List returns one page of the selected objects, in the store's order of ids: bytewise, unless
+// the store documents another one. A page that is
 // shorter than the limit is the last one. An object whose record cannot be read is in
 // the page too, with [Record.Err]: it names a state that is not declared, or its payload
 // cannot be decoded.
@@ -66,7 +67,7 @@ func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 	return rec
 }
 
-// All yields the selected objects in order of id. It reads page after page of
+// All yields the selected objects in the order of List. It reads page after page of
 // sel.Limit while the caller continues. The errors are those of List, with a zero record.
 // An error that matches [ErrForeign] comes with the record as in List: it stands for one
 // object, and the other objects follow; any other error is the last value. No lock and no

@@ -96,8 +96,8 @@ type Config[E comparable] struct {
 // New returns a manager of a machine's objects in a store. The error matches
 // [ErrInvalid]: there is no machine or no store, the store's type is not
 // comparable, [Join] did not make the Owner, the name of the machine begins with
-// "interlock.", or the configuration names an event or actor that the machine does not
-// have.
+// "interlock.", the configuration names an event or actor that the machine does not
+// have, or the store is [Partial] and cannot keep what they need.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
@@ -131,6 +131,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	}
 	if table.Name != ownersTable {
 		c.owners = newOwners(store, DefaultTTL)
+	}
+	if err := c.checkFields(reflect.TypeFor[T]().Size() > 0); err != nil {
+		return nil, err
 	}
 	mgr := &Manager[S, E, T]{machine: m, core: c}
 	c.payloads = payloads{guard: mgr.guard, check: mgr.checkPayload, edit: mgr.editPayload}
@@ -284,13 +287,19 @@ func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor 
 func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
 	c := m.bare(decide.Override, "override", id, actor, change)
 	c.ask.To, c.ask.Force, c.reason = m.machine.StateIndex(to), false, reason
-	switch {
-	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
-		c.invalid = fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid)
-	case c.ask.To < 0:
+	c.invalid = checkSigned("an override", actor, reason)
+	if c.ask.To < 0 && c.invalid == nil {
 		c.invalid = m.unknownState(to, actor)
 	}
 	return c
+}
+
+// checkSigned refuses a verb that skips the table without an actor and a reason.
+func checkSigned(verb string, actor fsm.Actor, reason string) error {
+	if strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "" {
+		return fmt.Errorf("%w: %s needs an actor and a reason", ErrInvalid, verb)
+	}
+	return nil
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], [ErrInvalid],

@@ -27,8 +27,8 @@ type Record[S comparable, T any] struct {
 	Reason    string    // of the last change
 	Payload   T
 
-	// Err is set only by [Manager.List] and [Manager.All], for an object whose record
-	// cannot be read: it is an [*Error] that matches [ErrForeign]. Status and Payload are then zero
+	// Err is set only by [Manager.Adopt], and by [Manager.List] and [Manager.All] for an
+	// object whose record cannot be read: it is an [*Error] that matches [ErrForeign]. Status and Payload are then zero
 	// and mean nothing; the other fields are those of the stored record.
 	Err error
 }

@@ -525,6 +525,42 @@ func TestNewRefuses(t *testing.T) {
 	refused(": a store of type lifecycle_test.oddStore cannot be compared with another one", sizedVM, oddStore{store, nil}, nil)
 }
 
+// partialStore cannot keep some fields.
+type partialStore struct {
+	lifecycle.Store
+	lacks []string
+}
+
+func (s *partialStore) Lacks(machine string) []string {
+	if machine != sizedVM.Table().Name {
+		return nil
+	}
+	return s.lacks
+}
+
+// TestNewRefusesAPartialStore: New names the field that the store cannot keep, and what
+// needs it. Without that need it accepts the store.
+func TestNewRefusesAPartialStore(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	owner := join(t, store, "p", 0)
+	for field, why := range map[string]string{
+		"Origin": "the machine has transitional states", "Operation": "the machine has transitional states",
+		"Deadline": "the machine has rows with a timeout", "Owner": "Config.Owner is set", "Epoch": "Config.Owner is set",
+		"WorkOptions": "Config.WorkerActor is set", "Work": "Config.Handlers is set", "Args": "Config.Handlers is set",
+		"Saved": "Config.Undo is set", "Payload": "objects have a payload",
+	} {
+		config := &lifecycle.Config[event]{
+			Owner: owner, WorkerActor: user, Undo: slices.Collect(sizedVM.Events())[:1],
+			Handlers: map[string]lifecycle.Handler{"work": func(context.Context, []byte) error { return nil }},
+		}
+		_, err := lifecycle.New(sizedVM, &partialStore{store, []string{field}}, config)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.EqualError(t, err, "lifecycle: invalid request: New: the store cannot keep the field "+field+" of machine vm: "+why)
+	}
+	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission"}}, nil)
+	require.NoError(t, err)
+}
+
 // A precondition on an undeclared state holds for no object, and for no missing
 // object either.
 func TestRequireUndeclaredState(t *testing.T) {

@@ -44,8 +44,8 @@ type Store interface {
 	// was written: [ErrUnavailable], if the same commit may succeed later.
 	Commit(ctx context.Context, c *Commit) error
 
-	// List returns the records that a query selects, in order of id, at most
-	// q.Limit of them; fewer mean that there are no more. An object that exists
+	// List returns the records that a query selects, in the store's order of ids, which is
+	// bytewise unless the store documents another one: at most q.Limit of them; fewer mean that there are no more. An object that exists
 	// and matches while all pages are read is in exactly one of them. The error is
 	// [ErrInvalid] for a query that [Query.Check] refuses.
 	List(ctx context.Context, q Query) ([]StoredRecord, error)
@@ -245,7 +245,7 @@ type Query struct {
 	NotOwnedBy []OwnerRef
 	// WithoutPayload leaves Payload, Saved and Args of the records nil.
 	WithoutPayload bool
-	After          string // only ids greater than this one, bytewise; empty, or a possible id
+	After          string // only ids after this one in the store's order; empty, or a possible id
 	Limit          int    // from 1; a store has no maximum
 }
 

@@ -55,9 +55,10 @@ func (o *operation) turnRetry() queue.Retry {
 	}
 }
 
-// expired reports whether the operation has waited longer than QueueTimeout.
+// expired reports whether the operation has waited for its first turn longer than
+// QueueTimeout.
 func (o *operation) expired() bool {
-	return o.work.QueueTimeout > 0 && !o.submitted.IsZero() && time.Since(o.submitted) > o.work.QueueTimeout
+	return o.failed == 0 && o.work.QueueTimeout > 0 && time.Since(o.submitted) > o.work.QueueTimeout
 }
 
 // startTurn runs when the object's turn has come. The operation may have been taken
@@ -78,7 +79,6 @@ func (o *operation) startTurn(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		o.submitted = time.Time{}
 		return nil
 	case errors.Is(err, ErrStale):
 		o.task.end(Lost)

@@ -28,7 +28,7 @@ type Work struct {
 	Timeout time.Duration
 	// Retries repeats work that fails. The zero value means one attempt.
 	Retries Retries
-	// QueueTimeout is how long the work may wait for its turn in this process. While
+	// QueueTimeout is how long the work may wait for its first turn in this process. While
 	// the store fails, the start of the turn is tried again for that time. 0: no limit.
 	QueueTimeout time.Duration
 	// Class is the path of the queue's limits that apply, see

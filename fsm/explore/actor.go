@@ -63,12 +63,12 @@ func (a *Actor[L]) In(v *View) L {
 // Acts adds local actions. f calls step for every step that the actor can take in
 // local state l without a message, with a label for traces and the next local
 // state. If f makes no call, the actor has no action in l.
-func (a *Actor[L]) Acts(f func(l L, step func(label string, next L))) {
+func (a *Actor[L]) Acts(f func(l L, step func(label string, next L))) Action {
 	if f == nil {
 		a.sys.problem(a.part(), "an action without a function")
-		return
+		return Action{}
 	}
-	addHandler(a, StepAct, nil, func(l L, _ none, emit func(result[L, none])) {
+	return addHandler(a, StepAct, nil, func(l L, _ none, emit func(result[L, none])) {
 		f(l, func(label string, next L) { emit(result[L, none]{label: label, next: next}) })
 	})
 }
@@ -78,16 +78,16 @@ func (a *Actor[L]) part() string { return partName("actor", a.sys.actors[a.at].n
 // Sends adds messages that an actor sends. f calls send for every message that
 // the actor may put into the channel in local state l, with the next local state.
 // Each call is one step. The step is possible only while the channel has room.
-func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label string, m M, next L))) {
+func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label string, m M, next L))) Action {
 	part := fmt.Sprintf("%s sending into %s", a.part(), c.part())
 	if !a.sys.same(part, c.sys) {
-		return
+		return Action{}
 	}
 	if f == nil {
 		a.sys.problem(part, "no function")
-		return
+		return Action{}
 	}
-	addHandler(a, StepSend, c, func(l L, _ M, emit func(result[L, M])) {
+	return addHandler(a, StepSend, c, func(l L, _ M, emit func(result[L, M])) {
 		f(l, func(label string, m M, next L) { emit(result[L, M]{label: label, message: m, next: next}) })
 	})
 }
@@ -99,21 +99,21 @@ func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label
 //
 // An ordered channel delivers the oldest message, an unordered one any. If several
 // actors receive from one channel, each of them may get a message.
-func Receives[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, m M, next func(label string, l L))) {
+func Receives[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, m M, next func(label string, l L))) Action {
 	part := fmt.Sprintf("%s receiving from %s", a.part(), c.part())
 	if !a.sys.same(part, c.sys) {
-		return
+		return Action{}
 	}
 	if f == nil {
 		a.sys.problem(part, "no function")
-		return
+		return Action{}
 	}
 	if slices.ContainsFunc(a.sys.handlers, func(h *handler) bool {
 		return h.kind == StepDeliver && h.actor == a.at && h.channel == c.at
 	}) {
 		a.sys.problem(part, "declared twice")
 	}
-	addHandler(a, StepDeliver, c, func(l L, m M, emit func(result[L, M])) {
+	return addHandler(a, StepDeliver, c, func(l L, m M, emit func(result[L, M])) {
 		consumed := true
 		f(l, m, func(label string, next L) {
 			consumed = false

@@ -27,6 +27,7 @@ func sound() (*explore.System, *explore.Actor[int], *explore.Chan[int]) {
 func TestBadSystems(t *testing.T) {
 	type withPointer struct{ Deep [2]struct{ P *int } }
 	fine := func(*explore.View) error { return nil }
+	fits := func(*explore.View) bool { return true }
 	tests := map[string]struct {
 		make func(*explore.System, *explore.Actor[int], *explore.Chan[int])
 		want string
@@ -193,6 +194,25 @@ func TestBadSystems(t *testing.T) {
 			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Rests(nil) },
 			`resting states: no function`,
 		},
+		"nil states of a property": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.LeadsTo("ends", nil, nil) },
+			`property "ends": no function`,
+		},
+		"two properties": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				s.LeadsTo("ends", fits, fits)
+				s.LeadsTo("ends", fits, fits)
+			},
+			`property "ends": declared twice`,
+		},
+		"property without a name": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.LeadsTo("", fits, fits) },
+			`property "": no name`,
+		},
+		"nil action that is fair": {
+			func(_ *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) { a.Acts(nil).Fair() },
+			`actor "a": an action without a function`,
+		},
 		"resting states twice": {
 			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
 				s.Rests(func(*explore.View) bool { return true })
@@ -223,7 +243,7 @@ func TestBadSystems(t *testing.T) {
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	_, err := explore.New("s").Explore(context.Background(), nil)
 	require.EqualError(t, err, "explore: system \"s\": no actor\n"+
-		"explore: system \"s\": nothing to check: no invariant and no resting states")
+		"explore: system \"s\": nothing to check: no invariant, no resting states and no property")
 	sys := explore.New("s")
 	explore.NewActor(sys, "a", 1)
 	sys.Rests(func(*explore.View) bool { return true })
@@ -303,6 +323,12 @@ func TestPanics(t *testing.T) {
 				s.Rests(func(*explore.View) bool { panics(); return true })
 			},
 			`resting states: panic: broken in a 0; c []`,
+		},
+		"property": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+				s.LeadsTo("ends", func(*explore.View) bool { panics(); return true }, func(*explore.View) bool { return false })
+			},
+			`property "ends": panic: broken in a 0; c []`,
 		},
 		"view of another system": {
 			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], _ func()) {

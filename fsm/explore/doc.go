@@ -35,10 +35,29 @@
 //
 // # Checks
 //
-//   - Every reachable state satisfies the invariants ([System.Always]), or the system
-//     is [Violated].
-//   - Every reachable state can come to rest ([System.Rests]) without further faults,
-//     or the system is [Stuck] or in a [Livelock].
+// A system has three kinds of checks. Take a door that is ordered to open:
+//
+//   - Nothing bad happens. Every reachable state satisfies the invariants
+//     ([System.Always]), or the system is [Violated]: the door is open without an order.
+//   - A good end remains possible. From every reachable state the system can come to rest
+//     ([System.Rests]) without further faults, or it is [Stuck] or in a [Livelock]: the
+//     order was lost, and no actor sends it again. A system without resting states must
+//     have a step in every reachable state, or it is Stuck.
+//   - The good end comes. Every fair run fulfils the properties of [System.LeadsTo], or
+//     one is [Unreached]: the door can always open, but the user may send the order
+//     again and again while the channel never delivers it.
+//
+// The third kind depends on fairness, which the model declares ([Action.Fair]): a fair
+// action that stays possible is taken sooner or later. Without any fairness the system may
+// stop at any time. With fair sends and fair deliveries, an operation that is repeated
+// until an answer arrives comes to its end:
+//
+//	explore.Sends(user, orders, asks).Fair()
+//	explore.Receives(door, orders, obeys).Fair()
+//	sys.LeadsTo("the door opens", asked, opened)
+//
+// Explore checks in this order, and the properties of LeadsTo after it has visited every
+// state.
 //
 // # Guarantees
 //
@@ -48,6 +67,9 @@
 //   - The trace of a violated invariant or a stuck state is a shortest one. The trace
 //     of a livelock leads to the nearest state from which the system can repeat steps for
 //     ever, and shows the loop once.
+//   - The trace of an unreached property ends in a fair loop, which it shows once, or in a
+//     state without a possible fair action, where the run may stop. It need not be a
+//     shortest one.
 //   - Verdict, counts and trace do not depend on the number of workers.
 //   - Explore compares states in full and not by their hash.
 //   - It starts goroutines and returns after all of them have ended.
@@ -55,8 +77,12 @@
 // # Limits
 //
 //   - The check of rest assumes no fairness. A system that may postpone its work for
-//     ever passes if a path to rest remains.
+//     ever passes it if a path to rest remains.
+//   - Fairness is weak. An action that is possible again and again, and impossible in
+//     between, need not be taken. Only a send that waits for room is taken if its
+//     channel has room again and again.
 //   - A verdict is about the model. It does not show that a program follows it.
 //   - Memory limits the number of states: a protocol of a few actors takes 60 to 90
-//     bytes a state.
+//     bytes a state. The properties of LeadsTo take 8 bytes for each step and 32 for each
+//     state, and one goroutine checks them. [Config.SkipLeadsTo] leaves them out.
 package explore

@@ -47,6 +47,50 @@ func ExampleSystem() {
 	//  <nil>
 }
 
+// The user repeats the order until an answer arrives. The user enters at last if the
+// channels deliver, and may wait forever if the orders stay in their channel.
+func ExampleSystem_LeadsTo() {
+	door := func(fair bool) *explore.System {
+		sys := explore.New("door")
+		user := explore.NewActor(sys, "user", "waits")
+		door := explore.NewActor(sys, "door", "closed")
+		orders := explore.NewChannel[string](sys, "orders", explore.Channel{Capacity: 1, Lose: sys.Budget("loss", 2)})
+		answers := explore.NewChannel[string](sys, "answers", explore.Channel{Capacity: 1, Lose: sys.Budget("lost answers", 2)})
+		explore.Sends(user, orders, func(l string, send func(string, string, string)) {
+			if l == "waits" {
+				send("", "open", l)
+			}
+		}).Fair()
+		obeys := explore.Receives(door, orders, func(_, _ string, next func(string, string)) { next("obeys", "open") })
+		explore.Sends(door, answers, func(l string, send func(string, string, string)) {
+			if l == "open" {
+				send("", "opened", l)
+			}
+		}).Fair()
+		explore.Receives(user, answers, func(_, _ string, next func(string, string)) { next("", "enters") }).Fair()
+		if fair {
+			obeys.Fair()
+		}
+		sys.Rests(func(v *explore.View) bool { return user.In(v) == "enters" })
+		sys.LeadsTo("the user enters", nil, func(v *explore.View) bool { return user.In(v) == "enters" })
+		return sys
+	}
+	for _, fair := range []bool{true, false} {
+		verdict, err := door(fair).Explore(context.Background(), nil)
+		fmt.Println(verdict, err)
+	}
+	// Output:
+	// door: holds (78 states, 182 steps, depth 14)
+	//   leads to: the user enters <nil>
+	// door: unreached: the user enters (78 states, 182 steps, depth 14)
+	//   user: waits
+	//   door: closed
+	//       user   orders  door   answers
+	//    1    o------>|      |       |      open
+	//      stops: no fair action is possible
+	//  <nil>
+}
+
 // Two jugs of three and five gallons shall measure four. The invariant denies that four
 // is possible, so the counterexample is the solution.
 func ExampleModel() {

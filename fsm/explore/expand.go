@@ -7,6 +7,7 @@ type expander struct {
 	next   []byte
 	emit   func(next []byte, m move)
 	misses []miss
+	waits  bool // emit the sends that wait for room too
 	// happened marks the losses by channel, then the duplications by channel, then
 	// the faults, that were possible in some state.
 	happened []bool
@@ -18,6 +19,7 @@ type move struct {
 	at      int // handler; channel of a loss or duplication; fault
 	message uint32
 	label   uint32
+	mark    uint32 // of its edge
 }
 
 func newExpander(t *tables) *expander {
@@ -67,25 +69,30 @@ func (x *expander) act(at int, h *handler) {
 		x.begin()
 		x.t.lay.setLocal(x.next, h.actor, r.next)
 		kind := StepAct
-		if r.fault {
+		if r.mark == isFault {
 			kind = StepFault
 		}
-		x.emit(x.next, move{kind: kind, at: at, label: r.label})
+		x.emit(x.next, move{kind: kind, at: at, label: r.label, mark: r.mark})
 	}
 }
 
 func (x *expander) send(at int, h *handler) {
 	is := x.t.sys.channels[h.channel].is
 	n := x.t.lay.queue(x.state, h.channel).len()
-	if n == is.Capacity {
+	full := n == is.Capacity
+	if full && !x.waits {
 		return
 	}
 	for _, r := range x.results(at, h, 0) {
+		if full {
+			x.emit(x.state, move{kind: StepSend, mark: r.mark | waits})
+			continue
+		}
 		x.begin()
 		x.t.lay.setLocal(x.next, h.actor, r.next)
 		q := x.t.lay.queue(x.next, h.channel)
 		q.insert(q.place(n, r.message, is.Ordered), r.message)
-		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label})
+		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label, mark: r.mark})
 	}
 }
 
@@ -103,7 +110,7 @@ func (x *expander) deliver(at int, h *handler) {
 			x.begin()
 			x.t.lay.setLocal(x.next, h.actor, r.next)
 			x.t.lay.queue(x.next, h.channel).remove(i)
-			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label})
+			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label, mark: r.mark})
 		}
 	}
 }
@@ -120,7 +127,7 @@ func (x *expander) disturb(at int, c *channelPart) {
 			x.spend(c.is.Lose.at)
 			x.t.lay.queue(x.next, at).remove(i)
 			x.happened[at] = true
-			x.emit(x.next, move{kind: StepLose, at: at, message: q.at(i)})
+			x.emit(x.next, move{kind: StepLose, at: at, message: q.at(i), mark: isFault})
 		}
 	}
 	for i := range n {
@@ -129,7 +136,7 @@ func (x *expander) disturb(at int, c *channelPart) {
 			x.spend(c.is.Duplicate.at)
 			x.t.lay.queue(x.next, at).insert(i, q.at(i))
 			x.happened[len(x.t.sys.channels)+at] = true
-			x.emit(x.next, move{kind: StepDuplicate, at: at, message: q.at(i)})
+			x.emit(x.next, move{kind: StepDuplicate, at: at, message: q.at(i), mark: isFault})
 		}
 	}
 }
@@ -166,6 +173,6 @@ func (x *expander) fault(at int, f *Fault) {
 	}
 	if possible {
 		x.happened[2*len(x.t.sys.channels)+at] = true
-		x.emit(x.next, move{kind: StepFault, at: at})
+		x.emit(x.next, move{kind: StepFault, at: at, mark: isFault})
 	}
 }

@@ -14,6 +14,9 @@ type Config struct {
 	// [Verdict.Bytes] counts it. Default: 1 GiB. Explore checks the bound after every
 	// batch of a few thousand states and may exceed it by one batch.
 	MaxBytes int64
+	// SkipLeadsTo leaves the properties of [System.LeadsTo] unchecked. Without them an
+	// exploration needs less time and memory. Default: false.
+	SkipLeadsTo bool
 }
 
 const defaultMaxBytes = 1 << 30

@@ -56,10 +56,10 @@ func Strikes[L comparable](f *Fault, a *Actor[L], strike func(l L) (L, bool)) {
 		f.sys.problem(part, "declared twice")
 	}
 	f.strikes = append(f.strikes, len(f.sys.handlers))
-	h := addHandler(a, StepFault, nil, func(l L, _ none, emit func(result[L, none])) {
+	strikes := addHandler(a, StepFault, nil, func(l L, _ none, emit func(result[L, none])) {
 		if next, possible := strike(l); possible {
 			emit(result[L, none]{next: next, fault: true})
 		}
 	})
-	h.fault = f.name
+	strikes.h.fault = f.name
 }

@@ -1,55 +1,37 @@
 package explore
 
-import (
-	"context"
-	"iter"
-)
+import "context"
 
-// finish looks for states from which the system cannot come to rest, once all
-// states are known.
+// between is the number of states between two checks of the context.
+const between = 1 << 14
+
+// finish checks the properties that need all states: whether the system can come to rest,
+// and those of [System.LeadsTo].
 func (s *search) finish(ctx context.Context) error {
 	s.verdict.Bytes = max(s.verdict.Bytes, s.bytes())
-	if !s.live {
-		s.holds()
-		return nil
-	}
 	s.store.slots = nil // the search is over
-	if err := s.spread(ctx); err != nil {
-		return err
-	}
-	for id := range uint32(s.store.n) {
-		if s.rests.has(id) {
-			continue
+	if s.live {
+		if err := s.spread(ctx); err != nil {
+			return err
 		}
-		if loop := s.loop(id); loop != nil {
-			s.found(Livelock, s.store.path(id), loop)
-			return nil
-		}
-	}
-	s.holds()
-	return nil
-}
-
-// successors yields the states to which steps without faults lead.
-func (s *search) successors(id uint32) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		from := uint32(0)
-		if id > 0 {
-			from = s.ends.at(int(id - 1))[0]
-		}
-		for i := from; i < s.ends.at(int(id))[0]; i++ {
-			if !yield(s.edges.at(int(i))[0]) {
-				return
+		for id := range uint32(s.store.n) {
+			if s.rests.has(id) {
+				continue
+			}
+			loop := s.way(id, func(edge) bool { return true }, func(e edge) bool { return e.to == id })
+			if loop != nil {
+				s.found(Livelock, s.store.path(id), loop)
+				return nil
 			}
 		}
 	}
+	return s.finishLeadsTo(ctx)
 }
 
 // spread adds to rests every state from which a step leads to one of rests, until
 // there are no more. Most steps lead to later states, so it starts with the latest
 // one. Some steps lead to earlier states, so it alternates the direction.
 func (s *search) spread(ctx context.Context) error {
-	const between = 1 << 14 // states between checks of the context
 	for back, changed := true, true; changed; back = !back {
 		changed = false
 		for i := range s.store.n {
@@ -63,35 +45,12 @@ func (s *search) spread(ctx context.Context) error {
 			if s.rests.has(id) {
 				continue
 			}
-			for next := range s.successors(id) {
-				if s.rests.has(next) {
+			for e := range s.edgesOf(id) {
+				if e.isStep() && s.rests.has(e.to) {
 					s.rests.add(id)
 					changed = true
 					break
 				}
-			}
-		}
-	}
-	return nil
-}
-
-// loop returns the states of a shortest path from a state back to it, or nil if there
-// is none. It includes the state once.
-func (s *search) loop(id uint32) [][]byte {
-	before := map[uint32]uint32{}
-	for work := []uint32{id}; len(work) > 0; work = work[1:] {
-		at := work[0]
-		for next := range s.successors(at) {
-			if next == id {
-				states := [][]byte{s.store.state(id)}
-				for ; at != id; at = before[at] {
-					states = append(states, s.store.state(at))
-				}
-				return states
-			}
-			if _, seen := before[next]; !seen {
-				before[next] = at
-				work = append(work, next)
 			}
 		}
 	}

@@ -21,10 +21,20 @@ type Model[S comparable] struct {
 	Next func(s S, step func(label string, fault bool, next S))
 	// Always has the invariants by name. Explore checks them in order of names.
 	Always map[string]func(s S) error
-	// Rests reports whether a state is a resting one, see [System.Rests]. nil:
-	// Explore checks the invariants only.
+	// Rests reports whether a state is a resting one, see [System.Rests]. nil: every
+	// state must have a step that is no fault.
 	Rests func(s S) bool
+	// LeadsTo has the liveness properties by name, see [System.LeadsTo]. Explore checks
+	// them in order of names.
+	LeadsTo map[string]LeadsTo[S]
+	// Fair reports whether the steps with a label are fair, see [Action.Fair]. Steps with
+	// the same label are one action. Faults are never fair. nil: no step is fair.
+	Fair func(label string) bool
 }
+
+// LeadsTo is a liveness property of a [Model]: a state of From is followed by a state of
+// To. A nil From is every state.
+type LeadsTo[S comparable] struct{ From, To func(s S) bool }
 
 // Explore explores the model, see [System.Explore].
 func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error) {
@@ -34,11 +44,18 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 	if m.Next == nil {
 		sys.problem("", "no function Next")
 	} else {
-		addHandler(state, StepAct, nil, func(s S, _ none, emit func(result[S, none])) {
+		steps := addHandler(state, StepAct, nil, func(s S, _ none, emit func(result[S, none])) {
 			m.Next(s, func(label string, fault bool, next S) {
 				emit(result[S, none]{label: label, fault: fault, next: next})
 			})
 		})
+		steps.h.fair = m.Fair
+	}
+	in := func(states func(S) bool) func(*View) bool {
+		if states == nil {
+			return nil
+		}
+		return func(v *View) bool { return states(state.In(v)) }
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Always)) {
 		if holds := m.Always[name]; holds != nil {
@@ -48,7 +65,11 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 		}
 	}
 	if m.Rests != nil {
-		sys.Rests(func(v *View) bool { return m.Rests(state.In(v)) })
+		sys.Rests(in(m.Rests))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.LeadsTo)) {
+		p := m.LeadsTo[name]
+		sys.LeadsTo(name, in(p.From), in(p.To))
 	}
 	return sys.Explore(ctx, config)
 }

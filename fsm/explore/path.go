@@ -7,30 +7,34 @@ import (
 
 // trace names the steps of a run and of the loop at its end. Both stand in reverse
 // order.
-func (s *search) trace(reversed, reversedLoop [][]byte) *Trace {
-	run := slices.Concat(reversedLoop, reversed)
-	slices.Reverse(run)
+func (s *search) trace(reversed [][]byte, loop []edge) *Trace {
 	t := s.t
 	tr := &Trace{
 		System: t.sys.name, Actors: []TraceActor{}, Channels: []TraceChannel{}, Steps: []TraceStep{},
-		Loop: len(reversedLoop),
+		Loop: len(loop),
 	}
-	t.begin(tr, run[0])
-	for i, next := range run[1:] {
-		forever := i >= len(run)-1-tr.Loop
-		m := t.moveTo(run[i], next, forever)
-		tr.Steps = append(tr.Steps, t.stepOf(m, run[i], next))
+	add := func(from, to []byte, fits func(mark uint32) bool) {
+		tr.Steps = append(tr.Steps, t.stepOf(t.moveTo(from, to, fits), from, to))
+	}
+	at := reversed[len(reversed)-1]
+	t.begin(tr, at)
+	for _, next := range slices.Backward(reversed[:len(reversed)-1]) {
+		add(at, next, func(uint32) bool { return true })
+		at = next
+	}
+	for _, e := range slices.Backward(loop) {
+		add(s.store.state(e.from), s.store.state(e.to), func(mark uint32) bool { return isStep(mark) && (e.mark == 0 || e.mark == mark) })
 	}
 	return tr
 }
 
-// moveTo returns the first move that leads from one state to another. The tables
+// moveTo returns the first move with a mark that fits from one state to another. The tables
 // have the results of all handlers in a state that the search expanded.
-func (t *tables) moveTo(from, to []byte, noFaults bool) (m move) {
+func (t *tables) moveTo(from, to []byte, fits func(mark uint32) bool) (m move) {
 	found := false
 	x := newExpander(t)
 	x.emit = func(next []byte, by move) {
-		if !found && bytes.Equal(next, to) && !(noFaults && by.kind.Fault()) {
+		if !found && bytes.Equal(next, to) && fits(by.mark) {
 			m, found = by, true
 		}
 	}

@@ -20,6 +20,7 @@ type sketch struct {
 	locals   int // local states of an actor
 	starts   [][]int
 	acts     [][][]int // by actor and local state: what it may become
+	fair     []bool    // by actor: its acts are
 	channels []sketchChannel
 	sends    []sketchSend
 	receives []sketchReceive
@@ -30,6 +31,7 @@ type sketch struct {
 	quiet    bool    // resting needs empty channels
 	idle     int     // actors without a part
 	live     bool
+	from, to []bool // by local state of the first actor: the property
 }
 
 type sketchChannel struct {
@@ -41,11 +43,13 @@ type sketchChannel struct {
 
 type sketchSend struct {
 	actor, channel int
+	fair           bool
 	by             [][][2]int // by local state: messages, and what the actor becomes
 }
 
 type sketchReceive struct {
 	actor, channel int
+	fair           bool
 	by             [][][]int // by local state and message: what the actor may become
 }
 
@@ -61,6 +65,7 @@ func drawSketch(t *rapid.T) *sketch {
 	draw := func(from, to int, what string) int { return rapid.IntRange(from, to).Draw(t, what) }
 	s := &sketch{locals: draw(1, 3, "locals"), quiet: rapid.Bool().Draw(t, "quiet"), live: draw(0, 3, "live") > 0}
 	local := func() int { return draw(0, s.locals-1, "local") }
+	fair := func() bool { return draw(0, 3, "fair") > 0 }
 	actors := draw(1, 3, "actors")
 	for range actors {
 		starts := []int{local()}
@@ -75,6 +80,7 @@ func drawSketch(t *rapid.T) *sketch {
 			}
 		}
 		s.acts = append(s.acts, acts)
+		s.fair = append(s.fair, fair())
 	}
 	for range draw(0, 3, "budgets") {
 		s.budgets = append(s.budgets, draw(0, 2, "budget"))
@@ -87,7 +93,7 @@ func drawSketch(t *rapid.T) *sketch {
 		}
 		s.channels = append(s.channels, c)
 		for range draw(1, 2, "senders") {
-			send := sketchSend{actor: draw(0, actors-1, "sender"), channel: i, by: make([][][2]int, s.locals)}
+			send := sketchSend{actor: draw(0, actors-1, "sender"), channel: i, fair: fair(), by: make([][][2]int, s.locals)}
 			for l := range send.by {
 				for range max(0, draw(-1, 2, "sends")) {
 					send.by[l] = append(send.by[l], [2]int{draw(0, sketchMessages-1, "message"), local()})
@@ -97,7 +103,7 @@ func drawSketch(t *rapid.T) *sketch {
 		}
 		first := draw(0, actors-1, "receiver")
 		for a := first; a <= min(first+draw(0, 1, "receivers"), actors-1); a++ {
-			r := sketchReceive{actor: a, channel: i, by: make([][][]int, s.locals)}
+			r := sketchReceive{actor: a, channel: i, fair: fair(), by: make([][][]int, s.locals)}
 			for l := range r.by {
 				r.by[l] = make([][]int, sketchMessages)
 				for m := range r.by[l] {
@@ -136,6 +142,8 @@ func drawSketch(t *rapid.T) *sketch {
 	}
 	for range s.locals {
 		s.rests = append(s.rests, rapid.Bool().Draw(t, "rests"))
+		s.from = append(s.from, rapid.Bool().Draw(t, "from"))
+		s.to = append(s.to, rapid.Bool().Draw(t, "to"))
 	}
 	s.idle = rapid.SampledFrom([]int{0, 0, 9, 20, 30, 40, 60, 90, 150}).Draw(t, "idle")
 	return s
@@ -156,11 +164,14 @@ func (s *sketch) system() *explore.System {
 	var actors []*explore.Actor[int]
 	for i, starts := range s.starts {
 		a := explore.NewActor(sys, fmt.Sprint(i), starts...)
-		a.Acts(func(l int, step func(string, int)) {
+		acts := a.Acts(func(l int, step func(string, int)) {
 			for _, next := range s.acts[i][l] {
 				step("act", next)
 			}
 		})
+		if s.fair[i] {
+			acts.Fair()
+		}
 		actors = append(actors, a)
 	}
 	for i := range s.idle {
@@ -173,18 +184,24 @@ func (s *sketch) system() *explore.System {
 		}, c.start...))
 	}
 	for _, d := range s.sends {
-		explore.Sends(actors[d.actor], channels[d.channel], func(l int, send func(string, int, int)) {
+		sends := explore.Sends(actors[d.actor], channels[d.channel], func(l int, send func(string, int, int)) {
 			for _, m := range d.by[l] {
 				send("send", m[0], m[1])
 			}
 		})
+		if d.fair {
+			sends.Fair()
+		}
 	}
 	for _, r := range s.receives {
-		explore.Receives(actors[r.actor], channels[r.channel], func(l, m int, next func(string, int)) {
+		receives := explore.Receives(actors[r.actor], channels[r.channel], func(l, m int, next func(string, int)) {
 			for _, to := range r.by[l][m] {
 				next("take", to)
 			}
 		})
+		if r.fair {
+			receives.Fair()
+		}
 	}
 	for i, d := range s.faults {
 		var empties []explore.Channels
@@ -206,6 +223,9 @@ func (s *sketch) system() *explore.System {
 		}
 		return nil
 	})
+	sys.LeadsTo("arrives",
+		func(v *explore.View) bool { return s.from[actors[0].In(v)] },
+		func(v *explore.View) bool { return s.to[actors[0].In(v)] })
 	if s.live {
 		sys.Rests(func(v *explore.View) bool {
 			st := sketchState{locals: []int{actors[0].In(v)}}
@@ -254,25 +274,42 @@ func (s *sketch) key(st sketchState, states map[string]sketchState) string {
 	return key
 }
 
+// sketchStep is a step to a state, or a send that waits for room.
+type sketchStep struct {
+	sketchState
+	fault, full bool
+	action      string // a fair one, or empty
+}
+
 // next lists the steps of a state by the rules of the package documentation.
-func (s *sketch) next(st sketchState) (list []sketchState, faults int) {
-	add := func(change func(*sketchState)) {
+func (s *sketch) next(st sketchState) (list []sketchStep) {
+	fault := false
+	named := func(fair bool, name ...any) string {
+		if !fair {
+			return ""
+		}
+		return fmt.Sprint(name...)
+	}
+	add := func(action string, change func(*sketchState)) {
 		c := st.clone()
 		change(&c)
-		list = append(list, c)
+		list = append(list, sketchStep{sketchState: c, fault: fault, action: action})
 	}
 	insert := func(c *sketchState, channel, m int) { c.queues[channel] = append(c.queues[channel], m) }
 	for a, l := range st.locals {
 		for _, to := range s.acts[a][l] {
-			add(func(c *sketchState) { c.locals[a] = to })
+			add(named(s.fair[a], "act", a), func(c *sketchState) { c.locals[a] = to })
 		}
 	}
-	for _, d := range s.sends {
-		if len(st.queues[d.channel]) == s.channels[d.channel].capacity {
-			continue
-		}
+	for i, d := range s.sends {
+		full := len(st.queues[d.channel]) == s.channels[d.channel].capacity
 		for _, m := range d.by[st.locals[d.actor]] {
-			add(func(c *sketchState) { insert(c, d.channel, m[0]); c.locals[d.actor] = m[1] })
+			action := named(d.fair, "send", i, " ", m[0])
+			if full {
+				list = append(list, sketchStep{full: true, action: action})
+				continue
+			}
+			add(action, func(c *sketchState) { insert(c, d.channel, m[0]); c.locals[d.actor] = m[1] })
 		}
 	}
 	// which are the places of messages that are not like the one before.
@@ -285,30 +322,30 @@ func (s *sketch) next(st sketchState) (list []sketchState, faults int) {
 		return places
 	}
 	without := func(c *sketchState, channel, at int) { c.queues[channel] = slices.Delete(c.queues[channel], at, at+1) }
-	for _, r := range s.receives {
+	for i, r := range s.receives {
 		q := st.queues[r.channel]
 		for _, at := range which(q) {
 			if s.channels[r.channel].ordered && at > 0 {
 				continue
 			}
-			results := r.by[st.locals[r.actor]][q[at]]
+			results, action := r.by[st.locals[r.actor]][q[at]], named(r.fair, "receive", i, " ", q[at])
 			for _, to := range results {
-				add(func(c *sketchState) { without(c, r.channel, at); c.locals[r.actor] = to })
+				add(action, func(c *sketchState) { without(c, r.channel, at); c.locals[r.actor] = to })
 			}
 			if len(results) == 0 {
-				add(func(c *sketchState) { without(c, r.channel, at) })
+				add(action, func(c *sketchState) { without(c, r.channel, at) })
 			}
 		}
 	}
-	faults = len(list)
+	fault = true
 	for i, d := range s.channels {
 		q := st.queues[i]
 		for _, at := range which(q) {
 			if d.lose >= 0 && st.budgets[d.lose] > 0 {
-				add(func(c *sketchState) { without(c, i, at); c.budgets[d.lose]-- })
+				add("", func(c *sketchState) { without(c, i, at); c.budgets[d.lose]-- })
 			}
 			if d.copy >= 0 && st.budgets[d.copy] > 0 && len(q) < d.capacity {
-				add(func(c *sketchState) { c.queues[i] = slices.Insert(c.queues[i], at, q[at]); c.budgets[d.copy]-- })
+				add("", func(c *sketchState) { c.queues[i] = slices.Insert(c.queues[i], at, q[at]); c.budgets[d.copy]-- })
 			}
 		}
 	}
@@ -318,7 +355,7 @@ func (s *sketch) next(st sketchState) (list []sketchState, faults int) {
 			can = can && by[st.locals[a]] >= 0
 		}
 		if can {
-			add(func(c *sketchState) {
+			add("", func(c *sketchState) {
 				c.budgets[f.budget]--
 				for _, i := range f.empties {
 					c.queues[i] = nil
@@ -329,7 +366,7 @@ func (s *sketch) next(st sketchState) (list []sketchState, faults int) {
 			})
 		}
 	}
-	return list, faults
+	return list
 }
 
 func (s *sketch) refer() (*reference, map[string]sketchState) {
@@ -354,9 +391,12 @@ func (s *sketch) refer() (*reference, map[string]sketchState) {
 		keys = append(keys, s.key(st, states))
 	}
 	return refer(keys, func(key string) (edges []refEdge) {
-		list, faults := s.next(states[key])
-		for i, st := range list {
-			edges = append(edges, refEdge{fault: i >= faults, to: s.key(st, states)})
+		for _, st := range s.next(states[key]) {
+			e := refEdge{fault: st.fault, action: st.action, full: st.full}
+			if !st.full {
+				e.to = s.key(st.sketchState, states)
+			}
+			edges = append(edges, e)
 		}
 		return edges
 	}), states
@@ -381,15 +421,9 @@ func (s *sketch) runs(t require.TestingT, tr *explore.Trace) {
 		}
 		after := map[string]sketchState{}
 		for _, st := range may {
-			list, faults := s.next(st)
-			if !step.Kind.Fault() {
-				list = list[:faults]
-			} else {
-				list = list[faults:]
-			}
-			for _, next := range list {
-				if slices.Equal(next.locals, at.locals) && s.inFlight(next, &step) {
-					s.key(next, after)
+			for _, next := range s.next(st) {
+				if !next.full && next.fault == step.Kind.Fault() && slices.Equal(next.locals, at.locals) && s.inFlight(next.sketchState, &step) {
+					s.key(next.sketchState, after)
 				}
 			}
 		}
@@ -437,7 +471,10 @@ func TestSystemsAgreeWithReference(t *testing.T) {
 		if len(r.order) > 300 {
 			t.Skip("the reference takes too long")
 		}
-		r.agrees(t, v, func(key string) bool { return s.isBad(states[key]) }, rests)
+		r.agrees(t, v, func(key string) bool { return s.isBad(states[key]) }, rests, &refLead{
+			from: func(key string) bool { return s.from[states[key].locals[0]] },
+			to:   func(key string) bool { return s.to[states[key].locals[0]] },
+		})
 		if v.Trace != nil {
 			s.runs(t, v.Trace)
 			roundTrip(t, v.Trace)

@@ -23,8 +23,10 @@ type reference struct {
 }
 
 type refEdge struct {
-	fault bool
-	to    string
+	fault  bool
+	to     string
+	action string // a fair one, or empty
+	full   bool   // the action waits for room: no step
 }
 
 func refer(starts []string, next func(string) []refEdge) *reference {
@@ -41,9 +43,11 @@ func refer(starts []string, next func(string) []refEdge) *reference {
 	for i := 0; i < len(r.order); i++ {
 		s := r.order[i]
 		r.edges[s] = next(s)
-		r.steps += len(r.edges[s])
 		for _, e := range r.edges[s] {
-			visit(e.to, r.far[s]+1)
+			if !e.full {
+				r.steps++
+				visit(e.to, r.far[s]+1)
+			}
 		}
 	}
 	return r
@@ -63,7 +67,7 @@ func (r *reference) depth() int { return r.far[r.order[len(r.order)-1]] }
 
 func (r *reference) stuck(rests func(string) bool) func(string) bool {
 	return func(s string) bool {
-		return !rests(s) && !slices.ContainsFunc(r.edges[s], func(e refEdge) bool { return !e.fault })
+		return !(rests != nil && rests(s)) && !slices.ContainsFunc(r.edges[s], refEdge.isStep)
 	}
 }
 
@@ -76,7 +80,7 @@ func (r *reference) lost(rests func(string) bool) func(string) bool {
 			at := queue[0]
 			queue = queue[1:]
 			for _, e := range r.edges[at] {
-				if !e.fault && !seen[e.to] {
+				if e.isStep() && !seen[e.to] {
 					seen[e.to] = true
 					queue = append(queue, e.to)
 				}
@@ -94,17 +98,120 @@ func (r *reference) lost(rests func(string) bool) func(string) bool {
 	}
 }
 
-// agrees fails unless the verdict is that of the reference.
-func (r *reference) agrees(t require.TestingT, v *explore.Verdict, bad, rests func(string) bool) {
-	if rests == nil {
-		rests = func(string) bool { return true }
+func (e refEdge) isStep() bool { return !e.fault && !e.full }
+
+// refLead is a property: a state of from is followed by one of to.
+type refLead struct{ from, to func(string) bool }
+
+// refRegion is the number of states for which the reference tries all subsets.
+const refRegion = 9
+
+// unreached reports whether a fair run can stay forever in states that the property has
+// entered and not left. It tries every set of states as the set that the run visits again
+// and again. known is false if there are too many sets.
+func (r *reference) unreached(p *refLead) (yes, known bool) {
+	var region []string
+	visit := func(s string) {
+		if !p.to(s) && !slices.Contains(region, s) {
+			region = append(region, s)
+		}
 	}
-	violated, stuck, lost := r.nearest(bad), r.nearest(r.stuck(rests)), r.nearest(r.lost(rests))
+	for _, s := range r.order {
+		if p.from(s) {
+			visit(s)
+		}
+	}
+	for i := 0; i < len(region); i++ {
+		for _, e := range r.edges[region[i]] {
+			if !e.full {
+				visit(e.to)
+			}
+		}
+	}
+	if len(region) > refRegion {
+		return false, false
+	}
+	for set := 1; set < 1<<len(region); set++ {
+		var states []string
+		for i, s := range region {
+			if set&(1<<i) != 0 {
+				states = append(states, s)
+			}
+		}
+		if r.connected(states) && r.fair(states) {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// connected reports whether every state reaches every other one inside the set.
+func (r *reference) connected(set []string) bool {
+	for _, s := range set {
+		seen := []string{s}
+		for i := 0; i < len(seen); i++ {
+			for _, e := range r.edges[seen[i]] {
+				if e.isStep() && slices.Contains(set, e.to) && !slices.Contains(seen, e.to) {
+					seen = append(seen, e.to)
+				}
+			}
+		}
+		if len(seen) < len(set) {
+			return false
+		}
+	}
+	return true
+}
+
+// fair reports whether a run that visits the states of a set forever, and takes every step
+// between them, is fair.
+func (r *reference) fair(set []string) bool {
+	type sight struct {
+		wants           map[string]bool
+		possible, taken bool
+	}
+	all := map[string]*sight{}
+	for _, s := range set {
+		for _, e := range r.edges[s] {
+			if e.action == "" {
+				continue
+			}
+			if all[e.action] == nil {
+				all[e.action] = &sight{wants: map[string]bool{}}
+			}
+			a := all[e.action]
+			a.wants[s] = true
+			a.possible = a.possible || !e.full
+			a.taken = a.taken || !e.full && slices.Contains(set, e.to)
+		}
+	}
+	for _, a := range all {
+		if len(a.wants) == len(set) && a.possible && !a.taken {
+			return false
+		}
+	}
+	return true
+}
+
+// agrees fails unless the verdict is that of the reference.
+func (r *reference) agrees(t require.TestingT, v *explore.Verdict, bad, rests func(string) bool, lead *refLead) {
+	violated, stuck, lost := r.nearest(bad), r.nearest(r.stuck(rests)), -1
+	if rests != nil {
+		lost = r.nearest(r.lost(rests))
+	}
 	far := -1
-	require.Equal(t, v.Outcome == explore.Violated, v.Property != "", "a property only of what violates it: %s", v)
+	require.Equal(t, v.Outcome == explore.Violated || v.Outcome == explore.Unreached, v.Property != "", "a property only of what violates it: %s", v)
 	require.Equal(t, v.Outcome == explore.Violated, v.Problem != nil)
 	require.NoError(t, v.Reason)
+	unreached, known := r.unreached(lead)
+	if known && max(violated, stuck, lost) < 0 {
+		require.Equal(t, unreached, v.Outcome == explore.Unreached, v)
+	}
 	switch v.Outcome {
+	case explore.Unreached:
+		require.Equal(t, []int{-1, -1, -1}, []int{violated, stuck, lost}, "others are found first")
+		require.Equal(t, len(r.order), v.States)
+		return
 	case explore.Holds:
 		require.Equal(t, []int{-1, -1, -1}, []int{violated, stuck, lost})
 		require.Equal(t, len(r.order), v.States)
@@ -132,6 +239,9 @@ type modelGraph struct {
 	next  [][]refStep
 	bad   []bool
 	rests []bool
+	from  []bool
+	to    []bool
+	fair  [4]bool // by label
 }
 
 type refStep struct {
@@ -140,10 +250,13 @@ type refStep struct {
 }
 
 func drawGraph(t *rapid.T) *modelGraph {
-	n := rapid.IntRange(1, 40).Draw(t, "states")
+	n := rapid.IntRange(1, rapid.SampledFrom([]int{5, 10, 40}).Draw(t, "most states")).Draw(t, "states")
 	most := rapid.IntRange(1, 4).Draw(t, "steps")
 	wrong := rapid.SampledFrom([]int{0, 0, 10, 60}).Draw(t, "one bad in")
-	g := &modelGraph{next: make([][]refStep, n), bad: make([]bool, n), rests: make([]bool, n)}
+	g := &modelGraph{next: make([][]refStep, n), bad: make([]bool, n), rests: make([]bool, n), from: make([]bool, n), to: make([]bool, n)}
+	for i := range g.fair {
+		g.fair[i] = rapid.IntRange(0, 3).Draw(t, "fair") > 0
+	}
 	for i := range n {
 		for range rapid.IntRange(0, most).Draw(t, "degree") {
 			g.next[i] = append(g.next[i], refStep{
@@ -152,6 +265,8 @@ func drawGraph(t *rapid.T) *modelGraph {
 		}
 		g.bad[i] = wrong > 0 && rapid.IntRange(0, wrong).Draw(t, "bad") == 0
 		g.rests[i] = rapid.IntRange(0, 3).Draw(t, "rests") == 0
+		g.from[i] = rapid.IntRange(0, 2).Draw(t, "from") == 0
+		g.to[i] = rapid.IntRange(0, 2).Draw(t, "to") == 0
 	}
 	return g
 }
@@ -170,6 +285,10 @@ func (g *modelGraph) model(live bool) *explore.Model[int] {
 			}
 			return nil
 		}},
+		LeadsTo: map[string]explore.LeadsTo[int]{"arrives": {
+			From: func(s int) bool { return g.from[s] }, To: func(s int) bool { return g.to[s] },
+		}},
+		Fair: func(label string) bool { return g.fair[number(label)] },
 	}
 	if live {
 		m.Rests = func(s int) bool { return g.rests[s] }
@@ -182,8 +301,12 @@ func TestModelsAgreeWithReference(t *testing.T) {
 	tabletest.CheckUntil(t, every(seen), func(t *rapid.T) {
 		g := drawGraph(t)
 		r := refer([]string{"0"}, func(s string) (list []refEdge) {
-			for _, e := range g.next[number(s)] {
-				list = append(list, refEdge{e.fault, fmt.Sprint(e.to)})
+			for i, e := range g.next[number(s)] {
+				edge := refEdge{fault: e.fault, to: fmt.Sprint(e.to)}
+				if !e.fault && g.fair[i] {
+					edge.action = fmt.Sprint(i)
+				}
+				list = append(list, edge)
 			}
 			return list
 		})
@@ -194,14 +317,45 @@ func TestModelsAgreeWithReference(t *testing.T) {
 		if live {
 			rests = func(s string) bool { return g.rests[number(s)] }
 		}
-		r.agrees(t, v, func(s string) bool { return g.bad[number(s)] }, rests)
+		r.agrees(t, v, func(s string) bool { return g.bad[number(s)] }, rests, &refLead{
+			from: func(s string) bool { return g.from[number(s)] }, to: func(s string) bool { return g.to[number(s)] },
+		})
 		if v.Trace != nil {
 			g.runs(t, v.Trace)
 			roundTrip(t, v.Trace)
 		}
+		if v.Outcome == explore.Unreached {
+			g.unreached(t, v.Trace)
+		}
 		seen[v.Outcome]++
 	})
 	t.Log(seen)
+}
+
+// unreached fails unless the trace is a fair run that passes a state of from and then none
+// of to.
+func (g *modelGraph) unreached(t require.TestingT, tr *explore.Trace) {
+	states := []int{0}
+	for _, s := range tr.Steps {
+		states = append(states, number(s.Locals[0].After))
+	}
+	entered := false // and not left since
+	for _, s := range states {
+		entered = !g.to[s] && (entered || g.from[s])
+	}
+	require.True(t, entered, tr)
+	loop := states[len(states)-1-tr.Loop:]
+	for _, s := range loop {
+		require.False(t, g.to[s], tr)
+	}
+	for label, fair := range g.fair {
+		if !fair {
+			continue
+		}
+		taken := slices.ContainsFunc(tr.Steps[len(tr.Steps)-tr.Loop:], func(s explore.TraceStep) bool { return number(s.Label) == label })
+		unwanted := slices.ContainsFunc(loop, func(s int) bool { return label >= len(g.next[s]) || g.next[s][label].fault })
+		require.True(t, taken || unwanted, "label %d is fair: %v", label, tr)
+	}
 }
 
 // runs fails unless the trace is a run of the graph.
@@ -233,6 +387,6 @@ func number(s string) (n int) {
 // every reports whether the random systems had every outcome.
 func every(seen map[explore.Outcome]int) func() bool {
 	return func() bool {
-		return min(seen[explore.Holds], seen[explore.Violated], seen[explore.Stuck], seen[explore.Livelock]) > 0
+		return min(seen[explore.Holds], seen[explore.Violated], seen[explore.Stuck], seen[explore.Livelock], seen[explore.Unreached]) > 0
 	}
 }

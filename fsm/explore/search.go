@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sync/errgroup"
@@ -26,10 +27,12 @@ type search struct {
 	config  Config
 	workers int
 	verdict *Verdict
-	live    bool // the system has resting states, so the search keeps the edges
+	live    bool    // the system has resting states, so the search keeps the edges
+	leads   []*lead // properties to check
 	store   *store
 	rests   bits         // by state
-	edges   slab[uint32] // steps without faults: the next states of each state in turn
+	pass    int64        // bytes that a pass needs; 0: none has begun
+	edges   slab[uint32] // of each state in turn: the next state, and the mark if there are properties
 	ends    slab[uint32] // by state: the place in edges where its own end
 	chunks  []*chunk
 }
@@ -46,7 +49,7 @@ type chunk struct {
 	// The successors, those of one state behind those of the one before it.
 	states []byte
 	hashes []uint64
-	faults []bool
+	marks  []uint32
 	ends   []int  // by state of the chunk
 	stuck  uint32 // the first state without a step; noState: none
 	broken broken
@@ -67,16 +70,23 @@ func newSearch(t *tables, config *Config) *search {
 		verdict: &Verdict{System: t.sys.name}, store: newStore(t.lay.size),
 		edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1},
 	}
+	if !config.SkipLeadsTo {
+		for _, p := range t.sys.leads {
+			s.leads = append(s.leads, &lead{leadsTo: p})
+		}
+		s.edges.each = 1 + min(1, len(s.leads))
+	}
 	if s.workers <= 0 {
 		s.workers = runtime.GOMAXPROCS(0)
 	}
 	s.config.MaxBytes = config.maxBytes()
 	for range batchChunks {
 		c := &chunk{x: newExpander(t)}
+		c.x.waits = len(s.leads) > 0
 		c.x.emit = func(next []byte, m move) {
 			c.states = append(c.states, next...)
 			c.hashes = append(c.hashes, s.store.hash(next))
-			c.faults = append(c.faults, m.kind.Fault())
+			c.marks = append(c.marks, m.mark)
 		}
 		s.chunks = append(s.chunks, c)
 	}
@@ -119,7 +129,7 @@ func (s *search) batch(ctx context.Context, from, to int) (done bool, err error)
 		s.merge(c)
 	}
 	for _, c := range s.chunks[:n] {
-		if s.live && c.stuck != noState { // nearer than every new state
+		if c.stuck != noState { // nearer than every new state
 			s.found(Stuck, s.store.path(c.stuck), nil)
 			return true, nil
 		}
@@ -164,48 +174,49 @@ func (s *search) expand(ctx context.Context, chunks []*chunk) error {
 }
 
 func (s *search) expandChunk(c *chunk) {
-	c.states, c.hashes, c.faults, c.ends = c.states[:0], c.hashes[:0], c.faults[:0], c.ends[:0]
+	c.states, c.hashes, c.marks, c.ends = c.states[:0], c.hashes[:0], c.marks[:0], c.ends[:0]
 	c.x.misses, c.stuck = c.x.misses[:0], noState
 	for id := c.from; id < c.to; id++ {
-		before := len(c.faults)
+		before := len(c.marks)
 		c.x.expand(s.store.state(id))
-		c.ends = append(c.ends, len(c.faults))
-		if s.live && c.stuck == noState && !s.rests.has(id) && !hasFalse(c.faults[before:]) {
+		c.ends = append(c.ends, len(c.marks))
+		if c.stuck == noState && !(s.live && s.rests.has(id)) && !slices.ContainsFunc(c.marks[before:], isStep) {
 			c.stuck = id
 		}
 	}
 }
 
-func hasFalse(list []bool) bool {
-	for _, b := range list {
-		if !b {
-			return true
-		}
-	}
-	return false
-}
-
 // merge adds the successors of a chunk to the store, and the edges.
 func (s *search) merge(c *chunk) {
-	size, i := s.t.lay.size, 0
-	s.verdict.Steps += len(c.faults)
+	size, i, keep := s.t.lay.size, 0, s.live || len(s.leads) > 0
 	for n, end := range c.ends {
 		for ; i < end; i++ {
-			next, _ := s.store.add(c.states[i*size:(i+1)*size], c.hashes[i], c.from+uint32(n))
-			if s.live && !c.faults[i] {
+			next := c.from + uint32(n)
+			if c.marks[i]&waits == 0 {
+				s.verdict.Steps++
+				next, _ = s.store.add(c.states[i*size:(i+1)*size], c.hashes[i], next)
+			}
+			switch {
+			case len(s.leads) > 0:
+				copy(s.edges.push(), []uint32{next, c.marks[i]})
+			case s.live && isStep(c.marks[i]):
 				s.edges.push()[0] = next
 			}
 		}
-		if s.live {
+		if keep {
 			s.ends.push()[0] = uint32(s.edges.n)
 		}
 	}
 }
 
-// inspect calls the invariants for every state, from a number on.
+// inspect calls the checks for every state, from a number on.
 func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 	if s.live {
-		s.rests = append(s.rests, make(bits, (s.store.n+63)/64-len(s.rests))...)
+		s.rests.grow(s.store.n)
+	}
+	for _, p := range s.leads {
+		p.begun.grow(s.store.n)
+		p.fulfilled.grow(s.store.n)
 	}
 	for from < s.store.n {
 		// Chunks of a multiple of 64 states write to different words of rests.
@@ -255,6 +266,14 @@ func (s *search) inspectChunk(c *chunk) {
 		if s.live && s.t.sys.rests(&view) {
 			s.rests.add(id)
 		}
+		for _, p := range s.leads {
+			part = partName("property", p.name)
+			if p.to(&view) {
+				p.fulfilled.add(id)
+			} else if p.from == nil || p.from(&view) {
+				p.begun.add(id)
+			}
+		}
 	}
 	returned = true
 }
@@ -272,15 +291,18 @@ func (s *search) bounded() bool {
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
 	n := s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
-	for _, c := range s.chunks {
-		n += int64(cap(c.states)+cap(c.faults)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
+	for _, p := range s.leads {
+		n += 8 * int64(cap(p.begun)+cap(p.fulfilled))
 	}
-	return n
+	for _, c := range s.chunks {
+		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
+	}
+	return n + s.pass
 }
 
-// found completes the verdict with the trace of a run and of its loop. The run
-// stands in reverse order.
-func (s *search) found(o Outcome, reversed, loop [][]byte) {
+// found completes the verdict with the trace of a run and of its loop. Both stand in
+// reverse order.
+func (s *search) found(o Outcome, reversed [][]byte, loop []edge) {
 	v := s.verdict
 	v.Outcome = o
 	v.Trace = s.trace(reversed, loop)
@@ -299,6 +321,9 @@ func (s *search) holds() {
 		}
 	}
 	s.verdict.Outcome, s.verdict.Unused = Holds, s.t.unused(happened)
+	for _, p := range s.leads {
+		s.verdict.Live = append(s.verdict.Live, p.name)
+	}
 }
 
 // parallel calls do(i) for every i below n with the given number of workers. It returns

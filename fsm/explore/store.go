@@ -113,4 +113,7 @@ type bits []uint64
 
 func (b bits) has(id uint32) bool { return b[id/64]&(1<<(id%64)) != 0 }
 
+// grow makes room for n states.
+func (b *bits) grow(n int) { *b = append(*b, make(bits, (n+63)/64-len(*b))...) }
+
 func (b bits) add(id uint32) { b[id/64] |= 1 << (id % 64) }

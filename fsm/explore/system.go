@@ -25,6 +25,7 @@ type System struct {
 	faults   []*Fault
 	always   []property
 	rests    func(*View) bool
+	leads    []leadsTo
 	model    bool // made by a [Model]
 	problems []error
 }
@@ -94,7 +95,7 @@ func (s *System) Always(name string, holds func(v *View) error) {
 
 // Rests declares the resting states: those in which no work is outstanding. With
 // it, the system must be able to come to rest from every reachable state without
-// further faults. Without it, Explore checks the invariants only.
+// further faults. Without it, every reachable state must have a step that is no fault.
 func (s *System) Rests(rests func(v *View) bool) {
 	switch {
 	case rests == nil:
@@ -115,8 +116,8 @@ func (s *System) check() []error {
 	if len(s.actors) == 0 {
 		add("", "no actor")
 	}
-	if len(s.always) == 0 && s.rests == nil {
-		add("", "nothing to check: no invariant and no resting states")
+	if len(s.always) == 0 && s.rests == nil && len(s.leads) == 0 {
+		add("", "nothing to check: no invariant, no resting states and no property")
 	}
 	moves := false
 	sends, receives := make([]bool, len(s.channels)), make([]bool, len(s.channels))

@@ -20,8 +20,9 @@ type tables struct {
 	locals   []table // by actor
 	messages []table // by channel
 	labels   *interned[string]
-	results  []results // by handler
-	kept     int64     // bytes of results
+	actions  *interned[action] // the fair ones
+	results  []results         // by handler
+	kept     int64             // bytes of results
 }
 
 // results are what a handler allows: by local state, then by message if it is a
@@ -33,6 +34,12 @@ func (r results) of(local, message uint32) []allowed {
 		return nil
 	}
 	return r[local][message]
+}
+
+// action is a fair action: the label of local steps, the message of others.
+type action struct {
+	h  *handler
+	id uint32
 }
 
 // table is an [interned] without its type.
@@ -72,7 +79,7 @@ func (t *interned[T]) bytes() int64 {
 }
 
 func newTables(s *System) *tables {
-	t := &tables{sys: s, lay: newLayout(s), labels: newInterned[string](), results: make([]results, len(s.handlers))}
+	t := &tables{sys: s, lay: newLayout(s), labels: newInterned[string](), actions: newInterned[action](), results: make([]results, len(s.handlers))}
 	for _, a := range s.actors {
 		t.locals = append(t.locals, a.table())
 	}
@@ -124,7 +131,7 @@ func (t *tables) texts(state []byte, channel int) []string {
 }
 
 func (t *tables) bytes() int64 {
-	n := t.kept + t.labels.bytes()
+	n := t.kept + t.labels.bytes() + t.actions.bytes()
 	for _, of := range [][]table{t.locals, t.messages} {
 		for _, l := range of {
 			n += l.bytes()

@@ -57,15 +57,16 @@ func indexOf(names []string, text []byte) (int, error) {
 // as a file for tests, which [ParseTrace] reads.
 type Trace struct {
 	System   string  `json:"system"`
-	Outcome  Outcome `json:"outcome"`            // Violated, Stuck or Livelock
-	Property string  `json:"property,omitempty"` // the invariant that does not hold
+	Outcome  Outcome `json:"outcome"`            // Violated, Stuck, Livelock or Unreached
+	Property string  `json:"property,omitempty"` // that does not hold
 	Problem  string  `json:"problem,omitempty"`  // its error about the last state
 
 	Actors   []TraceActor   `json:"actors"`   // in order of declaration
 	Channels []TraceChannel `json:"channels"` // in order of declaration
 	Steps    []TraceStep    `json:"steps"`
-	// Loop is the number of steps at the end that the system can repeat forever, in
-	// a livelock. It is 0 in other traces.
+	// Loop is the number of steps at the end that the system can repeat forever. It is
+	// 0 unless Outcome is Livelock or Unreached. After an Unreached trace without a loop
+	// no fair action is possible.
 	Loop int `json:"loop,omitempty"`
 }
 

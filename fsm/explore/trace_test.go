@@ -113,6 +113,7 @@ func TestFixturesThatDoNotFit(t *testing.T) {
 func TestLoopIsDrawn(t *testing.T) {
 	g := &modelGraph{
 		next: [][]refStep{{{to: 1}, {to: 3}}, {{fault: true, to: 2}, {to: 2}}, {{to: 1}}, {}}, bad: make([]bool, 4), rests: []bool{false, false, false, true},
+		from: make([]bool, 4), to: make([]bool, 4),
 	}
 	v, err := g.model(true).Explore(t.Context(), nil)
 	require.NoError(t, err)

@@ -30,6 +30,9 @@ func (tr *Trace) String() string {
 		}
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%4d %s  %s", i+1, d.row(&s), s.text()), " ") + "\n")
 	}
+	if tr.Outcome == Unreached && tr.Loop == 0 {
+		b.WriteString("     stops: no fair action is possible\n")
+	}
 	return b.String()
 }
 

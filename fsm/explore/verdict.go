@@ -18,16 +18,20 @@ const (
 	Holds
 	// Violated: an invariant does not hold in a reachable state.
 	Violated
-	// Stuck: a reachable state is not a resting one, and only faults lead out of it.
+	// Stuck: a reachable state is not a resting one, and only faults lead out of it. If
+	// the system declares no resting states, this is any state without other steps.
 	Stuck
 	// Livelock: from a reachable state the system can go on forever and cannot come
 	// to rest without further faults.
 	Livelock
+	// Unreached: a property of [System.LeadsTo] does not hold. The system can continue
+	// or stop in a way that is fair and never fulfils it.
+	Unreached
 )
 
-var outcomeNames = []string{"inconclusive", "holds", "violated", "stuck", "livelock"}
+var outcomeNames = []string{"inconclusive", "holds", "violated", "stuck", "livelock", "unreached"}
 
-// String returns inconclusive, holds, violated, stuck or livelock.
+// String returns inconclusive, holds, violated, stuck, livelock or unreached.
 func (o Outcome) String() string { return nameOr(outcomeNames, int(o)) }
 
 // MarshalText returns the name.
@@ -49,9 +53,10 @@ var ErrMaxBytes = errors.New("explore: more memory than MaxBytes")
 type Verdict struct {
 	System  string
 	Outcome Outcome
-	// Property is the name of the invariant that does not hold.
+	// Property is the name of the invariant, or of the property of [System.LeadsTo],
+	// that does not hold.
 	Property string
-	// Problem is the error of that invariant about the last state of the trace.
+	// Problem is the error of the invariant about the last state of the trace.
 	Problem error
 	// Reason explains an inconclusive outcome. It matches [ErrMaxBytes] or the error
 	// of the context.
@@ -67,7 +72,10 @@ type Verdict struct {
 	// meant to have them shows less than it seems to. Only [Holds] has it.
 	Unused []string
 
-	// Trace is a shortest path to a state that violates a check, or nil.
+	// Live names the properties of [System.LeadsTo] that hold. Only [Holds] has it.
+	Live []string
+
+	// Trace is a path to a state that violates a check, or nil.
 	Trace *Trace
 }
 
@@ -101,7 +109,10 @@ func (v *Verdict) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", v.System, v.Outcome)
 	if v.Property != "" {
-		fmt.Fprintf(&b, ": %s: %v", v.Property, v.Problem)
+		b.WriteString(": " + v.Property)
+	}
+	if v.Problem != nil {
+		fmt.Fprintf(&b, ": %v", v.Problem)
 	}
 	if v.Reason != nil {
 		fmt.Fprintf(&b, ": %v", v.Reason)
@@ -109,6 +120,9 @@ func (v *Verdict) String() string {
 	fmt.Fprintf(&b, " (%d states, %d steps, depth %d)", v.States, v.Steps, v.Depth)
 	if len(v.Unused) > 0 {
 		b.WriteString("\n  never happened: " + strings.Join(v.Unused, ", "))
+	}
+	for _, name := range v.Live {
+		b.WriteString("\n  leads to: " + name)
 	}
 	if v.Trace != nil {
 		b.WriteString("\n" + v.Trace.String())

@@ -386,15 +386,28 @@ func (p Blazar) Model() *explore.Model[leases] {
 			"statuses go together":               s.together,
 			"resources have one lease at a time": s.alone,
 		},
-		Rests: func(all leases) bool {
-			for i := range all.L {
-				if o := all.L[i].object(); !o.Rests(leaseTable) {
-					return false
-				}
-			}
-			return len(s.due(&all)) == 0
-		},
+		Rests:   s.rests,
+		LeadsTo: map[string]explore.LeadsTo[leases]{"every operation ends": {To: s.rests}},
+		Fair:    fairInBlazar,
 	}
+}
+
+// fairInBlazar: users need not make requests, and a method that was interrupted or
+// abandoned need not continue.
+func fairInBlazar(label string) bool {
+	_, does, _ := strings.Cut(label, ": ")
+	request := slices.Contains([]blazar.Call{blazar.Create, blazar.Update, blazar.Delete}, blazar.Call(does))
+	return !request && !strings.HasPrefix(does, "late ")
+}
+
+// rests reports whether no lease is between two states and no event is due.
+func (s *service) rests(all leases) bool {
+	for i := range all.L {
+		if o := all.L[i].object(); !o.Rests(leaseTable) {
+			return false
+		}
+	}
+	return len(s.due(&all)) == 0
 }
 
 // together: every combination of statuses is in the table, except for a lease in ERROR.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
 // TestVerifyBlazar: statuses of a lease, its reservations and its events go
@@ -25,6 +27,18 @@ func TestVerifyBlazar(t *testing.T) {
 			Leases: 2, Reservations: 1, Updates: 1, Deletes: 1, Refusals: 1, Failures: 1, Deaths: 1, Hangs: 1,
 		}.Model(), 700_000)
 	}
+}
+
+// TestSweeperKeepsSweeping: a lease whose method died stays between two states for ever, if
+// the sweeper need not sweep.
+func TestSweeperKeepsSweeping(t *testing.T) {
+	model := Blazar{Leases: 1, Reservations: 1, Deaths: 1}.Model()
+	fair := model.Fair
+	model.Fair = func(label string) bool { return fair(label) && !strings.HasSuffix(label, string(blazar.TimedOut)) }
+	v := explored(t, model)
+	require.Equal(t, explore.Unreached, v.Outcome, v)
+	require.Equal(t, "every operation ends", v.Property)
+	requireTrace(t, "blazar-lazy-sweeper", v)
 }
 
 // TestBlazarFaults plants faults and finds them.

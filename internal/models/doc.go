@@ -11,6 +11,10 @@
 //	LockTree    the grant rule of lock.Tree
 //	Queue       the order of queue.Queuer under retries
 //
+// In every model with operations, every operation ends if the sweeper keeps sweeping,
+// processes keep running and messages are not lost forever ([explore.System.LeadsTo]).
+// Users need not make requests.
+//
 // Package tablemodel contains the model of any table. The first comment of a file
 // lists what its model omits. A test can replace a parameter of a model, above all
 // [Decisions], and check that the verdict depends on it. Some models repeat a rule that

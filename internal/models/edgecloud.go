@@ -405,13 +405,13 @@ func (p EdgeCloud) System() *explore.System {
 	answers := explore.NewChannel[info](sys, "answers", channel)
 
 	ctl.Acts(e.asks)
-	ctl.Acts(e.coordinates)
-	ctl.Acts(e.sweeps)
-	crm.Acts(e.restarts)
-	explore.Sends(ctl, orders, e.sends)
-	explore.Receives(crm, orders, e.takes)
-	explore.Sends(crm, answers, e.answers)
-	explore.Receives(ctl, answers, e.receives)
+	ctl.Acts(e.coordinates).Fair()
+	ctl.Acts(e.sweeps).Fair()
+	crm.Acts(e.restarts).Fair()
+	explore.Sends(ctl, orders, e.sends).Fair()
+	explore.Receives(crm, orders, e.takes).Fair()
+	explore.Sends(crm, answers, e.answers).Fair()
+	explore.Receives(ctl, answers, e.receives).Fair()
 
 	disconnect := sys.Fault("disconnect", sys.Budget("disconnect", p.Disconnect), orders, answers)
 	explore.Strikes(disconnect, crm, func(a agent) (agent, bool) {
@@ -430,7 +430,9 @@ func (p EdgeCloud) System() *explore.System {
 	})
 
 	sys.Always("at rest, what is recorded is there", func(v *explore.View) error { return e.agree(ctl.In(v), crm.In(v)) })
-	sys.Rests(func(v *explore.View) bool { c := ctl.In(v); return c.Rests(clusters) })
+	rests := func(v *explore.View) bool { c := ctl.In(v); return c.Rests(clusters) }
+	sys.Rests(rests)
+	sys.LeadsTo("every operation ends", nil, rests)
 	return sys
 }
 

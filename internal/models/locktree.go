@@ -125,6 +125,10 @@ func (l LockTree) Model() *explore.Model[lockState] {
 			"grants follow from the requests": never(func(s lockState) bool { return s.Other },
 				"another tree with the same requests grants other locks"),
 		},
+		LeadsTo: map[string]explore.LeadsTo[lockState]{"every wait ends": {To: func(s lockState) bool {
+			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 && !c.Holds })
+		}}},
+		Fair: func(label string) bool { return strings.HasSuffix(label, LockReturns.String()) },
 		Rests: func(s lockState) bool {
 			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 || c.Left > 0 })
 		},

@@ -42,6 +42,7 @@ func requireHolds(t *testing.T, m model, atLeast int, unused ...string) {
 	t.Helper()
 	v := explored(t, m)
 	require.NoError(t, v.Err())
+	require.Equal(t, []string{"every operation ends"}, v.Live)
 	require.ElementsMatch(t, unused, v.Unused)
 	require.GreaterOrEqual(t, v.States, atLeast)
 }

@@ -132,6 +132,10 @@ func (q Queue) Model() *explore.Model[queueState] {
 			"runs follow from the submissions": never(func(s queueState) bool { return s.Other },
 				"another queue with the same actions runs other ones"),
 		},
+		LeadsTo: map[string]explore.LeadsTo[queueState]{
+			"every action ends": {To: func(s queueState) bool { return len(s.present()) == 0 }},
+		},
+		Fair: func(label string) bool { return !strings.HasSuffix(label, QueueSubmit.String()) },
 		Rests: func(s queueState) bool {
 			return !slices.ContainsFunc(s.Tasks[:len(q.Keys)], func(t task) bool { return !t.Ended })
 		},

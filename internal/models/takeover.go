@@ -19,6 +19,7 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -124,7 +125,9 @@ func (k Takeover) Model(d *Decisions) *explore.Model[takeover] {
 			"reports are about the present operation": never(func(s takeover) bool { return s.Moved }, "a report about an operation that is over moves the object"),
 			"reports start no operation":              never(func(s takeover) bool { return s.Started }, "a report starts an operation"),
 		},
-		Rests: func(s takeover) bool { return s.Now.Rests(jobs) },
+		Rests:   func(s takeover) bool { return s.Now.Rests(jobs) },
+		LeadsTo: map[string]explore.LeadsTo[takeover]{"every operation ends": {To: func(s takeover) bool { return s.Now.Rests(jobs) }}},
+		Fair:    func(label string) bool { return !strings.HasSuffix(label, " starts work") }, // users need not
 	}
 }
 

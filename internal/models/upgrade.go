@@ -396,8 +396,8 @@ func (p Upgrade) System() *explore.System {
 	v1 := explore.NewActor(sys, "crm-v1", manager{Life: alive, Notify: 1, Serves: true, Sees: sees})
 	v2 := explore.NewActor(sys, "crm-v2", manager{})
 	ctl.Acts(u.asks)
-	ctl.Acts(u.acknowledges)
-	ctl.Acts(u.sweeps)
+	ctl.Acts(u.acknowledges).Fair()
+	ctl.Acts(u.sweeps).Fair()
 
 	lose, twice := sys.Budget("loss", p.Loss), sys.Budget("duplicate", p.Duplicate)
 	for _, side := range []struct {
@@ -407,16 +407,16 @@ func (p Upgrade) System() *explore.System {
 		isNew      bool
 		crashes    int
 	}{{v1, v2, "crm-v1", oldVersion, false, p.CrashOld}, {v2, v1, "crm-v2", newVersion, true, p.CrashNew}} {
-		side.crm.Acts(restart)
+		side.crm.Acts(restart).Fair()
 		up := explore.NewChannel[message](sys, side.name+" to controller", explore.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
-		explore.Sends(side.crm, up, u.sends(side.isNew))
-		explore.Receives(ctl, up, u.receives(side.version))
+		explore.Sends(side.crm, up, u.sends(side.isNew)).Fair()
+		explore.Receives(ctl, up, u.receives(side.version)).Fair()
 		down := explore.NewChannel[notice](sys, "controller to "+side.name, explore.Channel{Capacity: 1, Lose: lose})
-		explore.Sends(ctl, down, u.notifies(side.version))
-		explore.Receives(side.crm, down, u.learns(side.isNew))
+		explore.Sends(ctl, down, u.notifies(side.version)).Fair()
+		explore.Receives(side.crm, down, u.learns(side.isNew)).Fair()
 		host := explore.NewChannel[signal](sys, side.name+" on the host", explore.Channel{Capacity: 1, Ordered: true})
-		explore.Sends(side.crm, host, u.does(side.isNew))
-		explore.Receives(side.other, host, u.suffers(!side.isNew))
+		explore.Sends(side.crm, host, u.does(side.isNew)).Fair()
+		explore.Receives(side.other, host, u.suffers(!side.isNew)).Fair()
 		crashes := sys.Budget("crashes of "+side.name, side.crashes)
 		explore.Strikes(sys.Fault(side.name+" crashes", crashes, up, down), side.crm, crash)
 	}
@@ -440,9 +440,11 @@ func (p Upgrade) System() *explore.System {
 		}
 		return nil
 	})
-	sys.Rests(func(v *explore.View) bool {
+	rests := func(v *explore.View) bool {
 		c := ctl.In(v)
 		return c.Start.Rests(creations) && c.Upgrade.Rests(upgrades)
-	})
+	}
+	sys.Rests(rests)
+	sys.LeadsTo("every operation ends", nil, rests)
 	return sys
 }

@@ -45,11 +45,11 @@ func System(t *fsm.Table, o *Options) (*explore.System, error) {
 	reports := explore.NewChannel[report](sys, "reports", channel)
 
 	object.Acts(m.asks)
-	object.Acts(m.sweeps)
-	explore.Sends(object, orders, m.orders)
-	explore.Receives(peer, orders, m.takes)
-	explore.Sends(peer, reports, m.answer)
-	explore.Receives(object, reports, m.hears)
+	object.Acts(m.sweeps).Fair()
+	explore.Sends(object, orders, m.orders).Fair()
+	explore.Receives(peer, orders, m.takes).Fair()
+	explore.Sends(peer, reports, m.answer).Fair()
+	explore.Receives(object, reports, m.hears).Fair()
 	crash := sys.Fault("the owner dies", sys.Budget("crash", m.Crash), orders, reports)
 	explore.Strikes(crash, object, func(s subject) (subject, bool) {
 		can := !s.Dead && !m.rests(&s)
@@ -63,10 +63,12 @@ func System(t *fsm.Table, o *Options) (*explore.System, error) {
 		}
 		return nil
 	})
-	sys.Rests(func(v *explore.View) bool {
+	rests := func(v *explore.View) bool {
 		s := object.In(v)
 		return m.rests(&s)
-	})
+	}
+	sys.Rests(rests)
+	sys.LeadsTo("every operation ends", nil, rests)
 	return sys, nil
 }
 

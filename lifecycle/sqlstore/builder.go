@@ -2,12 +2,13 @@ package sqlstore
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// statement is the text of a statement and its arguments. An argument of type value
-// stands for that value of a change; any other argument is literal.
+// statement is the text of a statement and its arguments. An argument of type value,
+// typedArg or fieldArg stands for that value of a change; any other argument is literal.
 type statement struct {
 	text string
 	args []any
@@ -36,6 +37,33 @@ func (b *builder) list(parts []string) { b.add(strings.Join(parts, ", ")) }
 func (b *builder) value(v value) string {
 	b.args = append(b.args, v)
 	return b.e.placeholder(len(b.args), v.kind())
+}
+
+// valueIn returns the placeholder of a value for a column of a table.
+func (b *builder) valueIn(t *table, column, is value) string {
+	typ := t.types[column]
+	if typ == nil {
+		return b.value(is)
+	}
+	return b.typed(typedArg{is, typ}, t.sqlTypes[column])
+}
+
+// literalIn returns the placeholder of a name for a column of a table.
+func (b *builder) literalIn(t *table, column value, name string) string {
+	typ := t.types[column]
+	if typ == nil {
+		return b.literal(name)
+	}
+	return b.typed(typ.typed(name), t.sqlTypes[column])
+}
+
+// typed returns the placeholder of an argument of a type that the engine reports.
+func (b *builder) typed(arg any, sqlType string) string {
+	b.args = append(b.args, arg)
+	if b.e.numbered {
+		return "$" + strconv.Itoa(len(b.args)) + "::" + sqlType
+	}
+	return "?"
 }
 
 // literal returns the placeholder of a string, an int64 or a []byte.
@@ -88,15 +116,23 @@ func (b *builder) assigned(v value) string {
 	case vDeadline: // NULL if vWithin is NULL
 		return b.time(&b.l.objects, b.reported(b.now())+" + "+b.value(vWithin))
 	}
-	return b.value(v)
+	return b.valueIn(&b.l.objects, v, v)
+}
+
+// fields returns the columns of fields of the payload, and their placeholders.
+func (b *builder) fields() (names, assigned []string) {
+	for i, f := range b.l.objects.fields {
+		names, assigned = append(names, f.column), append(assigned, b.typed(fieldArg(i), f.sqlType))
+	}
+	return names, assigned
 }
 
 // same returns a condition that compares a column with a value byte by byte. In an
 // existing table the first comparison is for the index, and the second one ignores
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
-	condition := t.column[column] + " = " + b.value(is)
-	if t.existing {
+	condition := t.column[column] + " = " + b.valueIn(t, column, is)
+	if t.existing && t.types[column] == nil {
 		condition += fmt.Sprintf(b.e.exact, t.column[column], b.value(is))
 	}
 	return condition
@@ -111,9 +147,10 @@ func (b *builder) key(t *table) string {
 	return machine + b.same(t, vID, vID)
 }
 
-// ordered returns the text of a column for comparisons of order, byte by byte.
-func (b *builder) ordered(t *table, text string) string {
-	if t.existing {
+// ordered returns the text of a column for comparisons of order: byte by byte, or as the
+// column's type orders its values.
+func (b *builder) ordered(t *table, v value, text string) string {
+	if t.existing && t.types[v] == nil {
 		return fmt.Sprintf(b.e.bytewise, text)
 	}
 	return text
@@ -125,6 +162,10 @@ func (b *builder) read(t *table, v value) string {
 	name := t.column[v]
 	nullable := v == vDeadline || v == vChangedAt
 	switch {
+	case t.types[v] != nil && v.kind() == ofBytes:
+		return fmt.Sprintf(b.e.asText, name)
+	case t.types[v] != nil:
+		return "COALESCE(" + fmt.Sprintf(b.e.asText, name) + ", '')"
 	case name != "" && v.isTime() && t.nativeTimes:
 		return fmt.Sprintf(b.e.toMicros, name)
 	case name != "" && v.kind() == ofText && (t.existing || v == vRequest || v == vFingerprint):
@@ -152,7 +193,8 @@ func (b *builder) read(t *table, v value) string {
 }
 
 // record writes the select list that session.scan reads: the columns of a record
-// from one on, and whether Saved is kept. Some drivers return an empty blob as nil.
+// from one on, whether Saved is kept, and the fields of the payload. Some drivers return an
+// empty blob as nil.
 func (b *builder) record(first value, withoutPayload bool) {
 	list := make([]string, 0, columns+1)
 	for v := first; v < columns; v++ {
@@ -166,10 +208,19 @@ func (b *builder) record(first value, withoutPayload bool) {
 	if column := b.l.objects.column[vSaved]; column != "" && !withoutPayload {
 		saved = "CASE WHEN " + column + " IS NULL THEN 0 ELSE 1 END"
 	}
-	b.list(append(list, saved))
+	list = append(list, saved)
+	for _, f := range b.l.objects.fields {
+		if withoutPayload {
+			list = append(list, "NULL")
+		} else {
+			list = append(list, fmt.Sprintf(b.e.asText, f.column))
+		}
+	}
+	b.list(list)
 }
 
-// selectHistory writes a query of the history rows of an object.
+// selectHistory writes a query of the history rows of an object. The columns have names of
+// their own: MySQL refuses a subquery with two columns of one name.
 func (b *builder) selectHistory(list ...value) {
 	b.fromHistory(list...)
 	b.add(" WHERE ", b.key(&b.l.history))
@@ -179,7 +230,7 @@ func (b *builder) selectHistory(list ...value) {
 func (b *builder) fromHistory(list ...value) {
 	names := make([]string, len(list))
 	for i, v := range list {
-		names[i] = b.read(&b.l.history, v)
+		names[i] = fmt.Sprintf("%s AS c%d", b.read(&b.l.history, v), i)
 	}
 	b.add("SELECT ")
 	b.list(names)

@@ -19,9 +19,8 @@ import (
 //
 // Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
 // that are not up to 255 bytes of UTF-8 without NUL; [errors.ErrUnsupported] for
-// values that an existing table has no column for, and for an Owner in an existing table;
-// [ErrRollback] in a transaction of the caller; [ErrHistory] if a table was restored
-// without the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what
+// values that an existing table has no column for; [ErrRollback] in a transaction of the
+// caller; [ErrHistory] if a table was restored without the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what
 // is not UTF-8.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	p, err := s.plan(c)
@@ -45,7 +44,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		}
 		switch {
 		case err == nil:
-			s.stamp(p)
+			p.stamp()
 			return nil
 		case errors.Is(err, lifecycle.ErrConflict) && (lost == nil || p.superseded):
 			return err
@@ -65,7 +64,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 // other error it was not.
 func (s *Store) attempt(ctx context.Context, p *plan) error {
 	send := s.transaction
-	if s.e.returning && !s.l.objects.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
+	if s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
 		send = s.statement
 	}
 	err := send(ctx, p)
@@ -119,6 +118,16 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 		return &lostError{err}
 	}
 	return err
+}
+
+// isolation returns the level of the transaction of a commit. The owner's record is read
+// without a lock, also where the connection's default is SERIALIZABLE, and as of the
+// transaction or later.
+func (s *shared) isolation(p *plan) sql.IsolationLevel {
+	if s.e.readsLock && p.commit.Owner.Name != "" {
+		return sql.LevelRepeatableRead
+	}
+	return s.e.isolation
 }
 
 // finish commits a transaction or rolls it back. It waits for the driver until
@@ -191,7 +200,7 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 	}
 	switch {
 	case err == nil:
-		s.stamp(p)
+		p.stamp()
 		return nil
 	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale):
 		return err

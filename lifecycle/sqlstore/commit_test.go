@@ -193,40 +193,6 @@ func TestRollbackThatHangs(t *testing.T) {
 	}
 }
 
-// A table without tokens and history does not show which commit has changed a record.
-func TestLostWithoutToken(t *testing.T) {
-	updated := false
-	f := &fake{answer: func(query string, _ []driver.NamedValue) reply {
-		updated = updated || strings.HasPrefix(query, "UPDATE")
-		switch {
-		case strings.Contains(query, "information_schema.columns"):
-			return reply{rows: [][]driver.Value{{"id", "text"}, {"state", "text"}, {"rev", "bigint"}}}
-		case strings.Contains(query, "information_schema.tables"):
-			return reply{rows: [][]driver.Value{{"InnoDB"}}}
-		case strings.Contains(query, "information_schema.statistics"):
-			return reply{rows: [][]driver.Value{{"PRIMARY", int64(1), "id"}}}
-		case strings.HasPrefix(query, "SELECT @@SESSION"):
-			return reply{rows: [][]driver.Value{{"STRICT_TRANS_TABLES", "F09F9880"}}}
-		case strings.HasPrefix(query, "SELECT COALESCE") && updated:
-			return reply{rows: row("moving", 5, 5, lifecycle.NewToken())}
-		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
-			return reply{rows: [][]driver.Value{{int64(1)}}}
-		case query == "COMMIT":
-			return cut
-		}
-		return done
-	}}
-	db := sql.OpenDB(f)
-	defer db.Close()
-	a := ExistingTable{Machine: "crane", Table: "cranes", Columns: ColumnMap{ID: "id", State: "state", Revision: "rev"}}
-	store, err := a.Open(t.Context(), db, MySQL, nil)
-	require.NoError(t, err)
-	defer store.Close()
-	c := moved()
-	c.Changes[0].Expect, c.Changes[0].Timeout, c.Changes[0].To.Origin = "4", 0, "moving"
-	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
-}
-
 // A dead owner at the second sending does not show that the first one was not written.
 func TestLostThenOwnerDead(t *testing.T) {
 	c := moved()

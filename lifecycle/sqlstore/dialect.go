@@ -38,6 +38,14 @@ type engine struct {
 	fromMicros string // microseconds as a time of the engine's type
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
+	asText     string // %s of any type as text
+
+	newTypes     [3]string   // the types of columns of a new table, by kind
+	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
+	tokenType    string      // the type of tokens in a new table; empty: that of bytes
+	tableOptions string      // ends the statement that makes a table
+	alterType    string      // changes table %s, column %s, to type %s; empty: the engine cannot
+	alterNull    string      // makes table %s, column %s, of type %s, %[4]s %[5]s; empty: the engine cannot
 
 	isolation sql.IsolationLevel // of the transaction of a commit
 	forShare  string             // ends a query that locks its rows against changes
@@ -46,12 +54,13 @@ type engine struct {
 	returning bool
 	oneWriter bool // the whole database has one writer at a time
 	prepares  bool // a prepared statement saves time
-	gapLocks  bool // a locking read at REPEATABLE READ keeps a missing row missing
+	readsLock bool // a plain read locks at the isolation SERIALIZABLE
 
 	insertNew string // ends an INSERT that inserts nothing if the key (%s) exists; empty: a duplicate is an error
 	// reserve ends an INSERT that leaves an existing row unchanged. Empty: the engine
-	// needs no row to lock an absent object.
-	reserve string
+	// needs no row to lock an absent object. claim ends the same INSERT, and writes an
+	// existing row without a change.
+	reserve, claim string
 
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte
@@ -61,7 +70,7 @@ type engine struct {
 	pairs    string // begins the list of pairs in (a, b) IN (...)
 
 	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
-	columns       string // names and types of the columns
+	columns       string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
 	storage       string // what keeps the table: see transactional
 	indexes       string // of each column of an index, in order: the index, whether it is unique, the column
 	transactional string // the storage that has transactions
@@ -90,6 +99,12 @@ var postgres = &engine{
 	fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 	toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
 	timeType:   "timestamp with time zone",
+	asText:     "%s::text",
+
+	newTypes:  [3]string{"text", "bigint", "bytea"},
+	oldTypes:  [3][]string{{"text", "character varying"}, {"bigint"}, {"bytea"}},
+	alterType: "ALTER TABLE %[1]s ALTER COLUMN %[2]s TYPE %[3]s USING %[2]s::%[3]s",
+	alterNull: "ALTER TABLE %[1]s ALTER COLUMN %[2]s %[4]s NOT NULL",
 
 	isolation: sql.LevelReadCommitted,
 	forShare:  " FOR SHARE",
@@ -97,6 +112,7 @@ var postgres = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 	reserve:   " ON CONFLICT DO NOTHING",
+	claim:     " ON CONFLICT (machine, id) DO UPDATE SET id = EXCLUDED.id",
 
 	exact:    ` AND %s COLLATE "C" = %s`,
 	bytewise: `%s COLLATE "C"`,
@@ -104,7 +120,8 @@ var postgres = &engine{
 	fence:    " OFFSET 0",
 	pairs:    "VALUES ",
 
-	columns: "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute" +
+	columns: "SELECT attname, format_type(atttypid, NULL), CASE WHEN attnotnull THEN 0 ELSE 1 END," +
+		" CASE WHEN atthasdef OR attidentity <> '' THEN 1 ELSE 0 END FROM pg_attribute" +
 		" WHERE attrelid = " + visible + " AND attnum > 0 AND NOT attisdropped",
 	storage: "SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class WHERE oid = " + visible,
 	indexes: "SELECT c.relname, CASE WHEN i.indisunique AND i.indimmediate AND i.indpred IS NULL THEN 1 ELSE 0 END, a.attname" +
@@ -130,19 +147,32 @@ var mysql = &engine{
 	fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
+	asText:     "CAST(%s AS CHAR)",
 
-	forShare: " LOCK IN SHARE MODE",
-	prepares: true,
-	gapLocks: true,
+	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
+	oldTypes: [3][]string{
+		{"varchar", "varbinary", "tinytext", "text", "mediumtext", "longtext", "enum"},
+		{"bigint"},
+		{"tinyblob", "blob", "mediumblob", "longblob", "varbinary", "binary(16)"},
+	},
+	tokenType: "binary(16)", tableOptions: " ENGINE=InnoDB",
+	alterType: "ALTER TABLE %[1]s MODIFY %[2]s %[3]s",
+	alterNull: "ALTER TABLE %[1]s MODIFY %[2]s %[3]s %[5]s",
+
+	forShare:  " LOCK IN SHARE MODE",
+	prepares:  true,
+	readsLock: true,
 
 	reserve: " ON DUPLICATE KEY UPDATE id = id",
+	claim:   " ON DUPLICATE KEY UPDATE id = id",
 
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 	zeroByte: "x'00'",
 	hint:     " FORCE INDEX (%s)",
 
-	columns: "SELECT column_name, column_type FROM information_schema.columns" +
+	columns: "SELECT column_name, column_type, is_nullable = 'YES'," +
+		" column_default IS NOT NULL OR extra LIKE '%%auto_increment%%' OR extra LIKE '%%GENERATED%%' FROM information_schema.columns" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 	storage: "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
@@ -170,10 +200,18 @@ var sqlite = &engine{
 	hint:     " INDEXED BY %s",
 	pairs:    "VALUES ",
 
-	columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
+	asText:   "CAST(%s AS TEXT)",
+	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
+	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s)" +
+		" WHERE %s IS NULL",
 	storage: "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
-	indexes: "SELECT l.name, l.\"unique\" AND NOT l.partial, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
-		" WHERE %s IS NULL ORDER BY l.name, i.seqno",
+	// An INTEGER PRIMARY KEY has no index.
+	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
+		"SELECT l.name, l.\"unique\" AND NOT l.partial AS u, i.name AS c, i.seqno AS n" +
+		" FROM x JOIN pragma_index_list(x.t) l JOIN pragma_index_info(l.name) i WHERE x.s IS NULL UNION ALL" +
+		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t) k WHERE x.s IS NULL AND k.pk > 0 AND upper(k.type) = 'INTEGER'" +
+		" AND (SELECT count(*) FROM pragma_table_info(x.t) o WHERE o.pk > 0) = 1)" +
+		" SELECT name, u, c FROM f ORDER BY name, n",
 	transactional: "table",
 
 	beginMigration: "BEGIN IMMEDIATE", endMigration: "COMMIT", undoMigration: "ROLLBACK",

@@ -143,8 +143,4 @@ func TestOpenNeedsADialect(t *testing.T) {
 	_, err = Open(t.Context(), nil, SQLite, nil)
 	require.Error(t, err)
 	require.Error(t, Migrate(t.Context(), nil, SQLite, nil))
-	_, err = ExistingTable{Machine: "m", Table: "t", Columns: ColumnMap{ID: "id", State: "state", Revision: "rev"}}.Open(t.Context(), db, SQLite, nil)
-	require.ErrorIs(t, err, ErrSchema)
-	_, err = ExistingTable{Machine: "m", Table: "t"}.Open(t.Context(), db, SQLite, nil)
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }

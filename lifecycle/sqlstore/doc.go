@@ -13,9 +13,10 @@
 //	}
 //	cranes := lifecycle.Must(Cranes, store, nil)
 //
-// [Open] makes a store in tables of its own. [ExistingTable] makes a store of a table
-// that exists already, and [ExistingHistory] describes the history of such a table.
-// [Store.WithTx] returns the store inside a transaction of the caller.
+// [Open] makes a store in tables of its own. An [ExistingTable] in the configuration
+// keeps the records of one machine in a table of the caller, and an [ExistingHistory] their
+// history. One commit covers both kinds of tables. [Store.WithTx] returns the store inside
+// a transaction of the caller.
 //
 // # Guarantees
 //
@@ -27,8 +28,8 @@
 //   - No two commits write the same revision, also if an engine that was killed has lost
 //     a record that was read: the revision contains the token of the commit.
 //   - A commit locks its objects and preconditions in the order of their keys, so that
-//     commits do not wait for each other in a circle. A required object that never
-//     existed gets a row that can be locked.
+//     commits do not wait for each other in a circle. A required object that does not
+//     exist gets a row in the store's own tables that can be locked.
 //   - Deadlocks, serialization failures and locked databases are retried, for
 //     [Config.RetryFor] at most, and are never reported as a conflict. The driver's
 //     defaults for isolation level, time zone, character set and counting of rows make
@@ -65,6 +66,16 @@
 //   - A table without a revision column is not supported: the state alone cannot show
 //     that an object left a state and came back. Add the column first.
 //
+// # An existing table
+//
+//  1. Call [Migrate]: owners, messages and the history are in the store's own tables.
+//  2. Describe the table by an [ExistingTable]: the columns that it has, and names for those
+//     that it lacks. Name business columns in Fields, and types in Types.
+//  3. Call [Open] with it in [Config.Tables]. A [TableError] has every fault and the ALTER
+//     statements. [ExistingTable.Schema] makes a new table instead.
+//  4. Create the manager. [lifecycle.New] names a column that the machine needs.
+//  5. Call [lifecycle.Manager.Adopt] once. It returns the rows that fit no state.
+//
 // # Versions of the tables
 //
 // The table interlock_schema has one row, with the version of the tables and the oldest
@@ -72,7 +83,8 @@
 // during a rolling upgrade; see [Version]. [Migrate] makes and migrates the tables. The
 // same migrations are plain SQL files, one per version and engine, for a migration tool of
 // the caller: see [Dialect.Schema]. Run them with a user that may change tables; the store
-// itself only reads and writes rows.
+// itself only reads and writes rows. The view interlock_readable shows the objects with
+// times and payloads as text, for psql and other clients; the store does not use it.
 //
 // # After a restore
 //
@@ -85,7 +97,7 @@
 //
 //  1. Stop all processes that use the tables.
 //  2. Restore all tables from one backup: objects, history, messages and schema.
-//  3. Call [AfterRestore] once, and [ExistingTable.AfterRestore] for each existing table.
+//  3. Call [AfterRestore] once.
 //  4. Start the processes. They join as owners again, and sweeps find the operations that
 //     were in progress in the backup: their owners are dead.
 //

@@ -219,7 +219,7 @@ func stays(err error) bool { return errors.Is(err, errRead) || errors.Is(err, sq
 // refusal returns the error of a call that has written nothing. If the engine does not
 // know a name in the statement, a migration may have made the tables incompatible.
 func (s *Store) refusal(ctx context.Context, err error) error {
-	if s.tx == nil && s.l.version > 0 && unknownName(err) {
+	if s.tx == nil && unknownName(err) {
 		if _, schema := s.on(s.db).schema(ctx, s.config.Prefix); errors.Is(schema, ErrSchema) {
 			return fmt.Errorf("%w: %w", schema, err)
 		}

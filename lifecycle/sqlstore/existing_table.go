@@ -2,76 +2,77 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ExistingTable describes a table of the caller that keeps the records of one
-// machine. The store compares and sets its columns, and never touches a column that
-// is not named here. ExistingTable is a value, and its zero value is not usable;
-// [ExistingTable.Open] makes a [Store] of it.
+// ExistingTable describes a table of the caller that keeps the records of one machine,
+// for [Config.Tables]. The store compares and sets its columns, and never touches a column
+// that is not named here. Owners, messages, the records of all other machines and the
+// history are in the store's own tables in the same database, and change in the same
+// commits. ExistingTable is a value, and its zero value is not usable.
 //
-// Machine, Table and the columns ID, State and Revision are required. The other
+// Machine, Table and the columns ID, State, Revision and Sequence are required. The other
 // columns:
 //
-//   - Sequence counts the changes. Without it the revision counts them. It is required
-//     with a history, and with Owner, Epoch and Deadline.
-//   - Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload, Saved and
-//     Origin: a change that sets such a field is refused with [errors.ErrUnsupported] if
-//     the column is missing. No record then has a deadline or an owner, and queries by
-//     them select nothing. A query by age needs ChangedAt and is refused without it.
-//   - Target, Actor, Event, Reason and ChangedAt are lost without a column.
+//   - Origin, Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload and
+//     Saved: a change that sets such a field is refused with [errors.ErrUnsupported] if
+//     the column is missing, and [lifecycle.New] refuses a machine and a configuration that
+//     need it. No record then has a deadline or an owner, and queries by them select
+//     nothing. A query by age needs ChangedAt and is refused without it.
+//   - Target, Actor, Event, Reason and ChangedAt are lost without a column. The history has
+//     actors, events and reasons.
 //   - Admission is read as the zero token without a column. Operations are then compared
 //     by their numbers only; see [lifecycle.StoredRecord]. ChangeToken is read so too:
 //     ETags then have the sequence number only.
-//   - Token, History or ExistingHistory shows whether a commit was written whose
-//     answer was lost. Without all three the error is [lifecycle.ErrUnknownOutcome],
-//     and a commit that is sent again is a conflict.
-//   - Token is also compared, beside Revision. Without it a revision may repeat where
+//   - Token is compared beside Revision. Without it a revision may repeat where
 //     an engine that is killed loses commits that were read: MySQL shows commits before
 //     they are on disk, and so does PostgreSQL with synchronous_commit=off. A caller that
-//     has read such a record then overwrites the record that took its number. The same
-//     holds for an object that is created again after its row was deleted.
+//     has read such a record then overwrites the record that took its number.
+//
+// On PostgreSQL and MySQL the creation of an object leaves a row without a state in the
+// store's own tables. A commit that requires the absence of the object locks that row.
 //
 // Another program that writes to these columns must write another Revision too, or a
 // trigger must. Every change that was decided on the row before is then a conflict. If
 // only State is written, a change is a conflict until State is changed back. If only
-// Payload is written, it may be overwritten.
+// Payload is written, it may be overwritten. A program that inserts a row while a commit
+// requires the object to be absent does not wait for that commit.
 //
 // ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
 // NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,
-// WorkOptions, Payload, Saved, Admission, ChangeToken and Token are bytes. Other columns of a new row need a
-// default. In MySQL the table is an InnoDB table, and the connections have the character
-// set utf8mb4 and a strict mode. Open verifies what the engine reports; of a view it
-// reports little.
-//
-// A commit can require that an object is absent: no store creates it before the commit.
-// The store does not see a row that another program inserts meanwhile. On PostgreSQL it
-// uses advisory locks, on MySQL gap locks at REPEATABLE READ. In a transaction of the
-// caller the requirement is refused with [errors.ErrUnsupported] on MySQL, and on
-// PostgreSQL above READ COMMITTED: the transaction may see less than its locks protect.
+// WorkOptions, Payload, Saved, Admission, ChangeToken and Token are bytes. All of these but Token, and
+// Deadline, may be NULL. Other columns of a new row need a default. Types names columns of
+// other types, and Fields the columns of fields of the payload. In MySQL the table is an
+// InnoDB table, and the connections have the character set utf8mb4 and a strict mode. Open
+// verifies what the engine reports, and returns a [TableError]; of a view it reports little.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
 	Table   string // the name, or schema.name
 	Columns ColumnMap
 	// Removed is the state of the row of a removed object. Empty: the removal of an
-	// object deletes its row; this needs a history, where its numbers continue.
+	// object deletes its row, and its numbers continue in the history.
 	Removed string
-	// History: every change leaves a history row, and commits carry messages, in the
-	// tables that [Migrate] makes with [Config.Prefix]. Together with ExistingHistory
-	// only the messages are there.
-	History bool
-	// ExistingHistory is a table of the caller where every change leaves a row.
-	// Zero: none.
+	// ExistingHistory is a table of the caller where every change leaves a row. Zero: the
+	// history is in the store's own tables.
 	ExistingHistory ExistingHistory
 	// Micros: ChangedAt, Deadline and ExistingHistory.At are integers, microseconds since
 	// 1970, as always in SQLite. False: they are timestamptz in PostgreSQL, and
 	// datetime(6) in UTC in MySQL.
 	Micros bool
+	// Fields are columns of the caller's own that keep fields of the payload, which is a
+	// JSON object: the names of columns by the names of fields. Guards see the values in
+	// the columns, and commits write them; Payload keeps the other fields. Default: none.
+	Fields map[string]string
+	// Types are the types of columns that are no text, or no bytes: of ID, State, Origin,
+	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
+	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
+	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
+	Types map[string]Type
 }
 
 // ExistingHistory describes a table of the caller that keeps the history: one row for
@@ -108,64 +109,17 @@ type ColumnMap struct {
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
 
-// Open returns the store in an existing table.
-//
-// Errors: [ErrIdentifier] for names; [ErrSchema] for a table that lacks a column or a
-// unique index, or has a column of another type, or if the tables of the history are
-// missing; [lifecycle.ErrInvalid] for columns that contradict each other, and for
-// connections that truncate or convert text; the driver's errors.
-func (t ExistingTable) Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
-	c, err := config.resolved()
-	if err != nil {
-		return nil, err
-	}
-	if err := d.check(db); err != nil {
-		return nil, err
-	}
-	probe := d.session(db)
-	var about schema
-	if t.History {
-		if about, err = probe.schema(ctx, c.Prefix); err != nil {
-			return nil, fmt.Errorf("%w, for the history of %s", err, t.Table)
-		}
-	}
-	l, err := t.layout(d.engine, c.Prefix, &about)
-	if err != nil {
-		return nil, err
-	}
-	if err := probe.verify(ctx, l); err != nil {
-		return nil, err
-	}
-	if err := probe.verifySession(ctx); err != nil {
-		return nil, err
-	}
-	s, err := d.open(ctx, db, l, c)
-	if err != nil {
-		return nil, fmt.Errorf("%w: table %s: %w", ErrSchema, t.Table, err)
-	}
-	// Reads of an unused id show whether the columns have the right types.
-	unused := lifecycle.Key{Machine: t.Machine, ID: "\u0001"}
-	_, err = s.Get(ctx, unused)
-	if err == nil && s.has.History {
-		_, err = s.History(ctx, unused, 0, 1)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: table %s: %w", ErrSchema, t.Table, err), s.Close())
-	}
-	return s, nil
-}
-
 // layout returns the layout of the table. The version and floor are those of the store's
-// own tables, where the history may be.
-func (t *ExistingTable) layout(e *engine, prefix string, about *schema) (l *layout, err error) {
+// own tables.
+func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
 	native := !t.Micros && e.timeType != ""
 	l = &layout{
-		objects: table{existing: true, nativeTimes: native, key: []value{vID}},
+		objects: table{existing: true, nativeTimes: native, key: []value{vID}}, history: own.history,
 		machine: t.Machine, removed: t.Removed, deletes: t.Removed == "", noToken: []byte{0},
-		version: about.version, floor: about.floor,
+		version: own.version, floor: own.floor,
 	}
 	if l.objects.name, err = e.quotedTable(t.Table); err != nil {
 		return nil, err
@@ -179,25 +133,94 @@ func (t *ExistingTable) layout(e *engine, prefix string, about *schema) (l *layo
 	}); err != nil {
 		return nil, err
 	}
-	if t.History {
-		l.messages = e.quoted(prefix + "messages")
+	t.setTypes(e, &l.objects, vID, vState, vOrigin, vTarget, vPayload, vSaved)
+	if err := t.setFields(e, &l.objects); err != nil {
+		return nil, err
 	}
 	h := &t.ExistingHistory
 	if *h == (ExistingHistory{}) {
-		if t.History {
-			l.history = e.ownHistory(prefix, about.version)
-		}
-		return l, nil
+		return l, t.checkTypes(e, l)
 	}
 	l.history = table{existing: true, nativeTimes: native, key: []value{vMachine, vID, vSequence}}
 	if l.history.name, err = e.quotedTable(h.Table); err != nil {
 		return nil, err
 	}
-	return l, e.quoteColumns(&l.history, &[values]string{
+	if err := e.quoteColumns(&l.history, &[values]string{
 		vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
 		vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
 		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At,
-	})
+	}); err != nil {
+		return nil, err
+	}
+	t.setTypes(e, &l.history, vID, vFromState, vFromOrigin, vTo, vToOrigin)
+	return l, t.checkTypes(e, l)
+}
+
+// setTypes sets the types of columns.
+func (t *ExistingTable) setTypes(e *engine, to *table, list ...value) {
+	for _, v := range to.named(list...) {
+		if typ, ok := t.Types[e.unquoted(to.column[v])]; ok {
+			to.types[v] = &typ
+		}
+	}
+}
+
+// setFields sets the columns of fields of the payload, in order of the fields.
+func (t *ExistingTable) setFields(e *engine, objects *table) error {
+	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
+		column := t.Fields[name]
+		if err := identifier(column); err != nil {
+			return err
+		}
+		f := field{name: name, column: e.quoted(column), typ: &Text}
+		if slices.Contains(objects.column[:], f.column) || slices.ContainsFunc(objects.fields, func(g field) bool { return g.column == f.column }) {
+			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, column)
+		}
+		if typ, ok := t.Types[column]; ok {
+			f.typ = &typ
+		}
+		objects.fields = append(objects.fields, f)
+	}
+	return nil
+}
+
+// checkTypes refuses a type without functions, a type that no column has, and a removed
+// state that its type refuses.
+func (t *ExistingTable) checkTypes(e *engine, l *layout) error {
+	typed := make(map[string]bool)
+	for _, in := range []*table{&l.objects, &l.history} {
+		for v, typ := range in.types {
+			typed[in.column[v]] = typed[in.column[v]] || typ != nil
+		}
+	}
+	for _, f := range l.objects.fields {
+		typed[f.column] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Types)) {
+		if typ := t.Types[name]; !typed[e.quoted(name)] || typ.Write == nil || typ.Read == nil {
+			return fmt.Errorf("%w: existing table %q: type of column %q: no column of that name can have a type, or a function is missing",
+				lifecycle.ErrInvalid, t.Table, name)
+		}
+	}
+	return l.objects.checkTyped(vState, t.Removed)
+}
+
+// tryTables reads an unused id of every existing table: the reads show whether the columns
+// have the right types.
+func (s *Store) tryTables(ctx context.Context) error {
+	for machine, l := range s.tables {
+		unused := lifecycle.Key{Machine: machine, ID: "\u0001"}
+		var err error
+		if l.objects.types[vID] != nil { // which has no unused value
+			_, err = s.List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
+		} else if _, err = s.Get(ctx, unused); err == nil {
+			_, err = s.History(ctx, unused, 0, 1)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: table %s: %w", ErrSchema, s.e.unquoted(l.objects.name), err)
+		}
+	}
+	return nil
 }
 
 // check refuses columns that contradict each other.
@@ -209,13 +232,10 @@ func (t *ExistingTable) check() error {
 		text   string
 	}{
 		{
-			t.Machine == "" || t.Table == "" || c.ID == "" || c.State == "" || c.Revision == "",
-			"machine, table, and the columns ID, State and Revision are required",
+			t.Machine == "" || t.Table == "" || c.ID == "" || c.State == "" || c.Revision == "" || c.Sequence == "",
+			"machine, table, and the columns ID, State, Revision and Sequence are required",
 		},
-		{
-			c.Sequence == "" && (c.Owner != "" || c.Epoch != "" || c.Deadline != "" || t.History || existing),
-			"owner, epoch, deadline and history require a sequence number",
-		},
+		{t.Machine == lifecycle.OwnerRef{}.Key().Machine, "owners are kept in the store's own tables"},
 		{(c.Owner == "") != (c.Epoch == ""), "owner requires epoch, and epoch requires owner"},
 		{
 			existing && (h.Table == "" || h.ID == "" || h.Sequence == "" || h.Token == "" || h.To == "" || h.At == ""),

@@ -157,7 +157,7 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 	var all [][]driver.Value // columns of any table
 	for _, name := range append(columnNames[:], "version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep",
 		"from_state", "from_origin", "to_state", "at", "request", "fingerprint", "number", "topic", "subject") {
-		all = append(all, []driver.Value{name, "text"})
+		all = append(all, []driver.Value{name, "text", int64(0), int64(0)})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {
 		switch {

@@ -50,6 +50,7 @@ const (
 	vToOrigin               // the origin after
 	vRequest                // NULL: none
 	vFingerprint            // of the request, or NULL
+	vFields                 // the columns of fields of the payload, a []any
 
 	values // the number of values
 )
@@ -88,18 +89,22 @@ var metadata = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vRevision, vT
 type table struct {
 	name        string
 	column      [values]string
-	existing    bool    // the table is the caller's: it has any collation, and NULLs
-	nativeTimes bool    // times have the engine's own type; otherwise they are microseconds
-	key         []value // of the unique index that the table must have
+	types       [values]*Type  // of columns that have one
+	sqlTypes    [values]string // of columns with a type, as the engine reports them
+	fields      []field        // of the payload
+	existing    bool           // the table is the caller's: it has any collation, and NULLs
+	nativeTimes bool           // times have the engine's own type; otherwise they are microseconds
+	key         []value        // of the unique index that the table must have
 	// indexes are those that queries of the store need, with their columns in order. An
 	// existing table needs none.
 	indexes map[string][]value
 }
 
-// layout is where a store keeps its records.
+// layout is where a store keeps the records of one existing table, or those of all other
+// machines.
 type layout struct {
 	objects, history table
-	messages         string // the name of the table; empty: none
+	st               *statements
 	machine          string // the machine of all objects of an existing table
 	removed          string // the state of the row of a removed object
 	deletes          bool   // a removed object has no row
@@ -122,8 +127,8 @@ func (e *engine) own(prefix string, version int) *layout {
 			name + "_deadline": {vMachine, vDeadline},
 			name + "_owner":    {vMachine, vOwner, vEpoch, vDeadline, vState, vID},
 		}},
-		history:  e.ownHistory(prefix, version),
-		messages: e.quoted(prefix + "messages"), indexes: name, noToken: make([]byte, len(lifecycle.Token{})), version: version,
+		history: e.ownHistory(prefix, version),
+		indexes: name, noToken: make([]byte, len(lifecycle.Token{})), version: version,
 	}
 	for v, name := range columnNames {
 		l.objects.column[v] = e.quoted(name)
@@ -164,6 +169,15 @@ func (t *table) named(list ...value) (named []value) {
 		}
 	}
 	return named
+}
+
+// list returns the names of the columns of a list that the table has.
+func (t *table) list(list []value) string {
+	var names []string
+	for _, v := range t.named(list...) {
+		names = append(names, t.column[v])
+	}
+	return strings.Join(names, ", ")
 }
 
 // from returns the columns of the table from one on.

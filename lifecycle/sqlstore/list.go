@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// List implements [lifecycle.Store].
+// List implements [lifecycle.Store]. Ids are in bytewise order; in an existing table whose ids
+// have a [Type], in the order of the column.
 //
 // Errors, in addition to those of the interface: [errors.ErrUnsupported] for a query by
 // age of an existing table without a column for ChangedAt.
@@ -20,20 +21,26 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycl
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "" {
+	l := s.of(q.Machine)
+	if q.UnchangedFor > 0 && l.objects.column[vChangedAt] == "" {
 		return nil, fmt.Errorf("%w: query by age: the table has no column for %s", errors.ErrUnsupported, columnNames[vChangedAt])
 	}
+	if err := l.objects.checkTyped(vID, q.After); err != nil {
+		return nil, err
+	}
 	given := len(q.States)
-	q.States = slices.DeleteFunc(slices.Clone(q.States), func(state string) bool { return state == "" || state == s.l.removed })
+	q.States = slices.DeleteFunc(slices.Clone(q.States), func(state string) bool {
+		return state == "" || state == l.removed || l.objects.checkTyped(vState, state) != nil
+	})
 	onlyAbsent := given > 0 && len(q.States) == 0 // an absent object is in no list
 	err = s.call(ctx, func(in *session) error {
 		records = nil
-		if onlyAbsent || s.l.selectsNone(&q) {
+		if onlyAbsent || l.selectsNone(&q) {
 			return nil
 		}
-		st := s.listing(&q)
+		st := s.listing(l, &q)
 		return in.query(ctx, st, st.args, func(rows *sql.Rows) error {
-			r, err := in.scan(rows, nil)
+			r, err := l.scan(rows, nil)
 			records = append(records, r.StoredRecord)
 			return err
 		})
@@ -47,17 +54,16 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycl
 // selectsNone reports whether no record can match. An existing table without a
 // column for deadlines or owners refuses every change that sets one.
 func (l *layout) selectsNone(q *lifecycle.Query) bool {
-	return l.machine != "" && q.Machine != l.machine ||
-		q.Overdue && l.objects.column[vDeadline] == "" ||
+	return q.Overdue && l.objects.column[vDeadline] == "" ||
 		q.NotOwnedBy != nil && l.objects.column[vOwner] == ""
 }
 
 // listing returns the statement of a query. All its arguments are literals.
-func (s *shared) listing(q *lifecycle.Query) *statement {
-	b := &builder{e: s.e, l: s.l}
-	id := b.ordered(&s.l.objects, s.l.objects.column[vID])
-	index := s.l.index(q)
-	if s.e.fence != "" && index == s.l.indexes+"_state" {
+func (s *shared) listing(l *layout, q *lifecycle.Query) *statement {
+	b := &builder{e: s.e, l: l}
+	id := b.ordered(&l.objects, vID, l.objects.column[vID])
+	index := l.index(q)
+	if s.e.fence != "" && index == l.indexes+"_state" {
 		return b.pagesByState(q)
 	}
 	// PostgreSQL has no index hints. It would read the machine's rows in order of id,
@@ -68,16 +74,16 @@ func (s *shared) listing(q *lifecycle.Query) *statement {
 	}
 	b.add("SELECT ")
 	b.record(vMachine, q.WithoutPayload)
-	b.add(" FROM ", s.l.objects.name)
+	b.add(" FROM ", l.objects.name)
 	if index != "" && s.e.hint != "" {
 		b.add(fmt.Sprintf(s.e.hint, s.e.quoted(index)))
 	}
 	b.add(" WHERE ")
-	if machine := s.l.objects.column[vMachine]; machine != "" {
+	if machine := l.objects.column[vMachine]; machine != "" {
 		b.add(machine, " = ", b.literal(q.Machine), " AND ")
 	}
-	if q.After != "" || !s.l.objects.existing {
-		b.add(id, " > ", b.literal(q.After), " AND ")
+	if q.After != "" || !l.objects.existing {
+		b.add(id, " > ", b.literalIn(&l.objects, vID, q.After), " AND ")
 	}
 	b.inStates(q.States)
 	b.byTime(q)
@@ -134,20 +140,24 @@ func (l *layout) index(q *lifecycle.Query) string {
 // inStates writes the condition on the state. Without states the object exists.
 func (b *builder) inStates(states []string) {
 	column := b.l.objects.column[vState]
-	if len(states) == 0 {
-		b.add(column, " <> ", b.literal(b.l.removed))
+	switch {
+	case len(states) == 0 && b.l.deletes: // removed objects have no row
+		b.add("1 = 1")
+		return
+	case len(states) == 0:
+		b.add(column, " <> ", b.literalIn(&b.l.objects, vState, b.l.removed))
 		return
 	}
 	list := func() string {
 		places := make([]string, len(states))
 		for i, state := range states {
-			places[i] = b.literal(state)
+			places[i] = b.literalIn(&b.l.objects, vState, state)
 		}
 		return " IN (" + strings.Join(places, ", ") + ")"
 	}
 	b.add(column, list())
-	if b.l.objects.existing {
-		b.add(" AND ", b.ordered(&b.l.objects, column), list())
+	if b.l.objects.existing && b.l.objects.types[vState] == nil {
+		b.add(" AND ", b.ordered(&b.l.objects, vState, column), list())
 	}
 }
 
@@ -188,7 +198,7 @@ func (b *builder) byOwner(q *lifecycle.Query) {
 	switch {
 	case b.l.objects.existing:
 		b.add(" AND ", b.read(&b.l.objects, vOwner), " <> ''")
-		b.notIn(b.ordered(&b.l.objects, b.read(&b.l.objects, vOwner)), owners)
+		b.notIn(b.ordered(&b.l.objects, vOwner, b.read(&b.l.objects, vOwner)), owners)
 	case len(owners) > maxRanges:
 		b.add(" AND ", b.l.objects.column[vOwner], " > ''") // a range of the index
 		b.notIn(b.l.objects.column[vOwner], owners)

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,11 +17,11 @@ const perStatement = 100
 // messages of one object, and of commits one of which began after the other was
 // acknowledged, are in the order of the commits.
 func (s *Store) Messages(ctx context.Context, limit int) (list []lifecycle.OutboxMessage, err error) {
-	if err := s.checkMessages(); err != nil || limit <= 0 {
-		return nil, err
+	if limit <= 0 {
+		return nil, nil
 	}
-	b, q := &builder{e: s.e, l: s.l}, s.e.quoted
-	b.add("SELECT ", q("number"), ", ", q("topic"), ", ", q("subject"), ", ", q("payload"), " FROM ", s.l.messages,
+	b, q := &builder{e: s.e, l: s.own}, s.e.quoted
+	b.add("SELECT ", q("number"), ", ", q("topic"), ", ", q("subject"), ", ", q("payload"), " FROM ", s.messages,
 		" ORDER BY ", q("number"), " LIMIT ", b.literal(int64(limit)))
 	st := b.statement()
 	err = s.call(ctx, func(in *session) error {
@@ -46,17 +44,14 @@ func (s *Store) Messages(ctx context.Context, limit int) (list []lifecycle.Outbo
 // Discard implements [lifecycle.Outbox]. After an error some messages may be
 // discarded.
 func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
-	if err := s.checkMessages(); err != nil {
-		return err
-	}
 	return s.call(ctx, func(in *session) error {
 		for list := range slices.Chunk(numbers, perStatement) {
-			b := &builder{e: s.e, l: s.l}
+			b := &builder{e: s.e, l: s.own}
 			places := make([]string, len(list))
 			for i, number := range list {
 				places[i] = b.literal(int64(min(number, maxNumber))) // no message has that number
 			}
-			b.add("DELETE FROM ", s.l.messages, " WHERE ", s.e.quoted("number"), " IN (", strings.Join(places, ", "), ")")
+			b.add("DELETE FROM ", s.messages, " WHERE ", s.e.quoted("number"), " IN (", strings.Join(places, ", "), ")")
 			st := b.statement()
 			if _, err := in.exec(ctx, st, st.args); err != nil {
 				return err
@@ -66,23 +61,16 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 	})
 }
 
-func (s *shared) checkMessages() error {
-	if s.l.messages == "" {
-		return fmt.Errorf("%w: the store keeps no messages", errors.ErrUnsupported)
-	}
-	return nil
-}
-
 // addMessages writes the messages of a commit.
 func (s *session) addMessages(ctx context.Context, messages []lifecycle.Message) error {
 	q := s.e.quoted
 	for list := range slices.Chunk(messages, perStatement) {
-		b := &builder{e: s.e, l: s.l}
+		b := &builder{e: s.e, l: s.own}
 		rows := make([]string, len(list))
 		for i, m := range list {
 			rows[i] = "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
 		}
-		b.add("INSERT INTO ", s.l.messages, " (", q("topic"), ", ", q("subject"), ", ", q("payload"), ") VALUES ", strings.Join(rows, ", "))
+		b.add("INSERT INTO ", s.messages, " (", q("topic"), ", ", q("subject"), ", ", q("payload"), ") VALUES ", strings.Join(rows, ", "))
 		st := b.statement()
 		if _, err := s.exec(ctx, st, st.args); err != nil {
 			return err

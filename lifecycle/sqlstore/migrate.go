@@ -117,7 +117,7 @@ func (e *engine) hinted(err error) error {
 }
 
 func (s *session) migrate(ctx context.Context, prefix string) error {
-	types, err := s.columnTypes(ctx, prefix+"schema")
+	types, err := s.columnsOf(ctx, prefix+"schema")
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ var errNoVersion = errors.New("the version is missing")
 
 // schema reads the row about the tables. It refuses tables that this version cannot use.
 func (s *session) schema(ctx context.Context, prefix string) (at schema, err error) {
-	types, err := s.columnTypes(ctx, prefix+"schema")
+	types, err := s.columnsOf(ctx, prefix+"schema")
 	switch {
 	case err != nil:
 		return at, err
@@ -207,7 +207,7 @@ func (s *session) schema(ctx context.Context, prefix string) (at schema, err err
 		return at, fmt.Errorf("%w: the tables %s* are of version %d, for stores of version %d and later; this one is of version %d",
 			ErrSchema, prefix, at.version, at.compatible, Version)
 	case at.version >= 2:
-		_, err = s.verifyColumns(ctx, prefix+"schema", []string{"compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep"})
+		err = s.verifyColumns(ctx, prefix+"schema", []string{"compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep"})
 	}
 	return at, err
 }

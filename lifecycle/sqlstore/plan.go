@@ -2,12 +2,8 @@ package sqlstore
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -23,7 +19,7 @@ func (vals *vector) args(st *statement, now int64) []any {
 		v, ok := a.(value)
 		switch {
 		case !ok:
-			args[i] = a
+			args[i] = vals.other(a)
 		case v != vNow:
 			args[i] = vals[v]
 		case now != 0:
@@ -31,6 +27,17 @@ func (vals *vector) args(st *statement, now int64) []any {
 		}
 	}
 	return args
+}
+
+// other returns an argument that is not a value.
+func (vals *vector) other(arg any) any {
+	switch a := arg.(type) {
+	case typedArg:
+		return a.typ.typed(vals[a.v])
+	case fieldArg:
+		return vals[vFields].([]any)[a]
+	}
+	return arg
 }
 
 // plan is a commit with the arguments of its statements.
@@ -43,6 +50,7 @@ type plan struct {
 	targets      []target
 	several      bool // there is more than one change or precondition
 	metadataOnly bool // a change is MetadataOnly
+	existing     bool // a change is in an existing table
 
 	at         int64 // microseconds: the time of the commit; 0: not known yet
 	lost       bool  // the answer of an attempt was lost: the commit may be found in the records
@@ -52,6 +60,7 @@ type plan struct {
 // change is one change of a plan.
 type change struct {
 	*lifecycle.StoredChange
+	l      *layout
 	vals   vector
 	expect int64      // the number of the expected revision
 	write  *statement // writes the record
@@ -62,6 +71,7 @@ type change struct {
 type target struct {
 	lifecycle.Key
 	change *change
+	absent bool // it may be required to be absent
 }
 
 // plan checks a commit and computes the arguments of its statements.
@@ -73,28 +83,30 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	for i := range c.Changes {
 		ch := &p.changes[i]
 		ch.StoredChange = &c.Changes[i]
-		if err := s.checkChange(ch.StoredChange); err != nil {
+		ch.l = s.of(ch.To.Machine)
+		if err := ch.l.checkChange(ch.StoredChange); err != nil {
 			return nil, err
 		}
-		if s.l.objects.existing {
-			if err := s.l.keeps(ch.StoredChange); err != nil {
+		if ch.l.objects.existing {
+			if err := ch.l.keeps(ch.StoredChange); err != nil {
 				return nil, err
 			}
 		}
-		s.fill(ch, c.Token)
-		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
-		p.targets = append(p.targets, target{ch.To.Key, ch})
-	}
-	for i := range c.Require {
-		if err := s.checkKey(c.Require[i].Key); err != nil {
+		if err := ch.fill(c.Token); err != nil {
 			return nil, err
 		}
-		p.targets = append(p.targets, target{Key: c.Require[i].Key})
+		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
+		p.existing = p.existing || ch.l.objects.existing
+		p.targets = append(p.targets, target{Key: ch.To.Key, change: ch})
+	}
+	for i := range c.Require {
+		r := &c.Require[i]
+		if err := s.checkKey(r.Key); err != nil {
+			return nil, err
+		}
+		p.targets = append(p.targets, target{Key: r.Key, absent: slices.Contains(r.States, "")})
 	}
 	if c.Owner.Name != "" {
-		if s.l.objects.existing {
-			return nil, fmt.Errorf("%w: commit of owner %.300q: an existing table keeps no owners", errors.ErrUnsupported, c.Owner.Name)
-		}
 		if err := checkName("owner", c.Owner.Name, maxName); err != nil {
 			return nil, err
 		}
@@ -108,22 +120,26 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 }
 
 // fill computes the values of a change and selects its statement.
-func (s *shared) fill(ch *change, token lifecycle.Token) {
-	to := &ch.To
-	expect, before := s.l.parse(ch.Expect)
+func (ch *change) fill(token lifecycle.Token) error {
+	to, l := &ch.To, ch.l
+	expect, before := l.parse(ch.Expect)
 	if before == nil {
-		before = s.l.noToken
+		before = l.noToken
 	}
 	from := ch.From
 	if from == "" {
-		from = s.l.removed
+		from = l.removed
 	}
 	row := *to
 	if ch.Remove { // the numbers continue
 		row = lifecycle.StoredRecord{
-			Key: to.Key, State: s.l.removed, Sequence: to.Sequence, Operation: to.Operation,
+			Key: to.Key, State: l.removed, Sequence: to.Sequence, Operation: to.Operation,
 			Actor: to.Actor, Event: to.Event, Reason: to.Reason,
 		}
+	}
+	payload, fields, err := l.objects.split(row.Payload)
+	if err != nil {
+		return err
 	}
 	ch.expect = expect
 	ch.vals = vector{
@@ -132,9 +148,9 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken),
 		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
-		vPayload: row.Payload, vSaved: row.Saved, vToken: token[:],
+		vPayload: payload, vSaved: row.Saved, vToken: token[:],
 		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
-		vTo: to.State, vToOrigin: to.Origin,
+		vTo: to.State, vToOrigin: to.Origin, vFields: fields,
 	}
 	if ch.Request != "" {
 		ch.vals[vRequest], ch.vals[vFingerprint] = ch.Request, ch.Fingerprint
@@ -142,17 +158,20 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 	if ch.Timeout > 0 && !ch.Remove {
 		ch.vals[vWithin] = micros(ch.Timeout)
 	}
-	ch.write = s.st.update
+	ch.write = l.st.update
 	switch {
 	case ch.MetadataOnly && ch.Timeout > 0:
-		ch.write = s.st.setMetadataDeadline
+		ch.write = l.st.setMetadataDeadline
 	case ch.MetadataOnly:
-		ch.write = s.st.setMetadata
-	case ch.Remove && s.l.deletes:
-		ch.write = s.st.remove
-	case ch.From == "" && (expect == int64(s.l.floor) || s.st.lastRow != nil):
-		ch.write, ch.first = s.st.insert, true
+		ch.write = l.st.setMetadata
+	case ch.Remove && l.deletes:
+		ch.write = l.st.remove
+	case ch.Remove:
+		ch.write = l.st.retire
+	case ch.From == "" && (expect == int64(l.floor) || l.st.lastRow != nil):
+		ch.write, ch.first = l.st.insert, true
 	}
+	return nil
 }
 
 // orNull returns the bytes of a token, or nil for the zero token.
@@ -163,130 +182,22 @@ func orNull(token lifecycle.Token) []byte {
 	return token[:]
 }
 
-// requiresAbsence reports whether the commit requires that an object does not exist.
-func (p *plan) requiresAbsence() bool {
-	return slices.ContainsFunc(p.commit.Require, func(r lifecycle.Precondition) bool { return slices.Contains(r.States, "") })
-}
-
 // stamp sets the results in the caller's commit.
-func (s *shared) stamp(p *plan) {
+func (p *plan) stamp() {
 	for i := range p.changes {
 		ch := &p.changes[i]
-		ch.Stamp(s.l.revision(ch.expect+1, p.commit.Token[:]), clock(p.at))
+		ch.Stamp(ch.l.revision(ch.expect+1, p.commit.Token[:]), clock(p.at))
 		if ch.Timeout > 0 { // as the table keeps it
 			ch.To.Deadline = clock(p.at + micros(ch.Timeout))
 		}
 		// A token that the table does not keep must not be sent to peers. The bad schedule:
 		// a store of version 1 starts an operation, and the column has the token of an
 		// earlier one; a store of version 2 compares the two, and the peer's report is stale.
-		if s.l.objects.column[vAdmission] == "" {
+		if ch.l.objects.column[vAdmission] == "" {
 			ch.To.Admission = lifecycle.Token{}
 		}
-		if s.l.objects.column[vChangeToken] == "" {
+		if ch.l.objects.column[vChangeToken] == "" {
 			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}
-}
-
-const (
-	maxName   = 255           // bytes of a column that is in an index
-	maxWord   = 1023          // bytes of the other names
-	maxNumber = math.MaxInt64 // of a column on all engines
-)
-
-// checkName refuses names that the engines would not keep alike.
-func checkName(what, name string, most int) error {
-	if len(name) > most || strings.IndexByte(name, 0) >= 0 || !utf8.ValidString(name) {
-		return fmt.Errorf("%w: %s %.300q is not up to %d bytes of UTF-8 without NUL", lifecycle.ErrInvalid, what, name, most)
-	}
-	return nil
-}
-
-func (s *shared) checkKey(key lifecycle.Key) error {
-	switch {
-	case key.Machine == "" || key.ID == "":
-		return fmt.Errorf("%w: key without a machine or an id", lifecycle.ErrInvalid)
-	case s.l.machine != "" && key.Machine != s.l.machine:
-		return fmt.Errorf("%w: the table keeps objects of machine %q, not of %q", lifecycle.ErrInvalid, s.l.machine, key.Machine)
-	}
-	if err := checkName("machine", key.Machine, maxName); err != nil {
-		return err
-	}
-	return checkName("id", key.ID, maxName)
-}
-
-// checkChange refuses values that the engines would not return as they were given.
-func (s *shared) checkChange(ch *lifecycle.StoredChange) error {
-	to := &ch.To
-	if err := s.checkKey(to.Key); err != nil {
-		return err
-	}
-	for _, n := range []struct {
-		what, name string
-		most       int
-	}{
-		{"state", to.State, maxName},
-		{"state", ch.From, maxName},
-		{"origin", to.Origin, maxName},
-		{"origin", ch.FromOrigin, maxName},
-		{"target", to.Target, maxName},
-		{"owner", to.Owner, maxName},
-		{"handler", to.Work, maxWord},
-		{"actor", string(to.Actor), maxWord},
-		{"event", to.Event, maxWord},
-		{"request id", ch.Request, maxName},
-		{"fingerprint", ch.Fingerprint, maxName},
-	} {
-		if err := checkName(n.what, n.name, n.most); err != nil {
-			return err
-		}
-	}
-	if max(to.Sequence, uint64(to.Operation), to.Epoch) > maxNumber {
-		return fmt.Errorf("%w: a number of %q is above %d", lifecycle.ErrInvalid, to.ID, uint64(maxNumber))
-	}
-	if ch.Request != "" && s.l.history.column[vRequest] == "" {
-		return errRequests
-	}
-	if s.l.removed != "" && (ch.From == s.l.removed || to.State == s.l.removed && !ch.Remove) {
-		return fmt.Errorf("%w: state %q is the state of removed objects", lifecycle.ErrInvalid, s.l.removed)
-	}
-	return nil
-}
-
-// keeps refuses a change that sets a field for which an existing table has no
-// column, if the loss of the field would be unsound.
-func (l *layout) keeps(ch *lifecycle.StoredChange) error {
-	to := &ch.To
-	for _, field := range []struct {
-		v   value
-		set bool
-	}{
-		{vOrigin, to.Origin != "" && to.Origin != to.State},
-		{vOperation, to.Operation != 0},
-		{vOwner, to.Owner != ""},
-		{vEpoch, to.Epoch != 0},
-		{vWork, to.Work != ""},
-		{vArgs, len(to.Args) > 0},
-		{vWorkOptions, len(to.WorkOptions) > 0},
-		{vDeadline, ch.Timeout > 0},
-		{vPayload, !ch.Remove && len(to.Payload) > 0},
-		{vSaved, !ch.Remove && to.Saved != nil},
-	} {
-		if field.set && l.objects.column[field.v] == "" {
-			return fmt.Errorf("%w: change of %q: the table has no column for %s", errors.ErrUnsupported, to.ID, columnNames[field.v])
-		}
-	}
-	if ch.Remove && l.deletes && l.history.name == "" {
-		return fmt.Errorf("%w: removal of %q: its numbers need a history or a removed state", errors.ErrUnsupported, to.ID)
-	}
-	return nil
-}
-
-// cleaned replaces what is not UTF-8, and NUL, in a text for people: the text of an
-// error must not keep the outcome from being written.
-func cleaned(text string) string {
-	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
-		return text
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }

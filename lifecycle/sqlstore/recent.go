@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,29 +10,24 @@ import (
 )
 
 // Recent implements [lifecycle.Follower]. It reads the history rows of all machines since
-// that time, by the index on their time. An [ExistingHistory] needs such an index of its
-// own, and a column for At; without the column the error is [errors.ErrUnsupported].
+// that time, by the index on their time; an [ExistingHistory] needs an index of its own
+// for that. Ids are in the order of [Store.List].
 func (s *Store) Recent(
 	ctx context.Context, machine string, within time.Duration, after string, limit int,
 ) (list []lifecycle.ChangedObject, err error) {
-	if err := s.checkHistory(); err != nil {
+	l := s.of(machine)
+	if err := l.history.checkTyped(vID, after); err != nil || limit <= 0 {
 		return nil, err
 	}
-	if s.l.history.column[vNow] == "" {
-		return nil, fmt.Errorf("%w: recent changes: the history has no column for their time", errors.ErrUnsupported)
-	}
-	none := limit <= 0 || s.l.machine != "" && machine != s.l.machine
+	st := s.recent(l, machine, within, after, limit)
 	err = s.call(ctx, func(in *session) error {
 		list = nil
-		if none {
-			return nil
-		}
-		st := s.recent(machine, within, after, limit)
 		return in.query(ctx, st, st.args, func(rows *sql.Rows) error {
 			var o lifecycle.ChangedObject
 			var sequence int64
 			err := rows.Scan(&o.ID, &sequence)
 			o.Sequence = uint64(sequence)
+			l.history.readTyped(vID, &o.ID)
 			list = append(list, o)
 			return err
 		})
@@ -47,16 +41,24 @@ func (s *Store) Recent(
 // recent returns the query of Recent. All its arguments are literals. PostgreSQL has no
 // index hints: it might read the whole history in order of id, in the hope that the page
 // is full soon. The rows are therefore found in a subquery of its own.
-func (s *shared) recent(machine string, within time.Duration, after string, limit int) *statement {
-	b := &builder{e: s.e, l: s.l}
-	h := &s.l.history
-	b.add("SELECT id, MAX(sequence) FROM (SELECT ", b.ordered(h, h.column[vID]), " AS id, ", h.column[vSequence], " AS sequence FROM ", h.name)
+func (s *shared) recent(l *layout, machine string, within time.Duration, after string, limit int) *statement {
+	b := &builder{e: s.e, l: l}
+	h := &l.history
+	text := "id"
+	if h.types[vID] != nil {
+		text = fmt.Sprintf(s.e.asText, text)
+	}
+	b.add("SELECT ", text, ", MAX(sequence) FROM (SELECT ", b.ordered(h, vID, h.column[vID]), " AS id, ", h.column[vSequence], " AS sequence FROM ", h.name)
 	b.hintIndex(h, vNow)
 	b.add(" WHERE ", h.column[vNow], " >= ", b.time(h, b.clock()+" - "+b.literal(micros(within))))
 	if h.column[vMachine] != "" {
-		b.add(" AND ", b.ordered(h, h.column[vMachine]), " = ", b.literal(machine))
+		b.add(" AND ", b.ordered(h, vMachine, h.column[vMachine]), " = ", b.literal(machine))
 	}
-	b.add(s.e.fence, ") found WHERE id > ", b.literal(after), " GROUP BY id ORDER BY id LIMIT ", b.literal(int64(limit)))
+	b.add(s.e.fence, ") found")
+	if after != "" {
+		b.add(" WHERE id > ", b.literalIn(h, vID, after))
+	}
+	b.add(" GROUP BY id ORDER BY id LIMIT ", b.literal(int64(limit)))
 	return b.statement()
 }
 

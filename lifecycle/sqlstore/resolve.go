@@ -79,11 +79,12 @@ func (s *session) checkRequests(ctx context.Context, p *plan) error {
 func (s *session) checkPlaces(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
-		if s.st.findRow == nil || ch.MetadataOnly {
+		if ch.MetadataOnly {
 			continue
 		}
 		taken := false
-		err := s.query(ctx, s.st.findRow, ch.vals.args(s.st.findRow, 0), func(*sql.Rows) error {
+		find := ch.l.st.findRow
+		err := s.query(ctx, find, ch.vals.args(find, 0), func(*sql.Rows) error {
 			taken = true
 			return nil
 		})
@@ -126,10 +127,7 @@ func (s *session) compare(ctx context.Context, p *plan) error {
 // current reads a record. In a transaction of the caller it reads the newest
 // version, which may be newer than what the transaction sees.
 func (s *session) current(ctx context.Context, key lifecycle.Key) (record, error) {
-	if s.callTx {
-		return s.record(ctx, key, s.st.getLocked)
-	}
-	return s.record(ctx, key, s.st.get)
+	return s.record(ctx, key, s.callTx)
 }
 
 // finding is what the store knows about a commit.
@@ -147,25 +145,24 @@ func (s *session) find(ctx context.Context, p *plan) (finding, error) {
 	switch {
 	case p.metadataOnly && !p.lost:
 		return unproved, nil
-	case s.st.findRow != nil && !p.metadataOnly:
+	case !p.metadataOnly:
 		return s.findInHistory(ctx, p)
-	case s.l.objects.column[vToken] != "":
-		return s.findInRecords(ctx, p)
 	}
-	return unproved, nil
+	return s.findInRecords(ctx, p)
 }
 
 // findInHistory compares the tokens of the rows at the places of the changes. A
 // missing row proves nothing: it may have been trimmed.
 func (s *session) findInHistory(ctx context.Context, p *plan) (finding, error) {
-	st := s.st.findRow
-	if s.callTx {
-		st = s.st.findRowLocked
-	}
 	for i := range p.changes {
+		ch := &p.changes[i]
+		st := ch.l.st.findRow
+		if s.callTx {
+			st = ch.l.st.findRowLocked
+		}
 		var token []byte
 		var at int64
-		err := s.query(ctx, st, p.changes[i].vals.args(st, 0), func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
+		err := s.query(ctx, st, ch.vals.args(st, 0), func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
 		switch {
 		case err != nil || len(token) == 0:
 			return unproved, err
@@ -187,9 +184,9 @@ func (s *session) findInRecords(ctx context.Context, p *plan) (finding, error) {
 		if err != nil {
 			return unproved, err
 		}
-		number, token := s.l.parse(now.Revision)
+		number, token := ch.l.parse(now.Revision)
 		switch {
-		case number != ch.expect+1:
+		case number != ch.expect+1 || ch.l.objects.column[vToken] == "":
 			return unproved, nil
 		case bytes.Equal(token, p.commit.Token[:]):
 		case len(p.changes) == 1:

@@ -17,13 +17,14 @@ import (
 // from a backup, after a failover to a replica that lagged, and after a crash of an
 // engine that acknowledges commits before they are on disk. No process may use the
 // tables meanwhile: a store that was opened before must be opened again. The
-// package documentation has the steps under "After a restore".
+// package documentation has the steps under "After a restore". The configuration names the
+// existing tables as for [Open].
 //
 // Lost is a number that no object has lost more commits than; 0 is 1,000,000. In one
 // transaction, AfterRestore
 //
 //   - adds lost to the revision and the operation of every record, of removed objects and
-//     owners too, and gives it a new commit token;
+//     owners too, and gives it a new commit token, also in existing tables;
 //   - raises the numbers with which a key begins that the tables do not have, and the
 //     numbers of messages, by at least as much;
 //   - closes the tables to programs of version 1, which do not know these numbers.
@@ -33,9 +34,9 @@ import (
 // numbers of messages may be unused. A second call does no harm.
 //
 // Errors: [ErrHistory] if the objects and their history are not from one backup. The
-// history of a machine that has no record at all is taken for that of an existing table,
-// and is not compared. [ErrSchema] for tables that are missing or of version 1, which [Migrate] changes;
-// [lifecycle.ErrInvalid] if lost is above 2^40; [ErrIdentifier]; the driver's errors.
+// history of a machine that has no record in the store's own tables is taken for that of an
+// existing table, and is not compared. [ErrSchema] also for tables of version 1, which
+// [Migrate] changes; [lifecycle.ErrInvalid] if lost is above 2^40; the errors of [Open].
 func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lost uint64) error {
 	c, err := config.resolved()
 	if err != nil {
@@ -44,40 +45,12 @@ func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lo
 	if err := d.check(db); err != nil {
 		return err
 	}
-	at, err := d.session(db).schema(ctx, c.Prefix)
-	if err != nil {
-		return err
-	}
-	return d.restored(ctx, db, d.own(c.Prefix, at.version), c.Prefix, lost)
-}
-
-// AfterRestore is the function [AfterRestore] for the objects of the existing table. The
-// owners of their operations are in the store's own tables, for which the function is
-// called too.
-//
-// Without History there is no place for the numbers of keys that the table does not have.
-// These continue where the history ends or from 0, and may repeat: map the column
-// Admission, and send [lifecycle.Change].Admission with reports.
-//
-// The objects are not compared with their history, with or without History: restore both
-// from one backup.
-//
-// Errors: those of the function, and of [ExistingTable.Open].
-func (t ExistingTable) AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lost uint64) error {
-	s, err := t.Open(ctx, db, d, config) // it checks the table
-	if err != nil {
-		return err
-	}
-	if err := s.Close(); err != nil {
-		return err
-	}
-	return d.restored(ctx, db, s.l, s.config.Prefix, lost)
-}
-
-func (e *engine) restored(ctx context.Context, db *sql.DB, l *layout, prefix string, lost uint64) error {
+	own, tables, err := d.verified(ctx, db, &c)
 	switch {
-	case l.version == 1:
-		return fmt.Errorf("%w: the tables %s* are of version 1: call Migrate first", ErrSchema, prefix)
+	case err != nil:
+		return err
+	case own.version == 1:
+		return fmt.Errorf("%w: the tables %s* are of version 1: call Migrate first", ErrSchema, c.Prefix)
 	case lost > 1<<40:
 		return fmt.Errorf("%w: %d lost commits", lifecycle.ErrInvalid, lost)
 	}
@@ -86,7 +59,8 @@ func (e *engine) restored(ctx context.Context, db *sql.DB, l *layout, prefix str
 		return failed(ctx, err)
 	}
 	r := &restoration{
-		session: &session{shared: &shared{e: e, l: l}, q: tx}, step: int64(cmp.Or(lost, 1_000_000)), schema: e.quoted(prefix + "schema"),
+		session: &session{shared: &shared{e: d.engine, own: own, tables: tables, messages: d.quoted(c.Prefix + "messages")}, q: tx},
+		step:    int64(cmp.Or(lost, 1_000_000)), schema: d.quoted(c.Prefix + "schema"),
 	}
 	if err = r.run(ctx); err == nil {
 		err = failed(ctx, tx.Commit())
@@ -105,30 +79,29 @@ type restoration struct {
 }
 
 func (r *restoration) run(ctx context.Context) error {
-	if r.l.version > 0 {
-		if err := r.raiseFloor(ctx); err != nil {
-			return err
-		}
-	}
-	if !r.l.objects.existing {
-		if err := r.checkHistory(ctx); err != nil {
-			return err
-		}
-		// A row that only reserves a key becomes a key that the tables do not have.
-		if err := r.do(ctx, func(b *builder) {
-			b.add("DELETE FROM ", r.l.objects.name, " WHERE ", r.l.objects.column[vState], " = '' AND ", r.l.objects.column[vChangedAt], " = 0")
-		}); err != nil {
-			return err
-		}
-	}
-	if err := r.raiseObjects(ctx); err != nil || r.l.messages == "" {
+	if err := r.raiseFloor(ctx); err != nil {
 		return err
+	}
+	if err := r.checkHistory(ctx); err != nil {
+		return err
+	}
+	// A row that only reserves a key becomes a key that the tables do not have.
+	o := &r.own.objects
+	if err := r.do(ctx, r.own, func(b *builder) {
+		b.add("DELETE FROM ", o.name, " WHERE ", o.column[vState], " = '' AND ", o.column[vChangedAt], " = 0")
+	}); err != nil {
+		return err
+	}
+	for l := range r.layouts() {
+		if err := r.raiseObjects(ctx, l); err != nil {
+			return err
+		}
 	}
 	return r.raiseMessages(ctx)
 }
 
-func (r *restoration) do(ctx context.Context, write func(*builder)) error {
-	b := &builder{e: r.e, l: r.l}
+func (r *restoration) do(ctx context.Context, l *layout, write func(*builder)) error {
+	b := &builder{e: r.e, l: l}
 	write(b)
 	_, err := r.exec(ctx, b.statement(), b.args)
 	return failed(ctx, err)
@@ -139,7 +112,7 @@ func (r *restoration) do(ctx context.Context, write func(*builder)) error {
 func (r *restoration) raiseFloor(ctx context.Context) error {
 	q := r.e.quoted
 	// The lock of this row, before a read: two restorations come one after the other.
-	if err := r.do(ctx, func(b *builder) {
+	if err := r.do(ctx, r.own, func(b *builder) {
 		b.add("UPDATE ", r.schema, " SET ", q("trimmed_at"), " = 0, ", q("compatible"),
 			" = CASE WHEN ", q("compatible"), " > 2 THEN ", q("compatible"), " ELSE 2 END")
 	}); err != nil {
@@ -158,36 +131,38 @@ func (r *restoration) raiseFloor(ctx context.Context) error {
 	if err := read(q("floor"), r.schema); err != nil {
 		return err
 	}
-	for _, t := range []*table{&r.l.objects, &r.l.history} {
-		for _, v := range t.named(vRevision, vSequence, vOperation) {
-			if err := read(t.column[v], t.name); err != nil {
-				return err
+	for l := range r.layouts() {
+		for _, t := range []*table{&l.objects, &l.history} {
+			for _, v := range t.named(vRevision, vSequence, vOperation) {
+				if err := read(t.column[v], t.name); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return r.do(ctx, func(b *builder) {
+	return r.do(ctx, r.own, func(b *builder) {
 		b.add("UPDATE ", r.schema, " SET ", q("floor"), " = ", b.literal(floor), " + ", b.literal(r.step))
 	})
 }
 
-func (r *restoration) raiseObjects(ctx context.Context) error {
+func (r *restoration) raiseObjects(ctx context.Context, l *layout) error {
 	token := lifecycle.NewToken()
-	return r.do(ctx, func(b *builder) {
+	return r.do(ctx, l, func(b *builder) {
 		var assigned []string
-		for _, v := range r.l.objects.named(vRevision, vOperation) {
-			assigned = append(assigned, r.l.objects.column[v]+" = "+b.read(&r.l.objects, v)+" + "+b.literal(r.step))
+		for _, v := range l.objects.named(vRevision, vOperation) {
+			assigned = append(assigned, l.objects.column[v]+" = "+b.read(&l.objects, v)+" + "+b.literal(r.step))
 		}
-		if column := r.l.objects.column[vToken]; column != "" {
+		if column := l.objects.column[vToken]; column != "" {
 			assigned = append(assigned, column+" = "+b.literal(token[:]))
 		}
-		b.add("UPDATE ", r.l.objects.name, " SET ", strings.Join(assigned, ", "))
+		b.add("UPDATE ", l.objects.name, " SET ", strings.Join(assigned, ", "))
 	})
 }
 
 // raiseMessages leaves numbers of messages unused. A program that delivers messages may
 // discard one by a number that it has received before the loss.
 func (r *restoration) raiseMessages(ctx context.Context) error {
-	number, m := r.e.quoted("number"), r.l.messages
+	number, m := r.e.quoted("number"), r.messages
 	if r.e.raiseNumbers != "" {
 		st := &statement{text: fmt.Sprintf(r.e.raiseNumbers, r.e.placeholder(1, ofText), r.e.placeholder(2, ofNumber))}
 		return failed(ctx, r.query(ctx, st, []any{m, r.step}, func(*sql.Rows) error { return nil }))
@@ -207,7 +182,7 @@ func (r *restoration) raiseMessages(ctx context.Context) error {
 		},
 		func(b *builder) { b.add("DELETE FROM ", m, " WHERE ", number, " >= ", b.literal(last)) },
 	} {
-		if err := r.do(ctx, write); err != nil {
+		if err := r.do(ctx, r.own, write); err != nil {
 			return err
 		}
 	}
@@ -217,7 +192,7 @@ func (r *restoration) raiseMessages(ctx context.Context) error {
 // checkHistory refuses objects without their newest history row, and history rows that
 // are newer than their objects. The history may have rows of objects in existing tables.
 func (r *restoration) checkHistory(ctx context.Context) error {
-	o, h := &r.l.objects, &r.l.history
+	o, h := &r.own.objects, &r.own.history
 	on := func(inner *table, condition string) string {
 		parts := []string{condition}
 		for _, v := range []value{vMachine, vID} {
@@ -233,7 +208,7 @@ func (r *restoration) checkHistory(ctx context.Context) error {
 	}{
 		{o, o.column[vChangedAt] + " > 0 AND NOT EXISTS (" + on(h, "inside."+sequence+" = outside."+sequence) + ")", "has no history row"},
 		{h, "NOT EXISTS (" + on(o, "inside."+sequence+" >= outside."+sequence) + ") AND EXISTS (SELECT 1 FROM " + o.name + " other WHERE other." +
-			o.column[vMachine] + " = outside." + h.column[vMachine] + ")", "has a history row and no record"},
+			o.column[vChangedAt] + " > 0 AND other." + o.column[vMachine] + " = outside." + h.column[vMachine] + ")", "has a history row and no record"},
 	} {
 		st := &statement{text: "SELECT " + o.column[vMachine] + ", " + o.column[vID] + ", " + sequence +
 			" FROM " + c.outside.name + " outside WHERE " + c.where + " LIMIT 1"}

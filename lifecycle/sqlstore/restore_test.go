@@ -12,5 +12,4 @@ func TestAfterRestoreRefused(t *testing.T) {
 	require.ErrorContains(t, AfterRestore(t.Context(), nil, SQLite, nil, 0), "a database and a dialect are required")
 	bad := &Config{Prefix: "a;"}
 	require.ErrorIs(t, AfterRestore(t.Context(), nil, SQLite, bad, 0), ErrIdentifier)
-	require.ErrorIs(t, ExistingTable{}.AfterRestore(t.Context(), nil, SQLite, bad, 0), ErrIdentifier)
 }

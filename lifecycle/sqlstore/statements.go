@@ -13,10 +13,12 @@ type statements struct {
 
 	insert              *statement // the row of an object that has none
 	update              *statement
+	retire              *statement // the same for a removed object: the fields of its payload stay
 	remove              *statement // where removed objects have no row
 	setMetadata         *statement // a MetadataOnly change without Timeout
 	setMetadataDeadline *statement // a MetadataOnly change with Timeout
 	reserve             *statement // a row without a state for an object that never existed
+	claim               *statement // the same, and a lock of the row that reserve waits for
 
 	addRow        *statement // a history row; nil if the statements above write it
 	findRow       *statement // the history row at the sequence number of a change
@@ -29,7 +31,7 @@ type statements struct {
 // prepared returns the statements that are executed often.
 func (s *statements) prepared() (list []*statement) {
 	for _, st := range []*statement{
-		s.get, s.getLocked, s.insert, s.update, s.remove, s.setMetadata, s.setMetadataDeadline, s.addRow, s.findRow, s.lastRow,
+		s.get, s.getLocked, s.insert, s.update, s.retire, s.remove, s.setMetadata, s.setMetadataDeadline, s.addRow, s.findRow, s.lastRow,
 	} {
 		if st != nil {
 			list = append(list, st)
@@ -52,14 +54,17 @@ func (e *engine) compile(l *layout) *statements {
 			b.add(" FROM ", l.objects.name, " WHERE ", b.key(&b.l.objects))
 		}),
 		insert:      build(func(b *builder) { b.change(true, b.insert) }),
-		update:      build(func(b *builder) { b.change(true, func() { b.update(l.objects.from(vState)) }) }),
-		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(l.objects.named(metadata...)) }) }),
+		update:      build(func(b *builder) { b.change(true, func() { b.update(l.objects.from(vState), true) }) }),
+		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(l.objects.named(metadata...), false) }) }),
 		clock:       build(func(b *builder) { b.add("SELECT ", e.now) }),
 	}
-	s.getLocked = locked(s.get)
+	s.getLocked, s.retire = locked(s.get), s.update
+	if len(l.objects.fields) > 0 {
+		s.retire = build(func(b *builder) { b.change(true, func() { b.update(l.objects.from(vState), false) }) })
+	}
 	if l.objects.column[vDeadline] != "" {
 		s.setMetadataDeadline = build(func(b *builder) {
-			b.change(false, func() { b.update(l.objects.named(append(metadata, vDeadline)...)) })
+			b.change(false, func() { b.update(l.objects.named(append(metadata, vDeadline)...), false) })
 		})
 	}
 	if l.deletes {
@@ -68,10 +73,8 @@ func (e *engine) compile(l *layout) *statements {
 		})
 	}
 	if e.reserve != "" && !l.objects.existing {
-		s.reserve = build((*builder).reserve)
-	}
-	if l.history.name == "" {
-		return s
+		s.reserve = build(func(b *builder) { b.reserve(e.reserve) })
+		s.claim = build(func(b *builder) { b.reserve(e.claim) })
 	}
 	if !e.returning {
 		s.addRow = build(func(b *builder) { b.addRow(b.value, " VALUES (", ")") })
@@ -97,7 +100,7 @@ func (b *builder) change(history bool, write func()) {
 	b.add("WITH changed AS (")
 	write()
 	b.add(" RETURNING ", b.now(), " AS at)")
-	if history && b.l.history.name != "" {
+	if history {
 		b.add(", noted AS (")
 		b.addRow(func(v value) string {
 			if v == vNow {
@@ -119,6 +122,8 @@ func (b *builder) insert() {
 	for _, v := range b.l.objects.from(vMachine) {
 		names, assigned = append(names, b.l.objects.column[v]), append(assigned, b.assigned(v))
 	}
+	fields, values := b.fields()
+	names, assigned = append(names, fields...), append(assigned, values...)
 	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(assigned, ", "), ")")
 	if b.e.insertNew != "" {
 		b.add(fmt.Sprintf(b.e.insertNew, key))
@@ -127,11 +132,17 @@ func (b *builder) insert() {
 
 // update writes columns of a row that has the expected revision and state. Every
 // update writes another revision, so that an engine which counts only rows that
-// differ counts the row.
-func (b *builder) update(list []value) {
+// differ counts the row. payload: the fields of the payload are among them.
+func (b *builder) update(list []value, payload bool) {
 	assigned := make([]string, len(list))
 	for i, v := range list {
 		assigned[i] = b.l.objects.column[v] + " = " + b.assigned(v)
+	}
+	if payload {
+		fields, values := b.fields()
+		for i, column := range fields {
+			assigned = append(assigned, column+" = "+values[i])
+		}
 	}
 	b.add("UPDATE ", b.l.objects.name, " SET ")
 	b.list(assigned)
@@ -150,8 +161,9 @@ func (b *builder) unchanged() string {
 	return strings.Join(append(conditions, b.same(&b.l.objects, vState, vFrom)), " AND ")
 }
 
-// reserve writes a row without a state. Readers see an absent object, as before.
-func (b *builder) reserve() {
+// reserve writes a row without a state, unless the key has a row. Readers see an absent
+// object, as before.
+func (b *builder) reserve(end string) {
 	var names, list []string
 	for _, v := range b.l.objects.from(vMachine) {
 		is := "''"
@@ -169,7 +181,7 @@ func (b *builder) reserve() {
 		}
 		names, list = append(names, b.l.objects.column[v]), append(list, is)
 	}
-	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", b.e.reserve)
+	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", end)
 }
 
 // addRow writes a history row. Arg returns the expression of a value; before and
@@ -178,9 +190,14 @@ func (b *builder) addRow(arg func(value) string, before, after string) {
 	h := &b.l.history
 	var names, list []string
 	for _, v := range h.from(vMachine) {
-		is := arg(v)
-		if v == vNow {
-			is = b.time(h, is)
+		is := ""
+		switch {
+		case v == vNow:
+			is = b.time(h, arg(v))
+		case h.types[v] != nil:
+			is = b.valueIn(h, v, v)
+		default:
+			is = arg(v)
 		}
 		names, list = append(names, h.column[v]), append(list, is)
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ type Config struct {
 	// way: deadlocks, serialization failures, a locked database. The caller's context
 	// may end it sooner. Default: 10 s; less than 0: no retries.
 	RetryFor time.Duration
+	// Tables are tables of the caller that keep the records of their machines. Default:
+	// none; the store's own tables keep all records.
+	Tables []ExistingTable
 }
 
 const (
@@ -45,9 +49,8 @@ func (c *Config) resolved() (Config, error) {
 	return r, nil
 }
 
-// Store keeps records in a database. [Open], [ExistingTable.Open] and [Store.WithTx]
-// make one. It is safe for concurrent use; in a transaction of the caller it is as safe
-// as the transaction. A Store must not be copied.
+// Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for
+// concurrent use; in a transaction of the caller it is as safe as the transaction. A Store must not be copied.
 type Store struct {
 	*shared
 	tx *sql.Tx // the caller's transaction; nil: none
@@ -57,8 +60,9 @@ type Store struct {
 type shared struct {
 	db       *sql.DB
 	e        *engine
-	l        *layout
-	st       *statements
+	own      *layout            // of all machines but those of existing tables
+	tables   map[string]*layout // of existing tables, by machine
+	messages string             // the name of the table
 	config   Config
 	has      lifecycle.Capabilities
 	prepared map[*statement]*sql.Stmt
@@ -73,15 +77,18 @@ var (
 	_ lifecycle.Historian = (*Store)(nil)
 	_ lifecycle.Outbox    = (*Store)(nil)
 	_ lifecycle.Follower  = (*Store)(nil)
+	_ lifecycle.Partial   = (*Store)(nil)
 )
 
-// Open returns the store in the tables that [Migrate] has made. The database stays
-// the caller's: [Store.Close] does not close it.
+// Open returns the store in the tables that [Migrate] has made, and in the existing tables
+// of the configuration. The database stays the caller's: [Store.Close] does not close it.
 //
-// The tables may be of an older or newer version, see [Version].
+// The store's own tables may be of an older or newer version, see [Version].
 //
-// Errors: [ErrSchema] if the tables do not exist, lack columns or indexes, or are not
-// compatible with this version; [ErrIdentifier] for the prefix; the driver's errors.
+// Errors: [ErrSchema] if a table does not exist, lacks columns or indexes, has a column of
+// another type, or is not compatible with this version; [ErrIdentifier] for the prefix
+// and other names; [lifecycle.ErrInvalid] for an [ExistingTable] that contradicts itself or
+// another one, and for connections that truncate or convert text; the driver's errors.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	c, err := config.resolved()
 	if err != nil {
@@ -90,17 +97,18 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err := d.check(db); err != nil {
 		return nil, err
 	}
-	probe := d.session(db)
-	about, err := probe.schema(ctx, c.Prefix)
+	own, tables, err := d.verified(ctx, db, &c)
 	if err != nil {
 		return nil, err
 	}
-	l := d.own(c.Prefix, about.version)
-	l.floor = about.floor
-	if err := probe.verify(ctx, l); err != nil {
+	s, err := d.open(ctx, db, own, tables, c)
+	if err != nil {
 		return nil, err
 	}
-	return d.open(ctx, db, l, c)
+	if err := s.tryTables(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 func (d Dialect) check(db *sql.DB) error {
@@ -110,26 +118,49 @@ func (d Dialect) check(db *sql.DB) error {
 	return nil
 }
 
-func (e *engine) open(ctx context.Context, db *sql.DB, l *layout, c Config) (*Store, error) {
+func (e *engine) open(ctx context.Context, db *sql.DB, own *layout, tables map[string]*layout, c Config) (*Store, error) {
 	s := &Store{shared: &shared{
-		db: db, e: e, l: l, st: e.compile(l), config: c,
-		has: lifecycle.Capabilities{
-			Changes: maxChanges, History: l.history.name != "", Messages: l.messages != "", OwnClock: e.ownClock,
-		},
+		db: db, e: e, own: own, tables: tables, messages: e.quoted(c.Prefix + "messages"), config: c,
+		has:      lifecycle.Capabilities{Changes: maxChanges, History: true, Messages: true, OwnClock: e.ownClock},
 		prepared: make(map[*statement]*sql.Stmt),
 		writer:   make(chan struct{}, 1),
 	}}
-	if !e.prepares {
-		return s, nil
-	}
-	for _, st := range s.st.prepared() {
-		p, err := db.PrepareContext(ctx, st.text)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("sqlstore: %w", err), s.Close())
+	for l := range s.layouts() {
+		l.st = e.compile(l)
+		if !e.prepares {
+			continue
 		}
-		s.prepared[st] = p
+		for _, st := range l.st.prepared() {
+			p, err := db.PrepareContext(ctx, st.text)
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("sqlstore: table %s: %w", e.unquoted(l.objects.name), err), s.Close())
+			}
+			s.prepared[st] = p
+		}
 	}
 	return s, nil
+}
+
+// of returns the layout of the objects of a machine.
+func (s *shared) of(machine string) *layout {
+	if l := s.tables[machine]; l != nil {
+		return l
+	}
+	return s.own
+}
+
+// layouts yields the layout of the store's own tables, and those of the existing tables.
+func (s *shared) layouts() iter.Seq[*layout] {
+	return func(yield func(*layout) bool) {
+		if !yield(s.own) {
+			return
+		}
+		for _, l := range s.tables {
+			if !yield(l) {
+				return
+			}
+		}
+	}
 }
 
 // Capabilities implements [lifecycle.Store].

@@ -30,13 +30,10 @@ const LeastKept = 8
 // object.
 //
 // Errors: [lifecycle.ErrInvalid] for an age that is not above 0;
-// [errors.ErrUnsupported] without a history; the errors of the driver and the context.
+// the errors of the driver and the context.
 func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted int, err error) {
 	if age <= 0 {
 		return 0, fmt.Errorf("%w: trim history: age %v is not above 0", lifecycle.ErrInvalid, age)
-	}
-	if err := s.checkHistory(); err != nil {
-		return 0, err
 	}
 	var last, now trimmed
 	err = s.call(ctx, func(in *session) (err error) {
@@ -49,18 +46,36 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 		return 0, err
 	}
 	now.to, now.keep = now.at-micros(age), int64(max(keep, LeastKept))
-	find := []*statement{s.agedRows(&now, &last)}
-	if last.at != 0 && last.keep <= now.keep {
-		find = append(find, s.newRows(&now, &last))
-	}
-	for _, st := range find {
-		n, err := s.trim(ctx, st)
+	for l := range s.layouts() {
+		if l != s.own && !l.history.existing {
+			continue
+		}
+		n, err := s.trimHistory(ctx, l, &now, &last)
 		deleted += n
 		if err != nil {
 			return deleted, err
 		}
 	}
 	return deleted, s.noteTrim(ctx, &now)
+}
+
+// trimHistory trims one table. The last Trim counts for the store's own history only.
+func (s *Store) trimHistory(ctx context.Context, l *layout, now, last *trimmed) (deleted int, err error) {
+	if l.history.existing {
+		last = &trimmed{}
+	}
+	find := []*statement{s.agedRows(l, now, last)}
+	if last.at != 0 && last.keep <= now.keep {
+		find = append(find, s.newRows(l, now, last))
+	}
+	for _, st := range find {
+		n, err := s.trim(ctx, l, st)
+		deleted += n
+		if err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
 }
 
 const (
@@ -76,14 +91,14 @@ const (
 type trimmed struct{ at, to, keep int64 }
 
 // marksTrims reports whether the tables have a place for the last Trim.
-func (s *shared) marksTrims() bool { return s.l.version >= 2 && !s.l.history.existing }
+func (s *shared) marksTrims() bool { return s.own.version >= 2 }
 
 // now returns the time of the store's clock.
 func (s *session) now(ctx context.Context) (micros int64, err error) {
 	if !s.e.ownClock {
 		return time.Now().UnixMicro(), nil
 	}
-	err = s.query(ctx, s.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&micros) })
+	err = s.query(ctx, s.own.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&micros) })
 	return micros, err
 }
 
@@ -100,7 +115,7 @@ func (s *Store) noteTrim(ctx context.Context, now *trimmed) error {
 	if !s.marksTrims() {
 		return nil
 	}
-	b := &builder{e: s.e, l: s.l}
+	b := &builder{e: s.e, l: s.own}
 	b.add("UPDATE ", s.e.quoted(s.config.Prefix+"schema"), " SET trimmed_at = ", b.literal(now.at), ", trimmed_to = ", b.literal(now.to),
 		", trimmed_keep = ", b.literal(now.keep))
 	st := b.statement()
@@ -113,9 +128,9 @@ func (s *Store) noteTrim(ctx context.Context, now *trimmed) error {
 // agedRows returns a query of the objects with rows that are old and not among the newest,
 // and of the number below which rows may be deleted. If there was a Trim, older rows were
 // examined then.
-func (s *Store) agedRows(now, last *trimmed) *statement {
-	b := &builder{e: s.e, l: s.l}
-	h := &s.l.history
+func (s *Store) agedRows(l *layout, now, last *trimmed) *statement {
+	b := &builder{e: s.e, l: l}
+	h := &l.history
 	since := last.at != 0 && last.keep <= now.keep
 	b.outerRows("MAX("+h.column[vSequence]+") + 1", since)
 	b.add(" WHERE ", h.column[vNow], " < ", b.time(h, b.literal(now.to)))
@@ -131,9 +146,9 @@ func (s *Store) agedRows(now, last *trimmed) *statement {
 
 // newRows returns a query of the objects with rows that are no longer among the newest,
 // because of rows that were written since the last Trim.
-func (s *Store) newRows(now, last *trimmed) *statement {
-	b := &builder{e: s.e, l: s.l}
-	h := &s.l.history
+func (s *Store) newRows(l *layout, now, last *trimmed) *statement {
+	b := &builder{e: s.e, l: l}
+	h := &l.history
 	b.outerRows("MAX("+h.column[vSequence]+") + 1 - "+b.literal(now.keep), true)
 	b.add(" WHERE ", h.column[vNow], " >= ", b.time(h, b.literal(last.at-trimOverlap.Microseconds())), " AND (SELECT inside.", h.column[vNow])
 	b.innerRow(-now.keep)
@@ -149,7 +164,11 @@ func (b *builder) outerRows(end string, byTime bool) {
 	if b.l.machine != "" {
 		machine = b.literal(b.l.machine)
 	}
-	b.add("SELECT ", end, ", ", machine, ", ", b.ordered(h, h.column[vID]), " FROM ", h.name, " outside")
+	id := b.ordered(h, vID, h.column[vID])
+	if h.types[vID] != nil {
+		id = b.read(h, vID)
+	}
+	b.add("SELECT ", end, ", ", machine, ", ", id, " FROM ", h.name, " outside")
 	if byTime {
 		b.hintIndex(h, vNow)
 	}
@@ -164,7 +183,7 @@ func (b *builder) innerRow(distance int64) {
 		inside, outside := "inside."+h.column[v], "outside."+h.column[v]
 		b.add(" AND ", inside, " = ", outside)
 		if h.existing {
-			b.add(" AND ", b.ordered(h, inside), " = ", b.ordered(h, outside))
+			b.add(" AND ", b.ordered(h, v, inside), " = ", b.ordered(h, v, outside))
 		}
 	}
 }
@@ -179,7 +198,7 @@ func (b *builder) groups() {
 	if b.l.machine == "" {
 		b.add(h.column[vMachine], ", ")
 	}
-	b.add(b.ordered(h, h.column[vID]), " LIMIT ", b.literal(int64(trimObjects)))
+	b.add(b.ordered(h, vID, h.column[vID]), " LIMIT ", b.literal(int64(trimObjects)))
 }
 
 // excess are the rows of an object that may be deleted: sequence numbers below end.
@@ -190,7 +209,7 @@ type excess struct {
 
 // trim deletes the rows of the objects that a query finds. Rows that are added meanwhile
 // are newer than all of these.
-func (s *Store) trim(ctx context.Context, find *statement) (deleted int, err error) {
+func (s *Store) trim(ctx context.Context, l *layout, find *statement) (deleted int, err error) {
 	for {
 		var list []excess
 		err := s.call(ctx, func(in *session) error {
@@ -207,7 +226,7 @@ func (s *Store) trim(ctx context.Context, find *statement) (deleted int, err err
 		}
 		before := deleted
 		for _, x := range list {
-			n, err := s.deleteRows(ctx, x)
+			n, err := s.deleteRows(ctx, l, x)
 			deleted += n
 			if err != nil {
 				return deleted, err
@@ -220,16 +239,16 @@ func (s *Store) trim(ctx context.Context, find *statement) (deleted int, err err
 }
 
 // deleteRows deletes the excess rows of an object.
-func (s *Store) deleteRows(ctx context.Context, x excess) (deleted int, err error) {
-	h, vals := &s.l.history, &vector{vMachine: x.Machine, vID: x.ID}
-	b := &builder{e: s.e, l: s.l}
+func (s *Store) deleteRows(ctx context.Context, l *layout, x excess) (deleted int, err error) {
+	h, vals := &l.history, &vector{vMachine: x.Machine, vID: x.ID}
+	b := &builder{e: s.e, l: l}
 	b.add("SELECT COALESCE(MIN(", h.column[vSequence], "), 0) FROM ", h.name, " WHERE ", b.key(h))
 	oldest, first := b.statement(), int64(0)
 	err = s.call(ctx, func(in *session) error {
 		return in.query(ctx, oldest, vals.args(oldest, 0), func(rows *sql.Rows) error { return rows.Scan(&first) })
 	})
 	for ; err == nil && first < x.end; first += trimRows {
-		b := &builder{e: s.e, l: s.l}
+		b := &builder{e: s.e, l: l}
 		b.add("DELETE FROM ", h.name, " WHERE ", b.key(h), " AND ", h.column[vSequence], " < ", b.literal(min(x.end, first+trimRows)))
 		st := b.statement()
 		err = s.call(ctx, func(in *session) error {

@@ -11,63 +11,81 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
+// verified returns the layout of the store's own tables, and those of the existing tables by
+// machine. It refuses tables that lack what their layouts need.
+func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layout, tables map[string]*layout, err error) {
+	probe := e.session(db)
+	about, err := probe.schema(ctx, c.Prefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, tables = e.own(c.Prefix, about.version), make(map[string]*layout)
+	own.floor = about.floor
+	if err := probe.verify(ctx, own); err != nil {
+		return nil, nil, err
+	}
+	if err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
+		return nil, nil, err
+	}
+	if len(c.Tables) > 0 {
+		if err := probe.verifySession(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range c.Tables {
+		l, err := c.Tables[i].layout(e, own)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case tables[l.machine] != nil:
+			return nil, nil, fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, l.machine)
+		}
+		if err := probe.verify(ctx, l); err != nil {
+			return nil, nil, err
+		}
+		tables[l.machine] = l
+	}
+	return own, tables, nil
+}
+
 // verify refuses tables that lack what a layout needs.
 func (s *session) verify(ctx context.Context, l *layout) error {
 	for _, t := range []*table{&l.objects, &l.history} {
-		if t.name == "" {
-			continue
+		var err error
+		if t.existing {
+			err = s.verifyExisting(ctx, t, t == &l.objects)
+		} else if err = s.verifyColumns(ctx, t.name, t.column[:]); err == nil {
+			err = s.verifyIndexes(ctx, t, nil)
 		}
-		if err := s.verifyTable(ctx, t); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	if l.messages == "" {
-		return nil
-	}
-	_, err := s.verifyColumns(ctx, l.messages, []string{"number", "topic", "subject", "payload"})
-	return err
+	return nil
 }
 
-func (s *session) verifyTable(ctx context.Context, t *table) error {
-	types, err := s.verifyColumns(ctx, t.name, t.column[:])
+// verifyColumns refuses a table that does not exist or lacks columns. Names may be quoted
+// or empty.
+func (s *session) verifyColumns(ctx context.Context, table string, names []string) error {
+	table = s.e.unquoted(table)
+	columns, err := s.columnsOf(ctx, table)
 	if err != nil {
 		return err
 	}
-	name := s.e.unquoted(t.name)
-	for _, v := range t.from(vMachine) {
-		column := s.e.unquoted(t.column[v])
-		switch typ := types[strings.ToLower(column)]; {
-		case t.nativeTimes && v.isTime() && !strings.EqualFold(typ, s.e.timeType):
-			return fmt.Errorf("%w: column %s of table %s is %s; times are %s", ErrSchema, column, name, typ, s.e.timeType)
-		case t.existing && v.kind() == ofText && s.e.oneWriter && !keepsText(typ):
-			return fmt.Errorf("%w: column %s of table %s is %s, which stores digits as a number; names are TEXT", ErrSchema, column, name, typ)
-		}
-	}
-	return s.verifyIndexes(ctx, t)
-}
-
-// verifyColumns refuses a table that does not exist or lacks columns. It returns the
-// types of the columns by their names in lower case. Names may be quoted or empty.
-func (s *session) verifyColumns(ctx context.Context, table string, names []string) (map[string]string, error) {
-	table = s.e.unquoted(table)
-	types, err := s.columnTypes(ctx, table)
-	if err != nil {
-		return nil, err
-	}
-	if len(types) == 0 {
-		return nil, fmt.Errorf("%w: there is no table %s", ErrSchema, table)
+	if len(columns) == 0 {
+		return fmt.Errorf("%w: there is no table %s", ErrSchema, table)
 	}
 	var missing []string
 	for _, name := range names {
 		name = s.e.unquoted(name)
-		if _, found := types[strings.ToLower(name)]; !found && name != "" {
+		if _, found := columns[strings.ToLower(name)]; !found && name != "" {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
+		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
 	}
-	return types, nil
+	return nil
 }
 
 // keepsText reports whether SQLite stores text unchanged in a column of a type: its
@@ -82,8 +100,8 @@ func keepsText(typ string) bool {
 
 // verifyIndexes refuses a table without a unique index on exactly the columns of its key,
 // a table without the other indexes that it needs, and a table without transactions. Of a
-// view none of this is known.
-func (s *session) verifyIndexes(ctx context.Context, t *table) error {
+// view none of this is known. In an existing table, a missing unique index is noted in e.
+func (s *session) verifyIndexes(ctx context.Context, t *table, e *TableError) error {
 	table := s.e.unquoted(t.name)
 	columns := func(list []value) (names []string) {
 		for _, v := range t.named(list...) {
@@ -123,20 +141,25 @@ func (s *session) verifyIndexes(ctx context.Context, t *table) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: table %s has no unique index on (%s)", ErrSchema, table, strings.Join(key, ", "))
+	if e == nil {
+		return fmt.Errorf("%w: table %s has no unique index on (%s)", ErrSchema, table, strings.Join(key, ", "))
+	}
+	e.fault("CREATE UNIQUE INDEX "+s.e.quoted(strings.ReplaceAll(table, ".", "_")+"_key")+" ON "+t.name+" ("+t.list(t.key)+")",
+		"table %s has no unique index on (%s)", table, strings.Join(key, ", "))
+	return nil
 }
 
-// columnTypes returns the types of the columns of a table by their names in lower
-// case. Without such a table it returns none.
-func (s *session) columnTypes(ctx context.Context, table string) (map[string]string, error) {
-	types := make(map[string]string)
+// columnsOf returns the columns of a table by their names in lower case. Without such a
+// table it returns none.
+func (s *session) columnsOf(ctx context.Context, table string) (map[string]column, error) {
+	columns := make(map[string]column)
 	err := s.about(ctx, s.e.columns, table, func(rows *sql.Rows) error {
-		var name, typ string
-		err := rows.Scan(&name, &typ)
-		types[strings.ToLower(name)] = typ
+		var c column
+		err := rows.Scan(&c.name, &c.typ, &c.nullable, &c.fills)
+		columns[strings.ToLower(c.name)] = c
 		return err
 	})
-	return types, s.e.hinted(err)
+	return columns, s.e.hinted(err)
 }
 
 // about executes a query about a table; see engine.columns. The name of the table

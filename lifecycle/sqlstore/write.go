@@ -16,7 +16,7 @@ import (
 // precondition that does not hold; see explain.
 func (s *session) write(ctx context.Context, p *plan) error {
 	p.at = 0
-	if s.e.oneWriter || s.l.objects.existing {
+	if s.e.oneWriter || p.existing {
 		if err := s.begin(ctx, p); err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (s *session) write(ctx context.Context, p *plan) error {
 			err = s.change(ctx, p, t.change)
 			states[t.Key] = t.change.From
 		} else {
-			states[t.Key], err = s.hold(ctx, t.Key)
+			states[t.Key], err = s.hold(ctx, t)
 		}
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (s *session) checkOwner(ctx context.Context, owner lifecycle.OwnerRef) erro
 	if owner.Name == "" {
 		return nil
 	}
-	now, err := s.record(ctx, owner.Key(), s.st.get)
+	now, err := s.record(ctx, owner.Key(), false)
 	if err == nil && !owner.Alive(&now.StoredRecord) {
 		err = &lifecycle.OwnerError{Owner: owner}
 	}
@@ -66,19 +66,16 @@ func (s *session) begin(ctx context.Context, p *plan) error {
 	case !s.e.ownClock:
 		p.at = time.Now().UnixMicro()
 	case !s.e.returning: // see builder.reported
-		if err := s.query(ctx, s.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&p.at) }); err != nil {
+		if err := s.query(ctx, s.own.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&p.at) }); err != nil {
 			return err
 		}
 	}
 	if s.e.oneWriter && p.several {
 		// The lock of the database, before a read: the engine refuses a transaction that
 		// reads first, and writes after another writer has committed.
-		id := s.l.objects.column[vID]
-		_, err := s.q.ExecContext(ctx, "UPDATE "+s.l.objects.name+" SET "+id+" = "+id+" WHERE 1 = 0")
+		id := s.own.objects.column[vID]
+		_, err := s.q.ExecContext(ctx, "UPDATE "+s.own.objects.name+" SET "+id+" = "+id+" WHERE 1 = 0")
 		return err
-	}
-	if s.l.objects.existing && !s.e.oneWriter {
-		return s.lockAbsent(ctx, p)
 	}
 	return nil
 }
@@ -95,8 +92,8 @@ func (s *session) change(ctx context.Context, p *plan, ch *change) error {
 		return &missedError{}
 	case err == nil && n > 1:
 		return fmt.Errorf("%w: %d rows of %q", errRows, n, ch.To.ID)
-	case err == nil && s.st.addRow != nil && !ch.MetadataOnly:
-		_, err = s.exec(ctx, s.st.addRow, ch.vals.args(s.st.addRow, p.at))
+	case err == nil && ch.l.st.addRow != nil && !ch.MetadataOnly:
+		_, err = s.exec(ctx, ch.l.st.addRow, ch.vals.args(ch.l.st.addRow, p.at))
 	}
 	if err != nil && classify(err) == duplicate && !s.callTx {
 		return &missedError{err} // another commit has written the row, or the history row
@@ -106,10 +103,13 @@ func (s *session) change(ctx context.Context, p *plan, ch *change) error {
 
 // create writes the record of an object that may have no row.
 func (s *session) create(ctx context.Context, p *plan, ch *change, insert *statement) (int64, error) {
-	if s.st.lastRow != nil {
+	if err := s.claim(ctx, ch); err != nil {
+		return 0, err
+	}
+	if ch.l.st.lastRow != nil {
 		// No row to compare with: the history has the expected revision. If another
 		// commit comes in between, it takes the place of this one's history row.
-		r, err := s.record(ctx, ch.To.Key, s.st.get)
+		r, err := s.record(ctx, ch.To.Key, false)
 		if err != nil || r.Exists() || r.Revision != ch.Expect {
 			return 0, err
 		}
@@ -120,11 +120,11 @@ func (s *session) create(ctx context.Context, p *plan, ch *change, insert *state
 		return n, nil
 	case err == nil:
 		err = errTaken
-	case s.l.deletes, s.e.insertNew != "", classify(err) != duplicate:
+	case ch.l.deletes, s.e.insertNew != "", classify(err) != duplicate:
 		return 0, err
 	}
-	if !s.l.deletes { // the object may have a row already: a reserved or a removed one
-		if n, updateErr := s.writeRow(ctx, p, ch, s.st.update); updateErr != nil || n > 0 {
+	if !ch.l.deletes { // the object may have a row already: a reserved or a removed one
+		if n, updateErr := s.writeRow(ctx, p, ch, ch.l.st.update); updateErr != nil || n > 0 {
 			return n, updateErr
 		}
 	}
@@ -152,14 +152,41 @@ func (s *session) writeRow(ctx context.Context, p *plan, ch *change, st *stateme
 }
 
 // hold locks the row of a required object until the end of the transaction, and
-// returns the state. An object that never existed gets a row that can be locked.
-func (s *session) hold(ctx context.Context, key lifecycle.Key) (state string, err error) {
-	r, err := s.record(ctx, key, s.st.getLocked)
-	if err == nil && !r.row && s.st.reserve != nil {
-		vals := &vector{vMachine: key.Machine, vID: key.ID}
-		if _, err = s.exec(ctx, s.st.reserve, vals.args(s.st.reserve, 0)); err == nil {
-			r, err = s.record(ctx, key, s.st.getLocked)
+// returns the state. An object that does not exist has no row in an existing table: its
+// row in the store's own tables is locked, before the existing table is read.
+func (s *session) hold(ctx context.Context, t target) (state string, err error) {
+	l := s.of(t.Machine)
+	if l.objects.existing && t.absent {
+		if _, err := s.holdRow(ctx, s.own, t.Key); err != nil {
+			return "", err
 		}
 	}
+	r, err := s.holdRow(ctx, l, t.Key)
 	return r.State, err
+}
+
+// holdRow locks the row of a key in the tables of a layout. In the store's own tables an
+// object that never existed gets a row that can be locked.
+func (s *session) holdRow(ctx context.Context, l *layout, key lifecycle.Key) (record, error) {
+	r, err := s.recordIn(ctx, l, key, true)
+	if err != nil || r.row || l.st.reserve == nil {
+		return r, err
+	}
+	vals := &vector{vMachine: key.Machine, vID: key.ID}
+	if _, err := s.exec(ctx, l.st.reserve, vals.args(l.st.reserve, 0)); err != nil {
+		return r, err
+	}
+	return s.recordIn(ctx, l, key, true)
+}
+
+// claim makes commits wait that require the absence of an object which this commit creates
+// in an existing table: both lock the key's row in the store's own tables, see hold. The
+// row is written, so that a transaction of the caller whose reads are older is refused.
+func (s *session) claim(ctx context.Context, ch *change) error {
+	st := s.own.st.claim
+	if st == nil || !ch.l.objects.existing {
+		return nil
+	}
+	_, err := s.exec(ctx, st, ch.vals.args(st, 0))
+	return err
 }

@@ -149,9 +149,6 @@ func oneCreationWins(t *tester) {
 func singleWriterNeverConflicts(t *tester) {
 	o := owner("process", 1)
 	first := t.join(o, alive)
-	if t.refusesOwners() {
-		o = lifecycle.OwnerRef{}
-	}
 	const callers = 16
 	var writing atomic.Int64
 	writing.Store(callers)

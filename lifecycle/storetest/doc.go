@@ -78,8 +78,6 @@
 //     bytes. For Saved the two are different.
 //   - If a commit has both a conflict and a failed precondition, it returns either
 //     error. The error about its owner comes after both.
-//   - A store that cannot keep the record of an owner refuses every commit with an owner
-//     with errors.ErrUnsupported.
 //   - A removed object's record has no Admission.
 //   - The numbers of an object that does not exist may grow. Its revision then
 //     changes.

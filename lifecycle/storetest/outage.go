@@ -257,7 +257,6 @@ func ownerIsReadWithoutWaiting(t *tester) {
 	network := t.network()
 	t.needsConfig("Second", !t.config.Exclusive)
 	t.needsChanges(2)
-	t.needsOwners()
 	other, o := t.second(), owner("process", 1)
 	beat, a, b := t.join(o, alive), t.put("a", idle), t.put("b", idle)
 	for n, reached := 1, true; reached; n++ {

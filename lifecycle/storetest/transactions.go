@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"errors"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -151,31 +149,10 @@ func (t *tester) join(o lifecycle.OwnerRef, state string) lifecycle.StoredRecord
 	return r
 }
 
-// refusesOwners reports whether the store refuses every commit with an owner, because it
-// cannot keep the record of one.
-func (t *tester) refusesOwners() bool {
-	t.Helper()
-	c := commitOf(change(t.get(key("owned")), idle))
-	c.Owner = owner("unknown", 1)
-	refused := errors.Is(send(t.Context(), t.store, c), errors.ErrUnsupported)
-	if refused {
-		t.absent(c.Changes[0].To.Key)
-	}
-	return refused
-}
-
-func (t *tester) needsOwners() {
-	t.Helper()
-	if t.refusesOwners() {
-		t.Skip("skipped: the store refuses commits with an owner")
-	}
-}
-
 // A commit with an owner returns an *OwnerError and writes nothing, if the owner's
 // record does not exist, is not alive, or has another epoch. Heartbeats of the owner do
 // not matter.
 func ownerIsAlive(t *tester) {
-	t.needsOwners()
 	o, a, never := owner("process/1", 3), t.put("a", idle), t.get(key("never"))
 	refused := func(why string) {
 		t.Helper()
@@ -218,7 +195,6 @@ func ownerIsAlive(t *tester) {
 // A conflict and a failed precondition are reported before a dead owner. A commit that
 // was written before its owner died can be sent again.
 func ownerIsComparedLast(t *tester) {
-	t.needsOwners()
 	o, old := owner("process", 1), t.put("a", idle)
 	t.join(o, alive)
 	c := commitOf(change(old, idle))

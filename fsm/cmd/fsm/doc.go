@@ -37,9 +37,14 @@
 //
 // verify without a history explores the table as a protocol: one object, the peer
 // that does its work, messages that are lost, duplicated and reordered, an owner
-// that dies, and a sweeper. It reports whether the object can come to rest from
-// every state that it reaches, or a shortest path to a state from which it cannot. An
-// inconclusive exploration is a finding. The verdict is about the budgets of operations,
+// that dies, and a sweeper. It reports
+//
+//   - whether the object can come to rest from every state that it reaches, or a shortest
+//     path to a state from which it cannot
+//   - whether every operation ends if the sweeper keeps sweeping, the peer keeps working
+//     and messages are not lost forever, or a run in which one does not
+//
+// An inconclusive exploration is a finding. The verdict is about the budgets of operations,
 // messages and faults that the output names, each with its flag. -trace FILE writes the
 // path as a fixture, which [explore.ParseTrace] reads, for a test that replays it.
 //

@@ -152,6 +152,7 @@ type protocolResult struct {
 	States   int      `json:"states"`
 	Steps    int      `json:"steps"`
 	Depth    int      `json:"depth"`
+	Live     []string `json:"live,omitempty"` // the liveness properties that hold
 	Unused   []string `json:"unused,omitempty"`
 	Trace    string   `json:"trace,omitempty"` // as text
 
@@ -190,7 +191,7 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 	}
 	r := protocolResult{
 		Name: t.Name, Outcome: v.Outcome.String(), Property: v.Property,
-		States: v.States, Steps: v.Steps, Depth: v.Depth, Unused: v.Unused,
+		States: v.States, Steps: v.Steps, Depth: v.Depth, Live: v.Live, Unused: v.Unused,
 		Budgets: p,
 	}
 	if err := errors.Join(v.Problem, v.Reason); err != nil {

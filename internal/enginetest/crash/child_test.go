@@ -25,15 +25,16 @@ const asChild = "INTERLOCK_CRASH_CHILD"
 
 // orders are what a child is to do.
 type orders struct {
-	Engine  string // by name
-	DSN     string
-	Name    string // of the owner
-	Outside string // directory
-	Answers string // file: the answers that clients have received
-	Seed    uint64
-	Objects int
-	At      int64  // the commit at which the child kills itself; 0: the parent kills it
-	When    string // before, during or after that commit
+	Engine   string // by name
+	Existing bool   // the disks are in a table of the user's
+	DSN      string
+	Name     string // of the owner
+	Outside  string // directory
+	Answers  string // file: the answers that clients have received
+	Seed     uint64
+	Objects  int
+	At       int64  // the commit at which the child kills itself; 0: the parent kills it
+	When     string // before, during or after that commit
 }
 
 // ready is the line that a child prints when its clients run.
@@ -47,12 +48,13 @@ func child(text string) error {
 		return err
 	}
 	e := engines[slices.IndexFunc(engines, func(e engine) bool { return e.name == o.Engine })]
+	e.existing = o.Existing
 	db, err := e.pool(o.DSN)
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	inner, err := sqlstore.Open(ctx, db, e.dialect, nil)
+	inner, err := sqlstore.Open(ctx, db, e.dialect, e.config())
 	if err != nil {
 		return err
 	}

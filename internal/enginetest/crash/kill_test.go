@@ -39,14 +39,20 @@ const patience = time.Minute
 //     twice.
 //   - Every answer that a client has received is in the history, and so are the
 //     messages.
-func TestKill(t *testing.T) {
+func TestKill(t *testing.T) { testKill(t, false) }
+
+// TestKillOverAnExistingTable: the disks are in a table of the user's.
+func TestKillOverAnExistingTable(t *testing.T) { testKill(t, true) }
+
+func testKill(t *testing.T, existing bool) {
 	kills := 8 // of each of the two
 	if long {
 		kills = 250
 	}
 	onEach(t, func(t *testing.T, e engine) {
+		e.existing = existing
 		s := &service{e: e, kills: kills, objects: 8}
-		s.orders = orders{Engine: e.name, DSN: e.database(t), Outside: t.TempDir(), Objects: s.objects}
+		s.orders = orders{Engine: e.name, Existing: existing, DSN: e.database(t), Outside: t.TempDir(), Objects: s.objects}
 		s.orders.Answers = filepath.Join(t.TempDir(), "answers")
 		e.migrate(t, s.orders.DSN)
 		seed := rand.Uint64()

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -22,47 +20,20 @@ var lifeEnds = map[lifecycle.Key][]string{key("a"): {""}, key("b"): {"broken"}}
 
 var shortKinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer}
 
-// TestLifeInAnExistingTable runs operations without owners, which an existing table does
-// not keep. The history and the messages are in the library's tables.
+// TestLifeInAnExistingTable runs the life of disks in a table of the user's: with owners,
+// which are in the library's tables, and one process that takes over from another.
 func TestLifeInAnExistingTable(t *testing.T) {
-	pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
-		blob := map[string]string{"SQLite": "blob", "PostgreSQL": "bytea", "MariaDB": "longblob"}[e.name]
-		dsn := e.database(t)
-		e.migrate(t, dsn)
-		own := e.open(t, dsn)
-		own.exec(t, "CREATE TABLE disks (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, origin varchar(50),"+
-			" target varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint, admission "+blob+", moved_by "+blob+", work varchar(50), args "+blob+
-			", options "+blob+", due bigint, changed bigint, actor varchar(50), event varchar(50), reason varchar(500), size "+blob+
-			", saved "+blob+", token "+blob+")")
-		require.NoError(t, own.Close())
-		table := sqlstore.ExistingTable{
-			Machine: "disk", Table: "disks", History: true, Micros: true,
-			Columns: sqlstore.ColumnMap{
-				ID: "id", State: "state", Origin: "origin", Target: "target", Revision: "rev", Sequence: "seq", Operation: "op",
-				Admission: "admission", ChangeToken: "moved_by", Work: "work", Args: "args", WorkOptions: "options", Deadline: "due", ChangedAt: "changed",
-				Actor: "actor", Event: "event", Reason: "reason", Payload: "size", Saved: "saved", Token: "token",
-			},
-		}
-		h := crashtest.Harness{New: func(t testing.TB) lifecycle.Store {
-			db, err := e.pool(dsn)
-			require.NoError(t, err)
-			store, err := table.Open(t.Context(), db, e.dialect, nil)
-			require.NoError(t, err)
-			s := &aged{store, db}
-			s.exec(t, "DELETE FROM disks", "DELETE FROM interlock_history", "DELETE FROM interlock_messages")
-			return s
-		}}
-		if e.dialect != sqlstore.SQLite {
-			h.Age = func(t testing.TB, store lifecycle.Store, d time.Duration) {
-				us := fmt.Sprint(d.Microseconds())
-				store.(*aged).exec(t, "UPDATE disks SET changed = changed - "+us+", due = due - "+us, "UPDATE interlock_history SET at = at - "+us)
-			}
-		}
-		start := func(_ context.Context, p *crashtest.Process) (disks, error) {
-			return crashtest.Manage(p, disk, config(p.Effect, 13*time.Second)), nil
-		}
-		return h, crashtest.Scenario[disks]{Start: start, Script: life, Ends: lifeEnds}
-	}, shortKinds...)
+	for name, s := range map[string]crashtest.Scenario[disks]{
+		"life":     {Start: start, Script: life, Ends: lifeEnds},
+		"handover": {Processes: []string{"alpha", "beta"}, Start: start, Script: handover, Ends: map[lifecycle.Key][]string{key("a"): {"used"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
+				e.existing = true
+				return e.harness(t), s
+			}, map[string][]crashtest.Kind{"life": shortKinds, "handover": {crashtest.DeathAfter, crashtest.Paused}}[name]...)
+		})
+	}
 }
 
 // booked is a store every commit of which is in a transaction of the caller, with a row of

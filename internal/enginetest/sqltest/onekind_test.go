@@ -13,13 +13,14 @@ import (
 
 // oneKind keeps the objects of several machines, which the conformance suite uses, in a
 // user's table for one machine: the ids get a prefix of the machine. Ids of the machine
-// crane keep their full length and get no prefix.
+// crane keep their full length and get no prefix. Owners stay in the library's own tables.
 type oneKind struct{ *sqlstore.Store }
 
 const (
-	kind  = "thing" // the machine of the table
-	plain = "crane"
-	mark  = "\x01" // begins the ids of all others, and no id of the suite
+	kind   = "thing" // the machine of the table
+	plain  = "crane"
+	owners = "interlock.owner"
+	mark   = "\x01" // begins the ids of all others, and no id of the suite
 )
 
 var (
@@ -40,6 +41,9 @@ func before(machine string) string {
 }
 
 func inside(key lifecycle.Key) lifecycle.Key {
+	if key.Machine == owners {
+		return key
+	}
 	if key.Machine == "" || key.ID == "" {
 		return lifecycle.Key{Machine: kind}
 	}
@@ -59,7 +63,11 @@ func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
 	sent.Require = append([]lifecycle.Precondition(nil), c.Require...)
 	for i := range sent.Changes {
-		sent.Changes[i].To.Key = inside(c.Changes[i].To.Key)
+		ch := &sent.Changes[i]
+		ch.To.Key = inside(c.Changes[i].To.Key)
+		if ch.Request != "" && ch.To.Machine == kind {
+			ch.Request = before(c.Changes[i].To.Machine) + ch.Request
+		}
 	}
 	for i := range sent.Require {
 		sent.Require[i].Key = inside(c.Require[i].Key)
@@ -76,6 +84,9 @@ func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			}
 		}
 	}
+	if repeated, ok := errors.AsType[*lifecycle.RepeatedError](err); ok {
+		repeated.Row = outside(repeated.Row)
+	}
 	if err == nil {
 		for i := range c.Changes {
 			to, filled := &c.Changes[i].To, &sent.Changes[i].To
@@ -86,6 +97,9 @@ func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
 }
 
 func (o oneKind) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if q.Machine == owners {
+		return o.Store.List(ctx, q)
+	}
 	prefix, in := before(q.Machine), q
 	in.Machine, in.After = kind, prefix+q.After
 	if prefix == "" && q.After < "\x02" {
@@ -107,4 +121,28 @@ func (o oneKind) History(ctx context.Context, key lifecycle.Key, after uint64, l
 		list[i].Key = key
 	}
 	return list, err
+}
+
+func (o oneKind) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	if machine == owners {
+		return o.Store.Requested(ctx, machine, request)
+	}
+	row, err := o.Store.Requested(ctx, kind, before(machine)+request)
+	return outside(row), err
+}
+
+// outside returns a history row with the key and the request as the suite knows them.
+func outside(row lifecycle.HistoryRow) lifecycle.HistoryRow {
+	if row.Machine != kind {
+		return row
+	}
+	row.Machine = plain
+	kindsMu.Lock()
+	defer kindsMu.Unlock()
+	for machine, prefix := range kinds {
+		if prefix != "" && strings.HasPrefix(row.ID, prefix) {
+			row.Machine, row.ID, row.Request = machine, strings.TrimPrefix(row.ID, prefix), strings.TrimPrefix(row.Request, prefix)
+		}
+	}
+	return row
 }

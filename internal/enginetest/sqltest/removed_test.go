@@ -16,7 +16,7 @@ func TestRemovedRows(t *testing.T) {
 		own, db := fresh(t, e, nil)
 		table := users(t, db, e, "", "gone")
 		table.Machine = "order"
-		existing, err := table.Open(t.Context(), db, e.dialect, nil)
+		existing, err := openTable(t, db, e, table)
 		require.NoError(t, err)
 		defer existing.Close()
 		for name, store := range map[string]*sqlstore.Store{"own": own, "existing": existing} {

@@ -45,38 +45,35 @@ func TestAfterRestore(t *testing.T) {
 				var table sqlstore.ExistingTable
 				if existing {
 					table = users(t, db, e, "", "")
-					table.Machine, table.History, table.ExistingHistory = "order", true, sqlstore.ExistingHistory{}
+					table.Machine, table.ExistingHistory = "order", sqlstore.ExistingHistory{}
 					tables = append([]string{"things"}, ownTables...)
 				}
-				open := func() (own, store *sqlstore.Store, m *orders) {
-					own, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+				var config *sqlstore.Config
+				if existing {
+					config = &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}}
+				}
+				open := func() (*sqlstore.Store, *orders) {
+					store, err := sqlstore.Open(t.Context(), db, e.dialect, config)
 					require.NoError(t, err)
-					t.Cleanup(func() { require.NoError(t, own.Close()) })
-					if store = own; existing {
-						store, err = table.Open(t.Context(), db, e.dialect, nil)
-						require.NoError(t, err)
-						t.Cleanup(func() { require.NoError(t, store.Close()) })
-					}
-					return own, store, manage(store)
+					t.Cleanup(func() { require.NoError(t, store.Close()) })
+					return store, manage(store)
 				}
 				must := func(r lifecycle.Record[state, string], err error) lifecycle.Record[state, string] {
 					t.Helper()
 					require.NoError(t, err)
 					return r
 				}
-				own, _, m := open()
-				owner, err := lifecycle.Join(t.Context(), own, "alpha", 0)
+				store, m := open()
+				owner, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 				require.NoError(t, err)
 				for _, id := range []string{"known", "removed"} {
 					must(m.Create(t.Context(), id, place, customer, "one", nil))
 				}
 				must(m.Fire(t.Context(), "removed", drop, customer, nil))
-				if !existing { // an operation in progress
-					begun := ownedBy(owner, get(t, own, lifecycle.Key{Machine: "order", ID: "owned"}), 0)
-					to := &begun.Changes[0].To
-					to.State, to.Owner, to.Epoch = "paying", owner.Name(), owner.Epoch()
-					require.NoError(t, own.Commit(t.Context(), begun))
-				}
+				begun := ownedBy(owner, get(t, store, lifecycle.Key{Machine: "order", ID: "owned"}), 0)
+				to := &begun.Changes[0].To // an operation in progress
+				to.State, to.Owner, to.Epoch = "paying", owner.Name(), owner.Epoch()
+				require.NoError(t, store.Commit(t.Context(), begun))
 				restore := backup(t, e, db, tables...)
 
 				// These commits are lost.
@@ -87,22 +84,17 @@ func TestAfterRestore(t *testing.T) {
 					lost[id] = must(m.Fire(t.Context(), id, pay, customer, nil))
 				}
 				restore()
-				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1000))
-				if existing {
-					require.NoError(t, table.AfterRestore(t.Context(), db, e.dialect, nil, 1000))
-				}
+				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, config, 1000))
 
-				own, store, m := open()
+				store, m = open()
 				require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrStale, "an owner of before")
-				rejoined, err := lifecycle.Join(t.Context(), own, "alpha", 0)
+				rejoined, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 				require.NoError(t, err)
 				require.Greater(t, rejoined.Epoch(), owner.Epoch()+999)
-				if !existing {
-					results, err := m.Sweep(t.Context())
-					require.NoError(t, err)
-					require.Len(t, results, 1, "the operation of the owner of before is taken over")
-					require.Equal(t, "owned", results[0].ID)
-				}
+				results, err := m.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Len(t, results, 1, "the operation of the owner of before is taken over")
+				require.Equal(t, "owned", results[0].ID)
 				for id, before := range lost {
 					if id != "known" {
 						must(m.Create(t.Context(), id, place, customer, "again", nil))
@@ -135,7 +127,7 @@ func TestAfterRestore(t *testing.T) {
 				// A creation that was decided before the restore is a conflict.
 				unseen := lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "order", ID: "decided"}, Revision: "0"}
 				require.ErrorIs(t, store.Commit(t.Context(), next(unseen, 0)), lifecycle.ErrConflict)
-				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 0), "once more")
+				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, config, 0), "once more")
 			})
 		}
 	})

@@ -22,7 +22,7 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 		own, err := sqlstore.Open(t.Context(), db, e.dialect, config)
 		require.NoError(t, err)
 		defer own.Close()
-		users, err := userTable(t, db, e).Open(t.Context(), db, e.dialect, nil)
+		users, err := openTable(t, db, e, userTable(t, db, e))
 		require.NoError(t, err)
 		defer users.Close()
 		for table, store := range map[string]*sqlstore.Store{"own_objects": own, "shop_orders": users} {
@@ -60,7 +60,7 @@ func TestExistingTableRowsWithoutToken(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		store, err := userTable(t, db, e).Open(t.Context(), db, e.dialect, nil)
+		store, err := openTable(t, db, e, userTable(t, db, e))
 		require.NoError(t, err)
 		defer store.Close()
 		exec(t, db, "INSERT INTO shop_orders (no, status, rev, seq) VALUES ('null', 'open', 1, 1)")

@@ -17,19 +17,34 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestStoreWithoutHistory runs the demands on commits over existing tables without a
-// history: the token in the record shows whether a commit was written. INTERLOCK_LONG
-// runs all demands.
-func TestStoreWithoutHistory(t *testing.T) {
+// TestStoreOfBothTables: the objects of one machine of the suite are in a user's table, and
+// those of all others in the library's own. INTERLOCK_LONG runs all demands.
+func TestStoreOfBothTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		if !long() {
 			e = unhurried(e)
 		}
-		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: "gone for good", bare: true}
+		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), mixed: true, bare: true}
+		config := s.testConfig()
+		if !long() {
+			config.Groups = []string{"Get", "Commit", "Token", "Transaction", "Request", "Concurrent", "Model"}
+		}
+		storetest.Run(t, s.new, config)
+	})
+}
+
+// TestExistingTableWithOwnHistory: the history of a user's table is in the library's own
+// tables. INTERLOCK_LONG runs all demands.
+func TestExistingTableWithOwnHistory(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if !long() {
+			e = unhurried(e)
+		}
+		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), bare: true}
 		config := s.testConfig()
 		if !long() {
 			config.Groups = []string{
-				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Outage", "Concurrent",
+				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Concurrent", "Messages", "Request",
 			}
 		}
 		storetest.Run(t, s.new, config)

@@ -155,14 +155,6 @@ func TestTrimWhileWriting(t *testing.T) {
 	})
 }
 
-func TestTrimWithoutHistory(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: "gone", bare: true}
-		_, err := s.new(t).(oneKind).Trim(t.Context(), time.Hour, 0)
-		require.ErrorIs(t, err, errors.ErrUnsupported)
-	})
-}
-
 // A Trim that has nothing to do reads neither the rows that are kept nor the young ones:
 // only what has changed since the last Trim.
 func TestTrimReadsWhatIsNew(t *testing.T) {

@@ -14,4 +14,12 @@ ALTER TABLE interlock_history ADD COLUMN fingerprint text;
 
 CREATE UNIQUE INDEX interlock_history_request ON interlock_history (machine, request) WHERE request IS NOT NULL;
 
+-- The objects with readable times and payloads. A payload that a Manager has
+-- written is JSON. The store does not use the view.
+CREATE VIEW interlock_readable AS
+	SELECT machine, id, state, origin, target, sequence, operation, owner, epoch, work,
+		convert_from(args, 'UTF8') AS args, to_timestamp(deadline / 1e6) AS deadline, to_timestamp(changed_at / 1e6) AS changed_at,
+		actor, event, reason, convert_from(payload, 'UTF8') AS payload
+	FROM interlock_objects WHERE state <> '';
+
 UPDATE interlock_schema SET version = 3;

@@ -13,4 +13,12 @@ ALTER TABLE interlock_history ADD COLUMN fingerprint TEXT;
 
 CREATE UNIQUE INDEX interlock_history_request ON interlock_history (machine, request) WHERE request IS NOT NULL;
 
+-- The objects with readable times and payloads. A payload that a Manager has
+-- written is JSON. The store does not use the view.
+CREATE VIEW interlock_readable AS
+	SELECT machine, id, state, origin, target, sequence, operation, owner, epoch, work,
+		CAST(args AS TEXT) AS args, datetime(deadline / 1000000, 'unixepoch') AS deadline, datetime(changed_at / 1000000, 'unixepoch') AS changed_at,
+		actor, event, reason, CAST(payload AS TEXT) AS payload
+	FROM interlock_objects WHERE state <> '';
+
 UPDATE interlock_schema SET version = 3;

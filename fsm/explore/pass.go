@@ -1,0 +1,225 @@
+package explore
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// pass looks for a fair run that stays in a region of states forever. The states that such
+// a run visits again and again are strongly connected. So it takes the strongly connected
+// components of the region, by the algorithm of Tarjan, and asks for each whether a run
+// that visits all of its states and takes all of its steps is fair.
+type pass struct {
+	*search
+	// By state. The states of one group are examined together. Group 0 is outside.
+	group  []uint32
+	before []uint32 // the state before it in the region; noState: the property begins here
+	order  []uint32 // of the visit, from 1; 0: not visited
+	low    []uint32 // the earliest state on the stack that it reaches
+	groups uint32
+}
+
+// passBytes is the memory that a state needs in a pass: its entries in the lists above, in
+// the list of the region, in the stack, and in the list of calls.
+const passBytes = 4*4 + 4 + 4 + 8
+
+func newPass(s *search) *pass {
+	n := s.store.n
+	return &pass{
+		search: s, groups: 1,
+		group: make([]uint32, n), before: make([]uint32, n), order: make([]uint32, n), low: make([]uint32, n),
+	}
+}
+
+// region returns the states in which a property has begun and is not fulfilled.
+func (l *pass) region(p *lead) (states []uint32) {
+	visit := func(id, before uint32) {
+		if l.group[id] == 0 && !p.fulfilled.has(id) {
+			l.group[id], l.before[id] = 1, before
+			states = append(states, id)
+		}
+	}
+	for id := range uint32(l.store.n) {
+		if p.begun.has(id) {
+			visit(id, noState)
+		}
+	}
+	for i := 0; i < len(states); i++ {
+		for e := range l.edgesOf(states[i]) {
+			visit(e.to, e.from)
+		}
+	}
+	return states
+}
+
+// unending returns the states of a component of the region in which a fair run can stay,
+// the one with the earliest state, or nil if there is none.
+func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32, err error) {
+	for work := [][]uint32{region}; len(work) > 0 && err == nil; work = work[1:] {
+		err = l.components(ctx, work[0], func(c []uint32) {
+			unfair := l.unfair(c)
+			if unfair == 0 {
+				if run == nil || slices.Min(c) < slices.Min(run) {
+					run = slices.Clone(c)
+				}
+				return
+			}
+			// A fair run may exist in the states where the action has no room.
+			full := slices.DeleteFunc(slices.Clone(c), func(id uint32) bool { return slices.Contains(l.actions(id, false), unfair) })
+			if len(full) > 0 {
+				l.regroup(full)
+				work = append(work, full)
+			}
+		})
+	}
+	return run, err
+}
+
+func (l *pass) regroup(states []uint32) {
+	l.groups++
+	for _, id := range states {
+		l.group[id] = l.groups
+	}
+}
+
+// components calls found for every strongly connected component of a group, which it makes
+// a group of its own before. The steps are those without faults.
+func (l *pass) components(ctx context.Context, states []uint32, found func(c []uint32)) error {
+	type call struct{ id, edge uint32 }
+	var calls []call
+	var stack []uint32
+	visited := uint32(0)
+	enter := func(id uint32) {
+		visited++
+		l.order[id], l.low[id] = visited, visited
+		stack, calls = append(stack, id), append(calls, call{id, l.firstEdge(id)})
+	}
+	for _, id := range states {
+		l.order[id] = 0
+	}
+	for _, root := range states {
+		group := l.group[root]
+		if l.order[root] == 0 {
+			enter(root)
+		}
+		for len(calls) > 0 {
+			if visited%between == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			at := &calls[len(calls)-1]
+			id := at.id
+			if at.edge < l.firstEdge(id+1) {
+				e := l.edge(id, at.edge)
+				if e.isStep() && l.group[e.to] == group {
+					if l.order[e.to] == 0 {
+						enter(e.to) // and look at the edge again afterwards
+						continue
+					}
+					l.low[id] = min(l.low[id], l.low[e.to])
+				}
+				at.edge++
+				continue
+			}
+			calls = calls[:len(calls)-1]
+			if l.low[id] == l.order[id] {
+				first := len(stack) - 1
+				for stack[first] != id {
+					first--
+				}
+				l.regroup(stack[first:])
+				found(stack[first:])
+				stack = stack[:first]
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// unfair returns an action for which no run through all states and steps of a component is
+// fair, or 0: every state wants it, one can take it, and no step inside takes it.
+func (l *pass) unfair(c []uint32) uint32 {
+	open := l.actions(c[0], true)
+	remove := func(which func(a uint32) bool) { open = slices.DeleteFunc(open, which) }
+	for _, id := range c {
+		wanted := l.actions(id, true)
+		remove(func(a uint32) bool { return !slices.Contains(wanted, a) })
+		for e := range l.edgesOf(id) {
+			if e.isStep() && l.inside(e) {
+				remove(func(a uint32) bool { return a == e.fair() })
+			}
+		}
+		if len(open) == 0 {
+			return 0
+		}
+	}
+	for _, id := range c {
+		for _, a := range l.actions(id, false) {
+			if slices.Contains(open, a) {
+				return a
+			}
+		}
+	}
+	return 0
+}
+
+// actions lists the fair actions of a state that are possible, and those that wait for room
+// too if wanted is set.
+func (l *pass) actions(id uint32, wanted bool) (list []uint32) {
+	for e := range l.edgesOf(id) {
+		if e.fair() != 0 && (wanted || e.isStep()) {
+			list = append(list, e.fair())
+		}
+	}
+	return list
+}
+
+func (l *pass) inside(e edge) bool { return l.group[e.from] == l.group[e.to] }
+
+// counterexample completes the verdict with a run to a component and a fair run in it: for
+// every fair action, it takes the action or visits a state that does not want it.
+func (l *pass) counterexample(c []uint32) {
+	slices.Sort(c)
+	due := map[uint32]bool{} // actions that the run has to take
+	for _, id := range c {
+		actions := l.actions(id, false)
+		if len(actions) == 0 {
+			l.found(Unreached, l.path(id), nil) // the run may stop here
+			return
+		}
+		for _, a := range actions {
+			due[a] = true
+		}
+	}
+	home := c[0]
+	settle := func(id uint32) {
+		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !slices.Contains(l.actions(id, true), a) })
+	}
+	ends := func(e edge) bool {
+		for a := range due {
+			if a == e.fair() || !slices.Contains(l.actions(e.to, true), a) {
+				return true
+			}
+		}
+		return len(due) == 0 && e.to == home
+	}
+	settle(home)
+	var loop []edge
+	for at := home; len(due) > 0 || at != home; at = loop[0].to {
+		way := l.way(at, l.inside, ends)
+		for _, e := range way {
+			delete(due, e.fair())
+			settle(e.to)
+		}
+		loop = append(way, loop...)
+	}
+	l.found(Unreached, l.path(home), loop)
+}
+
+// path returns the states of a run to a state of the region, in reverse order.
+func (l *pass) path(id uint32) (states [][]byte) {
+	for ; l.before[id] != noState; id = l.before[id] {
+		states = append(states, l.store.state(id))
+	}
+	return append(states, l.store.path(id)...)
+}

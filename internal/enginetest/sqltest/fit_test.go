@@ -1,0 +1,111 @@
+package sqltest
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// The tables that Schema describes fit.
+func TestExistingTableSchema(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table := users(t, db, e, "unused_", "")
+		table.Machine, table.Table, table.ExistingHistory.Table = "order", "orders", "orders_log"
+		text, err := table.Schema(e.dialect)
+		require.NoError(t, err)
+		_, err = openTable(t, db, e, table)
+		fault := requireTableError(t, err)
+		require.Equal(t, []string{"there is no table orders"}, fault.Faults)
+		require.True(t, strings.HasPrefix(text, fault.Fix), text)
+		execAll(t, db, text)
+		store, err := openTable(t, db, e, table)
+		require.NoError(t, err)
+		defer store.Close()
+		m := manage(store)
+		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
+		require.NoError(t, err)
+		paying, err := m.Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		got, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, paying, got)
+		_, err = sqlstore.ExistingTable{}.Schema(e.dialect)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = table.Schema(sqlstore.Dialect{})
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+	})
+}
+
+// execAll executes statements that end with a semicolon and a new line.
+func execAll(t testing.TB, db *sql.DB, text string) {
+	t.Helper()
+	for st := range strings.SplitSeq(text, ";\n") {
+		if st != "" {
+			exec(t, db, st)
+		}
+	}
+}
+
+func requireTableError(t testing.TB, err error) *sqlstore.TableError {
+	t.Helper()
+	require.ErrorIs(t, err, sqlstore.ErrSchema)
+	var fault *sqlstore.TableError
+	require.ErrorAs(t, err, &fault)
+	return fault
+}
+
+// Open names every column that does not fit, and why. The statements in the error make the
+// table fit, where the engine can change columns.
+func TestExistingTableFix(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		_, moment := types(e)
+		number := map[string]string{"sqlite": "TEXT", "mysql": "int(11)", "postgres": "integer"}[e.name]
+		body := map[string]string{"sqlite": "blob", "mysql": "longtext", "postgres": "text"}[e.name]
+		exec(t, db, "CREATE TABLE bad (id varchar(100) NOT NULL, state varchar(50) NOT NULL, rev bigint, op "+number+
+			", region varchar(9) NOT NULL, zone varchar(9) NOT NULL DEFAULT 'z', due "+moment+" NOT NULL, body "+body+")")
+		table := sqlstore.ExistingTable{Machine: "order", Table: "bad", Columns: sqlstore.ColumnMap{
+			ID: "id", State: "state", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Deadline: "due", Payload: "body",
+		}}
+		_, err := openTable(t, db, e, table)
+		fault := requireTableError(t, err)
+		require.Equal(t, "bad", fault.Table)
+		bigint := map[string]string{"sqlite": "INTEGER"}[e.name]
+		if bigint == "" {
+			bigint = "bigint"
+		}
+		want := []string{
+			"table bad lacks was",
+			"column rev of table bad may be NULL, which equals no value that a commit expects",
+			"table bad lacks seq",
+			"column op of table bad is " + number + ", not " + bigint,
+			"column due of table bad is NOT NULL, and the store writes NULL where a record has no value",
+			"column body of table bad is " + body + ", not " + map[string]string{"mysql": "longblob", "postgres": "bytea"}[e.name],
+			"column region of table bad is NOT NULL without a default, and the store writes no value into it",
+			"table bad has no unique index on (id)",
+		}
+		if e.name == "sqlite" { // it keeps bytes in every column
+			want = append(want[:5], want[6:]...)
+		}
+		require.Equal(t, want, fault.Faults)
+		require.ErrorContains(t, err, strings.Join(want, "; "))
+		require.ErrorContains(t, err, "this makes it fit: ALTER TABLE ")
+		execAll(t, db, fault.Fix)
+		store, err := openTable(t, db, e, table)
+		if e.name == "sqlite" { // it cannot change a column
+			require.Len(t, requireTableError(t, err).Faults, 4)
+			require.Empty(t, requireTableError(t, err).Fix)
+			return
+		}
+		require.NoError(t, err)
+		defer store.Close()
+		_, err = manage(store).Create(t.Context(), "a", place, customer, "one", nil)
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,215 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// vmSpec is a payload with fields that have columns of their own.
+type vmSpec struct {
+	Region string         `json:"region"`
+	CPUs   int            `json:"cpus"`
+	Spot   bool           `json:"spot"`
+	Labels map[string]any `json:"labels,omitempty"`
+	Note   *string        `json:"note,omitempty"`
+}
+
+const resize event = "resize"
+
+var errQuota = errors.New("more than 8 CPUs")
+
+var vms = fsm.Must[vmSpec](fsm.Spec[state, event]{
+	Name: "vm", Initial: none, Actors: []fsm.Actor{customer, bank},
+	States: []fsm.State[state]{{Name: none, Kind: fsm.Absent}, {Name: open}, {Name: paying, Kind: fsm.Transitional}, {Name: paid}},
+	Rows: fsm.Rows(
+		fsm.Move(none, place, open).By(customer),
+		fsm.Move(open, pay, paying).By(customer),
+		fsm.Move(paying, settled, paid).By(bank),
+		fsm.Move(paying, reopen, open).After(time.Minute),
+		fsm.Move(open, resize, open).By(customer).If(fsm.When("quota", func(_ context.Context, _, after *vmSpec) error {
+			if after.CPUs > 8 {
+				return errQuota
+			}
+			return nil
+		})),
+		fsm.Move(open, drop, none).AlsoFrom(paid).By(customer),
+	),
+})
+
+// typedTable makes a table as a user would: a key, a status and a payload with types of the
+// engine, and fields of the payload as columns.
+func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlstore.ExistingTable, text string) {
+	table = sqlstore.ExistingTable{
+		Machine: "vm", Table: "vms",
+		Columns: sqlstore.ColumnMap{
+			ID: "id", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Deadline: "due", ChangedAt: "touched",
+			Payload: "spec", Saved: "spec_before", Token: "token",
+		},
+		ExistingHistory: sqlstore.ExistingHistory{
+			Table: "vms_log", ID: "id", Sequence: "n", Token: "token", Revision: "rev", Operation: "op", From: "was", To: "status", At: "at",
+		},
+		Fields: map[string]string{"region": "region", "cpus": "cpus", "spot": "spot", "note": "note"},
+		Types: map[string]sqlstore.Type{
+			"id": key, "status": status, "was": status, "spec": sqlstore.JSON, "spec_before": sqlstore.JSON,
+			"cpus": sqlstore.Integer, "spot": sqlstore.Bool,
+		},
+	}
+	text, err := table.Schema(e.dialect)
+	require.NoError(t, err)
+	return table, text
+}
+
+// Keys, statuses and payloads have the types that real tables have. SELECT by the columns
+// finds what the library has written, and the library sees what SQL has written.
+func TestExistingTableTypes(t *testing.T) {
+	codes := sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3})
+	status := sqlstore.Enum("vm_status", "none", "open", "paying", "paid")
+	for name, c := range map[string]struct {
+		key, status sqlstore.Type
+		ids, bad    []string
+	}{
+		"uuid, enum": {
+			sqlstore.UUID, status,
+			[]string{"0b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10", "f00e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"},
+			[]string{"0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "0b0e7a5c5f0e4c7b9f6e0d1c5a3b2e10", "x"},
+		},
+		"integer, code": {sqlstore.Integer, codes, []string{"9", "10"}, []string{"09", "+9", "9.0", "x", "9223372036854775808"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, e engine) {
+				db := pool(t, e.open(t))
+				table, text := typedTable(t, e, c.key, c.status)
+				if e.name == "postgres" {
+					exec(t, db, "CREATE TYPE vm_status AS ENUM ('none', 'open', 'paying', 'paid')")
+				}
+				execAll(t, db, text)
+				store, err := openTable(t, db, e, table)
+				require.NoError(t, err)
+				defer store.Close()
+				m := lifecycle.Must(vms, store, nil)
+				note := "it's \"new\""
+				spec := vmSpec{Region: "eu", CPUs: 4, Labels: map[string]any{"b": "x", "a": []any{1.5}}, Note: &note}
+				for _, id := range c.ids {
+					_, err := m.Create(t.Context(), id, place, customer, spec, nil)
+					require.NoError(t, err)
+				}
+				for _, id := range c.bad {
+					_, err := m.Create(t.Context(), id, place, customer, spec, nil)
+					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
+					_, err = m.Get(t.Context(), id)
+					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
+					_, err = m.List(t.Context(), lifecycle.Select[state]{After: id})
+					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
+				}
+				a := c.ids[0]
+				got, err := m.Get(t.Context(), a)
+				require.NoError(t, err)
+				require.Equal(t, spec, got.Payload)
+
+				// SQL sees the columns, and the guard sees what SQL has written.
+				var n int
+				require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM vms WHERE region = 'eu' AND cpus = 4 AND NOT spot").Scan(&n))
+				require.Equal(t, 2, n)
+				exec(t, db, "UPDATE vms SET cpus = 7, rev = rev + 1 WHERE region = 'eu'")
+				more := func(p *vmSpec) error { p.CPUs += 2; return nil }
+				_, err = m.Fire(t.Context(), a, resize, customer, &lifecycle.Change[vmSpec]{Edit: more})
+				require.ErrorIs(t, err, errQuota)
+				spot := func(p *vmSpec) error { p.Spot, p.Note = true, nil; return nil }
+				after, err := m.Fire(t.Context(), a, resize, customer, &lifecycle.Change[vmSpec]{Edit: spot})
+				require.NoError(t, err)
+				require.Equal(t, vmSpec{Region: "eu", CPUs: 7, Spot: true, Labels: spec.Labels}, after.Payload)
+				require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM vms WHERE spot AND note IS NULL AND cpus = 7").Scan(&n))
+				require.Equal(t, 1, n)
+
+				// The cursor of a page is an id of the page before, in the order of the column.
+				var ids []string
+				for r, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 1, States: []state{open}}) {
+					require.NoError(t, err)
+					ids = append(ids, r.ID)
+				}
+				require.Equal(t, c.ids, ids)
+
+				paying, err := m.Fire(t.Context(), a, pay, customer, nil)
+				require.NoError(t, err)
+				list, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"paying"}})
+				require.NoError(t, err)
+				require.Len(t, list, 1)
+				require.Equal(t, open, list[0].Origin)
+				_, err = m.Report(t.Context(), a, paying.Operation, settled, bank, nil)
+				require.NoError(t, err)
+				_, err = m.Fire(t.Context(), c.ids[1], drop, customer, nil)
+				require.NoError(t, err)
+				_, err = m.Create(t.Context(), c.ids[1], place, customer, vmSpec{}, nil)
+				require.NoError(t, err)
+				rows, err := m.History(t.Context(), a, 0, 0)
+				require.NoError(t, err)
+				require.Len(t, rows, 4)
+				require.Equal(t, [2]string{"paying", "paid"}, [2]string{rows[3].From, rows[3].To})
+				_, err = store.Trim(t.Context(), time.Microsecond, 0)
+				require.NoError(t, err)
+			})
+		})
+	}
+}
+
+// A code that the type does not know is no state: the object is listed with an error, and
+// the others without one. A payload that is no object, and fields without a column, are
+// refused.
+func TestExistingTableTypesRefuse(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table, text := typedTable(t, e, sqlstore.Integer, sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3}))
+		execAll(t, db, text)
+		store, err := openTable(t, db, e, table)
+		require.NoError(t, err)
+		m := lifecycle.Must(vms, store, nil)
+		for _, id := range []string{"1", "2"} {
+			_, err = m.Create(t.Context(), id, place, customer, vmSpec{Region: "eu"}, nil)
+			require.NoError(t, err)
+		}
+		exec(t, db, "UPDATE vms SET status = 17 WHERE id = 1")
+		list, err := m.List(t.Context(), lifecycle.Select[state]{})
+		require.NoError(t, err)
+		require.Len(t, list, 2)
+		require.ErrorIs(t, list[0].Err, lifecycle.ErrForeign)
+		require.ErrorContains(t, list[0].Err, "17")
+		require.NoError(t, list[1].Err)
+
+		c := next(get(t, store, lifecycle.Key{Machine: "vm", ID: "2"}), 0)
+		for _, payload := range []string{"[1]", "7", `{"cpus": "four"}`, `{"cpus": 1.5}`, `{"spot": 1}`, "{"} {
+			c.Changes[0].To.Payload = []byte(payload)
+			require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid, payload)
+		}
+		c.Changes[0].To.Payload, c.Changes[0].To.State = nil, "unknown"
+		require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+		require.NoError(t, store.Close())
+
+		table.Columns.Payload = ""
+		delete(table.Types, "spec")
+		store, err = openTable(t, db, e, table)
+		require.NoError(t, err)
+		defer store.Close()
+		c.Changes[0].To.Payload, c.Changes[0].To.State = []byte(`{"labels": 1}`), "open"
+		err = store.Commit(t.Context(), c)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.ErrorContains(t, err, `field "labels"`)
+
+		table.Types["rev"] = sqlstore.Integer
+		_, err = openTable(t, db, e, table)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, `column "rev"`)
+		delete(table.Types, "rev")
+		table.Fields["labels"] = "region"
+		_, err = openTable(t, db, e, table)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, `column "region" is named twice`)
+	})
+}

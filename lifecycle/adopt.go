@@ -1,0 +1,86 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Adopt takes over the objects that another program has written into the store, for
+// example the rows of a table before the library used it: those with the sequence number
+// 0. Each object stays in its state, like after an [Manager.Override] to the state that it
+// has: it gets a first history row with the actor and the reason, the operation id 1, and
+// the deadline that the table has for its state, counted from now. No guard runs. Later
+// sweeps find the adopted objects by their deadlines.
+//
+// Adopt reads all objects, page after page, and commits one after the other. It may be
+// called again, also by several processes at once, and after it was interrupted: an object
+// that is adopted has a sequence number, and Adopt leaves it unchanged.
+//
+// Adopt returns the number of objects that it has adopted, and the objects that it could
+// not place, each with Record.Err:
+//
+//   - [ErrForeign]: the table does not declare the state or the origin, or the payload
+//     cannot be decoded.
+//   - [ErrInvalid]: the state is transitional and the record has no origin, or the state is
+//     an absent one.
+//   - the errors of Override, such as [errors.ErrUnsupported] from a store that has no place
+//     for the operation id.
+//
+// Correct these in the store, and call Adopt again. [Manager.AddAt] is for an object that
+// the store does not have.
+//
+// The error is [ErrInvalid] for an actor or a reason that is empty or blank, the store's or
+// the context's. It ends Adopt.
+func (m *Manager[S, E, T]) Adopt(ctx context.Context, actor fsm.Actor, reason string) (adopted int, unplaced []Record[S, T], err error) {
+	if err := checkSigned("an adoption", actor, reason); err != nil {
+		return 0, nil, m.core.failed("adopt", "", err)
+	}
+	for after := ""; ; {
+		page, err := m.page(ctx, Select[S]{After: after})
+		if err != nil {
+			return adopted, unplaced, err
+		}
+		for i := range page {
+			r := &page[i]
+			if r.Sequence != 0 {
+				continue
+			}
+			rec := m.listed(r)
+			if unreadable, ok := errors.AsType[*Error](rec.Err); ok {
+				unreadable.Verb = "adopt"
+			} else {
+				rec.Err = m.adopt(ctx, rec, actor, reason)
+			}
+			switch now, moved := m.Current(rec.Err); {
+			case rec.Err == nil:
+				adopted++
+			case moved && now.Sequence != 0: // another process has adopted it
+			case ctx.Err() != nil, errors.Is(rec.Err, ErrUnavailable), errors.Is(rec.Err, ErrUnknownOutcome), errors.Is(rec.Err, ErrClosed):
+				return adopted, unplaced, rec.Err
+			default:
+				unplaced = append(unplaced, rec)
+			}
+		}
+		if len(page) < MaxPage {
+			return adopted, unplaced, nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// adopt writes the first history row of an object.
+func (m *Manager[S, E, T]) adopt(ctx context.Context, rec Record[S, T], actor fsm.Actor, reason string) error {
+	switch kind := m.machine.Kind(rec.State); {
+	case kind == fsm.Absent:
+		return m.core.failed("adopt", rec.ID, fmt.Errorf("%w: the object is in the absent state %v", ErrInvalid, rec.State))
+	case kind == fsm.Transitional && rec.Origin == rec.State:
+		return m.core.failed("adopt", rec.ID, fmt.Errorf("%w: the state %v is transitional, and the record has no origin", ErrInvalid, rec.State))
+	}
+	c := m.overriding(rec.ID, rec.State, actor, reason, &Change[T]{Expect: rec.Revision})
+	c.verb = "adopt"
+	_, err := c.apply(ctx)
+	return err
+}

@@ -1,0 +1,90 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// foreignRow writes a record as another program would: without a sequence number.
+func foreignRow(t *testing.T, store lifecycle.Store, id, state, origin, payload string) {
+	t.Helper()
+	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
+		Token: lifecycle.NewToken(),
+		Changes: []lifecycle.StoredChange{{
+			Expect: storedAt(t, store, lifecycle.Key{Machine: "vm", ID: id}).Revision,
+			To: lifecycle.StoredRecord{
+				Key: lifecycle.Key{Machine: "vm", ID: id}, State: state, Origin: origin, Payload: []byte(payload),
+			},
+		}},
+	}))
+}
+
+// TestAdopt: objects of another program get a first history row and a deadline, and those
+// that fit no state are reported. A second call changes nothing.
+func TestAdopt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := lifecycle.Must(sizedVM, store, nil)
+		resting, transitional := "", ""
+		for _, s := range sizedVM.Table().States {
+			switch {
+			case s.Kind.Resting() && resting == "" && s.Name != "None":
+				resting = s.Name
+			case !s.Kind.Resting() && transitional == "":
+				transitional = s.Name
+			}
+		}
+		foreignRow(t, store, "rests", resting, resting, `{"N":1}`)
+		foreignRow(t, store, "moves", transitional, resting, `{"N":2}`)
+		foreignRow(t, store, "no origin", transitional, transitional, `{}`)
+		foreignRow(t, store, "no state", "Weird", "Weird", `{}`)
+		foreignRow(t, store, "absent", "None", "None", `{}`)
+		foreignRow(t, store, "no payload", resting, resting, `[]`)
+
+		_, _, err := m.Adopt(t.Context(), user, " ")
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+
+		adopted, unplaced, err := m.Adopt(t.Context(), "migration", "ticket 7")
+		require.NoError(t, err)
+		require.Equal(t, 2, adopted)
+		why := map[string]error{}
+		for _, r := range unplaced {
+			why[r.ID] = r.Err
+		}
+		require.Len(t, why, 4)
+		require.ErrorIs(t, why["no state"], lifecycle.ErrForeign)
+		require.ErrorContains(t, why["no state"], `lifecycle: adopt vm "no state": `)
+		require.ErrorIs(t, why["no payload"], lifecycle.ErrForeign)
+		require.EqualError(t, why["no origin"], `lifecycle: adopt vm "no origin": invalid request: the state `+transitional+` is transitional, and the record has no origin`)
+		require.EqualError(t, why["absent"], `lifecycle: adopt vm "absent": invalid request: the object is in the absent state None`)
+
+		r, err := m.Get(t.Context(), "moves")
+		require.NoError(t, err)
+		require.Equal(t, []any{state(transitional), state(resting), lifecycle.OpID(1), uint64(1), 2}, []any{r.State, r.Origin, r.Operation, r.Sequence, r.Payload.N})
+		require.False(t, r.Deadline.IsZero())
+		rows := rowsOf(t, m, "rests", 0, 0)
+		last := rows[len(rows)-1]
+		require.Equal(t, []string{resting, lifecycle.Overridden, resting, "migration", "ticket 7"}, []string{last.From, last.Event, last.To, string(last.Actor), last.Reason})
+
+		adopted, unplaced, err = m.Adopt(t.Context(), "migration", "again")
+		require.NoError(t, err)
+		require.Zero(t, adopted)
+		require.Len(t, unplaced, 4)
+		time.Sleep(time.Until(r.Deadline) + time.Nanosecond)
+		results, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "moves", results[0].ID)
+		require.Equal(t, lifecycle.Moved, results[0].Resolution)
+
+		ended, stop := context.WithCancel(t.Context())
+		stop()
+		_, _, err = m.Adopt(ended, "migration", "again")
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}

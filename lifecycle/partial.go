@@ -1,0 +1,48 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Partial is a [Store] that cannot keep every field of the records of some machines.
+// [New] refuses a machine and a configuration that need such a field.
+type Partial interface {
+	// Lacks returns the names of the fields of [StoredRecord] that the store cannot keep
+	// for objects of the machine. The result never changes. It is empty for the machines
+	// of the library, whose names begin with "interlock.".
+	Lacks(machine string) []string
+}
+
+// checkFields refuses a store that cannot keep what the machine and the configuration need.
+func (c *core) checkFields(payload bool) error {
+	partial, ok := c.store.(Partial)
+	if !ok {
+		return nil
+	}
+	lacks := partial.Lacks(c.table.Name)
+	transitional := slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Transitional })
+	timeouts := slices.ContainsFunc(c.table.Rows, func(r fsm.TableRow) bool { return r.Timeout > 0 })
+	for _, need := range []struct {
+		needed bool
+		fields []string
+		why    string
+	}{
+		{transitional, []string{"Origin", "Operation"}, "the machine has transitional states"},
+		{timeouts, []string{"Deadline"}, "the machine has rows with a timeout"},
+		{transitional && c.owner != nil, []string{"Owner", "Epoch"}, "Config.Owner is set"},
+		{c.worker != "", []string{"WorkOptions"}, "Config.WorkerActor is set"},
+		{len(c.handlers) > 0, []string{"Work", "Args"}, "Config.Handlers is set"},
+		{slices.Contains(c.undo, true), []string{"Saved"}, "Config.Undo is set"},
+		{payload, []string{"Payload"}, "objects have a payload"},
+	} {
+		for _, field := range need.fields {
+			if need.needed && slices.Contains(lacks, field) {
+				return fmt.Errorf("%w: New: the store cannot keep the field %s of machine %s: %s", ErrInvalid, field, c.table.Name, need.why)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// TableError is why an existing table does not fit its [ExistingTable]. It matches
+// [ErrSchema].
+type TableError struct {
+	Table  string
+	Faults []string // each names a column and the reason
+	// Fix are SQL statements, each ended by a semicolon and a new line, that make the table
+	// fit. Empty: there are none. Read them before you execute them: they change types and
+	// defaults. SQLite cannot change a column: compare with [ExistingTable.Schema].
+	Fix string
+}
+
+// Error implements error.
+func (e *TableError) Error() string {
+	text := fmt.Sprintf("%v: %s", ErrSchema, strings.Join(e.Faults, "; "))
+	if e.Fix != "" {
+		text += "; this makes it fit: " + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
+	}
+	return text
+}
+
+// Unwrap returns [ErrSchema].
+func (e *TableError) Unwrap() error { return ErrSchema }
+
+func (e *TableError) fault(fix, text string, args ...any) {
+	e.Faults = append(e.Faults, fmt.Sprintf(text, args...))
+	if fix != "" {
+		e.Fix += fix + ";\n"
+	}
+}
+
+// column is what an engine reports about a column.
+type column struct {
+	name     string
+	typ      string
+	nullable bool
+	fills    bool // a row that does not name the column gets a value
+}
+
+// required are the columns of a record that are compared, and never NULL.
+var required = []value{vID, vState, vRevision, vSequence}
+
+// emptied are the columns of a record into which the store writes NULL.
+var emptied = []value{vAdmission, vChangeToken, vArgs, vWorkOptions, vDeadline, vPayload, vSaved}
+
+// verifyExisting refuses an existing table that the store cannot use.
+func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) error {
+	name := s.e.unquoted(t.name)
+	columns, err := s.columnsOf(ctx, name)
+	if err != nil {
+		return err
+	}
+	e := &TableError{Table: name}
+	if len(columns) == 0 {
+		e.fault(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", name)
+		return e
+	}
+	var storage string
+	if err := s.about(ctx, s.e.storage, name, func(rows *sql.Rows) error { return rows.Scan(&storage) }); err != nil {
+		return err
+	}
+	for _, v := range t.from(vMachine) {
+		c, found := columns[strings.ToLower(s.e.unquoted(t.column[v]))]
+		if !found {
+			s.missing(e, t, v)
+			continue
+		}
+		if t.types[v] != nil {
+			t.sqlTypes[v] = c.typ
+		} else {
+			s.checkType(e, t, v, &c)
+		}
+		if objects && storage != "view" {
+			s.checkNull(e, t, v, &c)
+		}
+	}
+	for i := range t.fields {
+		f := &t.fields[i]
+		c, found := columns[strings.ToLower(s.e.unquoted(f.column))]
+		if f.sqlType = c.typ; !found {
+			e.fault(fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, f.column, f.typ.sql(s.e)), "table %s lacks %s", name, s.e.unquoted(f.column))
+		}
+	}
+	if storage != "view" {
+		s.checkOthers(e, t, columns)
+	}
+	if err := s.verifyIndexes(ctx, t, e); err != nil {
+		return err
+	}
+	if len(e.Faults) > 0 {
+		return e
+	}
+	return nil
+}
+
+// missing notes a column that the table lacks.
+func (s *session) missing(e *TableError, t *table, v value) {
+	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.column[v], s.e.typeOf(t, v))
+	switch {
+	case v == vID || v == vState:
+		fix = "" // no value fits all rows
+	case slices.Contains(required, v):
+		fix += " NOT NULL DEFAULT 0"
+	}
+	e.fault(fix, "table %s lacks %s", e.Table, s.e.unquoted(t.column[v]))
+}
+
+// checkType notes a column of a type that changes what is written into it.
+func (s *session) checkType(e *TableError, t *table, v value, c *column) {
+	if s.e.takes(t, v, c.typ) {
+		return
+	}
+	want, fix := s.e.typeOf(t, v), ""
+	if s.e.alterType != "" {
+		fix = fmt.Sprintf(s.e.alterType, t.name, t.column[v], want)
+	}
+	e.fault(fix, "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
+}
+
+// checkNull notes a column that must not be NULL and may, and the other way round.
+func (s *session) checkNull(e *TableError, t *table, v value, c *column) {
+	switch {
+	case c.nullable && slices.Contains(required, v) && v != vID:
+		fix := ""
+		if s.e.alterNull != "" {
+			fix = fmt.Sprintf(s.e.alterNull, t.name, t.column[v], c.typ, "SET", "NOT NULL")
+			if v.kind() == ofNumber {
+				fix = fmt.Sprintf("UPDATE %s SET %s = 0 WHERE %s IS NULL;\n", t.name, t.column[v], t.column[v]) + fix
+			}
+		}
+		e.fault(fix, "column %s of table %s may be NULL, which equals no value that a commit expects", c.name, e.Table)
+	case !c.nullable && slices.Contains(emptied, v):
+		e.fault(s.nullable(t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
+	}
+}
+
+// checkOthers notes the columns that a new row leaves empty, and must not.
+func (s *session) checkOthers(e *TableError, t *table, columns map[string]column) {
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		c := columns[name]
+		isField := slices.ContainsFunc(t.fields, func(f field) bool { return f.column == s.e.quoted(c.name) })
+		if c.nullable || c.fills || isField || slices.Contains(t.column[:], s.e.quoted(c.name)) {
+			continue
+		}
+		e.fault(s.nullable(t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it", c.name, e.Table)
+	}
+}
+
+// nullable returns the statement that allows NULL in a column.
+func (s *session) nullable(t *table, c *column) string {
+	if s.e.alterNull == "" {
+		return ""
+	}
+	return fmt.Sprintf(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
+}
+
+// typeOf returns the type of a column in a new table.
+func (e *engine) typeOf(t *table, v value) string {
+	switch {
+	case t.types[v] != nil:
+		return t.types[v].sql(e)
+	case v.isTime() && t.nativeTimes:
+		return e.timeType
+	case v == vToken && e.tokenType != "":
+		return e.tokenType
+	}
+	return e.newTypes[v.kind()]
+}
+
+// takes reports whether a column of a type keeps the values unchanged.
+func (e *engine) takes(t *table, v value, typ string) bool {
+	typ = strings.ToLower(typ)
+	switch {
+	case v.isTime() && t.nativeTimes:
+		return typ == e.timeType
+	case e.oneWriter && v.kind() == ofText:
+		return keepsText(typ)
+	case e.oneWriter: // it stores bytes as bytes in a column of any type
+		return v.kind() == ofBytes || typ == "" || strings.Contains(typ, "int")
+	}
+	return slices.ContainsFunc(e.oldTypes[v.kind()], func(prefix string) bool { return strings.HasPrefix(typ, prefix) })
+}
+
+// create returns the statement that makes a table.
+func (e *engine) create(t *table, objects bool) string {
+	var lines []string
+	for _, v := range t.from(vMachine) {
+		line := "\t" + t.column[v] + " " + e.typeOf(t, v)
+		switch {
+		case objects && slices.Contains(required, v) && v.kind() == ofNumber:
+			line += " NOT NULL DEFAULT 0"
+		case objects && slices.Contains(required, v), !objects && (v == vMachine || v == vID || v == vSequence || v == vToken):
+			line += " NOT NULL"
+		}
+		lines = append(lines, line)
+	}
+	for i := range t.fields {
+		lines = append(lines, "\t"+t.fields[i].column+" "+t.fields[i].typ.sql(e))
+	}
+	lines = append(lines, "\tPRIMARY KEY ("+t.list(t.key)+")")
+	return "CREATE TABLE " + t.name + " (\n" + strings.Join(lines, ",\n") + "\n)" + e.tableOptions + ";\n"
+}
+
+// Schema returns the SQL that makes the table, and that of its ExistingHistory if there is
+// one, as new tables: one statement for each, ended by a semicolon and a new line. Add
+// columns of your own, with a default or without NOT NULL. For a table that exists already
+// [Open] returns a [TableError] with the statements that change it.
+//
+// Errors: [ErrIdentifier] for names; [lifecycle.ErrInvalid] for an ExistingTable that
+// contradicts itself.
+func (t ExistingTable) Schema(d Dialect) (string, error) {
+	if d.engine == nil {
+		return "", fmt.Errorf("%w: a dialect is required", ErrSchema)
+	}
+	l, err := t.layout(d.engine, d.own(defaultPrefix, Version))
+	if err != nil {
+		return "", err
+	}
+	text := d.create(&l.objects, true)
+	if l.history.existing {
+		text += d.create(&l.history, false)
+	}
+	return text, nil
+}

@@ -1,0 +1,203 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Type maps the values of a column of an existing table to text and back. The text is the
+// name in a column of an id or a state, and JSON in a column of a payload or of one of its
+// fields. [UUID], [Integer], [Codes], [Enum], [JSON], [Text] and [Bool] are such types. A
+// Type of the caller's own has other functions: they are safe for concurrent use, and each
+// reverses the other.
+type Type struct {
+	// Write returns the value for a text: an int64, a float64, a string or a bool. A commit
+	// of a text for which it returns an error is refused with [lifecycle.ErrInvalid]. It
+	// must accept one spelling of each value only.
+	Write func(text string) (any, error)
+	// Read returns the text for a value, which the engine has converted to text. If it
+	// returns an error, the converted value is the text.
+	Read func(value string) (string, error)
+	// Postgres, MySQL and SQLite are the types of the column, for [ExistingTable.Schema].
+	// Empty: that of names.
+	Postgres, MySQL, SQLite string
+}
+
+// The types of columns in which the text is the value, in one spelling.
+var (
+	// UUID is a uuid in lower case with hyphens.
+	UUID = Type{Write: canonicalUUID, Read: same, Postgres: "uuid", MySQL: "char(36)"}
+	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
+	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER"}
+	// JSON is a payload, or a field of one, as jsonb or json. The engine may write it in
+	// another order: payloads are equal as JSON, not as bytes. The zero payload is null.
+	JSON = Type{Write: writeJSON, Read: readJSON, Postgres: "jsonb", MySQL: "json"}
+	// Text is a field of the payload that is a JSON string: the column has the string.
+	Text = Type{Write: writeText, Read: readText}
+	// Bool is a field of the payload that is true or false.
+	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN"}
+)
+
+// Codes is the type of a small number for each state.
+func Codes(codes map[string]int64) Type {
+	names := make(map[string]string, len(codes))
+	for name, code := range codes {
+		names[strconv.FormatInt(code, 10)] = name
+	}
+	return Type{
+		Write: func(name string) (any, error) {
+			code, ok := codes[name]
+			if !ok {
+				return nil, fmt.Errorf("%q has no code", name)
+			}
+			return code, nil
+		},
+		Read: func(code string) (string, error) {
+			name, ok := names[code]
+			if !ok {
+				return "", fmt.Errorf("code %s has no name", code)
+			}
+			return name, nil
+		},
+		Postgres: "smallint", MySQL: "smallint", SQLite: "INTEGER",
+	}
+}
+
+// Enum is the type of a column that takes these values only. In PostgreSQL its name is that
+// of the enum type; MySQL has an enum, and SQLite text.
+func Enum(name string, list ...string) Type {
+	quoted := make([]string, len(list))
+	for i, value := range list {
+		quoted[i] = "'" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	return Type{
+		Write: func(text string) (any, error) {
+			if !slices.Contains(list, text) {
+				return nil, fmt.Errorf("%q is no value of %s", text, name)
+			}
+			return text, nil
+		},
+		Read: same, Postgres: name, MySQL: "enum(" + strings.Join(quoted, ", ") + ")",
+	}
+}
+
+func same(text string) (string, error) { return text, nil }
+
+func canonicalUUID(text string) (any, error) {
+	ok := len(text) == 36
+	for i := 0; ok && i < len(text); i++ {
+		c := text[i]
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			ok = c == '-'
+		} else {
+			ok = c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		}
+	}
+	if !ok {
+		return nil, fmt.Errorf("%.300q is not a uuid in lower case with hyphens", text)
+	}
+	return text, nil
+}
+
+func canonicalInteger(text string) (any, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text {
+		return nil, fmt.Errorf("%.300q is not an integer of 64 bits without leading zeros", text)
+	}
+	return n, nil
+}
+
+func writeJSON(text string) (any, error) {
+	switch {
+	case text == "":
+		return "null", nil
+	case !json.Valid([]byte(text)):
+		return nil, fmt.Errorf("%.300q is not JSON", text)
+	}
+	return text, nil
+}
+
+func readJSON(text string) (string, error) {
+	if text == "null" {
+		return "", nil
+	}
+	return text, nil
+}
+
+func writeText(text string) (any, error) {
+	var s string
+	err := json.Unmarshal([]byte(text), &s)
+	return s, err
+}
+
+func readText(value string) (string, error) {
+	text, err := json.Marshal(value)
+	return string(text), err
+}
+
+func writeBool(text string) (any, error) {
+	return text == "true", json.Unmarshal([]byte(text), new(bool))
+}
+
+func readBool(value string) (string, error) {
+	b, err := strconv.ParseBool(value)
+	return strconv.FormatBool(b), err
+}
+
+// sql returns the type of the column in a new table.
+func (t *Type) sql(e *engine) string {
+	name := map[*engine]string{postgres: t.Postgres, mysql: t.MySQL, sqlite: t.SQLite}[e]
+	if name == "" {
+		return e.newTypes[ofText]
+	}
+	return name
+}
+
+// typedArg is an argument of a statement: a value of a change in a column with a type.
+type typedArg struct {
+	v   value
+	typ *Type
+}
+
+// typed returns the value of a column for a text, which checkTyped has accepted. An
+// empty name, and a payload that is nil, are NULL.
+func (t *Type) typed(x any) any {
+	text, isText := x.(string)
+	if data, ok := x.([]byte); ok {
+		text, isText = string(data), data != nil
+	} else {
+		isText = isText && text != ""
+	}
+	if !isText {
+		return nil
+	}
+	written, err := t.Write(text)
+	if err != nil {
+		return err // no driver takes it
+	}
+	return written
+}
+
+// checkTyped refuses a text that the type of its column cannot write.
+func (t *table) checkTyped(v value, text string) error {
+	if typ := t.types[v]; typ != nil && text != "" {
+		if _, err := typ.Write(text); err != nil {
+			return fmt.Errorf("%w: column %s: %w", lifecycle.ErrInvalid, t.column[v], err)
+		}
+	}
+	return nil
+}
+
+// readTyped replaces the converted value of a column by its text.
+func (t *table) readTyped(v value, text *string) {
+	if typ := t.types[v]; typ != nil && *text != "" {
+		if s, err := typ.Read(*text); err == nil {
+			*text = s
+		}
+	}
+}
