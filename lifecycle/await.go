@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// awaitEvery is how often [Manager.Await] looks for changes that other managers and
+// lookEvery is how often [Manager.Await] and [Manager.Watch] look for changes that other
 // processes have made.
-const awaitEvery = time.Second
+const lookEvery = time.Second
 
 // Await waits until an object is as the caller wants it, and returns its record. It
 // subscribes before it reads, so that a change which comes faster than the caller
-// is not missed. It sees changes by this manager at once, and changes by others and
-// new deadlines ([Manager.Heartbeat]) within a second. The condition is called with
+// is not missed. It sees changes by this manager at once, and so those by any manager
+// over the same [MemoryStore]. It sees changes by others and new deadlines
+// ([Manager.Heartbeat]) within a second; [Manager.Wake] makes it look sooner. The condition is called with
 // every record that is read, which need not be every record that the object had.
 // For an object that does not exist, the condition gets a zero Record with the ID.
 //
@@ -23,7 +24,7 @@ const awaitEvery = time.Second
 func (m *Manager[S, E, T]) Await(ctx context.Context, id string, want func(Record[S, T]) bool) (Record[S, T], error) {
 	changed := m.core.watchers.add(m.core.key(id))
 	defer m.core.watchers.remove(m.core.key(id), changed)
-	again := time.NewTicker(awaitEvery)
+	again := time.NewTicker(lookEvery)
 	defer again.Stop()
 	var last Record[S, T]
 	for {
@@ -46,7 +47,16 @@ func (m *Manager[S, E, T]) Await(ctx context.Context, id string, want func(Recor
 	}
 }
 
-// watchers wait for changes by this manager, by key.
+// Wake makes every [Manager.Await] and [Manager.Watch] for a key look for changes at
+// once. It is for programs that learn of the commits of other processes, such as package
+// pgnotify. An empty ID means any object of the machine, an empty Machine any object. A
+// key of another machine has no effect, and neither has a wake without a change. Wake
+// does not wait.
+func (m *Manager[S, E, T]) Wake(key Key) { m.core.watchers.wake(key) }
+
+// watchers wait for changes by this process, by key. A key without ID stands for all
+// objects of its machine. The managers over a MemoryStore share the store's watchers,
+// any other manager has its own.
 type watchers struct {
 	mu   sync.Mutex
 	keys map[Key]map[chan struct{}]struct{}
@@ -77,12 +87,25 @@ func (w *watchers) remove(k Key, c chan struct{}) {
 	}
 }
 
-// wake wakes the watchers of a key.
+// wake wakes the watchers of a key and those of its machine. A key without ID or without
+// Machine stands for all.
 func (w *watchers) wake(k Key) {
 	w.mu.Lock()
 	var wake []chan struct{}
-	for c := range w.keys[k] {
-		wake = append(wake, c)
+	collect := func(k Key) {
+		for c := range w.keys[k] {
+			wake = append(wake, c)
+		}
+	}
+	if k.ID != "" && k.Machine != "" {
+		collect(k)
+		collect(Key{Machine: k.Machine})
+	} else {
+		for other := range w.keys {
+			if k.Machine == "" || k.Machine == other.Machine {
+				collect(other)
+			}
+		}
 	}
 	w.mu.Unlock()
 	for _, c := range wake {

@@ -35,12 +35,14 @@ type core struct {
 	queue    Queue
 	ownQueue *queue.Queuer[Key]                                    // queue, unless it is Config.Queue; else nil
 	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
-	owners   *core                                                 // of the owners in the same store; nil in that core itself
-	beats    heartbeats                                            // of owners; only in their core
+	inject   func(context.Context) map[string]string
+	extract  func(context.Context, map[string]string) context.Context
+	owners   *core      // of the owners in the same store; nil in that core itself
+	beats    heartbeats // of owners; only in their core
 	tasks    tasks
 	retries  *retries
 
-	watchers watchers
+	watchers *watchers
 }
 
 // sighting is the typed result of Config.Observe.

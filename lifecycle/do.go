@@ -76,7 +76,7 @@ func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Act
 
 // do submits an operation. Its error is complete.
 func (c *core) do(ctx context.Context, r *request, work Work) (*operation, error) {
-	work.Args = bytes.Clone(work.Args)
+	work.Args, work.carrier = bytes.Clone(work.Args), c.carrierOf(ctx)
 	r.work, r.ask.Work = &work, true
 	o := newOperation(c, work, r)
 	err := c.checkWorker()
@@ -107,7 +107,7 @@ type operation struct {
 	waits    bool // one of the objects waits for its turn, see turn.go
 	failed   int  // attempts, see attempts.go
 
-	submitted time.Time // when the wait for the turn began
+	submitted time.Time // when the wait for the first turn began
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt
@@ -284,6 +284,7 @@ func (o *operation) owns(r *request) bool {
 
 // run makes one attempt to do the work.
 func (o *operation) run(ctx context.Context) error {
+	ctx = o.core.carry(ctx, o.work.carrier)
 	if err := o.startTurn(ctx); err != nil {
 		return err
 	}

@@ -172,6 +172,8 @@
 //     a state that has a new name; those of [Manager.Require] do. [Manager.Explain] lists
 //     events into states that the record's version lacks.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
+//   - [Manager.Watch] finds changes by their time. It may miss a commit that becomes
+//     visible more than ten seconds after its time, until the next change of the object.
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.
 //   - The effects of work outside the store are the work's own: a process that is
@@ -181,6 +183,11 @@
 //
 // # Rejected
 //
+//   - A position in the order of all changes for [Manager.Watch]: numbers of a database
+//     sequence are visible in another order than they are drawn. Each object has a
+//     sequence number of its own.
+//   - A selection by state for Watch: an object that leaves the selected states has to be
+//     reported too. The reader compares the record.
 //   - Trying again after every conflict: the request may be wrong for the state that
 //     the object is in now, and only the caller can decide that.
 //   - The time of the last change as revision: clocks repeat themselves.

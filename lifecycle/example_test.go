@@ -210,6 +210,36 @@ func ExampleManager_All() {
 	// 500 nodes up to c249
 }
 
+// A service that streams changes: it subscribes, reads the list, and then reads what has
+// changed since.
+func ExampleManager_Watch() {
+	ctx := context.Background()
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
+
+	changes := clusters.Watch(ctx)
+	last := map[string]uint64{} // the sequence number that the client has, by id
+	for c := range clusters.All(ctx, lifecycle.Select[edgecloud.State]{}) {
+		fmt.Println("list:", c.ID, c.State)
+		last[c.ID] = c.Sequence
+	}
+	_, _ = clusters.Report(ctx, "c1", 1, edgecloud.Done, edgecloud.CRM, nil)
+	for changed, err := range changes {
+		if err != nil {
+			break
+		}
+		rows, _ := clusters.History(ctx, changed.ID, last[changed.ID], 0)
+		for _, row := range rows {
+			fmt.Println(row)
+			last[changed.ID] = row.Sequence
+		}
+		break // a service continues until its client leaves
+	}
+	// Output:
+	// list: c1 CreateRequested
+	// clusterinst "c1" #2 operation 1: CreateRequested -Done-> Ready by crm
+}
+
 // The history outlives the object.
 func ExampleManager_History() {
 	ctx := context.Background()

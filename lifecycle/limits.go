@@ -16,6 +16,7 @@ type Limits struct {
 	Reason         int // of a change; default 4 KiB
 	Payload        int // of an object, in its encoded form; default 1 MiB
 	Args           int // of work; default 64 KiB
+	Carrier        int // keys and values of Config.Inject together; default 4 KiB
 	MessageName    int // each of topic and key of a message; default 1 KiB
 	MessagePayload int // default 1 MiB
 }
@@ -25,7 +26,14 @@ func (l Limits) resolved() Limits {
 	for _, field := range []struct {
 		limit    *int
 		standard int
-	}{{&l.Reason, 4 << 10}, {&l.Payload, 1 << 20}, {&l.Args, 64 << 10}, {&l.MessageName, 1 << 10}, {&l.MessagePayload, 1 << 20}} {
+	}{
+		{&l.Reason, 4 << 10},
+		{&l.Payload, 1 << 20},
+		{&l.Args, 64 << 10},
+		{&l.Carrier, 4 << 10},
+		{&l.MessageName, 1 << 10},
+		{&l.MessagePayload, 1 << 20},
+	} {
 		if *field.limit == 0 {
 			*field.limit = field.standard
 		}
@@ -57,7 +65,7 @@ func (r *request) checkCaller() error {
 	}
 	err := checkSize("reason", len(r.reason), limits.Reason)
 	if r.work != nil {
-		err = errors.Join(err, checkSize("arguments", len(r.work.Args), limits.Args))
+		err = errors.Join(err, checkSize("arguments", len(r.work.Args), limits.Args), limits.checkCarrier(r.work.carrier))
 	}
 	for i := range r.messages {
 		m := &r.messages[i]

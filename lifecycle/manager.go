@@ -89,6 +89,15 @@ type Config[E comparable] struct {
 	// Managers whose objects share a limit share a queue. Default: a queue of this
 	// manager with the queue's defaults, which [Manager.Drain] drains.
 	Queue Queue
+	// Inject returns the values of the context of [Manager.Do] and [Manager.Occupy] that
+	// their work needs, such as the ids of a trace. The record keeps them with the
+	// operation. [Limits].Carrier bounds them. Default: none.
+	Inject func(ctx context.Context) map[string]string
+	// Extract returns a context that is derived from ctx and has the values that Inject
+	// returned. It is the context of the work, in whichever process that runs, and of
+	// BeforeCommit and the Observer for the outcome of the work. Extract does not run
+	// if Inject returned no values. Default: the work sees none.
+	Extract func(ctx context.Context, values map[string]string) context.Context
 	// Observe runs for every object that a sweep is about to move by its deadline
 	// row. It may look at the outside world, and returns the event that reports
 	// what it has found there, and the actor that reports it. Without an actor, or
@@ -128,10 +137,14 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(),
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		version: config.Version, older: older, switched: config.Switch,
-		events: decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
+		events:   decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
+		watchers: &watchers{}, inject: config.Inject, extract: config.Extract,
 	}
 	for _, e := range indices(config.Undo) {
 		c.undo[e] = true
+	}
+	if memory, ok := store.(*MemoryStore); ok {
+		c.watchers = &memory.watchers
 	}
 	if c.queue == nil {
 		c.ownQueue = queue.Must[Key](nil)

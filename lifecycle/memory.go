@@ -36,6 +36,8 @@ type MemoryStore struct {
 	// one of its objects.
 	NoHistory bool
 
+	watchers watchers // of the managers over this store; has a lock of its own
+
 	mu       sync.Mutex // guards all fields below; no user code and no I/O runs under it
 	closed   bool
 	shelves  map[string]*shelf // by machine
@@ -52,6 +54,9 @@ type object struct {
 	number uint64 // of the revision; no less than the sequence number
 	past   past
 	place  [groupKinds]int // index in the group of each kind, plus 1; 0: in none
+	// newer and older are the objects of the machine whose last changes are next to this
+	// one's; nil: none.
+	newer, older *object
 }
 
 // removal is the removal of an object.
@@ -63,6 +68,7 @@ type removal struct {
 var (
 	_ Historian = (*MemoryStore)(nil)
 	_ Outbox    = (*MemoryStore)(nil)
+	_ Follower  = (*MemoryStore)(nil)
 )
 
 // NewMemoryStore returns an empty store with the defaults.
@@ -228,6 +234,7 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 	ch.Stamp(Revision(strconv.FormatUint(o.number, 10)), now)
 	if !ch.MetadataOnly {
 		dropped := o.past.add(ch.Row(token), s.keepHistory())
+		sh.recent.renew(o)
 		delete(sh.requests, dropped.Request)
 		if ch.Request != "" {
 			sh.requests[ch.Request] = o
@@ -279,6 +286,7 @@ func (s *MemoryStore) forget() {
 		for i := range o.past.rows {
 			delete(sh.requests, o.past.rows[i].Request)
 		}
+		sh.recent.remove(o)
 		delete(sh.objects, oldest.key.ID)
 	}
 }

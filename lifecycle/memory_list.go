@@ -19,6 +19,7 @@ type shelf struct {
 	states   map[string]*group // by state
 	owned    group             // objects with an owner
 	timed    group             // objects with a deadline
+	recent   recent
 }
 
 func (s *MemoryStore) shelf(machine string) *shelf {

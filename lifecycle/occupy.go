@@ -73,6 +73,10 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		handler, args := c.handlers[work.Handler], bytes.Clone(work.Args)
 		run = func(ctx context.Context) error { return handler(ctx, args) }
 	}
+	carrier := c.carrierOf(ctx)
+	if err := c.limits.checkCarrier(carrier); err != nil {
+		return nil, err
+	}
 	keys := []Key{c.key(id)}
 	for _, k := range work.Also {
 		if !slices.Contains(keys, k) {
@@ -82,7 +86,8 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 	ticket, err := c.enqueue(ctx, keys, &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
 		Retry: work.Retries.inQueue(),
-		Admit: check, Guard: check, Run: run,
+		Admit: check, Guard: check,
+		Run: func(ctx context.Context) error { return run(c.carry(ctx, carrier)) },
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return nil, refused.Err

@@ -54,6 +54,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 func (o *operation) attempt(ctx context.Context, outcome Outcome, why error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
 	defer stop()
+	ctx = o.core.carry(ctx, o.work.carrier)
 	o.unwritten = nil
 	err := o.conclude(ctx, outcome, why)
 	if refused := o.core.observer.Refused; refused != nil && temporary(err) {
@@ -73,7 +74,7 @@ func (o *operation) finish(ctx context.Context, err error) {
 
 func (o *operation) report(ctx context.Context, err error) {
 	if finished := o.core.observer.Finished; finished != nil {
-		finished(ctx, Finished{o.task.Key, o.task.Operation, err})
+		finished(o.core.carry(ctx, o.work.carrier), Finished{o.task.Key, o.task.Operation, err})
 	}
 }
 

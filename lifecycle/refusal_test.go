@@ -547,10 +547,10 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 		"Origin": "the machine has transitional states", "Operation": "the machine has transitional states",
 		"Deadline": "the machine has rows with a timeout", "Owner": "Config.Owner is set", "Epoch": "Config.Owner is set",
 		"WorkOptions": "Config.WorkerActor is set", "Work": "Config.Handlers is set", "Args": "Config.Handlers is set",
-		"Saved": "Config.Undo is set", "Payload": "objects have a payload",
+		"Saved": "Config.Undo is set", "Payload": "objects have a payload", "Version": "Config.Version is set",
 	} {
 		config := &lifecycle.Config[event]{
-			Owner: owner, WorkerActor: user, Undo: slices.Collect(sizedVM.Events())[:1],
+			Version: "2", Owner: owner, WorkerActor: user, Undo: slices.Collect(sizedVM.Events())[:1],
 			Handlers: map[string]lifecycle.Handler{"work": func(context.Context, []byte) error { return nil }},
 		}
 		_, err := lifecycle.New(sizedVM, &partialStore{store, []string{field}}, config)

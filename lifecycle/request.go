@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -225,7 +226,7 @@ func (r *request) changesOptions() bool {
 	}
 	after := before
 	r.options(&after)
-	return after != before
+	return !bytes.Equal(after.encode(), before.encode())
 }
 
 // creates reports whether events of the table create objects.

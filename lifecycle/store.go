@@ -301,6 +301,22 @@ type Historian interface {
 	Requested(ctx context.Context, machine, request string) (HistoryRow, error)
 }
 
+// Follower is a store that finds recent changes, for [Manager.Watch].
+type Follower interface {
+	// Recent returns the objects of a machine that have a history row, or would have one
+	// if the store kept history, whose At is at most within ago by the store's clock;
+	// removed objects included. They are in order of id, bytewise, only those with an id
+	// greater than after, at most limit of them. The sequence number is the highest one
+	// of these rows. A store that cannot find changes returns [errors.ErrUnsupported].
+	Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]ChangedObject, error)
+}
+
+// ChangedObject is an object that has changed, and the sequence number of the change.
+type ChangedObject struct {
+	ID       string `json:"id"`
+	Sequence uint64 `json:"sequence"`
+}
+
 // Outbox is a store whose commits carry messages. A program that delivers the
 // messages discards each one after its delivery, by its number: a message is
 // delivered at least once.

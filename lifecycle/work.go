@@ -53,6 +53,8 @@ type Work struct {
 	// dies, the sweeps of each manager find its objects by its own table. Every
 	// manager needs the store and the Owner of this one, a WorkerActor and Done.
 	With *Tx
+
+	carrier map[string]string // of Config.Inject
 }
 
 // Handler is a function that does work by name. Its result is the outcome: nil is
@@ -72,6 +74,8 @@ type workOptions struct {
 	Class   string        `json:"class,omitempty"`
 	Waiting bool          `json:"waiting,omitempty"` // see turn.go
 
+	Carrier map[string]string `json:"carrier,omitempty"` // of Config.Inject
+
 	// Of Retries, and then of the attempts; see attempts.go.
 	Attempts int           `json:"attempts,omitempty"`
 	Delay    time.Duration `json:"delay,omitempty"`    // in nanoseconds
@@ -84,7 +88,7 @@ type workOptions struct {
 // options returns what the record keeps beside the handler and its arguments, nil
 // if that is nothing. No other process needs the time-out and the class of a function.
 func (w *Work) options() []byte {
-	options := workOptions{Attempts: w.Retries.Attempts, Delay: w.Retries.Delay, MaxDelay: w.Retries.MaxDelay}
+	options := workOptions{Attempts: w.Retries.Attempts, Delay: w.Retries.Delay, MaxDelay: w.Retries.MaxDelay, Carrier: w.carrier}
 	if w.Handler != "" {
 		options.Timeout, options.Class = w.Timeout, w.Class
 	}
@@ -93,12 +97,12 @@ func (w *Work) options() []byte {
 
 // encode returns the form of [StoredRecord].WorkOptions, nil for the defaults.
 func (w workOptions) encode() []byte {
-	if w == (workOptions{}) {
-		return nil
-	}
 	data, err := json.Marshal(w)
 	if err != nil {
 		panic("lifecycle: work options: " + err.Error()) // numbers, strings and flags can always be encoded
+	}
+	if string(data) == "{}" {
+		return nil
 	}
 	return data
 }
@@ -123,6 +127,7 @@ func recordedWork(r *StoredRecord) (Work, error) {
 	return Work{
 		Handler: r.Work, Args: r.Args, Timeout: options.Timeout, Class: options.Class,
 		Retries: Retries{Attempts: options.Attempts, Delay: options.Delay, MaxDelay: options.MaxDelay},
+		carrier: options.Carrier,
 	}, nil
 }
 

@@ -21,6 +21,7 @@ require (
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/interlock-go/interlock/lifecycle/pgnotify v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
@@ -42,3 +43,5 @@ require (
 )
 
 replace github.com/interlock-go/interlock => ../..
+
+replace github.com/interlock-go/interlock/lifecycle/pgnotify => ../../lifecycle/pgnotify

@@ -86,6 +86,10 @@ var budget = []line{
 		why: "over database/sql: the drivers are the user's, or of internal/enginetest",
 	},
 	{
+		pkg: "lifecycle/pgnotify", may: []string{"lifecycle", "github.com/jackc/pgx/v5"},
+		why: "a module of its own: notifications of PostgreSQL need its driver",
+	},
+	{
 		pkg: "lifecycle/inspect", may: []string{"lifecycle", "fsm", "fsm/diagram", "lock", "queue"},
 		why: "shows what all of them hold",
 	},

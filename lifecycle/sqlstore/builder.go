@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // statement is the text of a statement and its arguments. An argument of type value,
@@ -80,6 +81,14 @@ func (b *builder) literal(x any) string {
 
 // now returns the time of the commit in microseconds.
 func (b *builder) now() string { return "COALESCE(" + b.value(vNow) + ", " + b.e.now + ")" }
+
+// clock returns the present time in microseconds, for a query.
+func (b *builder) clock() string {
+	if b.e.ownClock {
+		return b.e.now
+	}
+	return b.literal(time.Now().UnixMicro())
+}
 
 // reported has the statement return a time. MySQL has no RETURNING: the statement
 // reports the time through LAST_INSERT_ID(). In an existing table an AUTO_INCREMENT

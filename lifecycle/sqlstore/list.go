@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -164,17 +163,11 @@ func (b *builder) inStates(states []string) {
 
 // byTime writes the conditions on age and deadline.
 func (b *builder) byTime(q *lifecycle.Query) {
-	now := func() string {
-		if b.e.ownClock {
-			return b.e.now
-		}
-		return b.literal(time.Now().UnixMicro())
-	}
 	if q.UnchangedFor > 0 {
-		b.add(" AND ", b.l.objects.column[vChangedAt], " <= ", b.time(&b.l.objects, now()+" - "+b.literal(micros(q.UnchangedFor))))
+		b.add(" AND ", b.l.objects.column[vChangedAt], " <= ", b.time(&b.l.objects, b.clock()+" - "+b.literal(micros(q.UnchangedFor))))
 	}
 	if q.Overdue {
-		b.add(" AND ", b.l.objects.column[vDeadline], " < ", b.time(&b.l.objects, now()))
+		b.add(" AND ", b.l.objects.column[vDeadline], " < ", b.time(&b.l.objects, b.clock()))
 	}
 	if q.NoDeadline && b.l.objects.column[vDeadline] != "" {
 		b.add(" AND ", b.l.objects.column[vDeadline], " IS NULL")

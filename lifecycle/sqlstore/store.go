@@ -76,6 +76,7 @@ type shared struct {
 var (
 	_ lifecycle.Historian = (*Store)(nil)
 	_ lifecycle.Outbox    = (*Store)(nil)
+	_ lifecycle.Follower  = (*Store)(nil)
 	_ lifecycle.Partial   = (*Store)(nil)
 )
 

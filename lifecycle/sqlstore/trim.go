@@ -169,10 +169,8 @@ func (b *builder) outerRows(end string, byTime bool) {
 		id = b.read(h, vID)
 	}
 	b.add("SELECT ", end, ", ", machine, ", ", id, " FROM ", h.name, " outside")
-	for index, columns := range h.indexes {
-		if byTime && columns[0] == vNow && b.e.hint != "" {
-			b.add(fmt.Sprintf(b.e.hint, b.e.quoted(index)))
-		}
+	if byTime {
+		b.hintIndex(h, vNow)
 	}
 }
 

@@ -34,6 +34,7 @@
 //	Metadata        metadata.go      changes of lease fields only
 //	Transaction     transactions.go  several changes, preconditions and the owner of a commit
 //	History         history.go       one row for every change
+//	Recent          recent.go        objects that have changed lately
 //	Messages        messages.go      the outbox
 //	List, Time      list.go, time.go queries, ages and deadlines
 //	Context, Close  context.go       calls that are cancelled or come too late

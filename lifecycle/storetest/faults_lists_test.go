@@ -99,6 +99,36 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 
+	"Recent/has_the_newest_change": {
+		"an older number": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			for i := range list {
+				list[i].Sequence = 1
+			}
+			return list
+		}},
+		"twice": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			return slices.Concat(list, list)
+		}},
+		"only new objects": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			return slices.DeleteFunc(list, func(o lifecycle.ChangedObject) bool { return o.Sequence > 1 })
+		}},
+	},
+	"Recent/ends_with_age": {
+		"any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
+	},
+	"Recent/pages": {
+		"no limit": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject {
+			return slices.DeleteFunc(ask.whole, func(o lifecycle.ChangedObject) bool { return o.ID <= ask.after })
+		}},
+		"from the beginning": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject {
+			return ask.whole[:min(len(ask.whole), ask.limit)]
+		}},
+		"in reverse": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			slices.Reverse(list)
+			return list
+		}},
+	},
+
 	"Messages/come_with_the_commit": {
 		"in reverse": {before: func(_ *faulty, c *commits) {
 			c.Messages = slices.Clone(c.Messages)

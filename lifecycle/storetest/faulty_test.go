@@ -22,21 +22,22 @@ type (
 // fault is something that a store may do wrong. Without a function nothing is wrong.
 type fault struct {
 	has       func(*lifecycle.Capabilities)
-	wrap      func(s *faulty) store                                          // hides methods
-	key       func(k lifecycle.Key) lifecycle.Key                            // under which an object is kept
-	before    func(s *faulty, c *commits)                                    // changes a commit before it is written
-	change    func(s *faulty, ch *edit)                                      // changes every change before it is written
-	commit    func(s *faulty, ctx context.Context, c *commits) error         // replaces Commit
-	after     func(s *faulty, c, sent *commits, err error) error             // changes what Commit returns
-	record    func(s *faulty, r *record)                                     // changes every record that is returned
-	read      func(s *faulty, r *record) error                               // changes what Get returns
-	query     func(s *faulty, q *lifecycle.Query)                            // changes a query
-	selects   func(s *faulty, q lifecycle.Query, r record) bool              // replaces the conditions of a query
-	order     func(x, y record) int                                          // replaces the order of List
-	found     func(s *faulty, q lifecycle.Query, list []record) []record     // changes what List returns
-	history   func(s *faulty, k lifecycle.Key, list rows) rows               // changes a whole history
-	pages     func(after *uint64, limit *int)                                // changes the arguments of History
-	requested func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow // changes what Requested returns
+	wrap      func(s *faulty) store                                                     // hides methods
+	key       func(k lifecycle.Key) lifecycle.Key                                       // under which an object is kept
+	before    func(s *faulty, c *commits)                                               // changes a commit before it is written
+	change    func(s *faulty, ch *edit)                                                 // changes every change before it is written
+	commit    func(s *faulty, ctx context.Context, c *commits) error                    // replaces Commit
+	after     func(s *faulty, c, sent *commits, err error) error                        // changes what Commit returns
+	record    func(s *faulty, r *record)                                                // changes every record that is returned
+	read      func(s *faulty, r *record) error                                          // changes what Get returns
+	query     func(s *faulty, q *lifecycle.Query)                                       // changes a query
+	selects   func(s *faulty, q lifecycle.Query, r record) bool                         // replaces the conditions of a query
+	order     func(x, y record) int                                                     // replaces the order of List
+	found     func(s *faulty, q lifecycle.Query, list []record) []record                // changes what List returns
+	history   func(s *faulty, k lifecycle.Key, list rows) rows                          // changes a whole history
+	pages     func(after *uint64, limit *int)                                           // changes the arguments of History
+	requested func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow            // changes what Requested returns
+	recent    func(list []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject // changes what Recent returns
 	messages  func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage
 	discard   func(s *faulty, numbers []uint64) []uint64
 	ended     func(call string, err error) error // changes the errors of contexts and of a closed store
@@ -294,6 +295,22 @@ func (s *faulty) History(ctx context.Context, k lifecycle.Key, after uint64, lim
 	defer s.mu.Unlock()
 	list = slices.DeleteFunc(s.history(s, k, list), func(row lifecycle.HistoryRow) bool { return row.Sequence <= after })
 	return list[:min(limit, len(list))], err
+}
+
+// asked are the arguments of Recent, and the same question without limit and age.
+type asked struct {
+	after string
+	limit int
+	whole []lifecycle.ChangedObject
+}
+
+func (s *faulty) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
+	list, err := s.MemoryStore.Recent(ctx, machine, within, after, limit)
+	if err == nil && s.recent != nil {
+		whole, _ := s.MemoryStore.Recent(ctx, machine, 1000*hour, "", all)
+		list = s.recent(list, asked{after, limit, whole})
+	}
+	return list, err
 }
 
 func (s *faulty) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {

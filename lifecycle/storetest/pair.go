@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -44,6 +45,12 @@ func (p *pair) History(ctx context.Context, k lifecycle.Key, after uint64, limit
 
 func (p *pair) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
 	return p.pick().(lifecycle.Historian).Requested(ctx, machine, request)
+}
+
+func (p *pair) Recent(
+	ctx context.Context, machine string, within time.Duration, after string, limit int,
+) ([]lifecycle.ChangedObject, error) {
+	return p.pick().(lifecycle.Follower).Recent(ctx, machine, within, after, limit)
 }
 
 func (p *pair) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {

@@ -150,7 +150,7 @@ const (
 // demands are all demands, in the order of the files.
 var demands = slices.Concat(
 	capabilityDemands, recordDemands, nameDemands, commitDemands, numberDemands, tokenDemands, metadataDemands,
-	transactionDemands, historyDemands, requestDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
+	transactionDemands, historyDemands, requestDemands, recentDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
 	concurrentDemands, modelDemands,
 )
 

@@ -1,0 +1,21 @@
+// Package pgnotify reports the commits of other processes on PostgreSQL at once, by LISTEN
+// and NOTIFY. [lifecycle.Manager.Watch] and [lifecycle.Manager.Await] then need not wait
+// for their next look, which they make every second.
+//
+//	err := pgnotify.Install(ctx, db, "")               // once, after sqlstore.Migrate
+//	go pgnotify.Listen(ctx, config, "", vms, disks)    // in each process, with its managers
+//
+// # Guarantees
+//
+//   - A notification comes after its commit is visible, and never for a transaction
+//     that was rolled back.
+//   - While the connection is lost nothing is missed: Watch and Await look for changes as
+//     without this package, and Listen wakes all of them when it listens again.
+//
+// # Limits
+//
+//   - PostgreSQL gives commits with notifications one after the other. Measure before
+//     you install the trigger in a database with thousands of commits per second.
+//   - LISTEN needs a connection of its own for each process, and does not work through a
+//     pooler that shares connections between transactions.
+package pgnotify

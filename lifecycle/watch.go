@@ -1,0 +1,113 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+const (
+	// watchOverlap is how much of the time before the last look [Manager.Watch] reads
+	// again. A commit has the time of its statement, and may be visible ten seconds
+	// later. The look itself may take as long, because the store retries its query.
+	watchOverlap = 20 * time.Second
+	// watchPause is the least time between two looks. Many changes need few of them.
+	watchPause = 100 * time.Millisecond
+)
+
+// Watch yields the objects of the machine that change, with the sequence number of the
+// newest change, from the call of Watch on. Removed objects are included. Several changes
+// of an object may come as one. For all of them, continue the object's history from the
+// last sequence number that the reader has ([Manager.History]); the order of objects has
+// no meaning.
+//
+// A service that streams changes calls Watch, then reads the list, and then ranges over
+// the result: no change is missed in between. The changes of the last twenty seconds
+// before the call come too; ignore an object whose sequence number is not above that of the
+// record in the list. After that each sequence number of an object comes at most once.
+//
+//	changes := vms.Watch(ctx)
+//	for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) { ... }
+//	for changed, err := range changes { ... }
+//
+// Watch sees changes by this manager at once, and so those by any manager over the same
+// [MemoryStore]. It sees changes by others within a second; [Manager.Wake] makes it look
+// sooner. After many changes it looks again after 100 milliseconds. Between two looks it
+// holds no lock, no connection and no goroutine. A slow reader delays nothing and misses
+// no object, because every look covers the whole time since the last one.
+//
+// A change is found by its time by the store's clock. If its transaction commits more than
+// ten seconds after that time, or the clock is set back, Watch may miss it until the next
+// change of the object. A reader that needs every change reads the list again from time
+// to time.
+//
+// After an error that matches [ErrUnavailable] the next look follows if the caller
+// continues, and covers what was missed. Any other error is the last value:
+// [errors.ErrUnsupported] if the store is no [Follower], the context's, or the store's.
+// Only one range may use the result at a time. A second range starts again at the call.
+func (m *Manager[S, E, T]) Watch(ctx context.Context) iter.Seq2[ChangedObject, error] {
+	start := time.Now()
+	return func(yield func(ChangedObject, error) bool) {
+		all := Key{Machine: m.core.table.Name}
+		changed := m.core.watchers.add(all)
+		defer m.core.watchers.remove(all, changed)
+		again := time.NewTicker(lookEvery)
+		defer again.Stop()
+		w := watch{core: m.core, last: start, seen: map[string]uint64{}}
+		for w.look(ctx, yield) {
+			select {
+			case <-time.After(watchPause):
+			case <-ctx.Done():
+			}
+			select {
+			case <-changed:
+			case <-again.C:
+			case <-ctx.Done(): // the next look reports it
+			}
+		}
+	}
+}
+
+// watch is the state of one range over [Manager.Watch].
+type watch struct {
+	core *core
+	last time.Time         // when the last complete look began
+	seen map[string]uint64 // the sequence numbers that were found in the last look or since
+}
+
+// look yields what has changed since the last look. It returns false at the end.
+func (w *watch) look(ctx context.Context, yield func(ChangedObject, error) bool) bool {
+	begin, found := time.Now(), map[string]uint64{}
+	for after := ""; ; {
+		page, err := w.page(ctx, after)
+		if err != nil {
+			return yield(ChangedObject{}, w.core.failed("watch", "", err)) && errors.Is(err, ErrUnavailable)
+		}
+		for _, o := range page {
+			found[o.ID] = max(o.Sequence, w.seen[o.ID])
+			if o.Sequence <= w.seen[o.ID] {
+				continue
+			}
+			w.seen[o.ID] = o.Sequence // also if a later page fails
+			if !yield(o, nil) {
+				return false
+			}
+		}
+		if len(page) < MaxPage {
+			break
+		}
+		after = page[len(page)-1].ID
+	}
+	w.last, w.seen = begin, found
+	return true
+}
+
+func (w *watch) page(ctx context.Context, after string) ([]ChangedObject, error) {
+	store, ok := w.core.store.(Follower)
+	if !ok {
+		return nil, fmt.Errorf("%w: the store is no Follower", errors.ErrUnsupported)
+	}
+	return store.Recent(ctx, w.core.table.Name, time.Since(w.last)+watchOverlap, after, MaxPage)
+}
