@@ -151,8 +151,8 @@ func (b *builder) outerRows(end string, byTime bool) {
 		machine = b.literal(b.l.machine)
 	}
 	b.add("SELECT ", end, ", ", machine, ", ", b.ordered(h, h.column[vID]), " FROM ", h.name, " outside")
-	for index := range h.indexes { // the one on the time
-		if byTime && b.e.hint != "" {
+	for index, columns := range h.indexes {
+		if byTime && b.e.hint != "" && columns[0] == vNow {
 			b.add(fmt.Sprintf(b.e.hint, b.e.quoted(index)))
 		}
 	}
