@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 func named(id, hash string) *lifecycle.Change[size] {
@@ -262,4 +263,22 @@ func TestRepeatedAfterALoad(t *testing.T) {
 	}
 	_, err := m.Fire(t.Context(), "a", "update", user, named("r1", ""))
 	require.EqualValues(t, 2, repeated(t, err).Operation)
+}
+
+// TestRepeatedDo: a repeated Do is recognized while the work of the first one runs, also if
+// the object's queue has no room.
+func TestRepeatedDo(t *testing.T) {
+	q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+	stopped(t, m, "a")
+	end := make(chan struct{})
+	work := lifecycle.Func(func(context.Context) error { <-end; return nil })
+	h, err := m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
+	require.NoError(t, err)
+	for range 2 {
+		_, err = m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
+		require.Equal(t, h.Operation(), repeated(t, err).Operation)
+	}
+	close(end)
+	wait(t, h)
 }
