@@ -45,7 +45,7 @@
 // # Requests of clients
 //
 // A client whose answer was lost sends its request again. [Change].Request is its request
-// id: Create, AddAt, Fire, Do and Override answer the second time with a [*RepeatedError],
+// id: Create, Add, AddAt, Fire, Do and Override answer the second time with a [*RepeatedError],
 // which has what the first one has done, and change nothing. [Record].ETag and
 // [Change].IfMatch are the headers ETag and If-Match: the change is refused if the object
 // has changed since the client has read it. [Problem] is the answer to an error; a guard
