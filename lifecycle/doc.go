@@ -18,7 +18,7 @@
 //	vms := lifecycle.Must(VM, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{
 //		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
 //	})
-//	rec, err := vms.Create(ctx, "vm1", Order, User, Spec{Disk: 10})       // a record
+//	rec, err := vms.Create(ctx, "vm1", Order, User, Spec{Disk: 10}, nil)  // a record
 //	rec, err = vms.Fire(ctx, "vm1", Rename, User, nil)                    // one move
 //	op, err := vms.Do(ctx, "vm1", Start, User, lifecycle.Func(boot), nil) // an operation with work
 //	rec, err = vms.Get(ctx, "vm1")
@@ -42,6 +42,16 @@
 // owners ([Join]), and applies the table's deadline row: back to the origin, to a
 // failed state, or the work again, by the name of its handler. [Manager.Explain]
 // describes the next move of an object. [Manager.Override] is for operators.
+//
+// # Requests of clients
+//
+// A client whose answer was lost sends its request again. [Change].Request is its request
+// id: Create, Add, AddAt, Fire, Do and Override answer the second time with a [*RepeatedError],
+// which has what the first one has done, and change nothing. [Record].ETag and
+// [Change].IfMatch are the headers ETag and If-Match: the change is refused if the object
+// has changed since the client has read it. [Problem] is the answer to an error; a guard
+// may return an error with a code and a status of its own. [Manager.AddAt] adds an object
+// that exists already, in any state at rest.
 //
 // # Several objects
 //
@@ -133,6 +143,8 @@
 //     [Manager.AddAt] for objects that exist already.
 //   - Of several calls that were decided on the same revision, one is committed; the
 //     others return [ErrConflict] with the present record.
+//   - Of all requests of a machine with one request id, in any process, one is committed,
+//     as long as the history has its row.
 //   - A report about an operation that is over changes nothing, even if the table
 //     permits it.
 //   - Operation ids, sequence numbers and revisions never repeat for a key, also
@@ -165,7 +177,9 @@
 //   - A guard sees the payload that was read, and the change. Another object's state
 //     at the moment of the commit is what [Change].Require is for.
 //   - History lasts as long as the store keeps it. A report that repeats an older one
-//     is Refused instead of Repeated; it changes nothing either way.
+//     is Refused instead of Repeated; it changes nothing either way. A request whose row
+//     is gone is a new one: a [MemoryStore] keeps KeepHistory rows of an object, and
+//     [Store] drivers have rules of their own.
 //   - An actor is what the caller names. The package compares it with the table and
 //     authenticates nothing.
 //   - Until a record is migrated, the preconditions of package relation do not find it in

@@ -66,21 +66,27 @@ func TestETag(t *testing.T) {
 // a request with an ETag. A change does.
 func TestIfMatchDuringAHeartbeat(t *testing.T) {
 	for name, x := range map[string]struct {
+		any       bool
 		meanwhile func(store *hooked)
 		is        error
 	}{
-		"heartbeat": {func(store *hooked) { extend(t, store.MemoryStore, "a") }, nil},
-		"change":    {func(store *hooked) { fire(t, store.others(), "a", "progress", agent, nil) }, lifecycle.ErrRevision},
+		"heartbeat":      {false, func(store *hooked) { extend(t, store.MemoryStore, "a") }, nil},
+		"change":         {false, func(store *hooked) { fire(t, store.others(), "a", "progress", agent, nil) }, lifecycle.ErrRevision},
+		"heartbeat, any": {true, func(store *hooked) { extend(t, store.MemoryStore, "a") }, nil},
+		"change, any":    {true, func(store *hooked) { fire(t, store.others(), "a", "progress", agent, nil) }, lifecycle.ErrConflict},
 	} {
 		m, store := vms(t)
-		seen := create(t, m, "a", "create", user, size{N: 1})
+		tag := create(t, m, "a", "create", user, size{N: 1}).ETag
+		if x.any {
+			tag = "*"
+		}
 		store.reset()
 		store.afterGet = func(n int) {
 			if n == 1 {
 				x.meanwhile(store)
 			}
 		}
-		_, err := m.Fire(t.Context(), "a", "done", agent, ifMatch(seen.ETag))
+		_, err := m.Fire(t.Context(), "a", "done", agent, ifMatch(tag))
 		require.ErrorIs(t, err, x.is, name)
 	}
 }

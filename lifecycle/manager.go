@@ -215,9 +215,9 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 // is what guards see after the change; before it they see the zero payload. The
 // change's Edit works on the payload.
 //
-// Errors: [ErrExists] with the present record, those of [fsm.Machine.Next],
-// [ErrInvalid], and those of the store. Nothing is written then, except after
-// [ErrUnknownOutcome].
+// Errors: [ErrExists] with the present record, [ErrRepeated], those of
+// [fsm.Machine.Next], [ErrInvalid], and those of the store. Nothing is written then,
+// except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
 	return m.creating(id, e, actor, payload, change).apply(ctx)
 }
@@ -280,7 +280,7 @@ func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
 //
 // The error is [ErrConflict] if another writer has moved the object meanwhile; see
 // [Manager.Current]. Fire does not try again, because the request may be wrong for
-// the state that the object is in now. Further: [ErrNotFound], [ErrBusy],
+// the state that the object is in now. Further: [ErrNotFound], [ErrBusy], [ErrRepeated],
 // [ErrPrecondition], [ErrStale], [ErrInvalid], [ErrUnknownOutcome], those of
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, except
 // after ErrUnknownOutcome.

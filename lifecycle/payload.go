@@ -6,6 +6,9 @@ import (
 	"reflect"
 )
 
+// mostLevels is how many levels of nested values package encoding/json reads.
+const mostLevels = 10_000
+
 // pack encodes a payload of limited size. A payload type without any bits is kept as
 // nothing.
 func pack[T any](v T, limit int) ([]byte, error) {
@@ -15,6 +18,11 @@ func pack[T any](v T, limit int) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("%w: payload: %w", ErrInvalid, err)
+	}
+	// Marshal counts the levels of a json.RawMessage from its own beginning. The record
+	// could not be read again.
+	if len(data) > mostLevels && !json.Valid(data) {
+		return nil, fmt.Errorf("%w: payload of more than %d nested levels", ErrInvalid, mostLevels)
 	}
 	return data, checkSize("payload", len(data), limit)
 }

@@ -2,7 +2,9 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -329,4 +331,21 @@ func TestPanics(t *testing.T) {
 		_, _ = m.Fire(t.Context(), "2", "edit", user, &lifecycle.Change[size]{Edit: func(*size) error { panic("edit") }})
 	})
 	require.Equal(t, before, all(t, store, "note", "1", "2"))
+}
+
+// TestPayloadOfDeepJSON: a payload that could not be read again is refused.
+func TestPayloadOfDeepJSON(t *testing.T) {
+	raw := fsm.Must[struct{ Attributes json.RawMessage }](noteTable())
+	m := lifecycle.Must(raw, lifecycle.NewMemoryStore(), nil)
+	nested := func(depth int) (payload struct{ Attributes json.RawMessage }) {
+		payload.Attributes = json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+		return payload
+	}
+	_, err := m.Add(t.Context(), "a", user, nested(10_000), nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = m.Add(t.Context(), "a", user, nested(9_999), nil)
+	require.NoError(t, err)
+	before, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, nested(9_999), before.Payload)
 }

@@ -19,7 +19,7 @@ type RequestID struct {
 	ID string
 	// Hash is a hash of what the client has sent. Its form is the caller's. Include the
 	// object's id, if the client has chosen it. Default: requests with one ID differ
-	// only in verb, event and actor.
+	// only in verb, event, actor, and the state that Override or AddAt names.
 	Hash string
 }
 
@@ -61,7 +61,11 @@ func (r *request) fingerprint() string {
 	if r.client.ID == "" {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.verb, r.event, r.ask.Actor, r.client.Hash))
+	to := ""
+	if r.ask.Verb == decide.Add || r.ask.Verb == decide.Override {
+		to = r.core.table.States[r.ask.To].Name
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", r.verb, r.event, to, r.ask.Actor, r.client.Hash))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -90,15 +94,27 @@ func (r *request) repeated(ctx context.Context) error {
 	return &RepeatedError{Row: row, Current: current}
 }
 
-// orRepeated returns the error of a request that has failed, or, if the same request has
-// succeeded meanwhile, a [*RepeatedError]. The schedule: two equal requests find no row;
-// one commits, and the other one is refused in the state that follows.
-func (r *request) orRepeated(ctx context.Context, err error) error {
+// orRepeated returns the error of requests that have failed. If one of them was accepted
+// before, it returns this request with a [*RepeatedError]. There are two schedules:
+//
+//   - Two equal requests find no row; one commits, and the other one is refused in the
+//     state that follows.
+//   - A transaction is repeated, and its first change is not permitted again. The request
+//     id is that of a later change, which was not looked for.
+func orRepeated(ctx context.Context, requests []*request, culprit *request, err error) (*request, error) {
 	if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
-		return err
+		return culprit, err
 	}
-	if found := r.repeated(ctx); errors.Is(found, ErrRepeated) || errors.Is(found, ErrInvalid) {
-		return found
+	for _, r := range requests {
+		if r.check() != nil {
+			continue // it was never accepted
+		}
+		found := r.repeated(ctx)
+		// The row that a store returns is not compared with the request yet.
+		unknown := found != nil && errors.Is(err, ErrRepeated)
+		if unknown || errors.Is(found, ErrRepeated) || errors.Is(found, ErrInvalid) {
+			return r, found
+		}
 	}
-	return err
+	return culprit, err
 }

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 func named(id, hash string) *lifecycle.Change[size] {
@@ -124,6 +127,93 @@ func TestRepeatedTransaction(t *testing.T) {
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
 	twice := commitAll(t.Context(), firing(m, "a", "touch", user, named("r2", "")), firing(m, "b", "touch", user, named("r2", "")))
 	require.ErrorIs(t, twice, lifecycle.ErrInvalid)
+
+	moving := func() error {
+		return commitAll(t.Context(), firing(m, "a", "update", user, nil), firing(m, "b", "touch", user, named("r3", "")))
+	}
+	require.NoError(t, moving())
+	require.Equal(t, "b", repeated(t, moving()).ID, "the first change is not permitted again")
+}
+
+// TestRepeatedRequestOfOneMachine: a transaction may have one request id for changes of
+// different machines. The row of another machine is not the one that is repeated.
+func TestRepeatedRequestOfOneMachine(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	vms, leases := lifecycle.Must(sizedVM, store, nil), lifecycle.Must(lease, store, nil)
+	store.afterGet = func(n int) {
+		if n == 2 {
+			_, err := store.others().Create(t.Context(), "c", "create", user, size{}, named("r1", ""))
+			require.NoError(t, err)
+		}
+	}
+	err := commitAll(t.Context(), adding(leases, "a", user, size{}, named("r1", "")), creating(vms, "b", "create", user, size{}, named("r1", "")))
+	require.Equal(t, "vm", repeated(t, err).Machine)
+	now, ok := vms.Current(err)
+	require.True(t, ok)
+	require.Equal(t, "c", now.ID)
+}
+
+// TestRepeatedStates: requests that put an object into different states are different.
+func TestRepeatedStates(t *testing.T) {
+	m, _ := vms(t)
+	ready(t, m, "a")
+	override := func(to state) error {
+		_, err := m.Override(t.Context(), "a", to, user, "repaired", named("r1", ""))
+		return err
+	}
+	require.NoError(t, override("Failed"))
+	repeated(t, override("Failed"))
+	require.ErrorIs(t, override("Ready"), lifecycle.ErrInvalid)
+	add := func(at state) error {
+		_, err := m.AddAt(t.Context(), "b", at, user, size{}, named("r2", ""))
+		return err
+	}
+	require.NoError(t, add("Failed"))
+	repeated(t, add("Failed"))
+	require.ErrorIs(t, add("Ready"), lifecycle.ErrInvalid)
+	require.ErrorIs(t, add("Flying"), fsm.ErrUnknownState)
+}
+
+// asked counts the searches for requests. They fail while err is set.
+type asked struct {
+	*hooked
+	count int
+	err   error
+}
+
+func (s *asked) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	s.count++
+	if s.err != nil {
+		return lifecycle.HistoryRow{}, s.err
+	}
+	return s.hooked.Requested(ctx, machine, request)
+}
+
+// TestBadRequestIsNotSearched: the store never sees a request that cannot be valid.
+func TestBadRequestIsNotSearched(t *testing.T) {
+	_, hooked := vms(t)
+	store := &asked{hooked: hooked}
+	m := lifecycle.Must(sizedVM, store, nil)
+	for _, id := range []string{"\x00", "\xff", strings.Repeat("x", 256)} {
+		_, err := m.Create(t.Context(), "a", "create", user, size{}, named(id, ""))
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+	require.Zero(t, store.count)
+}
+
+// TestRequestInAnOutage: while the store does not answer whose row has the request,
+// nothing is known about it.
+func TestRequestInAnOutage(t *testing.T) {
+	_, hooked := vms(t)
+	store := &asked{hooked: hooked}
+	m := lifecycle.Must(sizedVM, store, nil)
+	hooked.onCommit = func(int, *lifecycle.Commit, func() error) error {
+		store.err = lifecycle.ErrUnavailable
+		return &lifecycle.RepeatedError{Row: lifecycle.HistoryRow{Key: lifecycle.Key{Machine: "vm", ID: "b"}, Request: "r1"}}
+	}
+	_, err := m.Create(t.Context(), "a", "create", user, size{}, named("r1", ""))
+	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.NotErrorIs(t, err, lifecycle.ErrRepeated)
 }
 
 // TestSimultaneousRequests: of equal requests at the same moment one is accepted, and
@@ -173,4 +263,22 @@ func TestRepeatedAfterALoad(t *testing.T) {
 	}
 	_, err := m.Fire(t.Context(), "a", "update", user, named("r1", ""))
 	require.EqualValues(t, 2, repeated(t, err).Operation)
+}
+
+// TestRepeatedDo: a repeated Do is recognized while the work of the first one runs, also if
+// the object's queue has no room.
+func TestRepeatedDo(t *testing.T) {
+	q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+	stopped(t, m, "a")
+	end := make(chan struct{})
+	work := lifecycle.Func(func(context.Context) error { <-end; return nil })
+	h, err := m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
+	require.NoError(t, err)
+	for range 2 {
+		_, err = m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
+		require.Equal(t, h.Operation(), repeated(t, err).Operation)
+	}
+	close(end)
+	wait(t, h)
 }

@@ -36,7 +36,7 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 			continue
 		}
 		culprit, err = t.blame(ctx, culprit, err)
-		return culprit, culprit.orRepeated(ctx, err)
+		return orRepeated(ctx, requests, culprit, err)
 	}
 }
 
@@ -45,7 +45,8 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 func refused(ctx context.Context, requests []*request, require []Precondition) (*request, error) {
 	t := transaction{store: requests[0].core.store, require: require}
 	if culprit, err := t.gather(ctx, requests); err != nil {
-		return t.blame(ctx, culprit, err)
+		culprit, err = t.blame(ctx, culprit, err)
+		return orRepeated(ctx, requests, culprit, err)
 	}
 	return nil, nil
 }
@@ -56,7 +57,11 @@ func refused(ctx context.Context, requests []*request, require []Precondition) (
 // fires the caller's event in a state that no guard of this call has seen.
 func pin(requests []*request) {
 	for _, r := range requests {
-		if !r.retry && r.expect == "" && r.ifMatch == "" && r.before.Exists() {
+		switch {
+		case r.retry || r.expect != "" || !r.before.Exists():
+		case r.ifMatch != "":
+			r.ifMatch = r.before.etag()
+		default:
 			r.expect = r.before.Revision
 		}
 	}
@@ -280,7 +285,7 @@ func (t *transaction) culprit(err error) *request {
 	}
 	if again, ok := errors.AsType[*RepeatedError](err); ok {
 		for _, r := range t.writes {
-			if r.client.ID == again.Row.Request {
+			if r.client.ID == again.Row.Request && r.core.table.Name == again.Row.Machine {
 				return r
 			}
 		}
@@ -300,8 +305,8 @@ func (t *transaction) culprit(err error) *request {
 //
 //   - A request about an operation (a report, an outcome, a heartbeat) is valid in
 //     whatever state the object is, so it is decided again.
-//   - A request with ETags is valid as long as the object has one of them: only its
-//     deadline has moved on.
+//   - A request with ETags is valid as long as the object keeps the one that it had:
+//     only its deadline has moved on.
 //   - A request that creates an object is valid as long as the object does not
 //     exist: only the numbers of the absent record have moved on.
 //   - A change or precondition that BeforeCommit has added: BeforeCommit runs again
@@ -325,7 +330,7 @@ func (t *transaction) retries(culprit *request, err error) bool {
 		return lost.Current.Key == culprit.key()
 	case !t.answered:
 		return false
-	case culprit.retry, culprit.ifMatch != "" && lost.Current.matches(culprit.ifMatch):
+	case culprit.retry, culprit.ifMatch != "" && lost.Current.matches(culprit.before.etag()):
 		return true
 	}
 	return lost.From == "" && !lost.Current.Exists()

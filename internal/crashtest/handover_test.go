@@ -42,6 +42,7 @@ func handover(ctx context.Context, w *Clients[vms]) error {
 	if err := begin("a", "reboot", lifecycle.Named("slow", nil)); err != nil {
 		return err
 	}
+	w.Pass(time.Second) // the turn of the work has begun
 	w.Kill("alpha")
 	w.Pass(time.Minute) // beta considers alpha dead and starts the work again
 	if err := w.Stop("beta"); err != nil && w.Faultless() {

@@ -35,6 +35,8 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 //
 // Errors: [*InputError]; [lifecycle.ErrInvalid] for another status,
 // [fsm.ErrUnknownState], [lifecycle.ErrExists], and those of [lifecycle.Manager.AddAt].
+// After [lifecycle.ErrUnavailable] the lease may have been added: then only the answer was
+// not read.
 func (s *Service) AddLease(ctx context.Context, id string, status LeaseState, spec LeaseSpec) (LeaseDetails, error) {
 	if err := errors.Join(checkID(id), s.checkSpec(&spec)); err != nil {
 		return LeaseDetails{}, refused("add", id, "", err)

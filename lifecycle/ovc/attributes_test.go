@@ -92,14 +92,17 @@ func TestBadContent(t *testing.T) {
 	moves := func(o *ovc.Options) error { _, err := s.Migrate(ctx, "m", o); return err }
 	none := func(context.Context) error { return nil }
 	bad, large := json.RawMessage("{"), json.RawMessage(`"`+strings.Repeat("x", 1<<20)+`"`)
+	deep := json.RawMessage(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))
 	for name, err := range map[string]error{
-		"arguments":               do(&ovc.Options{Args: bad}),
-		"large arguments":         do(&ovc.Options{Args: large}),
-		"arguments of a function": do(&ovc.Options{Args: json.RawMessage("1"), Run: none}),
-		"arguments of migrate":    moves(&ovc.Options{Args: bad}),
-		"attributes":              do(&ovc.Options{Attributes: bad}),
-		"large attributes":        do(&ovc.Options{Attributes: large}),
-		"attributes of migrate":   moves(&ovc.Options{Attributes: json.RawMessage("1")}),
+		"arguments":                  do(&ovc.Options{Args: bad}),
+		"large arguments":            do(&ovc.Options{Args: large}),
+		"arguments of a function":    do(&ovc.Options{Args: json.RawMessage("1"), Run: none}),
+		"arguments of migrate":       moves(&ovc.Options{Args: bad}),
+		"large arguments of migrate": moves(&ovc.Options{Args: large}),
+		"deep arguments of migrate":  moves(&ovc.Options{Args: deep}),
+		"attributes":                 do(&ovc.Options{Attributes: bad}),
+		"large attributes":           do(&ovc.Options{Attributes: large}),
+		"attributes of migrate":      moves(&ovc.Options{Attributes: json.RawMessage("1")}),
 	} {
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
 	}

@@ -113,14 +113,10 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 
 // check refuses arguments that cannot be recorded.
 func (o *Options) check() error {
-	switch {
-	case len(o.Args) == 0:
-	case !json.Valid(o.Args):
-		return invalid("the arguments are no JSON")
-	case o.Run != nil:
+	if o.Run != nil && len(o.Args) > 0 {
 		return invalid("a function instead of the methods has no arguments")
 	}
-	return nil
+	return lifecycle.Limits{}.CheckPayload(Model{Args: o.Args})
 }
 
 // administrative are the actions on the virtual firewall of a cloudspace.

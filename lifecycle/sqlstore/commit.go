@@ -202,7 +202,8 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 	case err == nil:
 		p.stamp()
 		return nil
-	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale):
+	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
+		errors.Is(err, lifecycle.ErrRepeated):
 		return err
 	case classify(err) == busy, classify(err) == duplicate:
 		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)

@@ -50,6 +50,7 @@ func TestClassify(t *testing.T) {
 		{codeError(19), refused},
 		{codeError(10), noAnswer},
 		{codeError(1), refused},
+		{&lifecycle.RepeatedError{}, refused},
 	} {
 		require.Equal(t, c.want, classify(c.err), "%v", c.err)
 		require.Equal(t, c.want, classify(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)

@@ -25,6 +25,9 @@
 //     revision and state. It also writes the history rows, unique in object and sequence
 //     number, and the messages. A statement that would change more than one row is
 //     rolled back.
+//   - A unique index of the history keeps every request id of a client once in a machine,
+//     until [Store.Trim] deletes its row. Tables before version 3 and an
+//     [ExistingHistory] keep none.
 //   - No two commits write the same revision, also if an engine that was killed has lost
 //     a record that was read: the revision contains the token of the commit.
 //   - A commit locks its objects and preconditions in the order of their keys, so that

@@ -92,7 +92,7 @@ func classify(err error) class {
 	case errors.Is(err, errTaken):
 		return duplicate
 	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
-		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
+		errors.Is(err, lifecycle.ErrRepeated), errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
 		return refused
 	case errors.As(err, &state):
 		return classifyPostgres(state.SQLState())

@@ -25,7 +25,8 @@ const LeastKept = 8
 // statement. Other calls go on meanwhile, and several processes may trim at once. A
 // commit whose row is deleted cannot be found by its token: sent again it is a
 // conflict, or an unknown outcome if an answer was lost, but it is never written
-// twice. Choose an age longer than any caller retries a commit. Messages stay. Rows of a
+// twice. Choose an age longer than any caller retries a commit, and longer than any
+// client repeats a request: the request of a deleted row is a new one. Messages stay. Rows of a
 // transaction that took longer than ten minutes are deleted after the next change of the
 // object.
 //

@@ -53,3 +53,11 @@ func TestTrim(t *testing.T) {
 	_, err = store.Trim(t.Context(), 0, 3)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
+
+// Trim names the index on the time, and no other: SQLite permits one.
+func TestTrimNamesOneIndex(t *testing.T) {
+	s := &Store{shared: &shared{e: sqlite}}
+	st := s.newRows(sqlite.own("interlock_", Version), &trimmed{at: 2, to: 1, keep: 8}, &trimmed{at: 1, keep: 8})
+	require.Equal(t, 1, strings.Count(st.text, "INDEXED BY"), st.text)
+	require.Contains(t, st.text, "INDEXED BY `interlock_history_at`")
+}

@@ -35,7 +35,8 @@ func newBare(b *testing.B, e engine, db *sql.DB) *bare {
 		db:     db,
 		read:   prepare("SELECT state, revision FROM interlock_objects WHERE machine = 'bare' AND id = ?"),
 		update: prepare("UPDATE interlock_objects SET state = ?, revision = revision + 1, sequence = sequence + 1, changed_at = ?, actor = ?, event = ?, token = ? WHERE machine = 'bare' AND id = ? AND revision = ? AND state = ?"),
-		insert: prepare("INSERT INTO interlock_history VALUES ('bare', ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, '', ?)"),
+		insert: prepare("INSERT INTO interlock_history (machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at) " +
+			"VALUES ('bare', ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, '', ?)"),
 	}
 }
 

@@ -24,9 +24,9 @@ func TestRecentReadsItsTime(t *testing.T) {
 		old := time.Now().Add(-time.Hour).UnixMicro()
 		var rows []string
 		for i := range 10_000 {
-			rows = append(rows, fmt.Sprintf("('order', 'id %d', 1, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d, NULL, NULL)", i, old))
+			rows = append(rows, fmt.Sprintf("('order', 'id %d', 1, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)", i, old))
 			if len(rows) == 1000 {
-				exec(t, db, "INSERT INTO interlock_history VALUES "+strings.Join(rows, ", "))
+				exec(t, db, "INSERT INTO interlock_history (machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at) VALUES "+strings.Join(rows, ", "))
 				rows = nil
 			}
 		}

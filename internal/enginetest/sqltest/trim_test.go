@@ -162,6 +162,7 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 		way := unhurried(e).open(t)
 		db := pool(t, way)
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		const columns = "machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at"
 		const objects, each = 1000, 2 * sqlstore.LeastKept
 		old, young := time.Now().Add(-240*time.Hour), time.Now().Add(-time.Hour)
 		var rows []string
@@ -171,10 +172,10 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 				if n >= each/2 {
 					at = young
 				}
-				rows = append(rows, fmt.Sprintf("('order', 'id %d', %d, %d, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d, NULL, NULL)", i, n+1, n+1, at.UnixMicro()))
+				rows = append(rows, fmt.Sprintf("('order', 'id %d', %d, %d, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)", i, n+1, n+1, at.UnixMicro()))
 			}
 			if i%100 == 99 {
-				exec(t, db, "INSERT INTO interlock_history VALUES "+strings.Join(rows, ", "))
+				exec(t, db, "INSERT INTO interlock_history ("+columns+") VALUES "+strings.Join(rows, ", "))
 				rows = nil
 			}
 		}
@@ -205,7 +206,7 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 		t.Logf("the next Trim: %d rows read", read)
 		// New rows push out the oldest ones, once these are old.
 		for n := range 3 {
-			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d, NULL, NULL)",
+			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history ("+columns+") VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)",
 				each+n+1, time.Now().UnixMicro()))
 		}
 		deleted, read = trim(30 * time.Minute)
