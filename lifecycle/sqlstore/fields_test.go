@@ -1,0 +1,25 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// A value that is not of its type stays visible, and no commit overwrites it: SQLite keeps
+// any text in an integer column.
+func TestUnreadableField(t *testing.T) {
+	vms := table{fields: []field{{name: "cpus", typ: &Integer}, {name: "spot", typ: &Bool}, {name: "region", typ: &Text}}}
+	text := func(s string) sql.NullString { return sql.NullString{String: s, Valid: true} }
+
+	payload := vms.join([]byte(`{"zone":"a"}`), []sql.NullString{text("four"), text("maybe"), text("eu")})
+	require.JSONEq(t, `{"zone": "a", "cpus": "four", "spot": "maybe", "region": "eu"}`, string(payload))
+	_, _, err := vms.split(payload)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+
+	payload = vms.join([]byte(`{"zone":"a"}`), []sql.NullString{text("4"), text("1"), {}})
+	require.JSONEq(t, `{"zone": "a", "cpus": 4, "spot": true}`, string(payload))
+}
