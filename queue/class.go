@@ -18,6 +18,7 @@ type class[K comparable] struct {
 	children   []*class[K]
 	rule       *rule        // shared with the pattern if the class is unnamed
 	ready      []*Ticket[K] // ordered by turn
+	peak       int          // most ready tickets since the list was made
 	total, own share
 	active     int
 
