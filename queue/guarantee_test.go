@@ -247,18 +247,19 @@ func TestGuarantee5NothingAfterABacklog(t *testing.T) {
 	const n = 100_000
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 2, Classes: map[string]queue.Limit{"a": {}}})
 	keys := names(n)
-	act := &queue.Action{Run: func(context.Context) error { return nil }, Class: "a"}
+	run := func(context.Context) error { return nil }
 	hold := make(chan struct{})
 	first := submit(t, q, "first", &queue.Action{Run: func(context.Context) error { <-hold; return nil }})
 	before := allocated()
 	require.NoError(t, q.PauseClass("a"))
 	var last *queue.Ticket[string]
 	for _, k := range keys {
-		last = submit(t, q, k, act)
+		last = submit(t, q, k, &queue.Action{Run: run, Class: "a", ID: k})
 	}
 	require.NoError(t, q.ResumeClass("a"))
 	require.NoError(t, last.Wait(t.Context()))
-	// The list of ready actions had 8 bytes for each. The limit is for the runtime.
+	// The list of ready actions and the map of IDs had 8 bytes and more for each. The limit
+	// is for the runtime.
 	require.Less(t, allocated()-before, int64(n*2))
 	close(hold)
 	require.NoError(t, first.Wait(t.Context()))
