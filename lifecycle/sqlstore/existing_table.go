@@ -65,8 +65,9 @@ type ExistingTable struct {
 	// datetime(6) in UTC in MySQL.
 	Micros bool
 	// Fields are columns of the caller's own that keep fields of the payload, which is a
-	// JSON object: the names of columns by the names of fields. Guards see the values in
-	// the columns, and commits write them; Payload keeps the other fields. Default: none.
+	// JSON object. The keys are the names of fields as in JSON, the values are the names of
+	// columns. Guards see the values in the columns, and commits write them; Payload keeps
+	// the other fields. Default: none.
 	Fields map[string]string
 	// Types are the types of columns that are no text, or no bytes: of ID, State, Origin,
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by

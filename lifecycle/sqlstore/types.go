@@ -45,11 +45,16 @@ var (
 	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN"}
 )
 
-// Codes is the type of a small number for each state.
+// Codes is the type of a small number for each state. It panics if two states have the same
+// number.
 func Codes(codes map[string]int64) Type {
 	names := make(map[string]string, len(codes))
 	for name, code := range codes {
-		names[strconv.FormatInt(code, 10)] = name
+		text := strconv.FormatInt(code, 10)
+		if other, taken := names[text]; taken {
+			panic(fmt.Sprintf("sqlstore: Codes: %q and %q have the code %s", min(name, other), max(name, other), text))
+		}
+		names[text] = name
 	}
 	return Type{
 		Write: func(name string) (any, error) {

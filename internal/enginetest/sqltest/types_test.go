@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -174,6 +175,24 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 		store, err := openTable(t, db, e, table)
 		require.NoError(t, err)
 		m := lifecycle.Must(vms, store, nil)
+		lesser := table
+		lesser.Types = maps.Clone(table.Types)
+		for missing, codes := range map[string]map[string]int64{"none": {"open": 1, "paying": 2, "paid": 3}, "paid": {"none": 0, "open": 1, "paying": 2}} {
+			lesser.Types["status"] = sqlstore.Codes(codes)
+			cannot, err := openTable(t, db, e, lesser)
+			require.NoError(t, err)
+			_, err = lifecycle.New(vms, cannot, nil)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.ErrorContains(t, err, missing)
+			require.NoError(t, cannot.Close())
+		}
+		lesser = table
+		lesser.Removed = "paid"
+		cannot, err := openTable(t, db, e, lesser)
+		require.NoError(t, err)
+		_, err = lifecycle.New(vms, cannot, nil)
+		require.ErrorContains(t, err, "the store cannot keep the state paid of machine vm")
+		require.NoError(t, cannot.Close())
 		for _, id := range []string{"1", "2"} {
 			_, err = m.Create(t.Context(), id, place, customer, vmSpec{Region: "eu"}, nil)
 			require.NoError(t, err)

@@ -9,6 +9,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
+// Two states with one number could not be distinguished when they are read.
+func TestCodesAreUnique(t *testing.T) {
+	require.PanicsWithValue(t, `sqlstore: Codes: "open" and "paid" have the code 1`, func() {
+		Codes(map[string]int64{"open": 1, "paid": 1, "none": 0})
+	})
+}
+
 // A value that is not of its type stays visible, and no commit overwrites it: SQLite keeps
 // any text in an integer column.
 func TestUnreadableField(t *testing.T) {
