@@ -101,12 +101,28 @@ func (q *Queuer[K]) ownRule(path string) *class[K] {
 	above, _ := cut(path)
 	q.ownRule(above)
 	var own rule
-	if p := q.pattern(path); p != nil {
-		own = *p.rule
+	if r := q.ruleOf(path); r != nil {
+		own = *r
 	}
 	c := q.makeClass(path)
 	c.unnamed, c.rule = false, &own
 	return c
+}
+
+// ruleOf returns the rule that applies to a class or a pattern, or nil if the queue does not
+// have it. REQUIRES: q.mu.
+func (q *Queuer[K]) ruleOf(path string) *rule {
+	c := q.classes[path]
+	switch {
+	case path == "":
+		c = &q.root
+	case c == nil:
+		c = q.pattern(path)
+	}
+	if c == nil {
+		return nil
+	}
+	return c.rule
 }
 
 // leaveClass frees the class if only its tickets needed it. REQUIRES: q.mu.

@@ -27,7 +27,8 @@ func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 // PauseClass keeps the actions of a class, and of all classes below, from starting, until
 // [Queuer.ResumeClass]. Running actions continue. A paused class accepts actions, and
 // [Queuer.Stop] and [Queuer.Terminate] wait for them. The class "" is the whole queue. A
-// pattern such as "aws/*" pauses the classes that use it. [Info.Paused] shows the pause.
+// pattern such as "aws/*" pauses the classes that use it. A class that used a pattern has
+// its own copy of the limit from then on. [Info.Paused] shows the pause.
 //
 // PauseClass returns an [*InvalidError] for a class that the queue does not have, and
 // changes nothing then. To pause a class twice is no error.
@@ -43,11 +44,14 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 	q.once.Do(q.prepare)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.classes[class] == nil && !q.knows(class) {
+	now := q.ruleOf(class)
+	if now == nil {
 		return &InvalidError{"Class", "unknown: " + class}
 	}
-	q.ownRule(class).rule.paused = paused
-	q.pump(q.now())
+	if now.paused != paused {
+		q.ownRule(class).rule.paused = paused
+		q.pump(q.now())
+	}
 	return nil
 }
 

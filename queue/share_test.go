@@ -182,6 +182,23 @@ func TestPauseClass(t *testing.T) {
 	})
 }
 
+// To resume a class that is not paused changes nothing: it still has the limit of its pattern.
+func TestResumeKeepsThePattern(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}, "aws/*": {MaxRunning: 1}}})
+		require.NoError(t, q.ResumeClass("aws/seoul"))
+		require.NoError(t, q.SetLimit("aws/*", queue.Limit{MaxRunning: 2}))
+		for _, key := range []string{"a", "b", "c"} {
+			act := takes("boot", time.Second, nil)
+			act.Class = "aws/seoul"
+			submit(t, q, key, act)
+		}
+		synctest.Wait()
+		require.Equal(t, 2, q.Stats().Running)
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // The zero queue can be paused before its first action.
 func TestPauseTheZeroQueue(t *testing.T) {
 	in(t, func(t *testing.T) {
