@@ -2,9 +2,9 @@ package queue
 
 // SetLimit replaces the limit of a class. The path is as in [Config.Classes]: "" is the
 // root, and one that ends in "*" is a pattern, whose limit also applies to the classes
-// that use it now. A class that the queue does not have is made. Actions that run
-// continue; if they are more than the limit allows, none starts until enough have ended.
-// At the root a MaxRunning of 0 means [DefaultMaxRunning].
+// that use it now. A class that the queue does not have is made, and so are the classes
+// above it. Actions that run continue; if they are more than the limit allows, none starts
+// until enough have ended. At the root a MaxRunning of 0 means [DefaultMaxRunning].
 //
 // SetLimit returns an [*InvalidError] for a negative number and for a bad path, and
 // changes nothing then. It does not change whether the class is paused.

@@ -151,7 +151,8 @@ var mysql = &engine{
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{
-		{"varchar", "varbinary", "tinytext", "text", "mediumtext", "longtext", "enum"}, {"bigint"},
+		{"varchar", "varbinary", "tinytext", "text", "mediumtext", "longtext", "enum"},
+		{"bigint"},
 		{"tinyblob", "blob", "mediumblob", "longblob", "varbinary", "binary(16)"},
 	},
 	tokenType: "binary(16)", tableOptions: " ENGINE=InnoDB",

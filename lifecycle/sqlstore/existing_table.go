@@ -52,7 +52,7 @@ import (
 // verifies what the engine reports, and returns a [TableError]; of a view it reports little.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
-	Table   string // the name, or schema.name
+	Table   string // the name, or schema.name; no other machine has it
 	Columns ColumnMap
 	// Removed is the state of the row of a removed object. Empty: the removal of an
 	// object deletes its row, and its numbers continue in the history.
@@ -73,6 +73,7 @@ type ExistingTable struct {
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
 	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
 	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
+	// [lifecycle.New] refuses a machine with a state that a type does not map.
 	Types map[string]Type
 }
 
