@@ -8,26 +8,26 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Adopt takes over the objects that another program has written into the store, for
-// example the rows of a table before the library used it: those with the sequence number
-// 0. Each object stays in its state, like after an [Manager.Override] to the state that it
-// has: it gets a first history row with the actor and the reason, the operation id 1, and
-// the deadline that the table has for its state, counted from now. No guard runs. Later
-// sweeps find the adopted objects by their deadlines.
+// Adopt takes over the objects that another program has written into the store: those with
+// the sequence number 0. Use it for the rows that a table had before the library used it.
+//
+// An adopted object keeps its state. It gets a first history row with the actor and the
+// reason, the operation id 1, and the deadline of its state, counted from now, by which
+// later sweeps find it. No guard runs.
 //
 // Adopt reads all objects, page after page, and commits one after the other. It may be
 // called again, also by several processes at once, and after it was interrupted: an object
 // that is adopted has a sequence number, and Adopt leaves it unchanged.
 //
-// Adopt returns the number of objects that it has adopted, and the objects that it could
-// not place, each with Record.Err:
+// Adopt returns the number of objects that it has adopted, and those that it could not
+// place, each with Record.Err:
 //
 //   - [ErrForeign]: the table does not declare the state or the origin, or the payload
 //     cannot be decoded.
 //   - [ErrInvalid]: the state is transitional and the record has no origin, or the state is
 //     an absent one.
-//   - the errors of Override, such as [errors.ErrUnsupported] from a store that has no place
-//     for the operation id.
+//   - the errors of [Manager.Override], such as [ErrConflict] if the other program has
+//     changed the object meanwhile.
 //
 // Correct these in the store, and call Adopt again. [Manager.AddAt] is for an object that
 // the store does not have.

@@ -10,25 +10,22 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Retries configures repeated attempts of work. A failed attempt is one that returns an
-// error, unless that is [Permanent], or exceeds [Work].Timeout. Work that panics, or that
-// was ended from outside, is not repeated. Between two attempts the work keeps the
-// object's turn and gives back its share of the queue's limits. If the operation is taken
-// away meanwhile, it ends at once.
+// Retries repeats work that fails. An attempt fails if it returns an error or exceeds
+// [Work].Timeout. Work is not repeated after a [Permanent] error, after a panic, or if it
+// was ended from outside. The effect of [EditOutcome] in an attempt that fails is dropped.
 //
-// The record has the number of failed attempts, the error of the last one, and when the
-// next one is due; [Manager.Explain] shows them. Every attempt, and every pause,
-// extends the object's deadline. A wait for the queue's limits after a pause does not.
-// If a process dies, the attempt that it was making counts as failed, and a sweep that
-// does the work again goes on counting: after the last attempt the outcome is Failed.
-// An operation without an owner counts as making an attempt from its admission to the
-// first failure.
+// Between two attempts the work keeps the object's turn, and gives back its share of the
+// queue's limits. If the operation is taken away in the pause, it ends at once. Every
+// attempt, and every pause, extends the object's deadline. A wait for the queue's limits
+// after a pause does not.
 //
-// The store must keep [StoredRecord].WorkOptions: an existing table without a column for
-// it refuses the operation with [errors.ErrUnsupported].
+// The record keeps the number of failed attempts, the error of the last one, and when the
+// next one is due; [Manager.Explain] shows them. If the process dies during an attempt,
+// that attempt counts as failed. A sweep that does the work again continues the count, and
+// after the last attempt the outcome is Failed. Without [Config].Owner the wait for the
+// first attempt counts as a part of it.
 //
-// The effect of [EditOutcome] in an attempt that fails is dropped. Retries is a plain
-// value.
+// Retries is a plain value.
 type Retries struct {
 	// Attempts is the maximum number of attempts, in all processes together. 0: one
 	// attempt, and each time that a sweep does the work again one more. 1: one attempt.

@@ -153,7 +153,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if table.Name != ownersTable {
 		c.owners = newOwners(store, DefaultTTL)
 	}
-	if err := c.checkFields(reflect.TypeFor[T]().Size() > 0); err != nil {
+	if err := c.checkStore(reflect.TypeFor[T]().Size() > 0); err != nil {
 		return nil, err
 	}
 	mgr := &Manager[S, E, T]{machine: m, core: c}

@@ -7,20 +7,28 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Partial is a [Store] that cannot keep every field of the records of some machines.
-// [New] refuses a machine and a configuration that need such a field.
+// Partial is a [Store] that cannot keep every field or every state of the records of some
+// machines. [New] refuses a machine and a configuration that need such a field or state.
 type Partial interface {
 	// Lacks returns the names of the fields of [StoredRecord] that the store cannot keep
 	// for objects of the machine. The result never changes. It is empty for the machines
 	// of the library, whose names begin with "interlock.".
 	Lacks(machine string) []string
+	// CheckState returns why the store cannot keep objects in a state, or the history of
+	// objects that enter an absent one; nil: it can.
+	CheckState(machine, state string, absent bool) error
 }
 
-// checkFields refuses a store that cannot keep what the machine and the configuration need.
-func (c *core) checkFields(payload bool) error {
+// checkStore refuses a store that cannot keep what the machine and the configuration need.
+func (c *core) checkStore(payload bool) error {
 	partial, ok := c.store.(Partial)
 	if !ok {
 		return nil
+	}
+	for _, s := range c.table.States {
+		if err := partial.CheckState(c.table.Name, s.Name, s.Kind == fsm.Absent); err != nil {
+			return fmt.Errorf("%w: New: the store cannot keep the state %s of machine %s: %w", ErrInvalid, s.Name, c.table.Name, err)
+		}
 	}
 	lacks := partial.Lacks(c.table.Name)
 	transitional := slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Transitional })

@@ -538,6 +538,13 @@ func (s *partialStore) Lacks(machine string) []string {
 	return s.lacks
 }
 
+func (s *partialStore) CheckState(_, state string, absent bool) error {
+	if slices.Contains(s.lacks, state) {
+		return fmt.Errorf("no code for %s, absent: %v", state, absent)
+	}
+	return nil
+}
+
 // TestNewRefusesAPartialStore: New names the field that the store cannot keep, and what
 // needs it. Without that need it accepts the store.
 func TestNewRefusesAPartialStore(t *testing.T) {
@@ -559,6 +566,11 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 	}
 	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission"}}, nil)
 	require.NoError(t, err)
+	for state, absent := range map[string]bool{"Ready": false, "None": true} {
+		_, err = lifecycle.New(sizedVM, &partialStore{store, []string{state}}, nil)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.EqualError(t, err, fmt.Sprintf("lifecycle: invalid request: New: the store cannot keep the state %s of machine vm: no code for %[1]s, absent: %v", state, absent))
+	}
 }
 
 // A precondition on an undeclared state holds for no object, and for no missing

@@ -18,6 +18,7 @@ type class[K comparable] struct {
 	children   []*class[K]
 	rule       *rule        // shared with the pattern if the class is unnamed
 	ready      []*Ticket[K] // ordered by turn
+	peak       int          // most ready tickets since the list was made
 	total, own share
 	active     int
 
@@ -34,7 +35,7 @@ type rule struct {
 // share is what a class has of the limits above it.
 type share struct {
 	running int
-	served  uint64 // the last start; it grows over all classes
+	served  uint64 // the last start, or the last one before the class was made for a pattern
 }
 
 // makeClass returns the class of the path and makes it and its parents if they are
@@ -82,24 +83,46 @@ func (q *Queuer[K]) enterClass(path string) *class[K] {
 	c := q.makeClass(path)
 	if unnamed {
 		c.unnamed, c.rule = true, q.pattern(path).rule
+		// As if an action of it had just started. The bad schedule: a tenant that returns
+		// as soon as its only action has ended is new each time, and precedes all others.
+		c.own.served, c.total.served = q.starts, q.starts
 	}
 	c.tickets++
 	return c
 }
 
-// ownRule returns the class with a rule of its own, which it keeps for good. A class that
-// has used a pattern gets a copy of the pattern's rule. REQUIRES: q.mu.
+// ownRule returns the class with a rule of its own, which it keeps for good, and so do the
+// classes above. A class that has used a pattern gets a copy of the pattern's rule.
+// REQUIRES: q.mu.
 func (q *Queuer[K]) ownRule(path string) *class[K] {
 	if c := q.classes[path]; path == "" || c != nil && !c.unnamed {
 		return q.makeClass(path)
 	}
+	above, _ := cut(path)
+	q.ownRule(above)
 	var own rule
-	if p := q.pattern(path); p != nil {
-		own = *p.rule
+	if r := q.ruleOf(path); r != nil {
+		own = *r
 	}
 	c := q.makeClass(path)
 	c.unnamed, c.rule = false, &own
 	return c
+}
+
+// ruleOf returns the rule that applies to a class or a pattern, or nil if the queue does not
+// have it. REQUIRES: q.mu.
+func (q *Queuer[K]) ruleOf(path string) *rule {
+	c := q.classes[path]
+	switch {
+	case path == "":
+		c = &q.root
+	case c == nil:
+		c = q.pattern(path)
+	}
+	if c == nil {
+		return nil
+	}
+	return c.rule
 }
 
 // leaveClass frees the class if only its tickets needed it. REQUIRES: q.mu.

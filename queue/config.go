@@ -46,8 +46,9 @@ type Limit struct {
 	MaxChildren int
 	// Fair shares the class between the classes directly below, and the actions of the
 	// class itself as one more: the next action is of the one that has the fewest running
-	// actions, or, of several, that has waited longest since its last start. Without Fair
-	// the oldest action is next, so that a class with many actions delays the others.
+	// actions, or, of several, that has waited longest since its last start. A class that
+	// an action has created waits since then. Without Fair the oldest action is next, so
+	// that a class with many actions delays the others.
 	Fair bool
 }
 

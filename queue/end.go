@@ -163,6 +163,9 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	t.ended = q.now()
 	if t.act.ID != "" && q.ids[t.act.ID] == t {
 		delete(q.ids, t.act.ID)
+		if len(q.ids) == 0 {
+			q.ids = nil // maps never shrink
+		}
 	}
 	for _, p := range t.places {
 		p.lane.halted = p.lane.halted || t.halts

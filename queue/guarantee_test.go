@@ -203,6 +203,15 @@ func TestGuarantee4NoSilence(t *testing.T) {
 	})
 }
 
+// allocated returns the bytes of the heap that are in use.
+func allocated() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 func TestGuarantee5NothingWhenIdle(t *testing.T) {
 	const n = 20_000
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
@@ -219,13 +228,6 @@ func TestGuarantee5NothingWhenIdle(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	allocated := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	before := allocated()
 	use()
 	// One key stays busy, and the others cost nothing: a lane has some hundred bytes. The
@@ -237,6 +239,30 @@ func TestGuarantee5NothingWhenIdle(t *testing.T) {
 	for runtime.NumGoroutine() > goroutines {
 		runtime.Gosched()
 	}
+	runtime.KeepAlive(keys)
+}
+
+// A backlog that is gone leaves no memory behind, also while another key is busy.
+func TestGuarantee5NothingAfterABacklog(t *testing.T) {
+	const n = 100_000
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 2, Classes: map[string]queue.Limit{"a": {}}})
+	keys := names(n)
+	run := func(context.Context) error { return nil }
+	hold := make(chan struct{})
+	first := submit(t, q, "first", &queue.Action{Run: func(context.Context) error { <-hold; return nil }})
+	before := allocated()
+	require.NoError(t, q.PauseClass("a"))
+	var last *queue.Ticket[string]
+	for _, k := range keys {
+		last = submit(t, q, k, &queue.Action{Run: run, Class: "a", ID: k})
+	}
+	require.NoError(t, q.ResumeClass("a"))
+	require.NoError(t, last.Wait(t.Context()))
+	// The list of ready actions and the map of IDs had 8 bytes and more for each. The limit
+	// is for the runtime.
+	require.Less(t, allocated()-before, int64(n*2))
+	close(hold)
+	require.NoError(t, first.Wait(t.Context()))
 	runtime.KeepAlive(keys)
 }
 

@@ -19,10 +19,10 @@ type lane[K comparable] struct {
 }
 
 // Go's maps never shrink. The map of lanes is replaced if less than 1/shrink of its
-// peak is left; a small map is kept.
+// peak is left. A small map is kept, and so is a short list of ready tickets.
 const (
-	shrink    = 8
-	keepLanes = 128
+	shrink = 8
+	keep   = 128
 )
 
 // makeLane makes the lane of a key that has none. REQUIRES: q.mu.
@@ -47,7 +47,7 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 		l.drained = nil
 	}
 	delete(q.lanes, l.key)
-	if q.peak > keepLanes && len(q.lanes) < q.peak/shrink {
+	if q.peak > keep && len(q.lanes) < q.peak/shrink {
 		lanes := make(map[K]*lane[K], len(q.lanes))
 		for k, l := range q.lanes {
 			lanes[k] = l

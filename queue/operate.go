@@ -2,9 +2,9 @@ package queue
 
 // SetLimit replaces the limit of a class. The path is as in [Config.Classes]: "" is the
 // root, and one that ends in "*" is a pattern, whose limit also applies to the classes
-// that use it now. A class that the queue does not have is made. Actions that run
-// continue; if they are more than the limit allows, none starts until enough have ended.
-// At the root a MaxRunning of 0 means [DefaultMaxRunning].
+// that use it now. A class that the queue does not have is made, and so are the classes
+// above it. Actions that run continue; if they are more than the limit allows, none starts
+// until enough have ended. At the root a MaxRunning of 0 means [DefaultMaxRunning].
 //
 // SetLimit returns an [*InvalidError] for a negative number and for a bad path, and
 // changes nothing then. It does not change whether the class is paused.
@@ -27,7 +27,8 @@ func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 // PauseClass keeps the actions of a class, and of all classes below, from starting, until
 // [Queuer.ResumeClass]. Running actions continue. A paused class accepts actions, and
 // [Queuer.Stop] and [Queuer.Terminate] wait for them. The class "" is the whole queue. A
-// pattern such as "aws/*" pauses the classes that use it. [Info.Paused] shows the pause.
+// pattern such as "aws/*" pauses the classes that use it. A class that used a pattern has
+// its own copy of the limit from then on. [Info.Paused] shows the pause.
 //
 // PauseClass returns an [*InvalidError] for a class that the queue does not have, and
 // changes nothing then. To pause a class twice is no error.
@@ -43,11 +44,14 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 	q.once.Do(q.prepare)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.classes[class] == nil && !q.knows(class) {
+	now := q.ruleOf(class)
+	if now == nil {
 		return &InvalidError{"Class", "unknown: " + class}
 	}
-	q.ownRule(class).rule.paused = paused
-	q.pump(q.now())
+	if now.paused != paused {
+		q.ownRule(class).rule.paused = paused
+		q.pump(q.now())
+	}
 	return nil
 }
 

@@ -26,14 +26,21 @@ func (q *Queuer[K]) enqueue(t *Ticket[K]) {
 	}
 	q.turn++
 	t.turn = q.turn
-	t.class.ready = append(t.class.ready, t)
+	c := t.class
+	c.ready = append(c.ready, t)
+	c.peak = max(c.peak, len(c.ready))
 }
 
 // dequeue takes the ticket out of its class. REQUIRES: q.mu.
 func (t *Ticket[K]) dequeue() {
-	if t.turn != 0 {
-		t.turn = 0
-		t.class.ready = remove(t.class.ready, slices.Index(t.class.ready, t))
+	if t.turn == 0 {
+		return
+	}
+	t.turn = 0
+	c := t.class
+	c.ready = remove(c.ready, slices.Index(c.ready, t))
+	if len(c.ready) == 0 && c.peak > keep {
+		c.ready, c.peak = nil, 0
 	}
 }
 

@@ -81,33 +81,56 @@ func TestFair(t *testing.T) {
 	}
 }
 
-// Tenants without an entry share fairly, and a tenant that returns does not come first for
-// ever: when its action ends, the others are next.
+// Tenants without an entry share fairly. One that returns whenever its action has ended is
+// new to the queue each time: it starts behind those that wait, and not before them for ever.
 func TestFairTenants(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := queue.Must(&queue.Config[int]{MaxRunning: 1, Classes: map[string]queue.Limit{"": {Fair: true}, "*": {}}})
 		var started list
-		var submit func(class string, key, again int)
-		submit = func(class string, key, again int) {
-			act := &queue.Action{Class: class, Run: func(context.Context) error {
+		key := 0
+		submitted := func(class string) *queue.Ticket[int] {
+			key++
+			ticket, err := q.Submit(t.Context(), key, &queue.Action{Class: class, Run: func(context.Context) error {
 				started.add(class)
 				time.Sleep(time.Second)
 				return nil
-			}}
-			act.Settle = func(context.Context, queue.Outcome, error) {
-				if again > 0 {
-					submit(class, key+1, again-1)
-				}
-			}
-			_, err := q.Submit(t.Context(), key, act)
+			}})
 			require.NoError(t, err)
+			return ticket
 		}
-		for i := range 3 {
-			submit("many", i, 0)
+		for range 3 {
+			submitted("a")
+			submitted("b")
 		}
-		submit("few", 10, 2)
+		for _, class := range []string{"c", "d"} {
+			go func() {
+				for range 3 {
+					_ = submitted(class).Wait(t.Context())
+				}
+			}()
+			synctest.Wait()
+		}
 		time.Sleep(time.Hour)
-		require.Equal(t, "many few many few many few", started.String())
+		require.Equal(t, "a b a c d b a c b d c d", started.String())
+	})
+}
+
+// A class that a pattern made stays while a class below it has a limit of its own.
+func TestLimitBelowAPattern(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}, "aws/*": {MaxRunning: 1}}})
+		in := func(class, key string) *queue.Ticket[string] {
+			act := takes("boot", time.Second, nil)
+			act.Class = class
+			return submit(t, q, key, act)
+		}
+		region := in("aws/seoul", "a")
+		require.NoError(t, q.SetLimit("aws/seoul/a", queue.Limit{MaxRunning: 2}))
+		require.NoError(t, region.Wait(t.Context()))
+		zone, next := in("aws/seoul/a", "b"), in("aws/seoul/a", "c")
+		time.Sleep(1500 * time.Millisecond)
+		require.Equal(t, queue.Ended, zone.Info().State)
+		require.Equal(t, queue.Running, next.Info().State, "the region has the limit of the pattern")
 	})
 }
 
@@ -156,6 +179,23 @@ func TestPauseClass(t *testing.T) {
 		for _, set := range []func(string) error{q.PauseClass, q.ResumeClass} {
 			require.EqualError(t, set("azure"), "queue: invalid Class: unknown: azure")
 		}
+	})
+}
+
+// To resume a class that is not paused changes nothing: it still has the limit of its pattern.
+func TestResumeKeepsThePattern(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}, "aws/*": {MaxRunning: 1}}})
+		require.NoError(t, q.ResumeClass("aws/seoul"))
+		require.NoError(t, q.SetLimit("aws/*", queue.Limit{MaxRunning: 2}))
+		for _, key := range []string{"a", "b", "c"} {
+			act := takes("boot", time.Second, nil)
+			act.Class = "aws/seoul"
+			submit(t, q, key, act)
+		}
+		synctest.Wait()
+		require.Equal(t, 2, q.Stats().Running)
+		require.NoError(t, q.Terminate(t.Context()))
 	})
 }
 

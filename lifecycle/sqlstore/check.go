@@ -127,6 +127,20 @@ func (s *shared) Lacks(machine string) (fields []string) {
 	return fields
 }
 
+// CheckState implements [lifecycle.Partial]: the type of a column may lack a state.
+func (s *shared) CheckState(machine, state string, absent bool) error {
+	l := s.of(machine)
+	if !absent {
+		if state == l.removed {
+			return fmt.Errorf("%w: it is the state of removed objects", lifecycle.ErrInvalid)
+		}
+		if err := l.objects.checkTyped(vState, state); err != nil {
+			return err
+		}
+	}
+	return l.history.checkTyped(vTo, state)
+}
+
 // keeps refuses a change that sets a field for which an existing table has no
 // column, if the loss of the field would be unsound.
 func (l *layout) keeps(ch *lifecycle.StoredChange) error {

@@ -52,7 +52,7 @@ import (
 // verifies what the engine reports, and returns a [TableError]; of a view it reports little.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
-	Table   string // the name, or schema.name
+	Table   string // the name, or schema.name; no other machine has it
 	Columns ColumnMap
 	// Removed is the state of the row of a removed object. Empty: the removal of an
 	// object deletes its row, and its numbers continue in the history.
@@ -65,13 +65,15 @@ type ExistingTable struct {
 	// datetime(6) in UTC in MySQL.
 	Micros bool
 	// Fields are columns of the caller's own that keep fields of the payload, which is a
-	// JSON object: the names of columns by the names of fields. Guards see the values in
-	// the columns, and commits write them; Payload keeps the other fields. Default: none.
+	// JSON object. The keys are the names of fields as in JSON, the values are the names of
+	// columns. Guards see the values in the columns, and commits write them; Payload keeps
+	// the other fields. Default: none.
 	Fields map[string]string
 	// Types are the types of columns that are no text, or no bytes: of ID, State, Origin,
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
 	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
 	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
+	// [lifecycle.New] refuses a machine with a state that a type does not map.
 	Types map[string]Type
 }
 

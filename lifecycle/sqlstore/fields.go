@@ -57,8 +57,9 @@ func (t *table) split(payload []byte) (rest []byte, columns []any, err error) {
 	return rest, columns, err
 }
 
-// join is the inverse of split. A value that cannot be read is left out. The error matches
-// [lifecycle.ErrForeign] later, if rest is no object.
+// join is the inverse of split. A value that its type cannot read becomes a JSON string, so
+// that the payload does not decode, or a commit refuses it: it is never lost. If rest is no
+// object, the payload is rest, which does not decode either.
 func (t *table) join(rest []byte, columns []sql.NullString) []byte {
 	object := make(map[string]json.RawMessage)
 	if len(rest) > 0 && json.Unmarshal(rest, &object) != nil {
@@ -68,16 +69,15 @@ func (t *table) join(rest []byte, columns []sql.NullString) []byte {
 		if !columns[i].Valid {
 			continue
 		}
-		if text, err := f.typ.Read(columns[i].String); err == nil {
-			object[f.name] = json.RawMessage(text)
+		text, err := f.typ.Read(columns[i].String)
+		if err != nil || !json.Valid([]byte(text)) {
+			text, _ = readText(columns[i].String)
 		}
+		object[f.name] = json.RawMessage(text)
 	}
 	if len(object) == 0 {
 		return nil
 	}
-	payload, err := json.Marshal(object)
-	if err != nil {
-		return rest
-	}
+	payload, _ := json.Marshal(object) // all its values are JSON
 	return payload
 }

@@ -21,7 +21,8 @@ type Type struct {
 	// must accept one spelling of each value only.
 	Write func(text string) (any, error)
 	// Read returns the text for a value, which the engine has converted to text. If it
-	// returns an error, the converted value is the text.
+	// returns an error, the converted value is the text, as a JSON string in a field. The
+	// object is then foreign, or commits of it are refused, until the value is corrected.
 	Read func(value string) (string, error)
 	// Postgres, MySQL and SQLite are the types of the column, for [ExistingTable.Schema].
 	// Empty: that of names.
@@ -30,24 +31,30 @@ type Type struct {
 
 // The types of columns in which the text is the value, in one spelling.
 var (
-	// UUID is a uuid in lower case with hyphens.
+	// UUID is an id that is a uuid, in lower case with hyphens.
 	UUID = Type{Write: canonicalUUID, Read: same, Postgres: "uuid", MySQL: "char(36)"}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
 	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER"}
 	// JSON is a payload, or a field of one, as jsonb or json. The engine may write it in
 	// another order: payloads are equal as JSON, not as bytes. The zero payload is null.
 	JSON = Type{Write: writeJSON, Read: readJSON, Postgres: "jsonb", MySQL: "json"}
-	// Text is a field of the payload that is a JSON string: the column has the string.
+	// Text is a field of the payload that is a JSON string. The column has the string, and
+	// may be text, a uuid or an enum.
 	Text = Type{Write: writeText, Read: readText}
 	// Bool is a field of the payload that is true or false.
 	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN"}
 )
 
-// Codes is the type of a small number for each state.
+// Codes is the type of a small number for each state. It panics if two states have the same
+// number.
 func Codes(codes map[string]int64) Type {
 	names := make(map[string]string, len(codes))
 	for name, code := range codes {
-		names[strconv.FormatInt(code, 10)] = name
+		text := strconv.FormatInt(code, 10)
+		if other, taken := names[text]; taken {
+			panic(fmt.Sprintf("sqlstore: Codes: %q and %q have the code %s", min(name, other), max(name, other), text))
+		}
+		names[text] = name
 	}
 	return Type{
 		Write: func(name string) (any, error) {

@@ -40,12 +40,29 @@ func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layo
 		case tables[l.machine] != nil:
 			return nil, nil, fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, l.machine)
 		}
+		for _, other := range tables {
+			if err := e.apart(l, other); err != nil {
+				return nil, nil, err
+			}
+		}
 		if err := probe.verify(ctx, l); err != nil {
 			return nil, nil, err
 		}
 		tables[l.machine] = l
 	}
 	return own, tables, nil
+}
+
+// apart refuses two existing tables that share rows.
+func (e *engine) apart(a, b *layout) error {
+	switch {
+	case strings.EqualFold(a.objects.name, b.objects.name):
+		return fmt.Errorf("%w: two machines in the table %s", lifecycle.ErrInvalid, e.unquoted(a.objects.name))
+	case a.history.existing && strings.EqualFold(a.history.name, b.history.name) &&
+		(a.history.column[vMachine] == "" || b.history.column[vMachine] == ""):
+		return fmt.Errorf("%w: two machines in the history %s without a column for Machine", lifecycle.ErrInvalid, e.unquoted(a.history.name))
+	}
+	return nil
 }
 
 // verify refuses tables that lack what a layout needs.

@@ -123,6 +123,15 @@ func TestTwoExistingTables(t *testing.T) {
 		_, err := openTable(t, db, e, first, first)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.ErrorContains(t, err, `two existing tables for machine "order"`)
+		same := first
+		same.Machine = "crane"
+		_, err = openTable(t, db, e, first, same)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, `two machines in the table a_`)
+		same.Table, same.ExistingHistory.Machine = second.Table, ""
+		_, err = openTable(t, db, e, first, same)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, `without a column for Machine`)
 		store, err := openTable(t, db, e, first, second)
 		require.NoError(t, err)
 		defer store.Close()

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type vmSpec struct {
 	Spot   bool           `json:"spot"`
 	Labels map[string]any `json:"labels,omitempty"`
 	Note   *string        `json:"note,omitempty"`
+	Tenant string         `json:"tenant,omitempty"`
 }
 
 const resize event = "resize"
@@ -47,6 +49,8 @@ var vms = fsm.Must[vmSpec](fsm.Spec[state, event]{
 // typedTable makes a table as a user would: a key, a status and a payload with types of the
 // engine, and fields of the payload as columns.
 func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlstore.ExistingTable, text string) {
+	tenant := sqlstore.Text
+	tenant.Postgres = "uuid"
 	table = sqlstore.ExistingTable{
 		Machine: "vm", Table: "vms",
 		Columns: sqlstore.ColumnMap{
@@ -56,10 +60,10 @@ func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlsto
 		ExistingHistory: sqlstore.ExistingHistory{
 			Table: "vms_log", ID: "id", Sequence: "n", Token: "token", Revision: "rev", Operation: "op", From: "was", To: "status", At: "at",
 		},
-		Fields: map[string]string{"region": "region", "cpus": "cpus", "spot": "spot", "note": "note"},
+		Fields: map[string]string{"region": "region", "cpus": "cpus", "spot": "spot", "note": "note", "tenant": "tenant"},
 		Types: map[string]sqlstore.Type{
 			"id": key, "status": status, "was": status, "spec": sqlstore.JSON, "spec_before": sqlstore.JSON,
-			"cpus": sqlstore.Integer, "spot": sqlstore.Bool,
+			"cpus": sqlstore.Integer, "spot": sqlstore.Bool, "tenant": tenant,
 		},
 	}
 	text, err := table.Schema(e.dialect)
@@ -96,7 +100,7 @@ func TestExistingTableTypes(t *testing.T) {
 				defer store.Close()
 				m := lifecycle.Must(vms, store, nil)
 				note := "it's \"new\""
-				spec := vmSpec{Region: "eu", CPUs: 4, Labels: map[string]any{"b": "x", "a": []any{1.5}}, Note: &note}
+				spec := vmSpec{Region: "eu", CPUs: 4, Labels: map[string]any{"b": "x", "a": []any{1.5}}, Note: &note, Tenant: "0b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"}
 				for _, id := range c.ids {
 					_, err := m.Create(t.Context(), id, place, customer, spec, nil)
 					require.NoError(t, err)
@@ -125,7 +129,7 @@ func TestExistingTableTypes(t *testing.T) {
 				spot := func(p *vmSpec) error { p.Spot, p.Note = true, nil; return nil }
 				after, err := m.Fire(t.Context(), a, resize, customer, &lifecycle.Change[vmSpec]{Edit: spot})
 				require.NoError(t, err)
-				require.Equal(t, vmSpec{Region: "eu", CPUs: 7, Spot: true, Labels: spec.Labels}, after.Payload)
+				require.Equal(t, vmSpec{Region: "eu", CPUs: 7, Spot: true, Labels: spec.Labels, Tenant: spec.Tenant}, after.Payload)
 				require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM vms WHERE spot AND note IS NULL AND cpus = 7").Scan(&n))
 				require.Equal(t, 1, n)
 
@@ -160,8 +164,8 @@ func TestExistingTableTypes(t *testing.T) {
 	}
 }
 
-// A code that the type does not know is no state: the object is listed with an error, and
-// the others without one. A payload that is no object, and fields without a column, are
+// A code that the type does not know is no state, and a word is no number: the object is
+// listed with an error, and the others without one. A payload that is no object, and fields without a column, are
 // refused.
 func TestExistingTableTypesRefuse(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
@@ -171,6 +175,24 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 		store, err := openTable(t, db, e, table)
 		require.NoError(t, err)
 		m := lifecycle.Must(vms, store, nil)
+		lesser := table
+		lesser.Types = maps.Clone(table.Types)
+		for missing, codes := range map[string]map[string]int64{"none": {"open": 1, "paying": 2, "paid": 3}, "paid": {"none": 0, "open": 1, "paying": 2}} {
+			lesser.Types["status"] = sqlstore.Codes(codes)
+			cannot, err := openTable(t, db, e, lesser)
+			require.NoError(t, err)
+			_, err = lifecycle.New(vms, cannot, nil)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.ErrorContains(t, err, missing)
+			require.NoError(t, cannot.Close())
+		}
+		lesser = table
+		lesser.Removed = "paid"
+		cannot, err := openTable(t, db, e, lesser)
+		require.NoError(t, err)
+		_, err = lifecycle.New(vms, cannot, nil)
+		require.ErrorContains(t, err, "the store cannot keep the state paid of machine vm")
+		require.NoError(t, cannot.Close())
 		for _, id := range []string{"1", "2"} {
 			_, err = m.Create(t.Context(), id, place, customer, vmSpec{Region: "eu"}, nil)
 			require.NoError(t, err)
@@ -182,6 +204,12 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 		require.ErrorIs(t, list[0].Err, lifecycle.ErrForeign)
 		require.ErrorContains(t, list[0].Err, "17")
 		require.NoError(t, list[1].Err)
+		if e.name == "sqlite" { // which keeps any text in an integer column
+			exec(t, db, "UPDATE vms SET status = 1, cpus = 'four' WHERE id = 1")
+			_, err = m.Fire(t.Context(), "1", resize, customer, nil)
+			require.ErrorIs(t, err, lifecycle.ErrForeign)
+			require.ErrorContains(t, err, "vmSpec.cpus")
+		}
 
 		c := next(get(t, store, lifecycle.Key{Machine: "vm", ID: "2"}), 0)
 		for _, payload := range []string{"[1]", "7", `{"cpus": "four"}`, `{"cpus": 1.5}`, `{"spot": 1}`, "{"} {
