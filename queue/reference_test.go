@@ -154,6 +154,9 @@ func (r *reference) finish(a *refAction, o queue.Outcome) {
 // gives up its places, and then actions that may start do.
 func (r *reference) over(list []*refAction, o queue.Outcome) {
 	for _, a := range list {
+		if delayed(a) { // it has no place in a lane to give up
+			r.list = slices.DeleteFunc(r.list, func(b *refAction) bool { return a == b })
+		}
 		a.state, a.outcome, a.turn = queue.Ended, o, 0
 	}
 	for _, a := range list {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -145,4 +146,20 @@ func outside(row lifecycle.HistoryRow) lifecycle.HistoryRow {
 		}
 	}
 	return row
+}
+
+func (o oneKind) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
+	prefix := before(machine)
+	from := prefix + after
+	if prefix == "" && after < "\x02" {
+		from = mark + "\U0010ffff" // after all others
+	}
+	list, err := o.Store.Recent(ctx, kind, within, from, limit)
+	for i := range list {
+		if !strings.HasPrefix(list[i].ID, prefix) {
+			return list[:i], err
+		}
+		list[i].ID = strings.TrimPrefix(list[i].ID, prefix)
+	}
+	return list, err
 }
