@@ -30,7 +30,8 @@ func (a *api) routes() http.Handler {
 	mux.HandleFunc("POST /vms/{name}/stop", a.act(Stop))
 	mux.HandleFunc("DELETE /vms/{name}", a.act(Delete))
 	mux.HandleFunc("GET /vms/{name}/explain", a.explain)
-	mux.HandleFunc("GET /vms/{name}/events", a.events)
+	mux.HandleFunc("GET /vms/{name}/history", a.history)
+	mux.HandleFunc("GET /events", a.events)
 	return mux
 }
 

@@ -15,7 +15,7 @@
 //	work.go      the manager of the VMs: work, its retries, and the log
 //	api.go       requests
 //	reply.go     answers and errors
-//	events.go    the stream of a VM's changes
+//	events.go    the stream of all VMs, and the history of one
 //	main.go      flags, start and shutdown
 package main
 

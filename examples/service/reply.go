@@ -27,6 +27,13 @@ func viewOf(r record) view {
 	return v
 }
 
+// removed returns the record of a VM that is gone.
+func removed(name string) record {
+	vm := record{ID: name}
+	vm.State = Absent
+	return vm
+}
+
 // reply writes a VM. Its ETag is what If-Match compares.
 func reply(w http.ResponseWriter, status int, vm record) {
 	if vm.ETag != "" {
@@ -45,8 +52,7 @@ func (a *api) repeated(w http.ResponseWriter, status int, err error) {
 	}
 	vm, exists := a.vms.Current(err)
 	if !exists {
-		vm = record{ID: again.Row.ID}
-		vm.State = Absent
+		vm = removed(again.Row.ID)
 	}
 	vm.Operation = again.Row.Operation
 	w.Header().Set("Idempotent-Replayed", "true")
