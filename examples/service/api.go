@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 // permissions of a request from its credentials; here all requests are those of [User].
 type api struct {
 	vms      *manager
+	memory   bool          // VMs have memory, since version 2
 	stopping chan struct{} // closed when the service shuts down
 }
 
@@ -51,6 +53,9 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	}
 	change.Edit = func(vm *VM) error {
 		vm.Image, vm.CPUs = wanted.Image, wanted.CPUs
+		if a.memory {
+			vm.Memory = cmp.Or(wanted.Memory, memoryPerCPU*wanted.CPUs)
+		}
 		return nil
 	}
 	w.Header().Set("Location", "/vms/"+url.PathEscape(wanted.Name))
