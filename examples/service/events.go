@@ -42,8 +42,11 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) {
 			return // the client connects again
 		}
 		vm, err := a.vms.Get(ctx, changed.ID)
-		if errors.Is(err, lifecycle.ErrNotFound) {
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound):
 			vm, err = removed(changed.ID), nil
+		case errors.Is(err, lifecycle.ErrForeign): // as in the list
+			vm, err = record{ID: changed.ID, Err: err}, nil
 		}
 		if err != nil || write(vm) != nil {
 			return

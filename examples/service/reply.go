@@ -16,7 +16,7 @@ type view struct {
 	Operation lifecycle.OpID `json:"operation,omitempty"`
 	Reason    string         `json:"reason,omitempty"` // of the last change, such as why the VM has failed
 	VM
-	Error string `json:"error,omitempty"` // the row cannot be read; only in lists
+	Error string `json:"error,omitempty"` // the row cannot be read; only in lists and streams
 }
 
 func viewOf(r record) view {
