@@ -27,10 +27,14 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) {
 	}()
 	changes := a.vms.Watch(ctx) // before the list, so that no change is missed in between
 	w.Header().Set("Content-Type", "text/event-stream")
+	flush := http.NewResponseController(w).Flush
+	if flush() != nil { // the stream begins, also without VMs
+		return
+	}
 	write := func(vm record) error {
 		data, err := json.Marshal(viewOf(vm))
 		_, failed := fmt.Fprintf(w, "data: %s\n\n", data)
-		return errors.Join(err, failed, http.NewResponseController(w).Flush())
+		return errors.Join(err, failed, flush())
 	}
 	for vm, err := range a.vms.All(ctx, lifecycle.Select[State]{}) {
 		if err != nil && vm.ID == "" || write(vm) != nil {
