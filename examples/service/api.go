@@ -44,8 +44,8 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 		VM
 	}
 	change, err := read(w, r, &wanted)
-	if err == nil && (wanted.Name == "" || wanted.Image == "" || wanted.CPUs <= 0) {
-		err = fmt.Errorf("%w: a VM needs name, image and cpus", lifecycle.ErrInvalid)
+	if err == nil && (wanted.Name == "" || wanted.Image == "" || wanted.CPUs <= 0 || wanted.Memory < 0) {
+		err = fmt.Errorf("%w: a VM needs name, image and cpus, and no memory below 0", lifecycle.ErrInvalid)
 	}
 	if err != nil {
 		fail(w, err)

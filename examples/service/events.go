@@ -12,9 +12,9 @@ import (
 )
 
 // events streams all VMs as server-sent events: each VM first, and then each one that
-// changes. Several changes may come as one, and the history of the VM has all of them. A
-// client that connects again, also to another replica, gets all VMs again. The stream ends
-// when the service shuts down.
+// changes. A VM may come twice without a change, and several changes may come as one: its
+// history has all of them. A client that connects again, also to another replica, gets all
+// VMs again. The stream ends when the service shuts down.
 func (a *api) events(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
