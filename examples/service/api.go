@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 // permissions of a request from its credentials; here all requests are those of [User].
 type api struct {
 	vms      *manager
+	memory   bool          // VMs have memory, since version 2
 	stopping chan struct{} // closed when the service shuts down
 }
 
@@ -30,7 +32,8 @@ func (a *api) routes() http.Handler {
 	mux.HandleFunc("POST /vms/{name}/stop", a.act(Stop))
 	mux.HandleFunc("DELETE /vms/{name}", a.act(Delete))
 	mux.HandleFunc("GET /vms/{name}/explain", a.explain)
-	mux.HandleFunc("GET /vms/{name}/events", a.events)
+	mux.HandleFunc("GET /vms/{name}/history", a.history)
+	mux.HandleFunc("GET /events", a.events)
 	return mux
 }
 
@@ -41,8 +44,8 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 		VM
 	}
 	change, err := read(w, r, &wanted)
-	if err == nil && (wanted.Name == "" || wanted.Image == "" || wanted.CPUs <= 0) {
-		err = fmt.Errorf("%w: a VM needs name, image and cpus", lifecycle.ErrInvalid)
+	if err == nil && (wanted.Name == "" || wanted.Image == "" || wanted.CPUs <= 0 || wanted.Memory < 0) {
+		err = fmt.Errorf("%w: a VM needs name, image and cpus, and no memory below 0", lifecycle.ErrInvalid)
 	}
 	if err != nil {
 		fail(w, err)
@@ -50,6 +53,9 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	}
 	change.Edit = func(vm *VM) error {
 		vm.Image, vm.CPUs = wanted.Image, wanted.CPUs
+		if a.memory {
+			vm.Memory = cmp.Or(wanted.Memory, memoryPerCPU*wanted.CPUs)
+		}
 		return nil
 	}
 	w.Header().Set("Location", "/vms/"+url.PathEscape(wanted.Name))

@@ -10,12 +10,13 @@
 //
 //	vm.go        the table of a VM's life, and the quota guard
 //	schema.sql   the SQL table that keeps the records
+//	versions.go  version 2 of the table, and the way to it
 //	store.go     opens the database, maps the columns, and deletes old history
 //	provider.go  the cloud where the VMs run, simulated
 //	work.go      the manager of the VMs: work, its retries, and the log
 //	api.go       requests
 //	reply.go     answers and errors
-//	events.go    the stream of a VM's changes
+//	events.go    the stream of all VMs, and the history of one
 //	main.go      flags, start and shutdown
 package main
 
@@ -42,6 +43,8 @@ type config struct {
 	addr, db, name string
 	migrate        bool
 	workers        int
+	table          int
+	doSwitch       bool
 	ttl, grace     time.Duration
 	delay          time.Duration
 }
@@ -53,6 +56,8 @@ func main() {
 	flag.StringVar(&c.db, "db", "vms.db", "a SQLite `file`, or the postgres:// URL of a database")
 	flag.StringVar(&c.name, "name", host, "name of this replica, different from those of all others")
 	flag.BoolVar(&c.migrate, "migrate", false, "create or update the tables before the start")
+	flag.IntVar(&c.table, "table", 1, "`version` of the VMs' table: 1 or 2, see versions.go")
+	flag.BoolVar(&c.doSwitch, "switch", false, "make new VMs of the version of -table, and migrate the others")
 	flag.IntVar(&c.workers, "workers", 16, "calls of the provider at once")
 	flag.DurationVar(&c.ttl, "ttl", lifecycle.DefaultTTL, "other replicas take over the work of one without heartbeats for so long")
 	flag.DurationVar(&c.grace, "grace", 30*time.Second, "time for requests and work to end at a shutdown")
@@ -86,11 +91,11 @@ func run(ctx context.Context, c config) error {
 		return err
 	}
 	work := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: c.workers})
-	vms, err := newManager(store, owner, work, &provider{delay: c.delay})
+	vms, err := newManager(store, owner, work, c)
 	if err != nil {
 		return err
 	}
-	api := &api{vms: vms, stopping: make(chan struct{})}
+	api := &api{vms: vms, memory: c.table >= 2, stopping: make(chan struct{})}
 	server := &http.Server{Handler: api.routes(), ReadHeaderTimeout: 10 * time.Second}
 	server.RegisterOnShutdown(func() { close(api.stopping) })
 	slog.Info("the service has started", "addr", listener.Addr(), "name", c.name, "epoch", owner.Epoch())
@@ -100,6 +105,9 @@ func run(ctx context.Context, c config) error {
 	group.Go(func() error { return owner.Run(alive) })
 	group.Go(func() error { return lifecycle.Run(ending, c.ttl/4, logSweep, vms) })
 	group.Go(func() error { trim(ending, store); return nil })
+	if c.doSwitch {
+		group.Go(func() error { migrateAll(ending, vms); return nil })
+	}
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -16,7 +16,7 @@ type view struct {
 	Operation lifecycle.OpID `json:"operation,omitempty"`
 	Reason    string         `json:"reason,omitempty"` // of the last change, such as why the VM has failed
 	VM
-	Error string `json:"error,omitempty"` // the row cannot be read; only in lists
+	Error string `json:"error,omitempty"` // the row cannot be read; only in lists and streams
 }
 
 func viewOf(r record) view {
@@ -25,6 +25,13 @@ func viewOf(r record) view {
 		v.Error = lifecycle.Problem(r.Err).Detail
 	}
 	return v
+}
+
+// removed returns the record of a VM that is gone.
+func removed(name string) record {
+	vm := record{ID: name}
+	vm.State = Absent
+	return vm
 }
 
 // reply writes a VM. Its ETag is what If-Match compares.
@@ -45,8 +52,7 @@ func (a *api) repeated(w http.ResponseWriter, status int, err error) {
 	}
 	vm, exists := a.vms.Current(err)
 	if !exists {
-		vm = record{ID: again.Row.ID}
-		vm.State = Absent
+		vm = removed(again.Row.ID)
 	}
 	vm.Operation = again.Row.Operation
 	w.Header().Set("Idempotent-Replayed", "true")

@@ -3,8 +3,10 @@ CREATE TABLE IF NOT EXISTS vms (
 	name TEXT NOT NULL PRIMARY KEY,
 	image TEXT,
 	cpus BIGINT,
+	memory BIGINT, -- in MB, since version 2 of the VMs
 	address TEXT,
 	state TEXT NOT NULL,
+	version TEXT, -- of the VM, see versions.go
 	changed_at BIGINT, -- microseconds since 1970
 	event TEXT,
 	actor TEXT,

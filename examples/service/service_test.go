@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/rand"
 	"database/sql"
@@ -58,7 +59,7 @@ func runScripts(t *testing.T, db string) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DB", db)
-			env.Values[streams{}] = &http.Response{}
+			env.Values[streams{}] = &bufio.Scanner{}
 			for _, name := range []string{"A", "B"} {
 				l, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
@@ -127,27 +128,35 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 // stream is the commands
 //
 //	stream start URL
+//	stream until PATTERN
 //	stream end
 //
-// The first begins to read a stream, and the second one writes it to the standard output up
-// to its end.
+// The first begins to read a stream. The others write it to the standard output, up to a
+// line that matches the pattern, and up to its end.
 func stream(ts *testscript.TestScript, _ bool, args []string) {
-	open := ts.Value(streams{}).(*http.Response)
+	open := ts.Value(streams{}).(*bufio.Scanner)
 	if args[0] == "start" {
-		answer, err := http.Get("http://" + args[1])
+		answer, err := http.Get("http://" + args[1]) // the end of the service ends it
 		ts.Check(err)
-		*open = *answer
+		*open = *bufio.NewScanner(answer.Body)
 		return
 	}
-	_, err := io.Copy(ts.Stdout(), open.Body)
-	ts.Check(errors.Join(err, open.Body.Close()))
+	for open.Scan() {
+		fmt.Fprintln(ts.Stdout(), open.Text())
+		if args[0] == "until" && regexp.MustCompile(args[1]).MatchString(open.Text()) {
+			return
+		}
+	}
+	ts.Check(open.Err())
+	if args[0] == "until" {
+		ts.Fatalf("the stream has ended without %q", args[1])
+	}
 }
 
 // streams is the key of the stream that a script reads.
 type streams struct{}
 
-// send sends a request until it is answered. The body of a stream that does not end is cut
-// off after a second.
+// send sends a request until it is answered.
 func send(ts *testscript.TestScript, method, address string, header http.Header, body string) (int, http.Header, string) {
 	for end := time.Now().Add(patience); ; {
 		r, err := http.NewRequest(method, "http://"+address, strings.NewReader(body))
@@ -163,12 +172,9 @@ func send(ts *testscript.TestScript, method, address string, header http.Header,
 			<-time.After(interval)
 			continue
 		}
-		if strings.Contains(answer.Header.Get("Content-Type"), "event-stream") {
-			time.AfterFunc(time.Second, func() { answer.Body.Close() })
-		}
 		var text bytes.Buffer
-		io.Copy(&text, answer.Body) // the stream is cut off
-		answer.Body.Close()
+		_, err = io.Copy(&text, answer.Body)
+		ts.Check(errors.Join(err, answer.Body.Close()))
 		return answer.StatusCode, answer.Header, text.String()
 	}
 }

@@ -23,13 +23,13 @@ var schema string
 var table = sqlstore.ExistingTable{
 	Machine: "vm", Table: "vms",
 	Columns: sqlstore.ColumnMap{
-		ID: "name", State: "state", Origin: "origin", Revision: "revision", Token: "token",
+		ID: "name", State: "state", Version: "version", Origin: "origin", Revision: "revision", Token: "token",
 		Sequence: "sequence", ChangeToken: "change_token", Operation: "operation", Admission: "admission",
 		Owner: "owner", Epoch: "epoch", Work: "work", Args: "args", WorkOptions: "work_options",
 		Deadline: "deadline", ChangedAt: "changed_at", Event: "event", Actor: "actor", Reason: "reason",
 	},
-	Fields: map[string]string{"image": "image", "cpus": "cpus", "address": "address"},
-	Types:  map[string]sqlstore.Type{"cpus": sqlstore.Integer},
+	Fields: map[string]string{"image": "image", "cpus": "cpus", "memory": "memory", "address": "address"},
+	Types:  map[string]sqlstore.Type{"cpus": sqlstore.Integer, "memory": sqlstore.Integer},
 	Micros: true,
 }
 

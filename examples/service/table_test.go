@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/evolve"
 	"github.com/interlock-go/interlock/fsm/fsmtest"
 )
 
@@ -74,4 +75,13 @@ func TestTable(t *testing.T) {
 // TestLint: nothing in the table is odd.
 func TestLint(t *testing.T) {
 	require.Empty(t, check.Lint(vmTable.Table(), nil).AtLeast(check.Warning))
+	require.Empty(t, check.Lint(vmTable2.Table(), nil).AtLeast(check.Warning))
+}
+
+// TestVersions: replicas with versions 1 and 2 may run side by side once version1 translates
+// the names.
+func TestVersions(t *testing.T) {
+	report, err := evolve.Diff(vmTable.Table(), vmTable2.Table(), &evolve.Config{States: version1.States})
+	require.NoError(t, err)
+	require.Equal(t, evolve.NeedsMapping, report.Level, "%v", report.Hazards)
 }

@@ -14,20 +14,26 @@ type (
 )
 
 // newManager returns the manager of the VMs.
-func newManager(store lifecycle.Store, owner *lifecycle.Owner, work lifecycle.Queue, cloud *provider) (*manager, error) {
+func newManager(store lifecycle.Store, owner *lifecycle.Owner, work lifecycle.Queue, c config) (*manager, error) {
+	cloud := &provider{delay: c.delay}
 	handler := func(event Event) lifecycle.Handler {
 		return func(ctx context.Context, _ []byte) error { return cloud.do(ctx, event, lifecycle.TaskOf(ctx).ID) }
 	}
-	return lifecycle.New(vmTable, store, &lifecycle.Config[Event]{
+	config := &lifecycle.Config[Event]{
 		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
-		Owner: owner, Queue: work, Observer: observer,
+		Owner: owner, Queue: work, Observer: observer, Switch: c.doSwitch,
 		Handlers: map[string]lifecycle.Handler{
 			string(Create): func(ctx context.Context, image []byte) error { return create(ctx, cloud, string(image)) },
 			string(Start):  handler(Start),
 			string(Stop):   handler(Stop),
 			string(Delete): handler(Delete),
 		},
-	})
+	}
+	table, err := setVersion(c.table, config)
+	if err != nil {
+		return nil, err
+	}
+	return lifecycle.New(table, store, config)
 }
 
 // create is the work of [Create]. The commit that makes the VM running writes its address.
