@@ -58,6 +58,11 @@ func TestAllocations(t *testing.T) {
 		measure(fmt.Sprintf("Try and Unlock, empty, depth %d", depth), 0, pair(tree, p))
 		tree, p = crowded(t, 1000, depth)
 		measure(fmt.Sprintf("Try and Unlock, 1000 held, depth %d", depth), 0, pair(tree, p))
+		measure("Counts", 0, func() { // it reads no holder
+			if n := tree.Counts(); n.Held < 1000 || len(n.Holders) > 0 {
+				t.Fatal(n)
+			}
+		})
 		tree, p = branchy(t, depth)
 		measure(fmt.Sprintf("Try and Unlock, branchy, depth %d", depth), 0, pair(tree, p))
 	}
