@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer) error {
 
 func (d *demo) startCloudlet(ctx context.Context) {
 	d.printf("berlin: a user requests the cloudlet, and its CRM connects")
-	_, err := d.controller.Cloudlets.Create(ctx, "berlin", "v1")
+	_, err := d.controller.Cloudlets.Create(ctx, "berlin", "v1", nil)
 	d.keep(err)
 	d.connect(ctx, "v1")
 }

@@ -74,11 +74,19 @@ const (
 	gone  signal = "gone" // the CRM has ended
 )
 
+// connections is an [edgecloud.Cloudlet] without Attributes.
+type connections struct {
+	NotifyID    int64
+	Version     string
+	OldNotifyID int64
+	OldVersion  string
+}
+
 // cloudlet is the controller: the two records, the present connections, and the wanted
 // versions.
 type cloudlet struct {
 	Start, Upgrade object
-	At, To         edgecloud.Cloudlet
+	At, To         connections
 	Left           uint8
 }
 
@@ -383,7 +391,7 @@ func (u *upgrade) begin() cloudlet {
 	}
 	return cloudlet{
 		Start: ready(creations), Upgrade: ready(upgrades), Left: u.Upgrades,
-		At: edgecloud.Cloudlet{NotifyID: 1, Version: oldVersion}, To: edgecloud.Cloudlet{Version: oldVersion},
+		At: connections{NotifyID: 1, Version: oldVersion}, To: connections{Version: oldVersion},
 	}
 }
 

@@ -111,10 +111,11 @@ func sayBoth(t *testing.T, script []saying) string {
 		upgrade, _ := l.Upgrading(ctx, "a")
 		type both struct {
 			Start, Upgrade edgecloud.CloudletState
-			At             edgecloud.Cloudlet
+			At             connections
 			To             string
 		}
-		runs := both{start.State, upgrade.State, start.Payload, upgrade.Payload.OldVersion + upgrade.Payload.Version}
+		at := connections{start.Payload.NotifyID, start.Payload.Version, start.Payload.OldNotifyID, start.Payload.OldVersion}
+		runs := both{start.State, upgrade.State, at, upgrade.Payload.OldVersion + upgrade.Payload.Version}
 		models := both{c.start(), c.upgrade(), c.At, c.To.OldVersion + c.To.Version}
 		if runs != models {
 			return fmt.Sprintf("after %d of %v: %+v runs (%v), the model has %+v", i+1, script, runs, err, models)

@@ -70,6 +70,36 @@ func TestBadAttributes(t *testing.T) {
 	}
 }
 
+// The attributes of a cloudlet stay while its CRMs come and go.
+func TestCloudletAttributes(t *testing.T) {
+	ctx := t.Context()
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	cloudlets := newCoordinator(t, s).Cloudlets
+	made, err := cloudlets.Create(ctx, "c", "v1", json.RawMessage(`{"at":"north"}`))
+	require.NoError(t, err)
+	require.Equal(t, `{"at":"north"}`, string(made.Payload.Attributes))
+	for id := range int64(2) {
+		_, err = cloudlets.StartUp(ctx, "c", id+1, "v1")
+		require.NoError(t, err)
+		require.NoError(t, cloudlets.Acknowledge(ctx, "c", id+1))
+	}
+	require.NoError(t, cloudlets.Gathered(ctx, "c", 2))
+	dropped, err := cloudlets.Disconnected(ctx, "c", 2)
+	require.NoError(t, err)
+	require.True(t, dropped)
+	now, err := cloudlets.Creation(ctx, "c")
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.CloudletOffline, now.State)
+	require.Equal(t, `{"at":"north"}`, string(now.Payload.Attributes))
+	now, err = cloudlets.Create(ctx, "c", "v1", nil)
+	require.NoError(t, err)
+	require.Nil(t, now.Payload.Attributes)
+
+	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
+	_, err = cloudlets.Create(ctx, "d", "v1", json.RawMessage("{"))
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
+
 // Instances that exist already are added at rest, and then are like those that were
 // created: no sweep removes one in an error state.
 func TestAdd(t *testing.T) {

@@ -1,6 +1,7 @@
 package edgecloud
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -56,7 +57,7 @@ const (
 )
 
 // Cloudlet is the content of a cloudlet. The zero value has never been
-// connected. A Cloudlet is a plain value.
+// connected. A Cloudlet is a plain value; copies share Attributes.
 //
 // The record of the creation has the CRM that started last, and the CRM before it if
 // that one has another version and may still run. The record of the upgrades has the
@@ -66,6 +67,10 @@ type Cloudlet struct {
 	Version     string // of the CRM
 	OldNotifyID int64  // of the connection before, or of a dropped one that is greater than NotifyID
 	OldVersion  string // empty once the connection before has dropped
+
+	// Attributes are content of the program that uses the package, such as the location: a
+	// JSON value, in the record of the creation. nil: none.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // CloudletCreate is the machine of a cloudlet that starts, after its creation or after

@@ -2,6 +2,7 @@ package edgecloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -66,20 +67,24 @@ func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version
 }
 
 // Create requests a cloudlet that runs a CRM of this version: Offline to Init. The
-// caller then has to start that CRM.
+// caller then has to start that CRM. The attributes replace those before; nil is none.
 //
-// Errors: [lifecycle.ErrInvalid] without a version, [lifecycle.ErrBusy] or
+// Errors: [lifecycle.ErrInvalid] without a version, and for attributes that are no JSON or
+// too large, [lifecycle.ErrBusy] or
 // [fsm.ErrNotAllowed] for a cloudlet that is not Offline, those of
 // [lifecycle.Manager.Fire].
-func (c *Cloudlets) Create(ctx context.Context, id, version string) (CloudletRecord, error) {
+func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes json.RawMessage) (CloudletRecord, error) {
 	if version == "" {
 		return CloudletRecord{}, c.refused(id, Launch, User, fmt.Errorf("%w: a cloudlet needs a version", lifecycle.ErrInvalid))
+	}
+	if err := (lifecycle.Limits{}).CheckPayload(Cloudlet{Attributes: attributes}); err != nil {
+		return CloudletRecord{}, c.refused(id, Launch, User, err)
 	}
 	if err := c.add(ctx, id, User, version); err != nil {
 		return CloudletRecord{}, err
 	}
 	return c.start.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *Cloudlet) error {
-		*at = Cloudlet{OldNotifyID: max(at.NotifyID, at.OldNotifyID)} // no CRM is connected
+		*at = Cloudlet{OldNotifyID: max(at.NotifyID, at.OldNotifyID), Attributes: attributes} // no CRM is connected
 		return nil
 	}})
 }

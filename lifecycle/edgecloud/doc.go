@@ -31,8 +31,8 @@
 //
 // A program keeps its own content of an instance in the Attributes of its spec: the
 // record, the guards and the orders have them, and an undo restores them with the rest.
-// [Instances.Add] takes over instances that exist already. A cloudlet needs neither: it
-// is added when its CRM starts up, and its records are about connections only.
+// [Instances.Add] takes over instances that exist already. [Cloudlets.Create] takes the
+// attributes of a cloudlet. One that exists already is added when its CRM starts up.
 //
 // # Guarantees
 //

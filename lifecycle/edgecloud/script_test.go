@@ -110,7 +110,7 @@ func (s *script) cloudlet(t *testing.T, a *scripttest.Args) string {
 	case "up":
 		up(t, s.c, id)
 	case "create":
-		_, err = c.Create(ctx, id, version)
+		_, err = c.Create(ctx, id, version, nil)
 	case "start":
 		_, err = c.StartUp(ctx, id, n, version)
 	case "ack":
