@@ -61,7 +61,7 @@ func (f *diskFleet) one() *newDisks { return f.new[f.draw(len(f.new))] }
 // act makes one random request of one of the binaries, and the same request of the twin.
 func (f *diskFleet) act(ctx context.Context) {
 	id := fmt.Sprint("d", f.draw(5))
-	gb := 1 + f.draw(9)
+	kb := 1 + f.draw(9)
 	events := []string{"create", "create", "grow", "attach", "attach", "done", "fail", "detach", "undo", "delete", "pause", "resume", "sweep"}
 	event, actor := events[f.draw(len(events))], fsm.Actor("user")
 	if event == "done" || event == "fail" {
@@ -81,20 +81,20 @@ func (f *diskFleet) act(ctx context.Context) {
 		_, want = f.twin.Sweep(ctx)
 	case event == "create":
 		if old {
-			_, err = f.old.Create(ctx, id, event, "user", diskSize{GB: gb}, nil)
+			_, err = f.old.Create(ctx, id, event, "user", diskSize{KB: kb}, nil)
 		} else {
-			_, err = f.one().Create(ctx, id, event, "user", diskBytes{Bytes: gb << 30}, nil)
+			_, err = f.one().Create(ctx, id, event, "user", diskBytes{Bytes: kb << 10}, nil)
 		}
-		_, want = f.twin.Create(ctx, id, event, "user", diskBytes{Bytes: gb << 30}, nil)
+		_, want = f.twin.Create(ctx, id, event, "user", diskBytes{Bytes: kb << 10}, nil)
 	default:
 		var change *lifecycle.Change[diskBytes]
 		if edits {
-			change = growTo(gb << 30)
+			change = growTo(kb << 10)
 		}
 		if old {
 			var change *lifecycle.Change[diskSize]
 			if edits {
-				change = &lifecycle.Change[diskSize]{Edit: func(d *diskSize) error { d.GB = gb; return nil }}
+				change = &lifecycle.Change[diskSize]{Edit: func(d *diskSize) error { d.KB = kb; return nil }}
 			}
 			_, err = f.old.Fire(ctx, id, event, actor, change)
 		} else {
@@ -132,7 +132,7 @@ func (f *diskFleet) same(ctx context.Context) {
 	for i := range want {
 		require.NoError(f, read[i].Err, "an old binary reads what new ones write before the switch")
 		require.Equal(f, want[i].State, firstDisk().States[read[i].State])
-		require.Equal(f, want[i].Payload.Bytes, read[i].Payload.GB<<30)
+		require.Equal(f, want[i].Payload.Bytes, read[i].Payload.KB<<10)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // Two versions of a disk. The second one renames two states, adds one, and counts bytes.
 
 type (
-	diskSize    struct{ GB int }
+	diskSize    struct{ KB int }
 	diskBytes   struct{ Bytes int }
 	oldDisks    = lifecycle.Manager[string, string, diskSize]
 	newDisks    = lifecycle.Manager[string, string, diskBytes]
@@ -73,8 +73,8 @@ func firstDisk() lifecycle.Version {
 		States: map[string]string{
 			"None": "None", "Ready": "Available", "Attaching": "Connecting", "Used": "Attached", "Broken": "Broken",
 		},
-		Upgrade:   convertDisk(func(s diskSize) diskBytes { return diskBytes{s.GB << 30} }),
-		Downgrade: convertDisk(func(s diskBytes) diskSize { return diskSize{s.Bytes >> 30} }),
+		Upgrade:   convertDisk(func(s diskSize) diskBytes { return diskBytes{s.KB << 10} }),
+		Downgrade: convertDisk(func(s diskBytes) diskSize { return diskSize{s.Bytes >> 10} }),
 	}
 }
 
@@ -102,29 +102,29 @@ func growTo(bytes int) *lifecycle.Change[diskBytes] {
 func TestOlderVersion(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	old, new := oldDisk(store), newDisk(store, false)
-	create(t, old, "a", "create", "user", diskSize{GB: 3})
+	create(t, old, "a", "create", "user", diskSize{KB: 3})
 	seen := get(t, new, "a")
 	require.Equal(t, "Available", seen.State)
-	require.Equal(t, 3<<30, seen.Payload.Bytes)
+	require.Equal(t, 3<<10, seen.Payload.Bytes)
 
-	rec := fire(t, new, "a", "attach", "user", growTo(4<<30))
+	rec := fire(t, new, "a", "attach", "user", growTo(4<<10))
 	require.Equal(t, fsm.Status[string]{State: "Connecting", Origin: "Available"}, rec.Status)
 	require.Equal(t, "Attached", rec.Target)
-	require.Equal(t, 4<<30, rec.Payload.Bytes)
+	require.Equal(t, 4<<10, rec.Payload.Bytes)
 	r := diskAt(t, store, "a")
 	require.Equal(t, []string{"Attaching", "Ready", "Used", ""}, []string{r.State, r.Origin, r.Target, r.Version})
-	require.JSONEq(t, `{"GB": 3}`, string(r.Saved))
+	require.JSONEq(t, `{"KB": 3}`, string(r.Saved))
 	require.Equal(t, rec.Revision, r.Revision)
 	require.Equal(t, rec.ETag, get(t, old, "a").ETag)
 	require.Equal(t, rec.Deadline, r.Deadline)
-	require.Equal(t, diskSize{GB: 4}, get(t, old, "a").Payload)
+	require.Equal(t, diskSize{KB: 4}, get(t, old, "a").Payload)
 
 	require.Equal(t, lifecycle.Applied, report(t, old, "a", rec.Operation, "fail", "host", ""))
 	require.Equal(t, lifecycle.Repeated, report(t, new, "a", rec.Operation, "fail", "host", ""))
-	require.Equal(t, 3<<30, fire(t, new, "a", "undo", "user", nil).Payload.Bytes)
+	require.Equal(t, 3<<10, fire(t, new, "a", "undo", "user", nil).Payload.Bytes)
 
-	create(t, new, "b", "create", "user", diskBytes{Bytes: 5 << 30})
-	require.Equal(t, diskSize{GB: 5}, get(t, old, "b").Payload)
+	create(t, new, "b", "create", "user", diskBytes{Bytes: 5 << 10})
+	require.Equal(t, diskSize{KB: 5}, get(t, old, "b").Payload)
 	_, err := new.Fire(t.Context(), "b", "pause", "user", nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
 	require.ErrorContains(t, err, `version "" of the record has no state "Paused" until it is migrated`)
@@ -171,7 +171,7 @@ func TestUnknownVersion(t *testing.T) {
 
 	// A record in a state that its version does not list, and one that Upgrade refuses.
 	for _, bad := range []lifecycle.StoredRecord{
-		{State: "Lost", Origin: "Lost", Payload: []byte(`{"GB":1}`)},
+		{State: "Lost", Origin: "Lost", Payload: []byte(`{"KB":1}`)},
 		{State: "Ready", Origin: "Ready", Payload: []byte(`7`)},
 	} {
 		bad.Key, bad.Sequence = lifecycle.Key{Machine: "disk", ID: "bad"}, 1
@@ -196,9 +196,9 @@ func TestMigrate(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		old := oldDisk(store)
 		for _, id := range []string{"a", "b", "c"} {
-			create(t, old, id, "create", "user", diskSize{GB: 3})
+			create(t, old, id, "create", "user", diskSize{KB: 3})
 		}
-		edit := &lifecycle.Change[diskSize]{Edit: func(d *diskSize) error { d.GB = 4; return nil }}
+		edit := &lifecycle.Change[diskSize]{Edit: func(d *diskSize) error { d.KB = 4; return nil }}
 		fire(t, old, "b", "attach", "user", edit)
 		time.Sleep(50 * time.Second)
 		m := newDisk(store, true)
@@ -222,7 +222,7 @@ func TestMigrate(t *testing.T) {
 		require.Equal(t, time.Minute, after.Deadline.Sub(after.ChangedAt))
 		r := diskAt(t, store, "b")
 		require.Equal(t, []string{"Connecting", "Available", "Attached", "2"}, []string{r.State, r.Origin, r.Target, r.Version})
-		require.JSONEq(t, `{"Bytes": 3221225472}`, string(r.Saved))
+		require.JSONEq(t, `{"Bytes": 3072}`, string(r.Saved))
 		rows := rowsOf(t, m, "a", 1, 0)
 		require.Len(t, rows, 1)
 		require.Equal(t, `disk "a" #2 operation 0: Ready -(migrate)-> Available by operator: from version "" to "2"`, rows[0].String())
@@ -244,7 +244,7 @@ func TestMigrateRunningWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		worker, other := newDisk(store, false), newDisk(store, true)
-		create(t, worker, "a", "create", "user", diskBytes{Bytes: 1 << 30})
+		create(t, worker, "a", "create", "user", diskBytes{Bytes: 1 << 10})
 		finish := make(chan struct{})
 		h := do(t, worker, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
 			select {
@@ -280,7 +280,7 @@ func TestMigrateRunningWork(t *testing.T) {
 func TestOlderVersionIsNotSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		create(t, oldDisk(store), "a", "create", "user", diskSize{GB: 3})
+		create(t, oldDisk(store), "a", "create", "user", diskSize{KB: 3})
 		var rows []lifecycle.HistoryRow
 		m := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
 			Version: "2", Older: []lifecycle.Version{firstDisk()}, WorkerActor: "host", Done: []string{"done"},
@@ -292,7 +292,7 @@ func TestOlderVersionIsNotSeen(t *testing.T) {
 			},
 			Observe: func(_ context.Context, stuck lifecycle.StoredRecord) (string, fsm.Actor, error) {
 				require.Equal(t, []string{"Connecting", "2"}, []string{stuck.State, stuck.Version})
-				require.JSONEq(t, `{"Bytes": 3221225472}`, string(stuck.Payload))
+				require.JSONEq(t, `{"Bytes": 3072}`, string(stuck.Payload))
 				return "late", fsm.Sweeper, nil
 			},
 		})
@@ -315,7 +315,7 @@ func TestOlderVersionIsNotSeen(t *testing.T) {
 // TestMigrateRefuses: what Migrate cannot do changes nothing.
 func TestMigrateRefuses(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	create(t, oldDisk(store), "a", "create", "user", diskSize{GB: 3})
+	create(t, oldDisk(store), "a", "create", "user", diskSize{KB: 3})
 	before := diskAt(t, store, "a")
 	m := newDisk(store, true)
 	for _, c := range []struct {
