@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -169,7 +170,7 @@ func read(w http.ResponseWriter, r *http.Request, into any) (*lifecycle.Change[V
 	if err != nil {
 		return nil, fmt.Errorf("%w: the body: %w", lifecycle.ErrInvalid, err)
 	}
-	change := &lifecycle.Change[VM]{IfMatch: r.Header.Get("If-Match")}
+	change := &lifecycle.Change[VM]{IfMatch: strings.Join(r.Header.Values("If-Match"), ",")}
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
 		hash := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", r.URL.Path, body))
 		change.Request = lifecycle.RequestID{ID: key, Hash: hex.EncodeToString(hash[:])}
