@@ -44,7 +44,7 @@ func (s *Store) Recent(
 func (s *shared) recent(l *layout, machine string, within time.Duration, after string, limit int) *statement {
 	b := &builder{e: s.e, l: l}
 	h := &l.history
-	text := "id"
+	text := "found.id" // PostgreSQL takes a bare id in ORDER BY for the text of the result
 	if h.types[vID] != nil {
 		text = fmt.Sprintf(s.e.asText, text)
 	}
@@ -56,9 +56,9 @@ func (s *shared) recent(l *layout, machine string, within time.Duration, after s
 	}
 	b.add(s.e.fence, ") found")
 	if after != "" {
-		b.add(" WHERE id > ", b.literalIn(h, vID, after))
+		b.add(" WHERE found.id > ", b.literalIn(h, vID, after))
 	}
-	b.add(" GROUP BY id ORDER BY id LIMIT ", b.literal(int64(limit)))
+	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(limit)))
 	return b.statement()
 }
 
