@@ -149,8 +149,8 @@ func (r *request) planPayload(to *StoredRecord) error {
 		}
 	}
 	err := r.decode(r.after)
-	if r.ask.Verb == decide.Override && r.decision.Removes && r.edit == nil {
-		return nil // nothing of the payload is kept, so it need not be readable
+	if r.discards() {
+		return nil
 	}
 	return err
 }
