@@ -130,6 +130,12 @@ func TestOlderVersion(t *testing.T) {
 	require.ErrorContains(t, err, `version "" of the record has no state "Paused" until it is migrated`)
 	_, err = new.Override(t.Context(), "b", "Paused", "root", "a try", nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	for _, x := range explain(t, new, "b").Actors[0].Events {
+		if x.Event == "pause" {
+			require.False(t, x.Possible)
+			require.Equal(t, `not allowed: version "" of the record has no state "Paused" until it is migrated`, x.Why)
+		}
+	}
 
 	page, err := new.List(t.Context(), lifecycle.Select[string]{States: []string{"Available"}})
 	require.NoError(t, err)
