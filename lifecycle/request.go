@@ -130,6 +130,7 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
 	}
+	r.core.adoptable(&r.before)
 	r.stored = r.before
 	r.known, err = r.core.known(&r.before)
 	if err != nil && r.discards() {

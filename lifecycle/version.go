@@ -121,6 +121,14 @@ func (c *core) newVersion() string {
 	return c.older[len(c.older)-1].Name
 }
 
+// adoptable sets the version of a record that another program has written, which knows no
+// versions: the record is of the version of new objects. See [Manager.Adopt].
+func (c *core) adoptable(r *StoredRecord) {
+	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
+		r.Version = c.newVersion()
+	}
+}
+
 // stored returns the names that a state has in records: the present one, and those of
 // older versions.
 func (c *core) stored(state string) []string {
@@ -137,6 +145,7 @@ func (c *core) stored(state string) []string {
 // Every decision is made on this form. The error matches [ErrForeign], and the record is
 // then unchanged.
 func (c *core) upgrade(r *StoredRecord) error {
+	c.adoptable(r)
 	if !r.Exists() || r.Version == c.version {
 		return nil
 	}
