@@ -69,8 +69,8 @@ func ExampleDOT() {
 	// Output:
 	// digraph "crane" {
 	//	rankdir=TB
-	//	node [shape=box style="rounded,filled" fillcolor=white fontname="Helvetica,Arial,sans-serif"]
-	//	edge [fontname="Helvetica,Arial,sans-serif" fontsize=10]
+	//	node [shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]
+	//	edge [fontname="Helvetica" fontsize=10]
 	//	s0 [label="Idle"]
 	//	s1 [label="Moving" style="rounded,filled,dashed"]
 	//	s2 [label="Broken" color="#c0392b" fillcolor="#fde0dc" fontcolor="#7b241c"]
@@ -83,7 +83,7 @@ func ExampleDOT() {
 	//	s2 -> s0 [label=" Repair by user, forced " color="#c0392b" fontcolor="#c0392b"]
 	//	s0 -> s3 [label=" Scrap by any actor "]
 	//	s2 -> s3 [label=" Scrap by any actor "]
-	//	graph [label="dashed: transitional, red: failed, double border: final, dashed arrow: return, red arrow: forced" fontname="Helvetica,Arial,sans-serif" fontsize=10]
+	//	graph [label="dashed: transitional, red: failed, double border: final, dashed arrow: return, red arrow: forced" fontname="Helvetica" fontsize=10]
 	// }
 }
 
