@@ -69,19 +69,20 @@ func (m model) sources(row int, esc func(string) string) string {
 	return "any state"
 }
 
-// labels returns the lines on an arrow, one for each row. If several rows have the same
-// actors, the last line names them for all.
-func (m model) labels(rows []int, esc func(string) string) (lines []string) {
+// labels returns the lines on an arrow, one for each row. If all rows have the same actors,
+// the last line names them for all. With oneLine, a single row has a single line.
+func (m model) labels(rows []int, esc func(string) string, oneLine bool) (lines []string) {
 	by := " by " + m.actors(rows[0], esc)
 	differ := slices.ContainsFunc(rows, func(row int) bool { return " by "+m.actors(row, esc) != by })
+	inline := differ || oneLine && len(rows) == 1
 	for _, row := range rows {
-		if differ || len(rows) == 1 {
+		if inline {
 			lines = append(lines, m.label(row, esc, " by "+m.actors(row, esc)))
 		} else {
 			lines = append(lines, m.label(row, esc, ""))
 		}
 	}
-	if !differ && len(rows) > 1 {
+	if !inline {
 		lines = append(lines, by[1:])
 	}
 	return lines

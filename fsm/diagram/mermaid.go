@@ -27,7 +27,7 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	}
 	alike := func(int) string { return "" } // one arrow cannot have a style of its own
 	for _, a := range m.arrows(alike) {
-		line("s%d --> s%d : %s", a.from, a.to, strings.Join(m.labels(a.rows, mermaidText), "<br/>"))
+		line("s%d --> s%d : %s", a.from, a.to, strings.Join(m.labels(a.rows, mermaidText, true), "<br/>"))
 	}
 	m.mermaidClasses(line)
 	return b.String()
