@@ -19,7 +19,7 @@ func DOT(t *fsm.Table, c *Config) string {
 	line(`node [height=0.4 shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]`)
 	line(`edge [fontname="Helvetica" fontsize=10]`)
 	for i := range m.states() {
-		line(`s%d [label="%s"%s]`, i, dotText(m.state(i)), m.dotStyle(i))
+		line(`s%d [label="%s"%s]`, i, m.stateLabel(i, dotText, `\n`), m.dotStyle(i))
 	}
 	for i, s := range m.entries() {
 		line(`start%d [shape=point fillcolor=black width=0.15]`, i)

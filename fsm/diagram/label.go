@@ -21,6 +21,15 @@ func (m model) state(i int) string {
 	return "?"
 }
 
+// stateLabel returns the name of a state and the label of the config below it.
+func (m model) stateLabel(i int, esc func(string) string, newLine string) string {
+	label := esc(m.state(i))
+	if below := m.config.Labels[m.state(i)]; below != "" {
+		label += newLine + esc(below)
+	}
+	return label
+}
+
 func (m model) event(row int) string {
 	if e := m.t.Rows[row].Event; e >= 0 && e < len(m.t.Events) {
 		return m.t.Events[e]

@@ -20,7 +20,7 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	b.WriteString("stateDiagram-v2\n")
 	line("direction %s", m.direction())
 	for i := range m.states() {
-		line(`state "%s" as s%d`, mermaidText(m.state(i)), i)
+		line(`state "%s" as s%d`, m.stateLabel(i, mermaidText, "<br/>"), i)
 	}
 	for _, s := range m.entries() {
 		line("[*] --> s%d", s)
