@@ -211,8 +211,8 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 	return nil
 }
 
-// Table returns the table of the machine. It is read only.
-func (m *Manager[S, E, T]) Table() *fsm.Table { return m.core.table }
+// Machine returns the machine of the objects.
+func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
 
 // Queue returns the queue of the work: that of [Config], or else the manager's own one,
 // which is a *[queue.Queuer] of [Key].

@@ -110,10 +110,10 @@ func TestListWithoutPayload(t *testing.T) {
 	require.True(t, store.queries[0].WithoutPayload)
 }
 
-// TestTableAndQueue: a manager has the table of its machine, and the queue of its work.
-func TestTableAndQueue(t *testing.T) {
+// TestMachineAndQueue: a manager has its machine, and the queue of its work.
+func TestMachineAndQueue(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	require.Same(t, workVM.Table(), m.Table())
+	require.Same(t, workVM, m.Machine())
 	require.NotNil(t, m.Queue())
 	other := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: m.Queue()})
 	require.Equal(t, m.Queue(), other.Queue())
