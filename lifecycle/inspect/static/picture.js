@@ -80,7 +80,10 @@ function name(svg) {
     }
   }
   for (const g of nodes.values()) title(g).textContent = words(g);
-  svg.querySelector("title")?.remove(); // of the whole graph
+  svg.querySelector(".graph > title")?.remove();
+  const legend = svg.querySelector(".graph > text");
+  document.getElementById("legend").textContent = legend?.textContent ?? "";
+  legend?.remove();
 }
 
 // zoom changes the scale and keeps the middle of what is seen.
@@ -136,7 +139,7 @@ for (const [label, to] of [["−", () => scale / 1.25], ["+", () => scale * 1.25
   button.textContent = label;
   button.ariaLabel = { "−": "Zoom out", "+": "Zoom in" }[label] ?? null;
   button.addEventListener("click", () => drawn && zoom(to()));
-  document.getElementById("zoom").append(button);
+  document.getElementById("legend").before(button);
 }
 addEventListener("message", (e) => e.origin === location.origin && e.data === "refresh" && show());
 show();
