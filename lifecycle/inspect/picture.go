@@ -8,15 +8,15 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// picture is the data of the page "/picture".
-type picture struct{ Machine string }
-
-func (p *Page) picturePage(_ context.Context, r *http.Request) (any, error) {
+// picture answers with the page that draws the picture.
+func (p *Page) picture(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.machine(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return picture{m.table().Name}, nil
+	w.Header().Set("Content-Security-Policy", picturePolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	return p.render(w, view{Route: "picture", Machine: m.table().Name})
 }
 
 // dot returns the table as DOT text, with the number of objects below each state.

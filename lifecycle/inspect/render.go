@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -33,19 +34,18 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 // view is the data of a template.
 type view struct {
 	Service string // the title of the config
-	Heading string // of the page; its last crumb
-	Route   string // of the page, for the navigation
+	Heading string // of the page
+	Route   string // of the page, and the name of its template
 	Machine string // that the page is about; empty: none
 	Doc     any
 }
 
-// render writes the page of a document. Names and texts in it come from anywhere: package
-// template escapes them, and visible shows what else would change the page.
-func (p *Page) render(w io.Writer, name string, doc any) error {
-	v := view{Service: p.config.Title, Route: name, Doc: doc}
+// newView returns the view of a document.
+func newView(route string, doc any) view {
+	v := view{Route: route, Doc: doc}
 	switch d := doc.(type) {
 	case Overview:
-		name, v.Heading = "overview", p.config.Title
+		v.Heading = d.Title
 	case MachinePage:
 		v.Heading, v.Machine = d.Name, d.Name
 	case ObjectList:
@@ -55,8 +55,6 @@ func (p *Page) render(w io.Writer, name string, doc any) error {
 		}
 	case ObjectPage:
 		v.Heading, v.Machine = d.ID, d.Machine
-	case picture:
-		v.Heading, v.Machine = "Picture", d.Machine
 	case QueuePage:
 		v.Heading = "Queues"
 	case LockPage:
@@ -66,7 +64,14 @@ func (p *Page) render(w io.Writer, name string, doc any) error {
 	case lifecycle.ProblemDetails:
 		v.Heading = d.Title
 	}
-	return templates()[name].Execute(w, v)
+	return v
+}
+
+// render writes a page. Names and texts in it come from anywhere: package template escapes
+// them, and visible shows what else would change the page.
+func (p *Page) render(w io.Writer, v view) error {
+	v.Service = p.config.Title
+	return templates()[cmp.Or(v.Route, "overview")].Execute(w, v)
 }
 
 // visible replaces every character that is not printable by <U+XXXX>, and the empty text by

@@ -34,7 +34,7 @@ func secure(h http.Header) {
 // document reads the document of a route.
 type document func(p *Page, ctx context.Context, r *http.Request) (any, error)
 
-// documents are the routes with a page and a document, by path and name of the template.
+// documents are the routes with a document. The path is the name of the template.
 var documents = map[string]document{
 	"":        (*Page).overview,
 	"machine": (*Page).machinePage,
@@ -43,7 +43,6 @@ var documents = map[string]document{
 	"queues":  (*Page).queuePage,
 	"locks":   (*Page).lockPage,
 	"owners":  (*Page).ownerPage,
-	"picture": (*Page).picturePage,
 }
 
 // ServeHTTP answers the routes of the package documentation. It answers GET and HEAD only.
@@ -64,8 +63,11 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	if name, ok := strings.CutPrefix(path, "static/"); ok {
 		return p.static(w, r, name)
 	}
-	if path == "events" {
+	switch path {
+	case "events":
 		return p.events(w, r)
+	case "picture":
+		return p.picture(w, r)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
 	defer cancel()
@@ -84,9 +86,6 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	doc, err := read(p, ctx, r)
 	if err != nil {
 		return err
-	}
-	if path == "picture" {
-		w.Header().Set("Content-Security-Policy", picturePolicy)
 	}
 	return p.write(w, r, http.StatusOK, path, doc)
 }
@@ -117,7 +116,7 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, name st
 		if err := encoder.Encode(doc); err != nil {
 			return err
 		}
-	} else if err := p.render(&body, name, doc); err != nil {
+	} else if err := p.render(&body, newView(name, doc)); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", media)
