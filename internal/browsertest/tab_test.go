@@ -17,20 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// look is how a page is seen.
-type look struct {
+// device is what a page is opened on.
+type device struct {
 	name     string
 	width    int64 // CSS pixels
-	dark     bool
 	noScript bool
 }
 
-var looks = []look{
-	{name: "phone-light", width: 360},
-	{name: "phone-dark", width: 360, dark: true},
-	{name: "desktop-light", width: 1280},
-	{name: "desktop-dark", width: 1280, dark: true},
-}
+var (
+	phone   = device{name: "phone", width: 360}
+	desktop = device{name: "desktop", width: 1280}
+	simple  = device{name: "without-scripts", width: 360, noScript: true}
+)
 
 // tab is a tab of the browser. It records what its pages do.
 type tab struct {
@@ -42,26 +40,31 @@ type tab struct {
 }
 
 // open opens an address in a new tab, and closes the tab at the end of the test.
-func open(t *testing.T, address string, l look) *tab {
+func open(t *testing.T, address string, d device) *tab {
 	t.Helper()
 	b := &tab{}
 	ctx, stop := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(stop)
 	b.ctx = ctx
 	require.NoError(t, chromedp.Listen(ctx, b.record))
-	scheme := map[bool]string{false: "light", true: "dark"}[l.dark]
-	call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme},
-		{Name: "prefers-reduced-motion", Value: "reduce"},
-	}})
+	b.scheme(t, "light")
 	call(t, b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: l.width, Height: 800, DeviceScaleFactor: 1, Mobile: l.width < 600,
+		Width: d.width, Height: 800, DeviceScaleFactor: 1, Mobile: d == phone,
 	})
-	if l.noScript {
+	if d.noScript {
 		call(t, b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	}
 	b.do(t, chromedp.Navigate(address))
 	return b
+}
+
+// scheme chooses the colours: "light" or "dark".
+func (b *tab) scheme(t *testing.T, name string) {
+	t.Helper()
+	call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: name},
+		{Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
 }
 
 // record is called for every event of the tab.
@@ -105,14 +108,15 @@ func (b *tab) quiet(t *testing.T, address string, status int) {
 }
 
 // screenshot writes the whole page into the directory SHOTS, under the name of the test.
-func (b *tab) screenshot(t *testing.T) {
+func (b *tab) screenshot(t *testing.T, scheme string) {
 	t.Helper()
 	dir := os.Getenv("SHOTS")
 	if dir == "" {
 		return
 	}
+	b.scheme(t, scheme)
 	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 	require.NoError(t, err)
-	file := filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".png")
+	file := filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+"-"+scheme+".png")
 	require.NoError(t, os.WriteFile(file, png, 0o644))
 }

@@ -7,7 +7,9 @@ globalThis.checks = (() => {
   function clip(rect, element) {
     let { left, top, right, bottom } = rect;
     for (let e = element; e && e !== document.documentElement; e = e.parentElement) {
-      if (getComputedStyle(e).overflow === "visible") continue;
+      const style = getComputedStyle(e);
+      if (style.clipPath !== "none") return { width: 0, height: 0 }; // for screen readers only
+      if (style.overflow === "visible") continue;
       const box = e.getBoundingClientRect();
       [left, top] = [Math.max(left, box.left), Math.max(top, box.top)];
       [right, bottom] = [Math.min(right, box.right), Math.min(bottom, box.bottom)];
@@ -80,7 +82,7 @@ globalThis.checks = (() => {
   function focusable() {
     const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')];
     return all.filter((e) => e.checkVisibility({ visibilityProperty: true })).map((e, i) => {
-      e.dataset.reach = i;
+      e.reach = i;
       return `${e.localName} "${short(e.ariaLabel ?? e.textContent)}"`;
     });
   }
@@ -91,7 +93,7 @@ globalThis.checks = (() => {
     const style = getComputedStyle(e);
     return {
       frame: e.localName === "iframe",
-      reach: Number(e.dataset.reach ?? -1),
+      reach: e.reach ?? -1,
       visible: (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2) || style.boxShadow !== "none",
     };
   }
