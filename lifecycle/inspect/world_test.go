@@ -132,16 +132,17 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 			Locks:    map[string]lock.Locker{"deploys": w.tree},
 		})
 		require.NoError(t, err)
+		defer func() { // also if the test has failed
+			w.page.Close()
+			w.store.err = nil
+			stop()
+			require.ErrorIs(t, <-waited, context.Canceled)
+			require.NoError(t, held.Unlock(ctx))
+			close(end)
+			require.NoError(t, w.queue.Terminate(ctx))
+			require.NoError(t, owner.Leave(ctx))
+		}()
 		test(t, w)
-
-		w.page.Close()
-		w.store.err = nil
-		stop()
-		require.ErrorIs(t, <-waited, context.Canceled)
-		require.NoError(t, held.Unlock(ctx))
-		close(end)
-		require.NoError(t, w.queue.Terminate(ctx))
-		require.NoError(t, owner.Leave(ctx))
 	})
 }
 
