@@ -88,20 +88,20 @@ func (p *Page) overview(ctx context.Context, _ *http.Request) (any, error) {
 		c, _, err := p.count(ctx, m)
 		if err != nil {
 			c = &census{MachineSummary: MachineSummary{
-				Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: problemOf(err),
+				Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: p.problem(ctx, err),
 			}}
 		}
 		doc.Machines = append(doc.Machines, c.MachineSummary)
 	}
 	var err error
 	if doc.Owners, err = p.readOwners(ctx); err != nil {
-		doc.OwnersProblem = problemOf(err)
+		doc.OwnersProblem = p.problem(ctx, err)
 	}
 	doc.Queues = p.readQueues(false)
 	for _, name := range p.locks {
 		l, err := p.readLock(ctx, name, false)
 		if err != nil {
-			l = LockSummary{Name: name, Problem: problemOf(err)}
+			l = LockSummary{Name: name, Problem: p.problem(ctx, err)}
 		}
 		doc.Locks = append(doc.Locks, l)
 	}

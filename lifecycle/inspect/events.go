@@ -77,9 +77,9 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 			case u.err == nil:
 				err = s.event("change", u.Change)
 			case errors.Is(u.err, lifecycle.ErrUnavailable):
-				err = s.event("problem", lifecycle.Problem(u.err))
+				err = s.event("problem", p.problem(ctx, u.err))
 			default: // the watch has ended
-				_ = s.event("problem", lifecycle.Problem(u.err))
+				_ = s.event("problem", p.problem(ctx, u.err))
 				return nil
 			}
 		}

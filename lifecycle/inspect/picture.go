@@ -15,8 +15,7 @@ func (p *Page) picture(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", picturePolicy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	return p.render(w, view{Route: "picture", Machine: m.table().Name})
+	return p.writePage(w, http.StatusOK, view{Route: "picture", Machine: m.table().Name})
 }
 
 // dot returns the table as DOT text, with the number of objects below each state.
