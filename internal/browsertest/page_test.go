@@ -82,7 +82,7 @@ func (b *tab) tabs(t *testing.T, framed bool) {
 		missing[i] = name
 	}
 	entered := false
-	for range 2*len(missing) + 20 {
+	for range 2*len(missing) + 100 { // the frame has links too
 		if len(missing) == 0 && entered == framed {
 			return
 		}

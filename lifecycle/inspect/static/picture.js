@@ -71,12 +71,8 @@ function name(svg) {
   for (const edge of svg.querySelectorAll(".edge")) {
     const ends = title(edge).textContent.split("->");
     title(edge).textContent = `${names.get(ends[0])} → ${names.get(ends[1])}: ${words(edge)}`;
-    for (const id of ends) {
-      const near = (on) => () => edge.classList.toggle("near", on);
-      nodes.get(id)?.addEventListener("pointerenter", near(true));
-      nodes.get(id)?.addEventListener("pointerleave", near(false));
-      nodes.get(id)?.addEventListener("focusin", near(true));
-      nodes.get(id)?.addEventListener("focusout", near(false));
+    for (const [event, on] of [["pointerenter", true], ["pointerleave", false], ["focusin", true], ["focusout", false]]) {
+      for (const id of ends) nodes.get(id)?.addEventListener(event, () => edge.classList.toggle("near", on));
     }
   }
   for (const g of nodes.values()) title(g).textContent = words(g);
