@@ -130,5 +130,9 @@ func newTable(machine, label string, objects []Object) table { return table{mach
 func indented(data json.RawMessage) (string, error) {
 	var text bytes.Buffer
 	err := json.Indent(&text, data, "", "  ")
-	return text.String(), err
+	lines := strings.Split(text.String(), "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n"), err
 }
