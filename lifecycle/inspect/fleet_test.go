@@ -71,18 +71,6 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// BenchmarkFleet measures the pages of 10,000 objects.
-func BenchmarkFleet(b *testing.B) {
-	page, _ := fleet(b, 10_000, 0)
-	for _, url := range largeRoutes {
-		b.Run(url, func(b *testing.B) {
-			for b.Loop() {
-				b.SetBytes(ask(page, "GET", url).ContentLength)
-			}
-		})
-	}
-}
-
 // TestPages: all pages of a list together have every object once.
 func TestPages(t *testing.T) {
 	page, _ := fleet(t, 25, 0)
