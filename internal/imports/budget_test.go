@@ -194,6 +194,10 @@ var budget = []line{
 		why: "the tests of the suites watch tests that fail; nothing else does",
 	},
 	{
+		pkg: "internal/teetest", kit: true, may: []string{"github.com/stretchr/testify/require"},
+		why: "tests of the observers of four packages",
+	},
+	{
 		pkg: "internal/doctest",
 		why: "tests only",
 	},
