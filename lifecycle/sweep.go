@@ -49,7 +49,12 @@ import (
 // store's or the context's and ends the sweep; the entries until then are returned
 // too.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
-	return m.core.sweep(ctx)
+	began := time.Now()
+	results, err := m.core.sweep(ctx)
+	if swept := m.core.observer.Swept; swept != nil {
+		swept(ctx, Swept{Machine: m.core.table.Name, Results: results, Err: err, Took: time.Since(began)})
+	}
+	return results, err
 }
 
 // Sweeper is a [Manager] of any machine.
@@ -96,16 +101,29 @@ type sweep struct {
 	seen    map[string]bool   // the objects of the results
 	alive   []OwnerRef        // the owners that are alive
 	epochs  map[string]uint64 // of the owners, by name; 0: dead; those that are not here have not been read
+	most    int               // > 0: the sweep moves nothing, and ends after so many results
+}
+
+func newSweep(c *core) *sweep {
+	return &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
 }
 
 func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
-	s := &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
-	for _, step := range []func(context.Context) error{s.readOwners, s.endLost, s.orphaned, s.overdue, s.ownerless, s.undated} {
-		if err := step(ctx); err != nil {
-			return s.results, c.failed("sweep", "", err)
-		}
+	s := newSweep(c)
+	if err := s.run(ctx, s.readOwners, s.endLost, s.orphaned, s.overdue, s.ownerless, s.undated); err != nil {
+		return s.results, c.failed("sweep", "", err)
 	}
 	return s.results, nil
+}
+
+// run takes steps until one fails.
+func (s *sweep) run(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endLost ends work of this process whose operation is over. It reports operations
@@ -113,14 +131,14 @@ func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
 func (s *sweep) endLost(ctx context.Context) error {
 	running, unresolved := s.tasks.all()
 	for _, t := range running {
-		now, err := s.store.Get(ctx, t.Key)
+		now, err := s.get(ctx, t.Key)
 		if err != nil {
 			return err
 		}
 		s.tasks.taken(&now)
 	}
 	for _, t := range unresolved {
-		now, err := s.store.Get(ctx, t.Key)
+		now, err := s.get(ctx, t.Key)
 		if err != nil {
 			return err
 		}
@@ -168,7 +186,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		s.owners.beats.fail()
 		return err
 	}
-	expire := &sweep{core: s.owners, seen: map[string]bool{}}
+	expire := newSweep(s.owners)
 	dead := s.owners.beats.observe(began, alive)
 	for i := range dead {
 		cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead[i]))
@@ -184,11 +202,15 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		// An owner that had to be dead may have sent a heartbeat after all: it is read
 		// again if one of its objects is found.
 		if r := &alive[i]; !expire.seen[r.ID] {
-			s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
-			s.epochs[r.ID] = uint64(r.Operation)
+			s.addAlive(r)
 		}
 	}
 	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
+}
+
+func (s *sweep) addAlive(r *StoredRecord) {
+	s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
+	s.epochs[r.ID] = uint64(r.Operation)
 }
 
 // overdue acts on objects past their deadlines. A transitional state counts even if
@@ -236,7 +258,7 @@ func (s *sweep) ownerDead(ctx context.Context, r *StoredRecord) (bool, error) {
 	// over for good, and any other is read again.
 	epoch, known := s.epochs[r.Owner]
 	if !known || r.Epoch > epoch {
-		owner, err := s.store.Get(ctx, Key{ownersTable, r.Owner})
+		owner, err := s.get(ctx, Key{ownersTable, r.Owner})
 		if err != nil {
 			return false, err
 		}
@@ -324,7 +346,7 @@ func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *Stor
 func (s *sweep) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
 	q.Limit = MaxPage
 	for {
-		found, err := s.store.List(ctx, q)
+		found, err := s.list(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -347,12 +369,11 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	if s.seen[r.ID] { // found a second time, and nothing helped the first time
 		return nil
 	}
-	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Cause: text}
+	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Overdue: cause.Overdue, Cause: text}
 	known, err := s.known(r)
 	if err != nil {
 		result.resolve(0, err)
-		s.add(result)
-		return nil
+		return s.add(result)
 	}
 	result.From = r.State
 	if cause.OwnerDead {
@@ -369,18 +390,29 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	case decide.NoRow:
 		result.Resolution = NoRow
 	case decide.FireEvent:
-		s.fire(ctx, r, &known, ask, &result)
+		if s.most > 0 {
+			result.Resolution, result.Event, result.Actor = Unswept, s.eventName(ask.Event), ask.Actor
+		} else {
+			s.fire(ctx, r, &known, ask, &result)
+		}
 	}
-	s.add(result)
+	if err := s.add(result); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
 		return Ended(ctx)
 	}
 	return nil
 }
 
-func (s *sweep) add(result SweepResult) {
+// add adds a result. Its error ends a sweep that has enough of them.
+func (s *sweep) add(result SweepResult) error {
 	s.seen[result.ID] = true
 	s.results = append(s.results, result)
+	if len(s.results) == s.most {
+		return errEnough
+	}
+	return nil
 }
 
 // fire fires the event of the deadline row, or the one that was observed.
@@ -418,7 +450,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 // look calls Config.Observe with the whole record, if that is still the one that
 // was found.
 func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
-	now, err := s.store.Get(ctx, r.Key)
+	now, err := s.get(ctx, r.Key)
 	switch {
 	case err != nil:
 		return sighting{}, err
@@ -451,7 +483,7 @@ func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request, result
 		result.resolve(0, errWaits)
 		return
 	}
-	full, err := s.store.Get(ctx, r.Key) // the arguments were not listed
+	full, err := s.get(ctx, r.Key) // the arguments were not listed
 	if err != nil {
 		result.resolve(0, err)
 		return

@@ -56,7 +56,7 @@ func workOf(event Event, args string) lifecycle.Work {
 
 // observer writes the log.
 var observer = lifecycle.Observer{
-	Changed: func(ctx context.Context, row lifecycle.HistoryRow) {
+	Changed: func(ctx context.Context, row lifecycle.Changed) {
 		slog.InfoContext(ctx, "changed", "vm", row.ID, "from", row.From, "to", row.To, "event", row.Event,
 			"actor", row.Actor, "operation", row.Operation, "reason", row.Reason)
 	},

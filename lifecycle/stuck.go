@@ -1,0 +1,45 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+)
+
+// Stuck returns objects that [Manager.Sweep] would find now, at most max of them, up to
+// [MaxPage]; 0 or less is MaxPage. It changes nothing and runs neither Config.Observe nor a
+// guard. A result is [Unswept] if a sweep would fire the deadline row. Objects that every
+// sweep leaves to the next one are stuck for longer: count them in a gauge, and raise an
+// alert if they stay.
+//
+// Stuck reads what a sweep reads, without payloads. An owner is dead once a sweep has
+// declared it dead. Operations that only this process could not write are not found.
+//
+// The error is the store's or the context's, with the results until then.
+func (m *Manager[S, E, T]) Stuck(ctx context.Context, max int) ([]SweepResult, error) {
+	most, err := limit(max)
+	if err != nil {
+		return nil, m.core.failed("stuck", "", err)
+	}
+	s := newSweep(m.core)
+	s.most = most
+	err = s.run(ctx, s.readAlive, s.orphaned, s.overdue, s.ownerless, s.undated)
+	if err != nil && !errors.Is(err, errEnough) {
+		return s.results, m.core.failed("stuck", "", err)
+	}
+	return s.results, nil
+}
+
+// errEnough ends a search for stuck objects that has found so many as it may.
+var errEnough = errors.New("lifecycle: enough stuck objects")
+
+// readAlive reads the owners that are alive.
+func (s *sweep) readAlive(ctx context.Context) error {
+	if s.owners == nil {
+		return nil
+	}
+	q := Query{Machine: ownersTable, States: []string{string(ownerAlive)}, WithoutPayload: true}
+	return s.page(ctx, q, func(r *StoredRecord) error {
+		s.addAlive(r)
+		return nil
+	})
+}
