@@ -13,7 +13,7 @@
 //	versions.go  version 2 of the table, and the way to it
 //	store.go     opens the database, maps the columns, and deletes old history
 //	provider.go  the cloud where the VMs run, simulated
-//	work.go      the manager of the VMs: work, its retries, and the log
+//	work.go      the manager of the VMs: work and its retries
 //	api.go       requests
 //	reply.go     answers and errors
 //	events.go    the stream of all VMs, and the history of one
@@ -103,7 +103,7 @@ func run(ctx context.Context, c config) error {
 	group, ending := errgroup.WithContext(ctx)
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx)) // heartbeats go on until the work has ended
 	group.Go(func() error { return owner.Run(alive) })
-	group.Go(func() error { return lifecycle.Run(ending, c.ttl/4, logSweep, vms) })
+	group.Go(func() error { return lifecycle.Run(ending, c.ttl/4, nil, vms) })
 	group.Go(func() error { trim(ending, store); return nil })
 	if c.doSwitch {
 		group.Go(func() error { migrateAll(ending, vms); return nil })
