@@ -20,7 +20,7 @@ type Metric struct {
 	Prometheus string
 	Unit       string // by UCUM
 	Help       string
-	Labels     []string  // for OpenTelemetry after "interlock."
+	Labels     []string  // for OpenTelemetry after Prefix
 	Buckets    []float64 // upper bounds of a histogram, in seconds
 }
 
@@ -109,8 +109,10 @@ var (
 	slow = []float64{.01, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
 )
 
-// The names of the span of work and of the events that spans of requests have.
+// Prefix is that of the attributes of OpenTelemetry. WorkSpan is the name of the span of work,
+// the others are those of the events that spans of requests have.
 const (
+	Prefix          = "interlock."
 	WorkSpan        = "interlock work" // followed by the name of the handler
 	TransitionEvent = "interlock.transition"
 	RefusalEvent    = "interlock.refusal"
