@@ -31,9 +31,14 @@ var forbidden = []struct {
 	{"FIX" + "ME", false, "what is to be done is done, or is an issue"},
 }
 
+// vendored is a program of others, unchanged: its Unix has a home directory.
+const vendored = "lifecycle/inspect/static/graphviz/graphviz.js"
+
 func TestNothingForbiddenIsMentioned(t *testing.T) {
 	for name, content := range files(t) {
-		require.Empty(t, mentions(name, content), name)
+		if name != vendored {
+			require.Empty(t, mentions(name, content), name)
+		}
 	}
 }
 
