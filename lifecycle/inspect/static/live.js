@@ -111,7 +111,10 @@ function visible() {
     source = undefined;
     clearTimeout(timer);
     timer = undefined;
-  } else if (!source) connect();
+  } else if (!source) {
+    connect();
+    refreshIn(idle); // also if the server refuses the connection
+  }
 }
 
 if ("EventSource" in window) {
