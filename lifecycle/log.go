@@ -7,8 +7,8 @@ import (
 )
 
 // Log returns an observer that logs, with the context of the event. A nil logger is
-// [slog.Default] at the time of the call. Attributes are built only if the level is
-// enabled. The messages, their levels and keys:
+// [slog.Default] at the time of the call. A level that is disabled costs no allocation. The
+// messages, their levels and keys:
 //
 //	changed         Info   machine id operation sequence from to event actor reason inState
 //	refused         Info   machine id verb state event actor code error
@@ -23,7 +23,8 @@ import (
 //	swept           Debug  machine results took error
 //	                Error  if the sweep failed
 //
-// An error that is nil is omitted. The code is that of [Code]. Calls of the store are not logged.
+// An error that is nil is omitted. The code is that of [Code]. Calls of the store are not
+// logged.
 func Log(logger *slog.Logger) Observer {
 	if logger == nil {
 		logger = slog.Default()
@@ -42,12 +43,11 @@ func errorAttr(err error) slog.Attr {
 	return slog.Any("error", err)
 }
 
+// eventLog logs events. LogAttrs drops what its level disables, and building the attributes
+// of these events allocates nothing.
 type eventLog struct{ *slog.Logger }
 
 func (l eventLog) changed(ctx context.Context, e Changed) {
-	if !l.Enabled(ctx, slog.LevelInfo) {
-		return
-	}
 	l.LogAttrs(
 		ctx, slog.LevelInfo, "changed", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.Uint64("sequence", e.Sequence),
@@ -57,14 +57,14 @@ func (l eventLog) changed(ctx context.Context, e Changed) {
 }
 
 func (l eventLog) refused(ctx context.Context, err error) {
-	level := slog.LevelInfo
+	e, ok := err.(*Error) //nolint:errorlint // the observer receives no other error
+	if !ok {
+		return
+	}
 	reply, _ := replyTo(err)
+	level := slog.LevelInfo
 	if reply.http >= http.StatusInternalServerError {
 		level = slog.LevelError
-	}
-	e, ok := err.(*Error) //nolint:errorlint // the observer receives no other error
-	if !ok || !l.Enabled(ctx, level) {
-		return
 	}
 	l.LogAttrs(
 		ctx, level, "refused", slog.String("machine", e.Machine), slog.String("id", e.ID), slog.String("verb", e.Verb),
@@ -74,24 +74,14 @@ func (l eventLog) refused(ctx context.Context, err error) {
 }
 
 func (l eventLog) reported(ctx context.Context, e Reported) {
-	level := slog.LevelDebug
-	if e.Verdict != Applied {
-		level = slog.LevelInfo
-	}
-	if !l.Enabled(ctx, level) {
-		return
-	}
 	l.LogAttrs(
-		ctx, level, "reported", slog.String("machine", e.Machine), slog.String("id", e.ID),
+		ctx, unless(e.Verdict == Applied, slog.LevelInfo), "reported", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.String("state", e.State), slog.String("event", e.Event),
 		slog.String("actor", string(e.Actor)), slog.String("verdict", e.Verdict.String()), errorAttr(e.Err),
 	)
 }
 
 func (l eventLog) retried(ctx context.Context, e Retried) {
-	if !l.Enabled(ctx, slog.LevelWarn) {
-		return
-	}
 	l.LogAttrs(
 		ctx, slog.LevelWarn, "attempt failed", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.String("event", e.Event), slog.Int("attempt", e.Attempt),
@@ -100,15 +90,8 @@ func (l eventLog) retried(ctx context.Context, e Retried) {
 }
 
 func (l eventLog) finished(ctx context.Context, e Finished) {
-	level := slog.LevelDebug
-	if e.Err != nil {
-		level = slog.LevelWarn
-	}
-	if !l.Enabled(ctx, level) {
-		return
-	}
 	l.LogAttrs(
-		ctx, level, "work ended", slog.String("machine", e.Machine), slog.String("id", e.ID),
+		ctx, unless(e.Err == nil, slog.LevelWarn), "work ended", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.String("event", e.Event), slog.Duration("took", e.Took),
 		slog.String("code", Code(e.Err)), errorAttr(e.Err),
 	)
@@ -118,28 +101,16 @@ func (l eventLog) swept(ctx context.Context, e Swept) {
 	for i := range e.Results {
 		l.stuck(ctx, &e.Results[i])
 	}
-	level := slog.LevelDebug
-	if e.Err != nil {
-		level = slog.LevelError
-	}
-	if !l.Enabled(ctx, level) {
-		return
-	}
 	l.LogAttrs(
-		ctx, level, "swept", slog.String("machine", e.Machine), slog.Int("results", len(e.Results)),
+		ctx, unless(e.Err == nil, slog.LevelError), "swept", slog.String("machine", e.Machine), slog.Int("results", len(e.Results)),
 		slog.Duration("took", e.Took), errorAttr(e.Err),
 	)
 }
 
 func (l eventLog) stuck(ctx context.Context, r *SweepResult) {
 	level := slog.LevelWarn
-	switch r.Resolution {
-	case Moved, Redone, Overtaken:
+	if r.Resolution == Moved || r.Resolution == Redone || r.Resolution == Overtaken {
 		level = slog.LevelInfo
-	case NeedsOperator, NoRow, NoHandler, NotMoved, Unswept:
-	}
-	if !l.Enabled(ctx, level) {
-		return
 	}
 	l.LogAttrs(
 		ctx, level, "stuck", slog.String("machine", r.Machine), slog.String("id", r.ID),
@@ -147,4 +118,12 @@ func (l eventLog) stuck(ctx context.Context, r *SweepResult) {
 		slog.String("event", r.Event), slog.String("owner", r.Owner), slog.String("resolution", r.Resolution.String()),
 		slog.String("cause", r.Cause), errorAttr(r.Err),
 	)
+}
+
+// unless returns the level of an event that is logged for debugging only if it is usual.
+func unless(usual bool, level slog.Level) slog.Level {
+	if usual {
+		return slog.LevelDebug
+	}
+	return level
 }
