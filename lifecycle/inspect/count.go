@@ -3,20 +3,53 @@ package inspect
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// census is what one pass over the objects of a machine has counted.
+// census is what one pass over the objects of a machine has counted. It does not change
+// when the pass has ended.
 type census struct {
 	MachineSummary
 	versions map[string]int
 	oldest   []Object // transitional, the oldest first
+	stuck    []lifecycle.SweepResult
 }
 
-// count reads the objects of a machine, without payloads, and those that are stuck.
-func (p *Page) count(ctx context.Context, m Machine) (*census, []lifecycle.SweepResult, error) {
+// counter counts the objects of a machine for all requests. However many pages are open, it
+// uses at most a tenth of the time of one connection to the store. A request waits for its
+// turn no longer than its context lasts, which [Config].Timeout ends.
+type counter struct {
+	turn  chan struct{} // has a value while a request counts, or reads last
+	last  *census
+	until time.Time // last is used until then
+}
+
+// count returns the last count if it is not older than ten times the time that it took, at
+// most 10 seconds, and else counts again.
+func (p *Page) count(ctx context.Context, m Machine) (*census, error) {
+	c := p.counters[m.table().Name]
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, lifecycle.Ended(ctx)
+	}
+	begin := time.Now()
+	if begin.Before(c.until) {
+		return c.last, nil
+	}
+	counted, err := countAll(ctx, m, p.config.MaxObjects)
+	if err == nil {
+		c.last, c.until = counted, begin.Add(min(11*time.Since(begin), 10*time.Second))
+	}
+	return counted, err
+}
+
+// countAll reads the objects of a machine, without payloads, and those that are stuck.
+func countAll(ctx context.Context, m Machine, most int) (*census, error) {
 	table := m.table()
 	c := &census{versions: map[string]int{}, MachineSummary: MachineSummary{
 		Name: table.Name, Title: table.Title, States: []StateCount{},
@@ -29,13 +62,13 @@ func (p *Page) count(ctx context.Context, m Machine) (*census, []lifecycle.Sweep
 		}
 	}
 	for after := ""; ; {
-		limit := min(lifecycle.MaxPage, p.config.MaxObjects-c.Objects+1)
+		limit := min(lifecycle.MaxPage, most-c.Objects+1)
 		page, err := m.list(ctx, nil, after, limit)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for i := range page {
-			if c.Objects == p.config.MaxObjects {
+			if c.Objects == most {
 				c.More = true
 				break
 			}
@@ -47,9 +80,10 @@ func (p *Page) count(ctx context.Context, m Machine) (*census, []lifecycle.Sweep
 		after = page[len(page)-1].ID
 	}
 	c.trim()
-	stuck, err := m.Stuck(ctx, lifecycle.MaxPage)
-	c.Stuck = len(stuck)
-	return c, stuck, err
+	var err error
+	c.stuck, err = m.Stuck(ctx, lifecycle.MaxPage)
+	c.Stuck = len(c.stuck)
+	return c, err
 }
 
 // add counts an object.

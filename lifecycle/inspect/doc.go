@@ -31,7 +31,8 @@
 //
 // # Limits
 //
-//   - An answer is not a snapshot: objects change while it reads.
+//   - An answer is not a snapshot: objects change while it reads. Counts, and the lists of
+//     the page of a machine, may be some seconds old, see [Page].
 //   - Queues and lock trees are those of this process; machines and owners are those of
 //     their stores.
 //   - An owner is shown as alive until a sweeper declares it dead.

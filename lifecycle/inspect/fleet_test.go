@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,4 +287,36 @@ func TestQueueNames(t *testing.T) {
 	queues := document[inspect.QueuePage](t, page, "/queues").Queues
 	require.Len(t, queues, 1)
 	require.Equal(t, "work", queues[0].Name)
+}
+
+// counted is a store that takes a second for a page, and counts the pages.
+type counted struct {
+	*lifecycle.MemoryStore
+	pages atomic.Int32
+}
+
+func (s *counted) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if q.Machine == "vm" && q.States == nil && q.NotOwnedBy == nil {
+		s.pages.Add(1)
+		time.Sleep(time.Second)
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+// TestCountsAreShared: many open pages cost a store no more than one.
+func TestCountsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counted{MemoryStore: lifecycle.NewMemoryStore()}
+		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(vms(store, lifecycle.Config[string]{}), nil)}})
+		require.NoError(t, err)
+		var viewers sync.WaitGroup
+		for range 100 {
+			viewers.Go(func() { ask(page, "GET", "/machine?machine=vm") })
+		}
+		viewers.Wait()
+		require.EqualValues(t, 1, store.pages.Load())
+		time.Sleep(9 * time.Second)
+		ask(page, "GET", "/")
+		require.EqualValues(t, 2, store.pages.Load())
+	})
 }

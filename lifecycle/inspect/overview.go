@@ -15,7 +15,7 @@ import (
 func (p *Page) overview(ctx context.Context, _ *http.Request) (any, error) {
 	doc := Overview{Title: p.config.Title, Time: now(), Machines: []MachineSummary{}, Locks: []LockSummary{}}
 	for _, m := range p.config.Machines {
-		c, _, err := p.count(ctx, m)
+		c, err := p.count(ctx, m)
 		if err != nil {
 			c = &census{MachineSummary: MachineSummary{
 				Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: p.problem(ctx, err),
@@ -43,7 +43,7 @@ func (p *Page) machinePage(ctx context.Context, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, stuck, err := p.count(ctx, m)
+	c, err := p.count(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (p *Page) machinePage(ctx context.Context, r *http.Request) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.versions)) {
 		doc.Versions = append(doc.Versions, VersionCount{Version: name, Count: c.versions[name]})
 	}
-	doc.StuckObjects, err = explainStuck(ctx, m, stuck[:min(len(stuck), ShownObjects)])
+	doc.StuckObjects, err = explainStuck(ctx, m, c.stuck[:min(len(c.stuck), ShownObjects)])
 	return doc, err
 }
 
