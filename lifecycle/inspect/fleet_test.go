@@ -171,10 +171,10 @@ func TestForeign(t *testing.T) {
 	require.Equal(t, []int{2, 1}, []int{doc.Objects, doc.Unreadable})
 	require.Equal(t, []inspect.VersionCount{{"1", 1}, {"2", 1}}, doc.Versions)
 	list := document[inspect.ObjectList](t, page, "/objects?machine=vm")
-	require.Equal(t, "foreign-record", list.Objects[0].Problem.Code)
+	require.Equal(t, "foreign-version", list.Objects[0].Problem.Code)
 	require.Equal(t, "creating", list.Objects[1].State)
 	object := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=new")
-	require.Equal(t, "foreign-record", object.Problem.Code)
+	require.Equal(t, "foreign-version", object.Problem.Code)
 	require.Len(t, object.History, 1)
 	for _, url := range []string{"/", "/machine?machine=vm", "/objects?machine=vm", "/objects?machine=vm&stuck=1", "/object?machine=vm&id=new"} {
 		require.Equal(t, 200, ask(page, "GET", url).StatusCode, url)
