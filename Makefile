@@ -86,9 +86,10 @@ engines: ## make test, or RUN=long, with PostgreSQL and MariaDB: of this machine
 long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1
 	@$(find_race); ( $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
+# go test without a package leaves the terminal to the tests: they show how far they are.
 .PHONY: verify
 verify: ## explore the protocols of internal/models to their end, and print the counts
-	@INTERLOCK_LONG=1 $(GO) test -count=1 -timeout=0 -v -run '^TestVerify' ./internal/models
+	@INTERLOCK_LONG=1 $(GO) test -C internal/models -count=1 -timeout=0 -v -run '^TestVerify'
 
 .PHONY: lint
 lint: vet ## vet, for 32 bits and Windows too, staticcheck, and functions that nothing reaches
