@@ -72,7 +72,9 @@ func (c *call[S, E, T]) record() Record[S, T] {
 		stored, state, origin = &c.change.To, c.decision.State, c.decision.Origin
 	}
 	status := fsm.Status[S]{State: c.m.machine.StateAt(state), Origin: c.m.machine.StateAt(origin)}
-	return newRecord(status, stored, c.payload)
+	rec := newRecord(status, stored, c.payload)
+	rec.Version = c.version
+	return rec
 }
 
 // apply performs the request and returns its result.

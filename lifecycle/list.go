@@ -22,6 +22,8 @@ type Select[S comparable] struct {
 	Overdue      bool          // only objects past their deadlines, by the store's clock
 	After        string        // only ids after this one in the store's order: the last one of the page before; empty: all
 	Limit        int           // at most so many, up to [MaxPage]; 0 or less: MaxPage
+	// WithoutPayload leaves the payloads of the records zero. The store does not read them.
+	WithoutPayload bool
 }
 
 // List returns one page of the selected objects, in the store's order of ids: bytewise, unless
@@ -123,7 +125,7 @@ func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
 	most, err := limit(sel.Limit)
 	q := Query{
 		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
-		After: sel.After, Limit: most,
+		After: sel.After, Limit: most, WithoutPayload: sel.WithoutPayload,
 	}
 	if err != nil {
 		return q, err

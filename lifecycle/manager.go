@@ -216,6 +216,13 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 	return nil
 }
 
+// Machine returns the machine of the objects.
+func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
+
+// Queue returns the queue of the work: that of [Config], or else the manager's own one,
+// which is a *[queue.Queuer] of [Key].
+func (m *Manager[S, E, T]) Queue() Queue { return m.core.queue }
+
 // Create fires event e out of the absent state and creates the record. The payload
 // is what guards see after the change; before it they see the zero payload. The
 // change's Edit works on the payload.

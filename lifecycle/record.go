@@ -25,6 +25,7 @@ type Record[S comparable, T any] struct {
 	Actor     fsm.Actor // of the last change
 	Event     string    // of the last change; empty: the object was added
 	Reason    string    // of the last change
+	Version   string    // of the table in whose form the store keeps the record, see [Config].Version
 	Payload   T
 
 	// Err is set only by [Manager.Adopt], and by [Manager.List] and [Manager.All] for an
@@ -35,6 +36,7 @@ type Record[S comparable, T any] struct {
 
 // record brings a stored record into the form of this version and returns its typed form. The error matches [ErrForeign].
 func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
+	version := r.Version
 	if err := m.core.upgrade(r); err != nil {
 		return Record[S, T]{}, err
 	}
@@ -46,13 +48,15 @@ func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	if err != nil {
 		return Record[S, T]{}, err
 	}
-	return newRecord(status, r, payload), nil
+	rec := newRecord(status, r, payload)
+	rec.Version = version
+	return rec, nil
 }
 
 func newRecord[S comparable, T any](status fsm.Status[S], r *StoredRecord, payload T) Record[S, T] {
 	return Record[S, T]{
 		ID: r.ID, Status: status, Target: r.Target, Revision: r.Revision, ETag: r.etag(), Sequence: r.Sequence,
 		Operation: r.Operation, Admission: r.Admission, Owner: r.Owner, Epoch: r.Epoch, Deadline: r.Deadline, ChangedAt: r.ChangedAt,
-		Actor: r.Actor, Event: r.Event, Reason: r.Reason, Payload: payload,
+		Actor: r.Actor, Event: r.Event, Reason: r.Reason, Version: r.Version, Payload: payload,
 	}
 }

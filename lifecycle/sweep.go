@@ -92,6 +92,7 @@ func Run(ctx context.Context, every time.Duration, report func([]SweepResult, er
 // sweep is one pass over the stuck objects of a core.
 type sweep struct {
 	*core
+	most    int // > 0: the sweep changes nothing, and ends with so many results
 	results []SweepResult
 	seen    map[string]bool   // the objects of the results
 	alive   []OwnerRef        // the owners that are alive
@@ -100,7 +101,7 @@ type sweep struct {
 
 func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
 	s := &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
-	for _, step := range []func(context.Context) error{s.readOwners, s.endLost, s.orphaned, s.overdue, s.ownerless, s.undated} {
+	for _, step := range []func(context.Context) error{s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated} {
 		if err := step(ctx); err != nil {
 			return s.results, c.failed("sweep", "", err)
 		}
@@ -108,10 +109,9 @@ func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
 	return s.results, nil
 }
 
-// endLost ends work of this process whose operation is over. It reports operations
-// that this process has ended without knowing what was written, if they go on.
-func (s *sweep) endLost(ctx context.Context) error {
-	running, unresolved := s.tasks.all()
+// endTaken ends work of this process whose operation is over.
+func (s *sweep) endTaken(ctx context.Context) error {
+	running, _ := s.tasks.all()
 	for _, t := range running {
 		now, err := s.store.Get(ctx, t.Key)
 		if err != nil {
@@ -119,6 +119,13 @@ func (s *sweep) endLost(ctx context.Context) error {
 		}
 		s.tasks.taken(&now)
 	}
+	return nil
+}
+
+// unresolved reports operations that this process has ended without knowing what was
+// written, if they go on.
+func (s *sweep) unresolved(ctx context.Context) error {
+	_, unresolved := s.tasks.all()
 	for _, t := range unresolved {
 		now, err := s.store.Get(ctx, t.Key)
 		if err != nil {
@@ -158,12 +165,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	var alive []StoredRecord
-	q := Query{Machine: ownersTable, States: []string{string(ownerAlive)}}
-	err := s.page(ctx, q, func(r *StoredRecord) error {
-		alive = append(alive, *r)
-		return nil
-	})
+	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	if err != nil {
 		s.owners.beats.fail()
 		return err
@@ -184,11 +186,16 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		// An owner that had to be dead may have sent a heartbeat after all: it is read
 		// again if one of its objects is found.
 		if r := &alive[i]; !expire.seen[r.ID] {
-			s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
-			s.epochs[r.ID] = uint64(r.Operation)
+			s.live(r)
 		}
 	}
 	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
+}
+
+// live adds an owner that is alive.
+func (s *sweep) live(owner *StoredRecord) {
+	s.alive = append(s.alive, OwnerRef{Name: owner.ID, Epoch: uint64(owner.Operation)})
+	s.epochs[owner.ID] = uint64(owner.Operation)
 }
 
 // overdue acts on objects past their deadlines. A transitional state counts even if
@@ -321,10 +328,11 @@ func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *Stor
 	return s.page(ctx, q, func(r *StoredRecord) error { return f(ctx, r) })
 }
 
-func (s *sweep) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
+// page calls f for the records that a query selects, page after page.
+func (c *core) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
 	q.Limit = MaxPage
 	for {
-		found, err := s.store.List(ctx, q)
+		found, err := c.store.List(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -351,8 +359,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	known, err := s.known(r)
 	if err != nil {
 		result.resolve(0, err)
-		s.add(result)
-		return nil
+		return s.add(result)
 	}
 	result.From = r.State
 	if cause.OwnerDead {
@@ -369,18 +376,29 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	case decide.NoRow:
 		result.Resolution = NoRow
 	case decide.FireEvent:
-		s.fire(ctx, r, &known, ask, &result)
+		if s.most > 0 {
+			result.Event, result.Actor = s.eventName(ask.Event), ask.Actor
+		} else {
+			s.fire(ctx, r, &known, ask, &result)
+		}
 	}
-	s.add(result)
+	if err := s.add(result); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
 		return Ended(ctx)
 	}
 	return nil
 }
 
-func (s *sweep) add(result SweepResult) {
+// add adds a result. The error is errEnough if it is the last one.
+func (s *sweep) add(result SweepResult) error {
 	s.seen[result.ID] = true
 	s.results = append(s.results, result)
+	if len(s.results) == s.most {
+		return errEnough
+	}
+	return nil
 }
 
 // fire fires the event of the deadline row, or the one that was observed.

@@ -113,6 +113,8 @@ func TestOlderVersion(t *testing.T) {
 	require.Equal(t, 4<<10, rec.Payload.Bytes)
 	r := diskAt(t, store, "a")
 	require.Equal(t, []string{"Attaching", "Ready", "Used", ""}, []string{r.State, r.Origin, r.Target, r.Version})
+	require.Empty(t, rec.Version, "the version that the store has")
+	require.Empty(t, get(t, new, "a").Version)
 	require.JSONEq(t, `{"KB": 3}`, string(r.Saved))
 	require.Equal(t, rec.Revision, r.Revision)
 	require.Equal(t, rec.ETag, get(t, old, "a").ETag)
@@ -123,7 +125,7 @@ func TestOlderVersion(t *testing.T) {
 	require.Equal(t, lifecycle.Repeated, report(t, new, "a", rec.Operation, "fail", "host", ""))
 	require.Equal(t, 3<<10, fire(t, new, "a", "undo", "user", nil).Payload.Bytes)
 
-	create(t, new, "b", "create", "user", diskBytes{Bytes: 5 << 10})
+	require.Empty(t, create(t, new, "b", "create", "user", diskBytes{Bytes: 5 << 10}).Version)
 	require.Equal(t, diskSize{KB: 5}, get(t, old, "b").Payload)
 	_, err := new.Fire(t.Context(), "b", "pause", "user", nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)

@@ -43,6 +43,17 @@ func TestUnnamedClasses(t *testing.T) {
 		require.Equal(t, 2, running("aws/seoul"))
 		require.Equal(t, 1, running("aws/tokyo"))
 		require.Zero(t, running("aws/paris"), "a third region")
+		require.NoError(t, q.PauseClass("aws/tokyo"))
+		require.Equal(t, []queue.ClassInfo{
+			{Limit: queue.Limit{MaxRunning: queue.DefaultMaxRunning}, Running: 3},
+			{Path: "aws", Limit: queue.Limit{MaxChildren: 2}, Running: 3},
+			{Path: "aws/*", Limit: queue.Limit{MaxRunning: 2}},
+			{Path: "aws/paris", Limit: queue.Limit{MaxRunning: 2}, Ready: 3},
+			{Path: "aws/seoul", Limit: queue.Limit{MaxRunning: 2}, Running: 2, Ready: 1},
+			{Path: "aws/tokyo", Limit: queue.Limit{MaxRunning: 1}, Paused: true, Running: 1, Ready: 2},
+		}, q.Classes())
+		require.NoError(t, q.ResumeClass("aws/tokyo"))
+		require.Equal(t, []queue.ClassInfo{{Limit: queue.Limit{MaxRunning: queue.DefaultMaxRunning}}}, new(queue.Queuer[string]).Classes())
 		for _, class := range []string{"aws/seoul/a", "aws/*", "aws/", "gcp/seoul", "gcp"} {
 			require.ErrorIs(t, submit(class), queue.ErrInvalid, class)
 		}

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -112,6 +114,33 @@ func (q *Queuer[K]) All() iter.Seq2[K, LaneInfo] {
 			}
 		}
 	}
+}
+
+// ClassInfo is a class and its limit at one moment.
+type ClassInfo struct {
+	Path    string // empty: the root, which is the whole queue
+	Limit   Limit
+	Paused  bool // by [Queuer.PauseClass] of this class, not of one above
+	Running int  // actions of the class and of those below
+	Ready   int  // actions of the class itself that only limits and pauses keep from starting
+}
+
+// Classes returns the classes that the queue has now, the patterns among them, in order of
+// path. An action that names no class is of the root.
+func (q *Queuer[K]) Classes() []ClassInfo {
+	q.once.Do(q.prepare)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := []ClassInfo{q.root.info()}
+	for _, c := range q.classes {
+		list = append(list, c.info())
+	}
+	slices.SortFunc(list, func(a, b ClassInfo) int { return cmp.Compare(a.Path, b.Path) })
+	return list
+}
+
+func (c *class[K]) info() ClassInfo {
+	return ClassInfo{c.path, c.rule.limit, c.rule.paused, c.total.running, len(c.ready)}
 }
 
 // Stats are gauges of one moment.

@@ -185,13 +185,14 @@ func trimmed(arrows []drawnArrow) []drawnArrow {
 	return arrows
 }
 
-// expectArrows returns the arrows of a picture, with their looks if looks is set.
-func expectArrows(table *fsm.Table, looks bool) (arrows []drawnArrow) {
+// expectArrows returns the arrows of a picture. Those of DOT have looks, and a line of
+// actors for a single row too.
+func expectArrows(table *fsm.Table, dot bool) (arrows []drawnArrow) {
 	origins := table.Origins()
 	var rows [][]*fsm.TableRow // by arrow
 	add := func(from string, to int, r *fsm.TableRow) {
 		a := drawnArrow{from: from, to: fmt.Sprintf("s%d", to)}
-		if looks {
+		if dot {
 			a.look = strings.TrimSpace([...]string{"", "style=dashed", ""}[r.Then] +
 				map[bool]string{true: ` color="#c0392b" fontcolor="#c0392b"`}[r.Forced])
 		}
@@ -223,10 +224,11 @@ func expectArrows(table *fsm.Table, looks bool) (arrows []drawnArrow) {
 	}
 	for i, list := range rows {
 		differ := slices.ContainsFunc(list, func(r *fsm.TableRow) bool { return plainActors(table, r) != plainActors(table, list[0]) })
+		inline := differ || !dot && len(list) == 1
 		for _, r := range list {
-			arrows[i].labels = append(arrows[i].labels, plainLabel(table, r, differ || len(list) == 1))
+			arrows[i].labels = append(arrows[i].labels, plainLabel(table, r, inline))
 		}
-		if !differ && len(list) > 1 {
+		if !inline {
 			arrows[i].labels = append(arrows[i].labels, "by "+plainActors(table, list[0]))
 		}
 	}

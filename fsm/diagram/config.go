@@ -7,6 +7,10 @@ type Config struct {
 	// which keeps most tables as narrow as a page.
 	LeftToRight bool
 
+	// Labels are second lines below the names of states in a picture, by name of the state,
+	// such as the number of objects in it. Default: none.
+	Labels map[string]string
+
 	// Width is the number of columns after which [Text] breaks cells into several
 	// lines. A longer word may exceed it. Zero or less: 96.
 	Width int

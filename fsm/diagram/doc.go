@@ -14,7 +14,8 @@
 // Mermaid, and the label of the graph in DOT.
 //
 // The label of an arrow has a line for each of its rows. If several rows have the same
-// actors, a last line names them for all:
+// actors, a last line names them for all. DOT has this line for a single row too, which
+// keeps pictures narrow:
 //
 //		event by actors [guard] after 5m, origin A or B, forced, supersedes, return
 //

@@ -15,11 +15,11 @@ func DOT(t *fsm.Table, c *Config) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\t"+format+"\n", args...) }
 	fmt.Fprintf(&b, "digraph \"%s\" {\n", dotText(t.Name))
-	line("rankdir=%s", m.direction())
-	line(`node [shape=box style="rounded,filled" fillcolor=white fontname="Helvetica,Arial,sans-serif"]`)
-	line(`edge [fontname="Helvetica,Arial,sans-serif" fontsize=10]`)
+	line("rankdir=%s nodesep=0.15 ranksep=0.3", m.direction())
+	line(`node [height=0.4 shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]`)
+	line(`edge [fontname="Helvetica" fontsize=10]`)
 	for i := range m.states() {
-		line(`s%d [label="%s"%s]`, i, dotText(m.state(i)), m.dotStyle(i))
+		line(`s%d [label="%s"%s]`, i, m.stateLabel(i, dotText, `\n`), m.dotStyle(i))
 	}
 	for i, s := range m.entries() {
 		line(`start%d [shape=point fillcolor=black width=0.15]`, i)
@@ -27,14 +27,14 @@ func DOT(t *fsm.Table, c *Config) string {
 	}
 	arrows := m.arrows(m.dotLook)
 	for _, a := range arrows {
-		labels := m.labels(a.rows, dotText)
+		labels := m.labels(a.rows, dotText, false)
 		for i := range labels {
 			labels[i] = " " + labels[i] + " " // keeps the text off the arrow
 		}
 		line(`s%d -> s%d [label="%s"%s]`, a.from, a.to, strings.Join(labels, `\n`), m.dotLook(a.rows[0]))
 	}
 	if legend := m.legend("double border", arrows); legend != "" {
-		line(`graph [label="%s" fontname="Helvetica,Arial,sans-serif" fontsize=10]`, legend)
+		line(`graph [label="%s" fontname="Helvetica" fontsize=10]`, legend)
 	}
 	b.WriteString("}\n")
 	return b.String()

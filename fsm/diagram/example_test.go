@@ -68,22 +68,22 @@ func ExampleDOT() {
 	fmt.Print(diagram.DOT(cranes.Table(), nil))
 	// Output:
 	// digraph "crane" {
-	//	rankdir=TB
-	//	node [shape=box style="rounded,filled" fillcolor=white fontname="Helvetica,Arial,sans-serif"]
-	//	edge [fontname="Helvetica,Arial,sans-serif" fontsize=10]
+	//	rankdir=TB nodesep=0.15 ranksep=0.3
+	//	node [height=0.4 shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]
+	//	edge [fontname="Helvetica" fontsize=10]
 	//	s0 [label="Idle"]
 	//	s1 [label="Moving" style="rounded,filled,dashed"]
 	//	s2 [label="Broken" color="#c0392b" fillcolor="#fde0dc" fontcolor="#7b241c"]
 	//	s3 [label="Scrapped" peripheries=2]
 	//	start0 [shape=point fillcolor=black width=0.15]
 	//	start0 -> s0
-	//	s0 -> s1 [label=" Lift by user [light enough] "]
-	//	s1 -> s0 [label=" Arrived by worker, return " style=dashed]
-	//	s1 -> s2 [label=" Lost by sweeper after 5m "]
-	//	s2 -> s0 [label=" Repair by user, forced " color="#c0392b" fontcolor="#c0392b"]
-	//	s0 -> s3 [label=" Scrap by any actor "]
-	//	s2 -> s3 [label=" Scrap by any actor "]
-	//	graph [label="dashed: transitional, red: failed, double border: final, dashed arrow: return, red arrow: forced" fontname="Helvetica,Arial,sans-serif" fontsize=10]
+	//	s0 -> s1 [label=" Lift [light enough] \n by user "]
+	//	s1 -> s0 [label=" Arrived, return \n by worker " style=dashed]
+	//	s1 -> s2 [label=" Lost after 5m \n by sweeper "]
+	//	s2 -> s0 [label=" Repair, forced \n by user " color="#c0392b" fontcolor="#c0392b"]
+	//	s0 -> s3 [label=" Scrap \n by any actor "]
+	//	s2 -> s3 [label=" Scrap \n by any actor "]
+	//	graph [label="dashed: transitional, red: failed, double border: final, dashed arrow: return, red arrow: forced" fontname="Helvetica" fontsize=10]
 	// }
 }
 

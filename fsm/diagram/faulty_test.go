@@ -76,3 +76,13 @@ func TestLarge(t *testing.T) {
 	require.Equal(t, rows, strings.Count(diagram.Markdown(table, nil), "| go | any actor |"))
 	require.Equal(t, rows, strings.Count(diagram.Text(table, nil), "any actor"))
 }
+
+// TestLabels: a label is the second line of a state, and as harmless as its name.
+func TestLabels(t *testing.T) {
+	m, err := parseForm("machine m\nactors x\nstate a initial\nstate b final\nrow a go b")
+	require.NoError(t, err)
+	c := &diagram.Config{Labels: map[string]string{"a": `"3" <b>\n`, "unknown": "x"}}
+	require.Contains(t, diagram.DOT(m, c), `s0 [label="a\n\"3\" <b>\\n"]`)
+	require.Contains(t, diagram.DOT(m, c), `s1 [label="b" peripheries=2]`)
+	require.Contains(t, diagram.Mermaid(m, c), `state "a<br/>#34;3#34; #60;b#62;#92;n" as s0`)
+}

@@ -21,6 +21,15 @@ func (m model) state(i int) string {
 	return "?"
 }
 
+// stateLabel returns the name of a state and the label of the config below it.
+func (m model) stateLabel(i int, esc func(string) string, newLine string) string {
+	label := esc(m.state(i))
+	if below := m.config.Labels[m.state(i)]; below != "" {
+		label += newLine + esc(below)
+	}
+	return label
+}
+
 func (m model) event(row int) string {
 	if e := m.t.Rows[row].Event; e >= 0 && e < len(m.t.Events) {
 		return m.t.Events[e]
@@ -69,19 +78,20 @@ func (m model) sources(row int, esc func(string) string) string {
 	return "any state"
 }
 
-// labels returns the lines on an arrow, one for each row. If several rows have the same
-// actors, the last line names them for all.
-func (m model) labels(rows []int, esc func(string) string) (lines []string) {
+// labels returns the lines on an arrow, one for each row. If all rows have the same actors,
+// the last line names them for all. With oneLine, a single row has a single line.
+func (m model) labels(rows []int, esc func(string) string, oneLine bool) (lines []string) {
 	by := " by " + m.actors(rows[0], esc)
 	differ := slices.ContainsFunc(rows, func(row int) bool { return " by "+m.actors(row, esc) != by })
+	inline := differ || oneLine && len(rows) == 1
 	for _, row := range rows {
-		if differ || len(rows) == 1 {
+		if inline {
 			lines = append(lines, m.label(row, esc, " by "+m.actors(row, esc)))
 		} else {
 			lines = append(lines, m.label(row, esc, ""))
 		}
 	}
-	if !differ && len(rows) > 1 {
+	if !inline {
 		lines = append(lines, by[1:])
 	}
 	return lines

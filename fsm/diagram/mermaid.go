@@ -20,14 +20,14 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	b.WriteString("stateDiagram-v2\n")
 	line("direction %s", m.direction())
 	for i := range m.states() {
-		line(`state "%s" as s%d`, mermaidText(m.state(i)), i)
+		line(`state "%s" as s%d`, m.stateLabel(i, mermaidText, "<br/>"), i)
 	}
 	for _, s := range m.entries() {
 		line("[*] --> s%d", s)
 	}
 	alike := func(int) string { return "" } // one arrow cannot have a style of its own
 	for _, a := range m.arrows(alike) {
-		line("s%d --> s%d : %s", a.from, a.to, strings.Join(m.labels(a.rows, mermaidText), "<br/>"))
+		line("s%d --> s%d : %s", a.from, a.to, strings.Join(m.labels(a.rows, mermaidText, true), "<br/>"))
 	}
 	m.mermaidClasses(line)
 	return b.String()

@@ -104,7 +104,7 @@ var (
 func readDOT(t require.TestingT, source string) picture {
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	require.Regexp(t, `^digraph "(?:[^"\\]|\\.)*" \{$`, lines[0])
-	require.Regexp(t, `^\trankdir=(TB|LR)$`, lines[1])
+	require.Regexp(t, `^\trankdir=(TB|LR) nodesep=\S+ ranksep=\S+$`, lines[1])
 	require.Regexp(t, `^\tnode \[`, lines[2])
 	require.Regexp(t, `^\tedge \[`, lines[3])
 	require.Equal(t, "}", lines[len(lines)-1])
