@@ -20,6 +20,8 @@ TOOL  := $(GO) tool -modfile="$(CURDIR)/$(TOOLS)/go.mod"
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . \( -name '.?*' -o -name testdata -o -name vendor \) -prune -o -name go.mod -print)))
 # The module of the tools has no packages.
 CODE := $(filter-out ./$(TOOLS),$(MODULES))
+# "make browser" runs its tests: they need Chromium.
+BROWSER := ./internal/browsertest
 
 # $(call in_each,MODULES,COMMAND) runs the command in every module, also after
 # one has failed, and fails if one has.
@@ -53,7 +55,7 @@ test: vet fmt-check tidy-check ## check and test every module, most with the rac
 # The two parts of the tests run at once: one computes, one waits for servers.
 .PHONY: raced unraced
 raced:
-	@$(find_race); ( $(call in_each,$(filter-out $(UNRACED),$(CODE)),$(GO) test $$race -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; exit $$status
+	@$(find_race); ( $(call in_each,$(filter-out $(UNRACED) $(BROWSER),$(CODE)),$(GO) test $$race -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; exit $$status
 unraced:
 	@$(call in_each,$(UNRACED),$(GO) test -shuffle=on ./...)
 
@@ -82,9 +84,13 @@ RUN ?= test
 engines: ## make test, or RUN=long, with PostgreSQL and MariaDB: of this machine, or started for it
 	@REQUIRE_ENGINES=1 $(GO) run -C internal/enginetest ./engines $(MAKE) -C "$(CURDIR)" --no-print-directory $(RUN)
 
+.PHONY: browser
+browser: ## the operator's page in Chromium; SHOTS=DIRECTORY keeps the screenshots
+	@cd $(BROWSER) && REQUIRE_BROWSER=1 $(GO) test -count=1 $(if $(SHOTS),-artifacts -outputdir="$(abspath $(SHOTS))") ./...
+
 .PHONY: long
 long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1
-	@$(find_race); ( $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
+	@$(find_race); ( $(call in_each,$(filter-out $(BROWSER),$(CODE)),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
 # go test without a package leaves the terminal to the tests: they show how far they are.
 .PHONY: verify

@@ -22,6 +22,8 @@ type Overview struct {
 	Owners   []Owner          `json:"owners"`   // by name and epoch
 	Queues   []QueueSummary   `json:"queues"`   // by name; without classes and lanes
 	Locks    []LockSummary    `json:"locks"`    // by name; without holders
+	// OwnersProblem is why the owners of some store could not be read.
+	OwnersProblem *lifecycle.ProblemDetails `json:"ownersProblem,omitempty"`
 }
 
 // MachineSummary counts the objects of one machine.
@@ -229,7 +231,7 @@ type LockSummary struct {
 	// Holders are the requests that are held or waiting, in the order of their arrival, at
 	// most [ShownLanes].
 	Holders []lock.Holder `json:"holders,omitempty"`
-	// Problem is why the tree could not be read, as in a [MachineSummary].
+	// Problem is why the tree could not be read. Only an [Overview] has it.
 	Problem *lifecycle.ProblemDetails `json:"problem,omitempty"`
 }
 

@@ -1,0 +1,131 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+)
+
+// Config has what the page shows. Names are arbitrary texts.
+type Config struct {
+	// Title is the name of the service. Default: "Interlock".
+	Title string
+	// Machines are shown in this order. No two machines have the same name. Default: none.
+	Machines []Machine
+	// Queues are shown by name, besides the queues of the managers. A queue of managers is
+	// a *[queue.Queuer] of [lifecycle.Key]; it has the names of its machines as its name,
+	// unless Queues has it too. Default: none.
+	Queues map[string]Queue
+	// Locks are shown by name. Default: none.
+	Locks map[string]lock.Locker
+	// MaxObjects is how many objects of each machine one answer counts: it reads all of
+	// them, without payloads, in pages of [lifecycle.MaxPage]. 0: 100,000.
+	MaxObjects int
+	// MaxStreams is how many streams of the route "/events" are open at once. 0: 100.
+	MaxStreams int
+	// Timeout is how long one answer may read. It does not apply to streams. 0: 10 seconds.
+	Timeout time.Duration
+}
+
+// Page is the operator's page: an [http.Handler] that is read only. [New] makes one; the
+// zero Page is not usable. It is safe for concurrent use. It caches nothing: every answer
+// reads the stores. It starts goroutines only for streams; they end with their requests.
+type Page struct {
+	config   Config
+	machines map[string]Machine
+	queues   []namedQueue
+	locks    []string // names
+
+	streams chan struct{} // has a value for each open stream
+	closed  context.Context
+	close   context.CancelFunc
+}
+
+// New returns the page. The error matches [lifecycle.ErrInvalid]: there are two machines of
+// one name, a zero Machine or Queue, a nil lock, or a negative number.
+func New(config *Config) (*Page, error) {
+	if config == nil {
+		config = &Config{}
+	}
+	p := &Page{config: *config, machines: map[string]Machine{}, locks: slices.Sorted(maps.Keys(config.Locks))}
+	c := &p.config
+	c.Machines, c.Locks = slices.Clone(c.Machines), maps.Clone(c.Locks)
+	if c.MaxObjects < 0 || c.MaxStreams < 0 || c.Timeout < 0 {
+		return nil, refuse("a negative number in the Config")
+	}
+	if c.Title == "" {
+		c.Title = "Interlock"
+	}
+	if c.MaxObjects == 0 {
+		c.MaxObjects = 100_000
+	}
+	if c.MaxStreams == 0 {
+		c.MaxStreams = 100
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	for _, m := range c.Machines {
+		if m.manager == nil {
+			return nil, refuse("a Machine that Of did not make")
+		}
+		name := m.table().Name
+		if _, ok := p.machines[name]; ok {
+			return nil, refuse("two machines with the name %q", name)
+		}
+		p.machines[name] = m
+	}
+	for _, name := range p.locks {
+		if c.Locks[name] == nil {
+			return nil, refuse("lock %q is nil", name)
+		}
+	}
+	var err error
+	if p.queues, err = queuesOf(c); err != nil {
+		return nil, err
+	}
+	p.streams = make(chan struct{}, c.MaxStreams)
+	p.closed, p.close = context.WithCancel(context.Background())
+	return p, nil
+}
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: inspect.New: %s", lifecycle.ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// Close ends all streams of the route "/events", and refuses new ones with the status 503.
+// All other routes stay usable. [http.Server.Shutdown] waits for streams, so register Close
+// with [http.Server.RegisterOnShutdown]. Close may be called several times.
+func (p *Page) Close() { p.close() }
+
+// machine returns the machine that a request names.
+func (p *Page) machine(r *http.Request) (Machine, error) {
+	name := r.URL.Query().Get("machine")
+	m, ok := p.machines[name]
+	if !ok {
+		return m, &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no machine %q", name)}
+	}
+	return m, nil
+}
+
+// refusal is an error of this package, in the form that [lifecycle.Problem] reads.
+type refusal struct {
+	status     int
+	code, text string
+}
+
+func (r *refusal) Error() string       { return "inspect: " + r.text }
+func (r *refusal) HTTPStatus() int     { return r.status }
+func (r *refusal) ProblemCode() string { return r.code }
+
+// problemOf returns an error as a member of a document.
+func problemOf(err error) *lifecycle.ProblemDetails {
+	p := lifecycle.Problem(err)
+	return &p
+}

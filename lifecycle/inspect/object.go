@@ -1,0 +1,143 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// defaultLimit is the length of a list without the parameter limit.
+const defaultLimit = 100
+
+func (p *Page) objectList(ctx context.Context, r *http.Request) (any, error) {
+	m, err := p.machine(r)
+	if err != nil {
+		return nil, err
+	}
+	query := r.URL.Query()
+	doc := ObjectList{
+		Time: now(), Machine: m.table().Name, States: append([]string{}, query["state"]...), Stuck: query.Get("stuck") == "1",
+		Limit: defaultLimit, Objects: []Object{},
+	}
+	if limit, err := number(query, "limit"); err != nil {
+		return nil, err
+	} else if limit > 0 {
+		doc.Limit = int(min(limit, lifecycle.MaxPage+1)) // the manager refuses more than MaxPage
+	}
+	if doc.Stuck {
+		if len(doc.States) > 0 || query.Has("after") {
+			return nil, fmt.Errorf("%w: the list of stuck objects has no parameter state or after", lifecycle.ErrInvalid)
+		}
+		stuck, err := m.Stuck(ctx, doc.Limit)
+		if err != nil {
+			return nil, err
+		}
+		doc.More = len(stuck) == doc.Limit
+		doc.Objects, err = explainStuck(ctx, m, stuck)
+		return doc, err
+	}
+	doc.Objects, err = m.list(ctx, doc.States, query.Get("after"), doc.Limit)
+	if len(doc.Objects) == doc.Limit {
+		doc.Next = doc.Objects[doc.Limit-1].ID
+	}
+	return doc, err
+}
+
+func (p *Page) objectPage(ctx context.Context, r *http.Request) (any, error) {
+	m, err := p.machine(r)
+	if err != nil {
+		return nil, err
+	}
+	query := r.URL.Query()
+	before, err := number(query, "before")
+	if err != nil {
+		return nil, err
+	}
+	doc := ObjectPage{Time: now(), Machine: m.table().Name, ID: query.Get("id")}
+	x, err := m.Explain(ctx, doc.ID)
+	var o Object
+	if err == nil {
+		doc.Explanation = &x
+		o, doc.Payload, err = m.get(ctx, doc.ID)
+	}
+	doc.Version = o.Version
+	gone := errors.Is(err, lifecycle.ErrNotFound)
+	switch {
+	case gone:
+		doc.Explanation, doc.Removed = nil, true
+	case errors.Is(err, lifecycle.ErrForeign):
+		doc.Explanation, doc.Problem = nil, problemOf(err)
+	case err != nil:
+		return nil, err
+	}
+	rows, failed := newestRows(ctx, m, doc.ID, o.Sequence, before)
+	switch {
+	case errors.Is(failed, errors.ErrUnsupported):
+		doc.NoHistory = true
+	case failed != nil:
+		return nil, failed
+	}
+	if gone && len(rows) == 0 {
+		return nil, err
+	}
+	doc.History = rows
+	if n := len(rows); n == ShownRows && rows[n-1].Sequence > 1 {
+		doc.Before = rows[n-1].Sequence
+	}
+	return doc, nil
+}
+
+// newestRows returns the last rows of an object's history, the newest first: of those with
+// a sequence number below before, unless that is 0. The last change of the object has the
+// sequence number last; 0: it is not known, and all rows are read.
+func newestRows(ctx context.Context, m Machine, id string, last, before uint64) ([]lifecycle.HistoryRow, error) {
+	end, limit := before, ShownRows // the rows are below end
+	switch {
+	case before == 0 && last == 0:
+		end, limit = math.MaxUint64, lifecycle.MaxPage
+	case before == 0:
+		end = last + 1
+	}
+	rows, after := []lifecycle.HistoryRow{}, uint64(0)
+	if limit == ShownRows {
+		after = end - min(end, ShownRows+1)
+	}
+	for {
+		page, err := m.History(ctx, id, after, limit)
+		if err != nil {
+			return rows, err
+		}
+		for i := range page {
+			if after = page[i].Sequence; after < end {
+				page[i].At = page[i].At.UTC()
+				rows = append(rows, page[i])
+			}
+		}
+		rows = slices.Delete(rows, 0, max(0, len(rows)-ShownRows))
+		if len(page) < limit || after >= end-1 {
+			break
+		}
+	}
+	slices.Reverse(rows)
+	return rows, nil
+}
+
+// number returns a parameter that is a number above 0; 0: the request does not have it.
+func number(query url.Values, name string) (uint64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%w: %s %q is not a number above 0", lifecycle.ErrInvalid, name, text)
+	}
+	return n, nil
+}

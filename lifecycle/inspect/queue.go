@@ -1,0 +1,191 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Queue is a queue of this process, for [Config].Queues. [OfQueue] makes one; the zero Queue
+// is refused by [New]. It is a value.
+type Queue struct{ queuer }
+
+// queuer is a [queue.Queuer] of any type of keys.
+type queuer interface {
+	Stats() queue.Stats
+	Classes() []queue.ClassInfo
+	PauseClass(class string) error
+	ResumeClass(class string) error
+
+	lanes() []Lane
+	// resume and abandon are for the key of a lane. They report whether they had an effect.
+	resume(lane Lane) bool
+	abandon(lane Lane) bool
+	// is reports whether it is this *queue.Queuer.
+	is(q any) bool
+}
+
+// OfQueue returns a queue for the page. Keys are shown by [fmt.Sprint].
+func OfQueue[K comparable](q *queue.Queuer[K]) Queue { return Queue{queued[K]{q}} }
+
+type queued[K comparable] struct{ *queue.Queuer[K] }
+
+func (q queued[K]) is(other any) bool { return other == any(q.Queuer) }
+
+// lanes returns the keys with an action, the one whose action is oldest first.
+func (q queued[K]) lanes() (list []Lane) {
+	for key, i := range q.All() {
+		l := laneOf(key)
+		l.Running, l.RunningSince, l.WaitingSince = i.Running, i.Since.UTC(), i.Oldest.UTC()
+		l.Waiting, l.Delayed, l.Halted, l.Stopping = i.Waiting, i.Delayed, i.Halted, i.Stopping
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b Lane) int {
+		return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.Key, b.Key))
+	})
+	return list
+}
+
+// laneOf returns the lane of a key, without its actions.
+func laneOf[K comparable](key K) Lane {
+	l := Lane{Key: fmt.Sprint(key)}
+	if object, ok := any(key).(lifecycle.Key); ok {
+		l = Lane{Key: object.Machine + "/" + object.ID, Machine: object.Machine, ID: object.ID}
+	}
+	return l
+}
+
+// since returns when the oldest action of a lane started or began to wait; a lane without
+// such an action is the last.
+func (l *Lane) since() time.Time {
+	switch {
+	case !l.RunningSince.IsZero():
+		return l.RunningSince
+	case !l.WaitingSince.IsZero():
+		return l.WaitingSince
+	}
+	return time.Unix(1<<40, 0)
+}
+
+func (q queued[K]) resume(lane Lane) bool  { return q.each(lane, q.Resume) }
+func (q queued[K]) abandon(lane Lane) bool { return q.each(lane, q.Abandon) }
+
+// each calls f for every key of a lane: two keys may have one text.
+func (q queued[K]) each(lane Lane, f func(K) bool) (effect bool) {
+	for key := range q.All() {
+		if laneOf(key) == lane && f(key) {
+			effect = true
+		}
+	}
+	return effect
+}
+
+// namedQueue is a queue with the name that the page shows.
+type namedQueue struct {
+	name string
+	Queue
+}
+
+// queuesOf returns the queues of a config and those of its managers, by name.
+func queuesOf(c *Config) ([]namedQueue, error) {
+	var list []namedQueue
+	for _, name := range slices.Sorted(maps.Keys(c.Queues)) {
+		if c.Queues[name].queuer == nil {
+			return nil, refuse("queue %q is none that OfQueue made", name)
+		}
+		list = append(list, namedQueue{name, c.Queues[name]})
+	}
+	given := len(list)
+	for _, m := range c.Machines {
+		q, ok := m.Queue().(*queue.Queuer[lifecycle.Key])
+		if !ok {
+			continue
+		}
+		name := m.table().Name
+		switch i := slices.IndexFunc(list, func(n namedQueue) bool { return n.is(q) }); {
+		case i < 0:
+			list = append(list, namedQueue{name, OfQueue(q)})
+		case i >= given:
+			list[i].name += ", " + name
+		}
+	}
+	slices.SortStableFunc(list, func(a, b namedQueue) int { return cmp.Compare(a.name, b.name) })
+	for i := 1; i < len(list); i++ {
+		if list[i].name == list[i-1].name {
+			return nil, refuse("two queues with the name %q", list[i].name)
+		}
+	}
+	return list, nil
+}
+
+// readQueues returns the queues, with classes and lanes if they are wanted.
+func (p *Page) readQueues(whole bool) []QueueSummary {
+	list := []QueueSummary{}
+	for _, q := range p.queues {
+		s := q.Stats()
+		doc := QueueSummary{
+			Name: q.name, Keys: s.Keys, Running: s.Running, Waiting: s.Waiting, Delayed: s.Delayed, Retrying: s.Retrying,
+			Blocked: s.Blocked, Halted: s.Halted, Abandoned: s.Abandoned,
+		}
+		if s.OldestWaiting > 0 {
+			doc.WaitingSince = now().Add(-s.OldestWaiting)
+		}
+		if s.LongestRunning > 0 {
+			doc.RunningSince = now().Add(-s.LongestRunning)
+		}
+		if whole {
+			for _, c := range q.Classes() {
+				doc.Classes = append(doc.Classes, Class{
+					Path: c.Path, Running: c.Running, Ready: c.Ready, Paused: c.Paused,
+					MaxRunning: c.Limit.MaxRunning, MaxChildren: c.Limit.MaxChildren, Fair: c.Limit.Fair,
+				})
+			}
+			doc.Lanes = q.lanes()
+			doc.Lanes = doc.Lanes[:min(len(doc.Lanes), ShownLanes)]
+		}
+		list = append(list, doc)
+	}
+	return list
+}
+
+func (p *Page) queuePage(context.Context, *http.Request) (any, error) {
+	return QueuePage{Time: now(), Queues: p.readQueues(true)}, nil
+}
+
+// readLock returns a lock tree, with its holders if they are wanted.
+func (p *Page) readLock(ctx context.Context, name string, whole bool) (doc LockSummary, err error) {
+	var s lock.Snapshot
+	if counter, ok := p.config.Locks[name].(interface{ Counts() lock.Snapshot }); ok && !whole {
+		s = counter.Counts()
+	} else if s, err = p.config.Locks[name].Snapshot(ctx); err != nil {
+		return doc, err
+	}
+	doc = LockSummary{Name: name, Held: s.Held, Waiting: s.Waiting, Nodes: s.Nodes, LastToken: s.LastToken}
+	if whole {
+		doc.Holders = s.Holders[:min(len(s.Holders), ShownLanes)]
+		for i := range doc.Holders {
+			doc.Holders[i].Since = doc.Holders[i].Since.UTC()
+		}
+	}
+	return doc, nil
+}
+
+func (p *Page) lockPage(ctx context.Context, _ *http.Request) (any, error) {
+	doc := LockPage{Time: now(), Locks: []LockSummary{}}
+	for _, name := range p.locks {
+		l, err := p.readLock(ctx, name, true)
+		if err != nil {
+			return nil, err
+		}
+		doc.Locks = append(doc.Locks, l)
+	}
+	return doc, nil
+}

@@ -1,0 +1,134 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+//go:embed templates
+var sources embed.FS
+
+// templates are the pages by name of their route. They stay the same: parsing cannot fail
+// at run time, because a test renders all of them.
+var templates = sync.OnceValue(func() map[string]*template.Template {
+	functions := template.FuncMap{"visible": visible, "moment": newMoment, "table": newTable, "indented": indented}
+	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(sources, "templates/layout.html", "templates/parts.html"))
+	pages := map[string]*template.Template{}
+	for _, name := range []string{"overview", "machine", "objects", "object", "queues", "locks", "owners", "problem", "picture"} {
+		pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(sources, "templates/"+name+".html"))
+	}
+	return pages
+})
+
+// view is the data of a template.
+type view struct {
+	Service string // the title of the config
+	Heading string // of the page
+	Route   string // of the page, and the name of its template
+	Machine string // that the page is about; empty: none
+	Doc     any
+}
+
+// newView returns the view of a document.
+func newView(route string, doc any) view {
+	v := view{Route: route, Doc: doc}
+	switch d := doc.(type) {
+	case Overview:
+		v.Heading = d.Title
+	case MachinePage:
+		v.Heading, v.Machine = d.Name, d.Name
+	case ObjectList:
+		v.Heading, v.Machine = "Objects", d.Machine
+		if d.Stuck {
+			v.Heading = "Stuck objects"
+		}
+	case ObjectPage:
+		v.Heading, v.Machine = d.ID, d.Machine
+	case QueuePage:
+		v.Heading = "Queues"
+	case LockPage:
+		v.Heading = "Locks"
+	case OwnerPage:
+		v.Heading = "Owners"
+	case lifecycle.ProblemDetails:
+		v.Heading = d.Title
+	}
+	return v
+}
+
+// render writes a page. Names and texts in it come from anywhere: package template escapes
+// them, and visible shows what else would change the page.
+func (p *Page) render(w io.Writer, v view) error {
+	v.Service = p.config.Title
+	return templates()[cmp.Or(v.Route, "overview")].Execute(w, v)
+}
+
+// visible replaces every character that is not printable by <U+XXXX>, and the empty text by
+// <empty>. Among them are the characters that reverse the direction of text.
+func visible(text any) string {
+	s := fmt.Sprint(text)
+	if s == "" {
+		return "<empty>"
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		}
+	}
+	return b.String()
+}
+
+// moment is a time on a page: exact, and how long ago it was or in how long it will be.
+type moment struct{ Exact, Text string }
+
+func newMoment(t time.Time) moment {
+	text := ""
+	if age := time.Since(t); age >= 0 {
+		text = short(age) + " ago"
+	} else {
+		text = "in " + short(-age)
+	}
+	return moment{t.UTC().Format(time.RFC3339), text}
+}
+
+// short returns a duration as a number of its greatest unit of which there are at least two.
+func short(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d d", d/(24*time.Hour))
+}
+
+// table is the data of the templates "objects" and "stuck".
+type table struct {
+	Machine, Label string
+	Objects        []Object
+}
+
+func newTable(machine, label string, objects []Object) table { return table{machine, label, objects} }
+
+// indented returns JSON in several lines.
+func indented(data json.RawMessage) (string, error) {
+	var text bytes.Buffer
+	err := json.Indent(&text, data, "", "  ")
+	return text.String(), err
+}

@@ -1,0 +1,138 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// The pages load nothing from elsewhere and run no inline code. Only the page that draws the
+// picture may compile WebAssembly, and be shown in a frame of the machine's page.
+const (
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	picturePolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+
+// secure sets the headers that every answer has.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept")
+}
+
+// document reads the document of a route.
+type document func(p *Page, ctx context.Context, r *http.Request) (any, error)
+
+// documents are the routes with a document. The path is the name of the template.
+var documents = map[string]document{
+	"":        (*Page).overview,
+	"machine": (*Page).machinePage,
+	"objects": (*Page).objectList,
+	"object":  (*Page).objectPage,
+	"queues":  (*Page).queuePage,
+	"locks":   (*Page).lockPage,
+	"owners":  (*Page).ownerPage,
+}
+
+// ServeHTTP answers the routes of the package documentation. It answers GET and HEAD only.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	if err := p.serve(w, r); err != nil {
+		p.fail(w, r, err)
+	}
+}
+
+// serve answers a request, or returns an error and has answered nothing.
+func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return &refusal{http.StatusMethodNotAllowed, "method-not-allowed", "the page is read only"}
+	}
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if name, ok := strings.CutPrefix(path, "static/"); ok {
+		return p.static(w, r, name)
+	}
+	switch path {
+	case "events":
+		return p.events(w, r)
+	case "picture":
+		return p.picture(w, r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
+	defer cancel()
+	if path == "picture.dot" {
+		text, err := p.dot(ctx, r)
+		if err == nil {
+			w.Header().Set("Content-Type", "text/vnd.graphviz; charset=utf-8")
+			fmt.Fprint(w, text)
+		}
+		return err
+	}
+	read, ok := documents[path]
+	if !ok {
+		return &refusal{http.StatusNotFound, "not-found", "there is no such page"}
+	}
+	doc, err := read(p, ctx, r)
+	if err != nil {
+		return err
+	}
+	return p.write(w, r, http.StatusOK, path, doc)
+}
+
+// fail answers with an error. Its details are for the log of the service, not for the page:
+// see [lifecycle.Problem].
+func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
+	problem := lifecycle.Problem(err)
+	if problem.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	if err := p.write(w, r, problem.Status, "problem", problem); err != nil {
+		panic(err) // the template of a problem cannot fail
+	}
+}
+
+// write answers with a document, as JSON or as a page.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, name string, doc any) error {
+	var body bytes.Buffer
+	media := "text/html; charset=utf-8"
+	if wantsJSON(r) {
+		media = "application/json"
+		if name == "problem" {
+			media = lifecycle.ProblemContentType
+		}
+		encoder := json.NewEncoder(&body)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(doc); err != nil {
+			return err
+		}
+	} else if err := p.render(&body, newView(name, doc)); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_, _ = body.WriteTo(w) // an error means that the client is gone
+	return nil
+}
+
+// wantsJSON reports whether a request is for the document instead of the page.
+func wantsJSON(r *http.Request) bool {
+	switch r.URL.Query().Get("format") {
+	case "json":
+		return true
+	case "html":
+		return false
+	}
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
+}
