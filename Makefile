@@ -38,7 +38,7 @@ endef
 # SQLite for Go is C that was translated into one package: with the race detector
 # it is built for minutes, and runs several times as long. "make long" does that;
 # "make test" leaves it out here. Stores of the root module are raced on fakes.
-UNRACED := ./internal/enginetest ./examples/sqlite ./examples/service
+UNRACED := ./internal/enginetest ./examples/sqlite ./examples/service ./lifecycle/cmd/interlock
 
 .PHONY: help
 help: ## list the targets

@@ -94,6 +94,10 @@ var budget = []line{
 		why: "shows what all of them hold",
 	},
 	{
+		pkg: "lifecycle/cmd/interlock", may: []string{"..."},
+		why: "a module of its own: the command for live objects, with the drivers of its stores",
+	},
+	{
 		pkg: "internal/decide", may: []string{"fsm"},
 		why: "decisions are pure functions of table, record and input; the checker explores the same",
 	},

@@ -1,4 +1,4 @@
-// Package terminal shows how far a long call is, as one line on a terminal.
+// Package terminal recognizes terminals, and shows on one how far a long call is.
 package terminal
 
 import (
@@ -20,15 +20,15 @@ const (
 // the call then costs nothing, and clear does nothing. Both must be called from one
 // goroutine at a time. show writes at most ten lines in a second.
 func Progress(w io.Writer) (show func(what string, done, total int), clear func()) {
-	if !isTerminal(w) {
+	if !Is(w) {
 		return nil, func() {}
 	}
 	l := &line{w: w}
 	return l.show, l.clear
 }
 
-// isTerminal reports whether w is a file that is a character device.
-func isTerminal(w io.Writer) bool {
+// Is reports whether w is a file that is a character device.
+func Is(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
