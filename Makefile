@@ -86,7 +86,7 @@ engines: ## make test, or RUN=long, with PostgreSQL and MariaDB: of this machine
 
 .PHONY: browser
 browser: ## the operator's page in Chromium; SHOTS=DIRECTORY keeps the screenshots
-	@cd $(BROWSER) && REQUIRE_BROWSER=1 $(GO) test -count=1 $(if $(SHOTS),-artifacts -outputdir="$(abspath $(SHOTS))") ./...
+	@cd $(BROWSER) && REQUIRE_BROWSER=1 SHOTS="$(abspath $(SHOTS))" $(GO) test -count=1 ./...
 
 .PHONY: long
 long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1

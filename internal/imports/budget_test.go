@@ -218,6 +218,10 @@ var budget = []line{
 		why: "the proxy of the tests of stores",
 	},
 	{
+		pkg: "internal/browsertest", may: []string{"..."},
+		why: "a module of its own: tests of the operator's page in a browser",
+	},
+	{
 		pkg: "internal/enginetest/...", may: []string{"..."},
 		why: "a module of its own: servers and drivers stay there",
 	},

@@ -29,6 +29,9 @@ type Config struct {
 	MaxObjects int
 	// MaxStreams is how many streams of the route "/events" are open at once. 0: 100.
 	MaxStreams int
+	// Failed receives the errors of answers with a status of 500 and above, and of streams:
+	// the answers do not have the texts of stores. Default: nothing.
+	Failed func(context.Context, error)
 	// Timeout is how long one answer may read. It does not apply to streams. 0: 10 seconds.
 	Timeout time.Duration
 }
@@ -106,7 +109,10 @@ func (p *Page) Close() { p.close() }
 
 // machine returns the machine that a request names.
 func (p *Page) machine(r *http.Request) (Machine, error) {
-	name := r.URL.Query().Get("machine")
+	return p.machineNamed(r.URL.Query().Get("machine"))
+}
+
+func (p *Page) machineNamed(name string) (Machine, error) {
 	m, ok := p.machines[name]
 	if !ok {
 		return m, &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no machine %q", name)}
@@ -124,8 +130,17 @@ func (r *refusal) Error() string       { return "inspect: " + r.text }
 func (r *refusal) HTTPStatus() int     { return r.status }
 func (r *refusal) ProblemCode() string { return r.code }
 
+// problem returns an error for an answer, and passes it to [Config].Failed.
+func (p *Page) problem(ctx context.Context, err error) *lifecycle.ProblemDetails {
+	problem := problemOf(err)
+	if p.config.Failed != nil && problem.Status >= http.StatusInternalServerError {
+		p.config.Failed(ctx, err)
+	}
+	return problem
+}
+
 // problemOf returns an error as a member of a document.
 func problemOf(err error) *lifecycle.ProblemDetails {
-	p := lifecycle.Problem(err)
-	return &p
+	problem := lifecycle.Problem(err)
+	return &problem
 }

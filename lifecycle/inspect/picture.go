@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
@@ -15,11 +17,11 @@ func (p *Page) picture(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", picturePolicy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	return p.render(w, view{Route: "picture", Machine: m.table().Name})
+	return p.writePage(w, http.StatusOK, view{Route: "picture", Machine: m.table().Name})
 }
 
-// dot returns the table as DOT text, with the number of objects below each state.
+// dot returns the table as DOT text. Each state has the number of its objects below its name
+// and a link to them, and a thick red border if some of them are stuck.
 func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 	m, err := p.machine(r)
 	if err != nil {
@@ -40,8 +42,17 @@ func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 			labels[s.State] += " or more"
 		}
 		if n := stuckIn[s.State]; n > 0 {
-			labels[s.State] += fmt.Sprintf(", %d stuck", n)
+			labels[s.State] += fmt.Sprintf(" (%d stuck)", n)
 		}
 	}
-	return diagram.DOT(m.table(), &diagram.Config{Labels: labels}), nil
+	text := strings.TrimSuffix(diagram.DOT(m.table(), &diagram.Config{Labels: labels}), "}\n")
+	for i, s := range m.table().States { // DOT names them s0, s1, ...
+		if _, counted := labels[s.Name]; counted {
+			text += fmt.Sprintf("\ts%d [URL=\"objects?%s\"]\n", i, url.Values{"machine": {m.table().Name}, "state": {s.Name}}.Encode())
+		}
+		if stuckIn[s.Name] > 0 {
+			text += fmt.Sprintf("\ts%d [class=stuck color=\"#c0392b\" penwidth=3]\n", i)
+		}
+	}
+	return text + "}\n", nil
 }

@@ -126,9 +126,13 @@ type table struct {
 
 func newTable(machine, label string, objects []Object) table { return table{machine, label, objects} }
 
-// indented returns JSON in several lines.
+// indented returns JSON in several lines, with visible characters only.
 func indented(data json.RawMessage) (string, error) {
 	var text bytes.Buffer
 	err := json.Indent(&text, data, "", "  ")
-	return text.String(), err
+	lines := strings.Split(text.String(), "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n"), err
 }

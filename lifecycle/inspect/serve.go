@@ -90,39 +90,55 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	return p.write(w, r, http.StatusOK, path, doc)
 }
 
-// fail answers with an error. Its details are for the log of the service, not for the page:
-// see [lifecycle.Problem].
+// fail answers with an error. It writes what [lifecycle.Problem] shows, without the details
+// of a store.
 func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
-	problem := lifecycle.Problem(err)
+	problem := p.problem(r.Context(), err)
 	if problem.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "5")
 	}
-	if err := p.write(w, r, problem.Status, "problem", problem); err != nil {
-		panic(err) // the template of a problem cannot fail
+	if err := p.write(w, r, problem.Status, "problem", *problem); err != nil {
+		panic(err) // a problem can always be written
 	}
 }
 
-// write answers with a document, as JSON or as a page.
-func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, name string, doc any) error {
-	var body bytes.Buffer
-	media := "text/html; charset=utf-8"
+// write answers with a document, as JSON or as a page. After an error it has answered
+// nothing.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, route string, doc any) error {
 	if wantsJSON(r) {
-		media = "application/json"
-		if name == "problem" {
-			media = lifecycle.ProblemContentType
-		}
-		encoder := json.NewEncoder(&body)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(doc); err != nil {
-			return err
-		}
-	} else if err := p.render(&body, newView(name, doc)); err != nil {
+		return writeJSON(w, status, doc)
+	}
+	return p.writePage(w, status, newView(route, doc))
+}
+
+func (p *Page) writePage(w http.ResponseWriter, status int, v view) error {
+	var body bytes.Buffer
+	if err := p.render(&body, v); err != nil {
 		return err
 	}
+	send(w, status, "text/html; charset=utf-8", &body)
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, doc any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(doc); err != nil {
+		return err
+	}
+	media := "application/json"
+	if _, ok := doc.(lifecycle.ProblemDetails); ok {
+		media = lifecycle.ProblemContentType
+	}
+	send(w, status, media, &body)
+	return nil
+}
+
+func send(w http.ResponseWriter, status int, media string, body *bytes.Buffer) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
 	_, _ = body.WriteTo(w) // an error means that the client is gone
-	return nil
 }
 
 // wantsJSON reports whether a request is for the document instead of the page.

@@ -118,10 +118,13 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		held, err := w.tree.TryLock(ctx, lock.Request{Path: lock.MustParse("/shop/web"), Mode: lock.X}, &lock.Options{Owner: "deploy-7", Reason: "version 12"})
 		require.NoError(t, err)
 		waits, stop := context.WithCancel(ctx)
-		waited := make(chan error)
+		waited := make(chan struct{})
 		go func() {
-			_, err := w.tree.Lock(waits, lock.Request{Path: lock.MustParse("/shop"), Mode: lock.S}, &lock.Options{Owner: "backup"})
-			waited <- err
+			defer close(waited)
+			if g, err := w.tree.Lock(waits, lock.Request{Path: lock.MustParse("/shop"), Mode: lock.S}, &lock.Options{Owner: "backup"}); err == nil {
+				<-waits.Done()
+				_ = g.Unlock(ctx)
+			}
 		}()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -132,16 +135,17 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 			Locks:    map[string]lock.Locker{"deploys": w.tree},
 		})
 		require.NoError(t, err)
+		defer func() { // also if the test has failed
+			w.page.Close()
+			w.store.err = nil
+			stop()
+			<-waited
+			_ = held.Unlock(ctx) // an operator may have broken it
+			close(end)
+			require.NoError(t, w.queue.Terminate(ctx))
+			require.NoError(t, owner.Leave(ctx))
+		}()
 		test(t, w)
-
-		w.page.Close()
-		w.store.err = nil
-		stop()
-		require.ErrorIs(t, <-waited, context.Canceled)
-		require.NoError(t, held.Unlock(ctx))
-		close(end)
-		require.NoError(t, w.queue.Terminate(ctx))
-		require.NoError(t, owner.Leave(ctx))
 	})
 }
 

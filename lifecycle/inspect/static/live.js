@@ -1,6 +1,6 @@
-// Refreshes the page: when the server reports a change, and every 15 seconds, because ages
-// grow and deadlines pass without a change. A page that is not visible has no connection.
-// Where a browser has no EventSource, the page stays as it was loaded.
+// Refreshes the page after a change, and every 15 seconds, because ages grow and deadlines
+// pass without a change. A page that is not visible has no connection. Where a browser has
+// no EventSource, the page stays as it was loaded.
 const pause = 2000; // the least time between two refreshes, in milliseconds
 const idle = 15000; // the greatest one
 const status = document.getElementById("live");
@@ -16,7 +16,7 @@ function show(state, text) {
 }
 
 function connect() {
-  source = new EventSource(new URL("events" + (machine === null ? "" : "?machine=" + encodeURIComponent(machine)), location.href));
+  source = new EventSource("events" + (machine === null ? "" : "?machine=" + encodeURIComponent(machine)));
   source.onopen = () => {
     show("live", "Live");
     refreshIn(0); // what changed while there was no connection
@@ -26,6 +26,7 @@ function connect() {
     else show("lost", "Connection lost");
   };
   source.addEventListener("change", () => refreshIn(0));
+  source.addEventListener("problem", () => refreshIn(0));
 }
 
 function refreshIn(delay) {
@@ -40,11 +41,14 @@ async function refresh() {
   timer = undefined;
   last = Date.now();
   try {
-    if (!document.hidden && getSelection().type !== "Range") {
+    if (getSelection().type !== "Range") { // text that is being copied stays
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
-      replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
-      for (const target of [window, ...frames]) target.postMessage("refresh", location.origin);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      page.getElementById("live").replaceWith(status.cloneNode(true));
+      document.title = page.title;
+      merge(document.body, page.body);
+      for (const frame of document.querySelectorAll("iframe")) frame.contentWindow.postMessage("refresh", location.origin);
       if (status.dataset.state === "failed") show("live", "Live");
     }
   } catch (err) {
@@ -53,18 +57,52 @@ async function refresh() {
   if (source) refreshIn(idle);
 }
 
-// replace takes the live parts of the page from a newer one. The focus and the position of
-// scrolled tables stay.
-function replace(page) {
-  for (const part of document.querySelectorAll("[data-live]")) {
-    const next = page.getElementById(part.id);
-    if (!next || next.innerHTML === part.innerHTML) continue;
-    const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    const left = [...part.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
-    part.replaceChildren(...next.childNodes);
-    part.querySelectorAll(".scroll").forEach((e, i) => (e.scrollLeft = left[i] ?? 0));
-    if (focused !== null) part.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+// key returns what a row or section is about, or null.
+function key(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return null;
+  if (node.matches("tr, li, article")) return node.querySelector("a")?.getAttribute("href") ?? null;
+  return node.id || node.getAttribute("aria-labelledby");
+}
+
+// merge makes an element like another one. What is about the same thing stays, and with it
+// the focus, the position of scrolled tables, what is unfolded, and the frame of the picture.
+export function merge(old, next) {
+  for (const a of [...old.attributes]) {
+    if (!next.hasAttribute(a.name) && a.name !== "open") old.removeAttribute(a.name);
   }
+  for (const a of next.attributes) {
+    if (old.getAttribute(a.name) !== a.value) old.setAttribute(a.name, a.value);
+  }
+  const wanted = new Set([...next.children].map(key));
+  const kept = new Map();
+  for (const child of [...old.children]) {
+    const k = key(child);
+    if (wanted.has(k)) kept.set(k, child);
+    else child.remove();
+  }
+  let at = old.firstChild;
+  for (const child of [...next.childNodes]) {
+    const k = key(child);
+    const same = k === null ? at : kept.get(k);
+    if (!same || same.nodeName !== child.nodeName || key(same) !== k) {
+      old.insertBefore(child, at);
+      continue;
+    }
+    kept.delete(k);
+    while (at && at !== same && key(at) === null) at = removed(at);
+    if (at === same) at = at.nextSibling;
+    else old.insertBefore(same, at);
+    if (same.nodeType === Node.ELEMENT_NODE) merge(same, child);
+    else if (same.data !== child.data) same.data = child.data;
+  }
+  while (at) at = removed(at);
+}
+
+// removed removes a node and returns the one behind it.
+function removed(node) {
+  const next = node.nextSibling;
+  node.remove();
+  return next;
 }
 
 function visible() {
@@ -76,7 +114,7 @@ function visible() {
   } else if (!source) connect();
 }
 
-if (status && "EventSource" in window && window.parent === window) {
+if ("EventSource" in window) {
   document.addEventListener("visibilitychange", visible);
   visible();
 }

@@ -53,7 +53,7 @@ function fitText(svg) {
     text.setAttribute("font-size", shrink * text.getAttribute("font-size"));
   }
   for (const node of svg.querySelectorAll(".node")) {
-    const room = node.querySelector("path, polygon, ellipse").getBBox().width - 6;
+    const room = node.querySelector("path, polygon, ellipse").getBBox().width - 12;
     for (const text of node.querySelectorAll("text")) {
       const excess = text.getComputedTextLength() / room;
       if (excess > 1) text.setAttribute("font-size", text.getAttribute("font-size") / excess);
@@ -71,16 +71,15 @@ function name(svg) {
   for (const edge of svg.querySelectorAll(".edge")) {
     const ends = title(edge).textContent.split("->");
     title(edge).textContent = `${names.get(ends[0])} → ${names.get(ends[1])}: ${words(edge)}`;
-    for (const id of ends) {
-      const near = (on) => () => edge.classList.toggle("near", on);
-      nodes.get(id)?.addEventListener("pointerenter", near(true));
-      nodes.get(id)?.addEventListener("pointerleave", near(false));
-      nodes.get(id)?.addEventListener("focusin", near(true));
-      nodes.get(id)?.addEventListener("focusout", near(false));
+    for (const [event, on] of [["pointerenter", true], ["pointerleave", false], ["focusin", true], ["focusout", false]]) {
+      for (const id of ends) nodes.get(id)?.addEventListener(event, () => edge.classList.toggle("near", on));
     }
   }
   for (const g of nodes.values()) title(g).textContent = words(g);
-  svg.querySelector("title")?.remove(); // of the whole graph
+  svg.querySelector(".graph > title")?.remove();
+  const legend = svg.querySelector(".graph > text");
+  document.getElementById("legend").textContent = legend?.textContent ?? "";
+  legend?.remove();
 }
 
 // zoom changes the scale and keeps the middle of what is seen.
@@ -136,7 +135,7 @@ for (const [label, to] of [["−", () => scale / 1.25], ["+", () => scale * 1.25
   button.textContent = label;
   button.ariaLabel = { "−": "Zoom out", "+": "Zoom in" }[label] ?? null;
   button.addEventListener("click", () => drawn && zoom(to()));
-  document.getElementById("zoom").append(button);
+  document.getElementById("legend").before(button);
 }
 addEventListener("message", (e) => e.origin === location.origin && e.data === "refresh" && show());
 show();

@@ -1,0 +1,208 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+)
+
+// AdminConfig has the functions of the handler of [Page.Admin]. Both are required.
+type AdminConfig struct {
+	// Authorize returns the actor that sends a request, such as the account of an operator,
+	// or an error, if it does not permit the action. The answer is then 403, or the status
+	// of an error with a method HTTPStatus() int. The Actor of the action is not set yet.
+	Authorize func(r *http.Request, action Action) (fsm.Actor, error)
+	// Audit records an action that Authorize has permitted, after it was performed or has
+	// failed. The history of an object records overrides only.
+	Audit func(ctx context.Context, action Action)
+}
+
+// Action is one request for the handler of [Page.Admin], and its JSON answer. It is a value.
+type Action struct {
+	Verb   string    `json:"verb"` // the route without its slash
+	Actor  fsm.Actor `json:"actor"`
+	Reason string    `json:"reason"`
+
+	Machine string `json:"machine,omitempty"`
+	ID      string `json:"id,omitempty"`
+	To      string `json:"to,omitempty"` // the state that override names
+
+	Queue string `json:"queue,omitempty"`
+	Class string `json:"class,omitempty"` // empty: the whole queue
+	Key   string `json:"key,omitempty"`   // of a lane; Machine and ID instead, if it has them
+
+	Lock  string     `json:"lock,omitempty"`
+	Token lock.Token `json:"token,omitempty"`
+
+	Err error `json:"-"` // of the action; nil: it was performed
+}
+
+// verb performs an action.
+type verb func(p *Page, ctx context.Context, a *Action) error
+
+var verbs = map[string]verb{
+	"override": (*Page).override,
+	"pause":    func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, pauseClass) },
+	"resume":   func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, resumeClass) },
+	"continue": func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, continueLane) },
+	"abandon":  func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, abandonLane) },
+	"revoke":   func(p *Page, ctx context.Context, a *Action) error { return p.onLock(ctx, a, lock.Locker.Revoke) },
+	"break":    func(p *Page, ctx context.Context, a *Action) error { return p.onLock(ctx, a, lock.Locker.Break) },
+}
+
+// Admin returns a handler of the verbs for operators. It is separate from the page, so that
+// a service serves it only if it wants to, and behind other access rules. It answers POST
+// only, refuses requests that a browser sends from another site, and reads the parameters
+// from the form in the body:
+//
+//	/override   machine, id, to      lifecycle.Manager.Override: puts an object into a state
+//	/pause      queue, class         queue.Queuer.PauseClass; without class: the whole queue
+//	/resume     queue, class         queue.Queuer.ResumeClass
+//	/continue   queue, machine, id   queue.Queuer.Resume: continues a halted key
+//	/abandon    queue, machine, id   queue.Queuer.Abandon: gives up the action of a key
+//	/revoke     lock, token          lock.Locker.Revoke: asks a holder to stop
+//	/break      lock, token          lock.Locker.Break: takes a grant away
+//
+// All of them need a reason. The parameter key replaces machine and id for the keys of
+// other queues. Queues and lock trees are those of this process. The answer is the [Action]
+// or the problem, as JSON.
+//
+// The error matches [lifecycle.ErrInvalid] if one of the functions is missing.
+func (p *Page) Admin(config AdminConfig) (http.Handler, error) {
+	if config.Authorize == nil || config.Audit == nil {
+		return nil, fmt.Errorf("%w: inspect: Admin needs Authorize and Audit", lifecycle.ErrInvalid)
+	}
+	return &admin{p, config, http.NewCrossOriginProtection()}, nil
+}
+
+type admin struct {
+	page      *Page
+	config    AdminConfig
+	crossSite *http.CrossOriginProtection
+}
+
+func (h *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	a, err := h.perform(w, r)
+	status, answer := http.StatusOK, any(a)
+	if err != nil {
+		problem := h.page.problem(r.Context(), err)
+		status, answer = problem.Status, *problem
+	}
+	if err := writeJSON(w, status, answer); err != nil {
+		panic(err) // an Action and a problem can always be written
+	}
+}
+
+// perform performs the action of a request.
+func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err error) {
+	a.Verb = strings.TrimPrefix(r.URL.Path, "/")
+	do, ok := verbs[a.Verb]
+	if !ok {
+		return a, &refusal{http.StatusNotFound, "not-found", "there is no such verb"}
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return a, &refusal{http.StatusMethodNotAllowed, "method-not-allowed", "a verb is requested by POST"}
+	}
+	if err := h.crossSite.Check(r); err != nil {
+		return a, &refusal{http.StatusForbidden, "cross-site", "the request is from another site"}
+	}
+	if err := a.read(w, r); err != nil {
+		return a, err
+	}
+	if a.Actor, err = h.config.Authorize(r, a); err != nil || a.Actor == "" {
+		if _, own := errors.AsType[interface {
+			error
+			HTTPStatus() int
+		}](err); own {
+			return a, err
+		}
+		return a, &refusal{http.StatusForbidden, "forbidden", "the request is not permitted"}
+	}
+	a.Err = do(h.page, r.Context(), &a)
+	h.config.Audit(context.WithoutCancel(r.Context()), a)
+	return a, a.Err
+}
+
+// read reads the form of a request.
+func (a *Action) read(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
+	if err := r.ParseForm(); err != nil {
+		return fmt.Errorf("%w: the form cannot be read: %w", lifecycle.ErrInvalid, err)
+	}
+	form := r.PostForm
+	a.Reason, a.Machine, a.ID, a.To = form.Get("reason"), form.Get("machine"), form.Get("id"), form.Get("to")
+	a.Queue, a.Class, a.Key, a.Lock = form.Get("queue"), form.Get("class"), form.Get("key"), form.Get("lock")
+	if strings.TrimSpace(a.Reason) == "" {
+		return fmt.Errorf("%w: %s needs a reason", lifecycle.ErrInvalid, a.Verb)
+	}
+	if text := form.Get("token"); text != "" {
+		token, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: token %q is not a number", lifecycle.ErrInvalid, text)
+		}
+		a.Token = lock.Token(token)
+	}
+	return nil
+}
+
+func (p *Page) override(ctx context.Context, a *Action) error {
+	m, err := p.machineNamed(a.Machine)
+	if err != nil {
+		return err
+	}
+	_, err = m.override(ctx, a.ID, a.To, a.Actor, a.Reason)
+	return err
+}
+
+// onQueue calls f for the queue of an action.
+func (p *Page) onQueue(a *Action, f func(Queue, *Action) error) error {
+	for _, q := range p.queues {
+		if q.name == a.Queue {
+			return f(q.Queue, a)
+		}
+	}
+	return &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no queue %q", a.Queue)}
+}
+
+func pauseClass(q Queue, a *Action) error  { return q.PauseClass(a.Class) }
+func resumeClass(q Queue, a *Action) error { return q.ResumeClass(a.Class) }
+
+func continueLane(q Queue, a *Action) error {
+	if !q.resume(a.lane()) {
+		return &refusal{http.StatusConflict, "not-halted", "the key is not halted"}
+	}
+	return nil
+}
+
+func abandonLane(q Queue, a *Action) error {
+	if !q.abandon(a.lane()) {
+		return &refusal{http.StatusConflict, "not-running", "the key has no action to abandon"}
+	}
+	return nil
+}
+
+// lane returns the lane of an action, without its actions.
+func (a *Action) lane() Lane {
+	if a.Machine != "" {
+		return laneOf(lifecycle.Key{Machine: a.Machine, ID: a.ID})
+	}
+	return Lane{Key: a.Key}
+}
+
+// onLock calls f for the lock tree of an action.
+func (p *Page) onLock(ctx context.Context, a *Action, f func(lock.Locker, context.Context, lock.Token, string) error) error {
+	l, ok := p.config.Locks[a.Lock]
+	if !ok {
+		return &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no lock tree %q", a.Lock)}
+	}
+	return f(l, ctx, a.Token, fmt.Sprintf("%s: %s", a.Actor, a.Reason))
+}

@@ -1,0 +1,288 @@
+package inspect_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/inspect"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// fleet returns a page of n VMs with payloads: every second one is in transition.
+func fleet(t testing.TB, n, maxObjects int) (*inspect.Page, *vmManager) {
+	m := vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{})
+	for i := range n {
+		id := fmt.Sprintf("vm-%05d", i)
+		_, err := m.Create(t.Context(), id, "create", "user", vm{Address: strings.Repeat("x", 1000)}, nil)
+		require.NoError(t, err)
+		if i%2 == 0 {
+			_, err = m.Report(t.Context(), id, 1, "created", "worker", nil)
+			require.NoError(t, err)
+		}
+	}
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}, MaxObjects: maxObjects})
+	require.NoError(t, err)
+	return page, m
+}
+
+// document returns the JSON document of a route.
+func document[T any](t *testing.T, page *inspect.Page, url string) (doc T) {
+	t.Helper()
+	answer := ask(page, "GET", url, "Accept", "application/json")
+	text := body(t, answer)
+	require.Equal(t, 200, answer.StatusCode, text)
+	require.NoError(t, json.Unmarshal([]byte(text), &doc))
+	return doc
+}
+
+// largeRoutes are those whose answers could grow with the number of objects.
+var largeRoutes = []string{
+	"/", "/machine?machine=vm", "/objects?machine=vm&limit=1000", "/objects?machine=vm&stuck=1&limit=1000", "/picture.dot?machine=vm",
+}
+
+// TestFleet: 10,000 objects, half of them stuck, make pages of less than 1 MB.
+func TestFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, _ := fleet(t, 10_000, 0)
+		time.Sleep(time.Hour)
+		for _, url := range largeRoutes {
+			for _, accept := range []string{"text/html", "application/json"} {
+				require.Less(t, len(body(t, ask(page, "GET", url, "Accept", accept))), 1<<20, "%s as %s", url, accept)
+			}
+		}
+		doc := document[inspect.MachinePage](t, page, "/machine?machine=vm")
+		require.Equal(t, 10_000, doc.Objects)
+		require.Equal(t, 5_000, doc.Transitional)
+		require.Equal(t, lifecycle.MaxPage, doc.Stuck)
+		require.False(t, doc.More)
+		require.Len(t, doc.StuckObjects, inspect.ShownObjects)
+		require.Len(t, doc.Oldest, inspect.ShownObjects)
+		list := document[inspect.ObjectList](t, page, "/objects?machine=vm&stuck=1")
+		require.Len(t, list.Objects, 100)
+		require.True(t, list.More)
+	})
+}
+
+// TestPages: all pages of a list together have every object once.
+func TestPages(t *testing.T) {
+	page, _ := fleet(t, 25, 0)
+	for query, want := range map[string]int{"": 25, "&state=running": 13, "&state=running&state=creating": 25, "&state=failed": 0} {
+		seen := 0
+		for after := ""; ; {
+			list := document[inspect.ObjectList](t, page, "/objects?machine=vm&limit=10&after="+after+query)
+			require.Equal(t, 10, list.Limit)
+			seen += len(list.Objects)
+			if after = list.Next; after == "" {
+				break
+			}
+		}
+		require.Equal(t, want, seen, query)
+	}
+}
+
+// TestMaxObjects: an answer that does not count all objects shows that.
+func TestMaxObjects(t *testing.T) {
+	for most, more := range map[int]bool{1: true, 9: true, 10: false, 11: false} {
+		page, _ := fleet(t, 10, most)
+		doc := document[inspect.Overview](t, page, "/").Machines[0]
+		require.Equal(t, more, doc.More, most)
+		require.Equal(t, min(most, 10), doc.Objects)
+		sum := 0
+		for _, s := range doc.States {
+			sum += s.Count
+		}
+		require.Equal(t, doc.Objects, sum)
+		require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/machine?machine=vm")), "There are more objects"))
+	}
+}
+
+// TestHistoryPages: the pages of a history have every row once, the newest first, also after
+// the removal of the object.
+func TestHistoryPages(t *testing.T) {
+	for _, n := range []int{1, inspect.ShownRows - 1, inspect.ShownRows, inspect.ShownRows + 1, 1100} {
+		store := &lifecycle.MemoryStore{KeepHistory: -1}
+		m := vms(store, lifecycle.Config[string]{})
+		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+		require.NoError(t, err)
+		_, err = m.Create(t.Context(), "a", "create", "user", vm{}, nil)
+		require.NoError(t, err)
+		for range n - 1 {
+			_, err = m.Override(t.Context(), "a", "running", "operator", "again", nil)
+			require.NoError(t, err)
+		}
+		check := func(rows uint64) {
+			t.Helper()
+			next := rows
+			for before := ""; ; {
+				doc := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a"+before)
+				for _, row := range doc.History {
+					require.Equal(t, next, row.Sequence)
+					next--
+				}
+				if doc.Before == 0 {
+					break
+				}
+				before = fmt.Sprintf("&before=%d", doc.Before)
+			}
+			require.Zero(t, next)
+		}
+		check(uint64(n))
+		_, err = m.Override(t.Context(), "a", "absent", "operator", "gone", nil)
+		require.NoError(t, err)
+		check(uint64(n) + 1)
+	}
+}
+
+// TestNoHistory: a store without history is no error.
+func TestNoHistory(t *testing.T) {
+	m := vms(&lifecycle.MemoryStore{NoHistory: true}, lifecycle.Config[string]{})
+	_, err := m.Create(t.Context(), "a", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	require.True(t, document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a").NoHistory)
+	require.Contains(t, body(t, ask(page, "GET", "/object?machine=vm&id=a")), "keeps no history")
+	require.Equal(t, 404, ask(page, "GET", "/object?machine=vm&id=b").StatusCode)
+}
+
+// TestForeign: objects of another table's version are counted and shown, and hide no others.
+func TestForeign(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	newer := vms(store, lifecycle.Config[string]{Version: "2"})
+	_, err := newer.Create(t.Context(), "new", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	old := vms(store, lifecycle.Config[string]{Version: "1"})
+	_, err = old.Create(t.Context(), "old", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(old, nil)}})
+	require.NoError(t, err)
+	doc := document[inspect.MachinePage](t, page, "/machine?machine=vm")
+	require.Equal(t, []int{2, 1}, []int{doc.Objects, doc.Unreadable})
+	require.Equal(t, []inspect.VersionCount{{"1", 1}, {"2", 1}}, doc.Versions)
+	list := document[inspect.ObjectList](t, page, "/objects?machine=vm")
+	require.Equal(t, "foreign-record", list.Objects[0].Problem.Code)
+	require.Equal(t, "creating", list.Objects[1].State)
+	object := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=new")
+	require.Equal(t, "foreign-record", object.Problem.Code)
+	require.Len(t, object.History, 1)
+	for _, url := range []string{"/", "/machine?machine=vm", "/objects?machine=vm", "/objects?machine=vm&stuck=1", "/object?machine=vm&id=new"} {
+		require.Equal(t, 200, ask(page, "GET", url).StatusCode, url)
+	}
+}
+
+// TestRedaction: the page has of a payload what the function of Of returns.
+func TestRedaction(t *testing.T) {
+	m := vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{})
+	_, err := m.Create(t.Context(), "a", "create", "user", vm{"10.0.0.7", "secret"}, nil)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		show func(vm) any
+		want string
+	}{
+		"nothing":  {nil, ""},
+		"redacted": {withoutPassword, `{"Address":"10.0.0.7"}`},
+		"all":      {func(v vm) any { return v }, `{"Address":"10.0.0.7","Password":"secret"}`},
+		"bad":      {func(vm) any { return func() {} }, "-"},
+	} {
+		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, c.show)}})
+		require.NoError(t, err)
+		if c.want == "-" {
+			require.Equal(t, 500, ask(page, "GET", "/object?machine=vm&id=a").StatusCode)
+			continue
+		}
+		payload := string(document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a").Payload)
+		if c.want == "" {
+			require.Empty(t, payload, name)
+		} else {
+			require.JSONEq(t, c.want, payload, name)
+		}
+		require.Equal(t, name == "all", strings.Contains(body(t, ask(page, "GET", "/object?machine=vm&id=a")), "secret"), name)
+		require.NotContains(t, body(t, ask(page, "GET", "/machine?machine=vm&format=json")), "secret")
+	}
+}
+
+// TestGuards: an explanation runs the guards; one that panics refuses.
+func TestGuards(t *testing.T) {
+	guard := fsm.When("quota", func(context.Context, *vm, *vm) error { panic("a guard") })
+	m := lifecycle.Must(fsm.Must[vm](fsm.Spec[string, string]{
+		Name: "vm", Initial: "a", Actors: []fsm.Actor{"user"}, States: []fsm.State[string]{{Name: "a"}, {Name: "b"}},
+		Rows: fsm.Rows(fsm.Move("a", "go", "b").If(guard), fsm.Move("b", "back", "a")),
+	}), lifecycle.NewMemoryStore(), &lifecycle.Config[string]{})
+	_, err := m.Add(t.Context(), "x", "user", vm{}, nil)
+	require.NoError(t, err)
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	require.Contains(t, body(t, ask(page, "GET", "/object?machine=vm&id=x")), "quota")
+}
+
+// slow is a store that answers when the context ends.
+type slow struct{ *lifecycle.MemoryStore }
+
+func (slow) List(ctx context.Context, _ lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	<-ctx.Done()
+	return nil, lifecycle.Ended(ctx)
+}
+
+// TestTimeout: a store that does not answer does not hold up the page.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failed []error
+		m := vms(slow{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{})
+		page, err := inspect.New(&inspect.Config{
+			Machines: []inspect.Machine{inspect.Of(m, nil)},
+			Failed:   func(_ context.Context, err error) { failed = append(failed, err) },
+		})
+		require.NoError(t, err)
+		begin := time.Now()
+		require.Equal(t, "deadline", problem(t, ask(page, "GET", "/machine?machine=vm&format=json")).Code)
+		require.Equal(t, 10*time.Second, time.Since(begin))
+		require.ErrorIs(t, failed[0], context.DeadlineExceeded)
+	})
+}
+
+// TestTwoStores: owners of all stores are listed, one that is an owner in both stores once.
+func TestTwoStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var machines []inspect.Machine
+		for _, name := range []string{"vm", "disk"} {
+			store := lifecycle.NewMemoryStore()
+			for _, owner := range []string{"both", "only-" + name} {
+				o, err := lifecycle.Join(t.Context(), store, owner, time.Hour)
+				require.NoError(t, err)
+				defer func() { require.NoError(t, o.Leave(t.Context())) }()
+			}
+			m := lifecycle.Must(vmTable(name), store, &lifecycle.Config[string]{})
+			machines = append(machines, inspect.Of(m, nil))
+		}
+		page, err := inspect.New(&inspect.Config{Machines: machines})
+		require.NoError(t, err)
+		var names []string
+		for _, o := range document[inspect.OwnerPage](t, page, "/owners").Owners {
+			names = append(names, o.Name)
+		}
+		require.Equal(t, []string{"both", "only-disk", "only-vm"}, names)
+		require.Len(t, document[inspect.Overview](t, page, "/").Queues, 2)
+	})
+}
+
+// TestQueueNames: a queue that the config names is not listed a second time.
+func TestQueueNames(t *testing.T) {
+	q := queue.Must[lifecycle.Key](nil)
+	m := vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{Queue: q})
+	page, err := inspect.New(&inspect.Config{
+		Machines: []inspect.Machine{inspect.Of(m, nil)}, Queues: map[string]inspect.Queue{"work": inspect.OfQueue(q)},
+	})
+	require.NoError(t, err)
+	queues := document[inspect.QueuePage](t, page, "/queues").Queues
+	require.Len(t, queues, 1)
+	require.Equal(t, "work", queues[0].Name)
+}
