@@ -85,8 +85,11 @@ func serve(t testing.TB) string {
 	tree := lock.Must(nil)
 	held, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/shop/web"), Mode: lock.X}, &lock.Options{Owner: "deploy-7", Reason: "version 12"})
 	require.NoError(t, err)
+	store := lifecycle.NewMemoryStore()
+	_, err = lifecycle.Join(t.Context(), store, "host-1", time.Hour)
+	require.NoError(t, err)
 	page, err := inspect.New(&inspect.Config{
-		Title: "Shop", Machines: []inspect.Machine{inspect.Of(fill(t, lifecycle.NewMemoryStore()), func(v vm) any { return v })},
+		Title: "Shop", Machines: []inspect.Machine{inspect.Of(fill(t, store), func(v vm) any { return v })},
 		Queues: map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"deploys": tree},
 	})
 	require.NoError(t, err)
