@@ -38,7 +38,7 @@ endef
 # SQLite for Go is C that was translated into one package: with the race detector
 # it is built for minutes, and runs several times as long. "make long" does that;
 # "make test" leaves it out here. Stores of the root module are raced on fakes.
-UNRACED := ./internal/enginetest ./examples/sqlite ./examples/service
+UNRACED := ./internal/enginetest ./examples/sqlite ./examples/service ./lifecycle/cmd/interlock
 
 .PHONY: help
 help: ## list the targets
@@ -93,9 +93,10 @@ browser: ## the operator's page in Chromium; SHOTS=DIRECTORY keeps the screensho
 long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1
 	@$(find_race); ( $(call in_each,$(filter-out $(BROWSER),$(CODE)),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
+# go test without a package leaves the terminal to the tests: they show how far they are.
 .PHONY: verify
 verify: ## explore the protocols of internal/models to their end, and print the counts
-	@INTERLOCK_LONG=1 $(GO) test -count=1 -timeout=0 -v -run '^TestVerify' ./internal/models
+	@INTERLOCK_LONG=1 $(GO) test -C internal/models -count=1 -timeout=0 -v -run '^TestVerify'
 
 .PHONY: lint
 lint: vet ## vet, for 32 bits and Windows too, staticcheck, and functions that nothing reaches

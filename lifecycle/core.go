@@ -22,6 +22,7 @@ type core struct {
 	beforeCommit func(context.Context, *StoredChange) (*Tx, error) // nil: none
 	payloads     payloads
 	limits       Limits
+	progress     func(what string, done, total int) // nil: none
 
 	version  string  // of the table and payload
 	older    []older // versions whose records are read and written too

@@ -53,6 +53,11 @@ type Config[E comparable] struct {
 
 	// Limits bounds reasons, payloads, arguments and messages. Default: see [Limits].
 	Limits Limits
+	// Progress receives how far a long call of the manager is: what it does, how much is
+	// done, and of how much. [Manager.Migrate] calls it after every record of its page, and
+	// [Manager.Drain] every second with the pieces of work and the outcomes. It runs in the
+	// goroutine of the caller, without a lock. Default: none.
+	Progress func(what string, done, total int)
 
 	// Version names the version of the table and the payload, for records: up to 255
 	// bytes of text. A program that reads a record of a version which it has neither here
@@ -134,7 +139,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	}
 	c := &core{
 		table: table, store: store, retries: newRetries(), undo: make([]bool, len(table.Events)),
-		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(),
+		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(), progress: config.Progress,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		version: config.Version, older: older, switched: config.Switch,
 		events:   decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},

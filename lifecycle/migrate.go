@@ -79,6 +79,9 @@ func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most 
 			return page, err
 		}
 		page.Next = found[i].ID
+		if c.progress != nil {
+			c.progress("migrate a page of "+c.table.Name, i+1, len(found))
+		}
 	}
 	if len(found) < q.Limit {
 		page.Next = ""

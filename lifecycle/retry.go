@@ -36,17 +36,52 @@ const (
 func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
 	c := m.core
 	if c.ownQueue != nil {
-		if err := c.ownQueue.Terminate(ctx); err != nil {
+		if err := c.terminate(ctx); err != nil {
 			if errors.Is(err, queue.ErrNotDrained) {
-				_ = c.retries.drain(ctx)
+				_ = c.retries.drain(ctx, nil)
 			}
 			return c.failed("drain", "", err)
 		}
 	}
-	if err := c.retries.drain(ctx); err != nil {
+	if err := c.retries.drain(ctx, c.drainProgress("write outcomes of")); err != nil {
 		return c.failed("drain", "", err)
 	}
 	return nil
+}
+
+// progressPause is the time between two calls of Config.Progress during a drain.
+const progressPause = time.Second
+
+// terminate drains the default queue. It waits in steps if it reports progress.
+func (c *core) terminate(ctx context.Context) error {
+	report := c.drainProgress("drain")
+	if report == nil {
+		return c.ownQueue.Terminate(ctx)
+	}
+	for {
+		last := ctx.Err() != nil
+		step, cancel := context.WithTimeout(ctx, progressPause)
+		err := c.ownQueue.Terminate(step)
+		cancel()
+		left, ok := errors.AsType[*queue.DrainError](err)
+		if last || !ok {
+			return err
+		}
+		report(left.Waiting + left.Running)
+	}
+}
+
+// drainProgress returns a function that reports how much is left. The total is the most
+// that was left before. It returns nil if there is no Config.Progress.
+func (c *core) drainProgress(what string) func(left int) {
+	if c.progress == nil {
+		return nil
+	}
+	total := 0
+	return func(left int) {
+		total = max(total, left)
+		c.progress(what+" "+c.table.Name, total-left, total)
+	}
 }
 
 // retries are the outcomes of a manager that are being written again, each by a
@@ -87,6 +122,13 @@ func (rs *retries) end() {
 	}
 }
 
+// count returns the number of retries that run.
+func (rs *retries) count() int {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.running
+}
+
 // ended reports whether drain has ended the retries.
 func (rs *retries) ended() bool {
 	rs.mu.Lock()
@@ -95,8 +137,12 @@ func (rs *retries) ended() bool {
 }
 
 // drain waits until no retry runs. If ctx ends first, it ends the retries and
-// refuses later ones.
-func (rs *retries) drain(ctx context.Context) error {
+// refuses later ones. report receives the number of retries at intervals; it may be nil.
+func (rs *retries) drain(ctx context.Context, report func(running int)) error {
+	var tick <-chan time.Time
+	if report != nil {
+		tick = time.Tick(progressPause)
+	}
 	for {
 		ended := context.Cause(ctx)
 		rs.mu.Lock()
@@ -114,6 +160,8 @@ func (rs *retries) drain(ctx context.Context) error {
 		}
 		select {
 		case <-idle: // another retry may have begun since
+		case <-tick:
+			report(rs.count())
 		case <-ctx.Done():
 		}
 	}

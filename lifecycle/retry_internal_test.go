@@ -14,7 +14,7 @@ func TestDrainMeetsAnotherRetry(t *testing.T) {
 		rs := newRetries()
 		require.True(t, rs.begin())
 		drained := make(chan error, 1)
-		go func() { drained <- rs.drain(t.Context()) }()
+		go func() { drained <- rs.drain(t.Context(), nil) }()
 		synctest.Wait()
 		rs.mu.Lock() // end and begin, without drain in between
 		close(rs.idle)

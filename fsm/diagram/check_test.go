@@ -146,13 +146,26 @@ func checkPictures(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 	require.Equal(t, expectArrows(table, false), mermaid.arrows)
 	require.Equal(t, expectArrows(table, true), trimmed(dot.arrows))
 	require.Equal(t, mermaid.entries, dot.entries)
-	require.Equal(t, expectLegend(table, false), mermaid.legend)
-	require.Equal(t, expectLegend(table, true), dot.legend)
+	current := ""
+	if i, ok := table.StateIndex(currentOf(c)); ok && currentOf(c) != "" {
+		current = fmt.Sprintf("s%d", i)
+	}
+	require.Equal(t, current, mermaid.current)
+	require.Equal(t, current, dot.current)
+	require.Equal(t, expectLegend(table, current != "", false), mermaid.legend)
+	require.Equal(t, expectLegend(table, current != "", true), dot.legend)
 	checkLists(t, table, c)
 }
 
+func currentOf(c *diagram.Config) string {
+	if c == nil {
+		return ""
+	}
+	return c.Current
+}
+
 // expectLegend returns the meaning of the looks of a picture.
-func expectLegend(table *fsm.Table, dot bool) string {
+func expectLegend(table *fsm.Table, current, dot bool) string {
 	var list []string
 	add := func(text string, here bool) {
 		if here {
@@ -170,6 +183,7 @@ func expectLegend(table *fsm.Table, dot bool) string {
 	add(map[bool]string{false: "thick border: final", true: "double border: final"}[dot], kind(fsm.Final))
 	add("grey: absent", kind(fsm.Absent))
 	add("dotted: undeclared", len(table.Undeclared) > 0)
+	add("yellow: current state", current)
 	add("dashed arrow: return", arrow("dashed"))
 	add("red arrow: forced", arrow("color"))
 	return strings.Join(list, ", ")
@@ -244,7 +258,10 @@ func checkLists(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 	require.Len(t, md[1], len(table.Rows)+1)
 	for i, s := range table.States {
 		require.Equal(t, plain(s.Name), states["State"][i])
-		require.Equal(t, s.Kind.String(), strings.TrimSuffix(states["Kind"][i], ", initial"))
+		kind, current := strings.CutSuffix(states["Kind"][i], ", current")
+		require.Equal(t, s.Kind.String(), strings.TrimSuffix(kind, ", initial"))
+		first, _ := table.StateIndex(s.Name) // a faulty table may declare a state twice
+		require.Equal(t, currentOf(c) != "" && currentOf(c) == s.Name && first == i, current)
 	}
 	for i := range table.Rows {
 		r := &table.Rows[i]

@@ -11,6 +11,10 @@ type Config struct {
 	// such as the number of objects in it. Default: none.
 	Labels map[string]string
 
+	// Current is the name of the state that is marked as the current one. A name that the
+	// table does not have marks nothing. Default: none.
+	Current string
+
 	// Width is the number of columns after which [Text] breaks cells into several
 	// lines. A longer word may exceed it. Zero or less: 96.
 	Width int

@@ -10,7 +10,7 @@
 //
 // Transitional states are dashed, failed states red, absent states grey. Final states
 // have a double border, and a thick border in Mermaid. The black dot leads to the
-// initial states. A legend explains the looks that a picture has: it is the title in
+// initial states. The current state, if there is one, is yellow. A legend explains the looks that a picture has: it is the title in
 // Mermaid, and the label of the graph in DOT.
 //
 // The label of an arrow has a line for each of its rows. If several rows have the same

@@ -19,7 +19,7 @@ func DOT(t *fsm.Table, c *Config) string {
 	line(`node [height=0.4 shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]`)
 	line(`edge [fontname="Helvetica" fontsize=10]`)
 	for i := range m.states() {
-		line(`s%d [label="%s"%s]`, i, m.stateLabel(i, dotText, `\n`), m.dotStyle(i))
+		line(`s%d [label="%s"%s]`, i, m.stateLabel(i, dotText, `\n`), m.dotStyle(i)+m.dotMark(i))
 	}
 	for i, s := range m.entries() {
 		line(`start%d [shape=point fillcolor=black width=0.15]`, i)
@@ -63,6 +63,14 @@ func (m model) dotStyle(state int) string {
 		return dotStyles[m.t.States[state].Kind]
 	}
 	return ""
+}
+
+// dotMark returns the attributes of the current state. They override those of its kind.
+func (m model) dotMark(state int) string {
+	if state != m.current() {
+		return ""
+	}
+	return ` fillcolor="#ffe08a" fontcolor=black penwidth=3`
 }
 
 // dotStyles has the attributes of each kind.

@@ -13,7 +13,7 @@ import (
 // in the form of parseForm and draws the last one:
 //
 //	table
-//	mermaid|dot|markdown|text [left-to-right] [width=N]
+//	mermaid|dot|markdown|text [left-to-right] [width=N] [current=STATE]
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		var table *fsm.Table
@@ -22,6 +22,7 @@ func TestGolden(t *testing.T) {
 				LeftToRight: d.HasArg("left-to-right"),
 			}
 			d.MaybeScanArgs(t, "width", &config.Width)
+			d.MaybeScanArgs(t, "current", &config.Current)
 			switch d.Cmd {
 			case "table":
 				var err error

@@ -27,6 +27,7 @@ func (m model) legend(final string, arrows []arrow) string {
 	add(final+": final", kind(fsm.Final))
 	add("grey: absent", kind(fsm.Absent))
 	add("dotted: undeclared", len(m.t.Undeclared) > 0)
+	add("yellow: current state", m.current() >= 0)
 	add("dashed arrow: return", row(func(r *fsm.TableRow) bool { return r.Then == fsm.ThenReturn }))
 	add("red arrow: forced", row(func(r *fsm.TableRow) bool { return r.Forced }))
 	return strings.Join(list, ", ")

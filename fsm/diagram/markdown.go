@@ -36,6 +36,9 @@ func (m model) stateGrid(n *notes) grid {
 		if slices.Contains(m.entries(), i) {
 			kind += ", initial"
 		}
+		if i == m.current() {
+			kind += ", current"
+		}
 		var marks []string
 		if m.has(s.Target) && s.Kind == fsm.Transitional {
 			marks = append(marks, "towards "+markdownText(m.state(s.Target)))

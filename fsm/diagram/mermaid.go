@@ -55,6 +55,9 @@ func (m model) mermaidClasses(line func(string, ...any)) {
 		undeclared = append(undeclared, fmt.Sprintf("s%d", i))
 	}
 	class("undeclared", "stroke:#c0392b,color:#c0392b,stroke-dasharray:1 3", undeclared)
+	if i := m.current(); i >= 0 {
+		class("current", "fill:#ffe08a,color:#000000", []string{fmt.Sprintf("s%d", i)}) // the last class wins
+	}
 }
 
 // mermaidStyles has the style of each kind. The colours are legible on white and on black.

@@ -76,6 +76,15 @@ func (m model) edges(row int, origins [][]int) iter.Seq2[int, int] {
 // has reports whether the index is that of a declared or undeclared state.
 func (m model) has(state int) bool { return state >= 0 && state < m.states() }
 
+// current returns the index of the marked state, or -1.
+func (m model) current() int {
+	i, ok := m.t.StateIndex(m.config.Current)
+	if m.config.Current == "" || !ok {
+		return -1
+	}
+	return i
+}
+
 // states returns the number of states to draw, declared and undeclared.
 func (m model) states() int { return len(m.t.States) + len(m.t.Undeclared) }
 

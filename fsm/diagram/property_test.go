@@ -91,7 +91,12 @@ func tables() *rapid.Generator[*fsm.Table] {
 func TestReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := tables().Draw(t, "table")
+		current := []string{"", "no such state"}
+		for _, s := range table.States {
+			current = append(current, s.Name)
+		}
 		checkPictures(t, table, &diagram.Config{
+			Current:     rapid.SampledFrom(current).Draw(t, "current"),
 			LeftToRight: rapid.Bool().Draw(t, "left to right"),
 			Width:       rapid.IntRange(-1, 120).Draw(t, "width"),
 		})

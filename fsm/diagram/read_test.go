@@ -14,6 +14,7 @@ import (
 type picture struct {
 	states  map[string]string // by alias: s0
 	looks   map[string]string // Mermaid: class, DOT: attributes
+	current string            // the alias of the marked state
 	entries []string
 	arrows  []drawnArrow
 	legend  string
@@ -34,8 +35,8 @@ var (
 	mermaidState = regexp.MustCompile(`^    state "(` + mermaidSafe + `)" as (s[0-9]+)$`)
 	mermaidEntry = regexp.MustCompile(`^    \[\*\] --> (s[0-9]+)$`)
 	mermaidArrow = regexp.MustCompile(`^    (s[0-9]+) --> (s[0-9]+) : (` + mermaidSafe + `(?:<br/>` + mermaidSafe + `)*)$`)
-	mermaidDef   = regexp.MustCompile(`^    classDef (transitional|failed|final|absent|undeclared) (?:[a-z-]+:[a-z0-9# ]+,?)+$`)
-	mermaidClass = regexp.MustCompile(`^    class ((?:s[0-9]+,?)+) (transitional|failed|final|absent|undeclared)$`)
+	mermaidDef   = regexp.MustCompile(`^    classDef (transitional|failed|final|absent|undeclared|current) (?:[a-z-]+:[a-z0-9# ]+,?)+$`)
+	mermaidClass = regexp.MustCompile(`^    class ((?:s[0-9]+,?)+) (transitional|failed|final|absent|undeclared|current)$`)
 	mermaidCode  = regexp.MustCompile(`#([0-9]+);`)
 	markdownList = regexp.MustCompile(`^([-+*]|[0-9]+[.)])( |$)`)
 )
@@ -66,7 +67,11 @@ func readMermaid(t require.TestingT, source string) picture {
 		} else if m := mermaidClass.FindStringSubmatch(l); m != nil {
 			for alias := range strings.SplitSeq(m[1], ",") {
 				require.Contains(t, p.states, alias)
-				p.looks[alias] = m[2]
+				if m[2] == "current" {
+					p.current = alias
+				} else {
+					p.looks[alias] = m[2]
+				}
 			}
 		} else {
 			require.Regexp(t, mermaidDef, l)
@@ -131,6 +136,10 @@ func readDOT(t require.TestingT, source string) picture {
 		}
 		label, look := dotAttributes(t, m[2])
 		require.NotContains(t, p.states, m[1], "declared twice")
+		look, marked := strings.CutSuffix(look, `fillcolor="#ffe08a" fontcolor=black penwidth=3`)
+		if marked {
+			p.current = m[1]
+		}
 		p.states[m[1]], p.looks[m[1]] = strings.Join(dotPlain(t, label), "\n"), look
 	}
 	p.check(t)

@@ -17,6 +17,11 @@ type Config struct {
 	// SkipLeadsTo leaves the properties of [System.LeadsTo] unchecked. Without them an
 	// exploration needs less time and memory. Default: false.
 	SkipLeadsTo bool
+	// Progress receives how far the exploration is: what it does, how many states are done,
+	// and of how many. While the exploration searches for states, the total is the number of
+	// states that it has found. Progress runs in the goroutine of the caller of Explore,
+	// after every few thousand states. Default: none.
+	Progress func(what string, done, total int)
 }
 
 const defaultMaxBytes = 1 << 30

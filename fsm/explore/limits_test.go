@@ -93,3 +93,44 @@ func (c *endingContext) Err() error {
 	}
 	return nil
 }
+
+// Progress receives the number of explored states and of those that were found. The numbers
+// of a phase never fall, and the verdict is that of an exploration without it.
+func TestProgress(t *testing.T) {
+	const states = 40_000
+	m := &explore.Model[int]{
+		Name: "long", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) {
+			step("one", false, min(s+1, states-1))
+			step("two", false, min(2*s+1, states-1))
+		},
+		Rests:   func(s int) bool { return s == states-1 },
+		LeadsTo: map[string]explore.LeadsTo[int]{"ends": {To: func(s int) bool { return s == states-1 }}},
+		Fair:    func(string) bool { return true },
+	}
+	want, err := m.Explore(t.Context(), nil)
+	require.NoError(t, err)
+	type report struct {
+		what        string
+		done, total int
+	}
+	var reports []report
+	got, err := m.Explore(t.Context(), &explore.Config{Progress: func(what string, done, total int) {
+		reports = append(reports, report{what, done, total})
+	}})
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	last, found := map[string]report{}, 0
+	for _, r := range reports {
+		require.LessOrEqual(t, r.done, r.total, r)
+		if r.what == "explore long" {
+			require.Greater(t, r.done, last[r.what].done, r)
+			require.GreaterOrEqual(t, r.total, found, r)
+			found = r.total
+		}
+		last[r.what] = r
+	}
+	require.Equal(t, report{"explore long", states, states}, last["explore long"])
+	require.Contains(t, last, "check long")
+	require.Len(t, last, 2)
+}

@@ -2,8 +2,14 @@ package explore
 
 import "context"
 
-// between is the number of states between two checks of the context.
+// between is the number of states between two calls of goesOn.
 const between = 1 << 14
+
+// goesOn reports progress, and returns the error of the context.
+func (s *search) goesOn(ctx context.Context, done, total int) error {
+	s.progress("check", done, total)
+	return ctx.Err()
+}
 
 // finish checks the properties that need all states: whether the system can come to rest,
 // and those of [System.LeadsTo].
@@ -35,8 +41,10 @@ func (s *search) spread(ctx context.Context) error {
 	for back, changed := true, true; changed; back = !back {
 		changed = false
 		for i := range s.store.n {
-			if i%between == 0 && ctx.Err() != nil {
-				return ctx.Err()
+			if i%between == 0 {
+				if err := s.goesOn(ctx, i, s.store.n); err != nil {
+					return err
+				}
 			}
 			id := uint32(i)
 			if back {

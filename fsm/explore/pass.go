@@ -104,8 +104,10 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 			enter(root)
 		}
 		for len(calls) > 0 {
-			if visited%between == 0 && ctx.Err() != nil {
-				return ctx.Err()
+			if visited%between == 0 {
+				if err := l.goesOn(ctx, int(visited), len(states)); err != nil {
+					return err
+				}
 			}
 			at := &calls[len(calls)-1]
 			id := at.id

@@ -103,6 +103,7 @@ func (s *search) run(ctx context.Context, starts [][]byte) (*Verdict, error) {
 		to := min(s.store.n, from+batchChunks*chunkStates)
 		done, err = s.batch(ctx, from, to)
 		from = to
+		s.progress("explore", from, s.store.n)
 	}
 	if err == nil && !done {
 		err = s.finish(ctx)
@@ -298,6 +299,13 @@ func (s *search) bytes() int64 {
 		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
 	}
 	return n + s.pass
+}
+
+// progress reports how many states are done, and of how many.
+func (s *search) progress(what string, done, total int) {
+	if s.config.Progress != nil {
+		s.config.Progress(what+" "+s.t.sys.name, done, total)
+	}
 }
 
 // found completes the verdict with the trace of a run and of its loop. Both stand in

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/fsm/explore"
+	"github.com/interlock-go/interlock/internal/terminal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +30,9 @@ type model interface {
 func explored(t *testing.T, m model) *explore.Verdict {
 	t.Helper()
 	start := time.Now()
-	v, err := m.Explore(t.Context(), &explore.Config{MaxBytes: 4 << 30})
+	show, clear := terminal.Progress(os.Stdout)
+	v, err := m.Explore(t.Context(), &explore.Config{MaxBytes: 4 << 30, Progress: show})
+	clear()
 	require.NoError(t, err)
 	t.Logf("%s: %v: %d states, %d steps, depth %d, %d bytes/state, %v",
 		v.System, v.Outcome, v.States, v.Steps, v.Depth, v.Bytes/int64(v.States), time.Since(start).Round(time.Millisecond))

@@ -132,6 +132,19 @@ func TestMigrateIsAllOrNothing(t *testing.T) {
 		require.ErrorIs(t, Migrate(t.Context(), db, d, config), stateError("42501"))
 		log = f.statements()
 		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
+
+		broken = false
+		var reports []string
+		config.Progress = func(what string, done, total int) {
+			reports = append(reports, fmt.Sprintf("%s: %d of %d", what, done, total))
+			if done == Version-1 {
+				panic("no more")
+			}
+		}
+		require.PanicsWithValue(t, "no more", func() { _ = Migrate(t.Context(), db, d, config) })
+		require.Equal(t, []string{"migrate tables app_*: 0 of 3", "migrate tables app_*: 1 of 3", "migrate tables app_*: 2 of 3"}, reports)
+		log = f.statements()
+		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
 	}
 }
 

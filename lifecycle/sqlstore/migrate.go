@@ -51,7 +51,7 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 
 // Migrate brings the tables to [Version] from any version before. It does nothing if the
 // tables are of a newer version that is compatible. Several processes may migrate at once,
-// while others use the tables. Of the configuration only the prefix counts.
+// while others use the tables. Of the configuration only Prefix and Progress count.
 //
 // Errors: [ErrSchema] if the tables are of a newer version that is not compatible, or on
 // PostgreSQL if search_path finds them in another schema than the one where new tables
@@ -71,22 +71,29 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 		return failed(ctx, err)
 	}
 	defer conn.Close()
-	in := d.session(conn)
-	if err = in.beginMigrate(ctx); err == nil {
-		err = in.migrate(ctx, c.Prefix)
-	}
-	if err == nil {
-		if _, err = conn.ExecContext(ctx, d.endMigration); err == nil {
-			return nil
+	ended := false
+	defer func() {
+		if ended {
+			return
 		}
-		err = failed(ctx, err)
+		// The connection goes back to its pool, also after the end of the context or a panic
+		// of Progress. If it cannot be cleaned, the pool drops it.
+		if _, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undoMigration); undo != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}()
+	in := d.session(conn)
+	if err := in.beginMigrate(ctx); err != nil {
+		return err
 	}
-	// The connection goes back to its pool, also after the end of the context. If it
-	// cannot be cleaned, the pool drops it.
-	if _, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undoMigration); undo != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	if err := in.migrate(ctx, &c); err != nil {
+		return err
 	}
-	return err
+	if _, err := conn.ExecContext(ctx, d.endMigration); err != nil {
+		return failed(ctx, err)
+	}
+	ended = true
+	return nil
 }
 
 // beginMigrate begins a migration, and waits for the end of others.
@@ -116,7 +123,8 @@ func (e *engine) hinted(err error) error {
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
 }
 
-func (s *session) migrate(ctx context.Context, prefix string) error {
+func (s *session) migrate(ctx context.Context, c *Config) error {
+	prefix := c.Prefix
 	types, err := s.columnsOf(ctx, prefix+"schema")
 	if err != nil {
 		return err
@@ -131,6 +139,7 @@ func (s *session) migrate(ctx context.Context, prefix string) error {
 		}
 	}
 	for v := at.version + 1; v <= Version; v++ {
+		c.Progress("migrate tables "+prefix+"*", v-1, Version)
 		text, err := Dialect{s.e}.Schema(prefix, v)
 		if err != nil {
 			return err

@@ -25,6 +25,12 @@ type Config struct {
 	// Tables are tables of the caller that keep the records of their machines. Default:
 	// none; the store's own tables keep all records.
 	Tables []ExistingTable
+	// Progress receives how far [Migrate] and [Store.Trim] are: what they do, how much is
+	// done, and of how much, 0 if that is unknown. Migrate counts versions of the tables, and
+	// Trim the deleted rows of a table. Progress runs in the goroutine of the caller. During
+	// Migrate that is inside its transaction: it must return at once, and not use the
+	// database. Default: none.
+	Progress func(what string, done, total int)
 }
 
 const (
@@ -40,6 +46,9 @@ func (c *Config) resolved() (Config, error) {
 	}
 	r.Prefix = cmp.Or(r.Prefix, defaultPrefix)
 	r.RetryFor = cmp.Or(r.RetryFor, 10*time.Second)
+	if r.Progress == nil {
+		r.Progress = func(string, int, int) {}
+	}
 	if err := identifier(r.Prefix); err != nil {
 		return r, err
 	}

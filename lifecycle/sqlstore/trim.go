@@ -232,6 +232,7 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement) (deleted i
 			if err != nil {
 				return deleted, err
 			}
+			s.config.Progress("delete rows of "+s.e.unquoted(l.history.name), deleted, 0)
 		}
 		if len(list) < trimObjects || deleted == before {
 			return deleted, nil

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"database/sql/driver"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,11 @@ func TestTrim(t *testing.T) {
 	var deleted []any
 	busy := true
 	var refused error
-	store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
+	var reports []string
+	config := &Config{Progress: func(what string, done, total int) {
+		reports = append(reports, fmt.Sprintf("%s: %d of %d", what, done, total))
+	}}
+	store, _, _ := opened(t, MySQL, config, func(query string, args []driver.NamedValue) reply {
 		switch {
 		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
 			return reply{rows: [][]driver.Value{{int64(1e15)}}}
@@ -45,6 +50,9 @@ func TestTrim(t *testing.T) {
 		"crane", "a", int64(501), "crane", "a", int64(1001), "crane", "a", int64(1293), "crane", "b", int64(9), "truck", "d", int64(1293),
 	}, deleted)
 	require.Equal(t, 5*7, n)
+	require.Equal(t, []string{
+		"delete rows of interlock_history: 21 of 0", "delete rows of interlock_history: 28 of 0", "delete rows of interlock_history: 35 of 0",
+	}, reports)
 
 	refused = &numberError{Number: 1142}
 	n, err = store.Trim(t.Context(), time.Hour, 3)

@@ -19,7 +19,8 @@ type call struct {
 	cmd  command
 	in   io.Reader
 	out  io.Writer
-	read bool // standard input was read
+	errs io.Writer // receives progress if it is a terminal
+	read bool      // standard input was read
 }
 
 // errUsage is a mistake in the arguments. The command prints it with the usage.

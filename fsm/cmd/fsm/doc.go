@@ -10,6 +10,8 @@
 //	fsm tour    [flags] table.json              list a path through all rows, and the refused requests
 //	fsm help    [command]                       describe a command and its flags
 //
+// verify shows on standard error how far it is, if that is a terminal.
+//
 // Tables are lifecycle-table/1 documents, which [fsm.ReadTable] reads and
 // [fsm.WriteTable] writes. A "-" stands for standard input. Flags stand before the
 // arguments. check, diff and verify take -format text or json, diff also go. Programs must use the

@@ -16,6 +16,7 @@ func runDraw(c *call, args []string) (bool, error) {
 		"mermaid", "dot", "svg", "markdown", "text")
 	var config diagram.Config
 	flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
+	flags.StringVar(&config.Current, "at", "", "mark this `state` as the current one")
 	files, err := c.parse(flags, args)
 	if err != nil {
 		return false, err
@@ -23,6 +24,13 @@ func runDraw(c *call, args []string) (bool, error) {
 	t, err := c.table(files[0])
 	if err != nil {
 		return false, err
+	}
+	if _, found := t.StateIndex(config.Current); config.Current != "" && !found {
+		var names []string
+		for _, s := range t.States {
+			names = append(names, s.Name)
+		}
+		return false, fmt.Errorf("%s: -at: table %s has no state %q; its states are %q", nameOf(files[0]), t.Name, config.Current, names)
 	}
 	if form.value == "svg" {
 		svg, err := graphviz(diagram.DOT(t, &config))

@@ -55,7 +55,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	for _, cmd := range commands {
 		if cmd.name == name {
-			return cmd.exitCode(&call{cmd: cmd, in: in, out: out}, rest, errs)
+			return cmd.exitCode(&call{cmd: cmd, in: in, out: out, errs: errs}, rest, errs)
 		}
 	}
 	fmt.Fprintf(errs, "fsm: unknown command %q\n\n", name)

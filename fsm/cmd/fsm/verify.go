@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/fsm/history"
 	"github.com/interlock-go/interlock/internal/tablemodel"
+	"github.com/interlock-go/interlock/internal/terminal"
 )
 
 func runVerify(c *call, args []string) (bool, error) {
@@ -97,7 +99,9 @@ func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form 
 	}
 	defer in.Close()
 	versions := append([]history.TableVersion{{Table: t}}, h.versions...)
-	summary, err := history.Check(history.Read(in), versions, &h.config)
+	show, clear := terminal.Progress(c.errs)
+	summary, err := history.Check(counted(history.Read(in), show), versions, &h.config)
+	clear()
 	if errors.Is(err, history.ErrEmpty) && summary.Unreadable > 0 {
 		// The file is no history.
 		return false, fmt.Errorf("%s: %w: all %d lines are unreadable: %s",
@@ -107,6 +111,22 @@ func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form 
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
 	}
 	return !summary.OK(), c.report(form, summary)
+}
+
+// counted yields the rows and shows their number. show may be nil.
+func counted(rows iter.Seq2[history.Row, error], show func(what string, done, total int)) iter.Seq2[history.Row, error] {
+	if show == nil {
+		return rows
+	}
+	return func(yield func(history.Row, error) bool) {
+		n := 0
+		for row, err := range rows {
+			if n++; !yield(row, err) {
+				return
+			}
+			show("check rows", n, 0)
+		}
+	}
 }
 
 // protocolOptions has the flags for a table without a history.
@@ -177,7 +197,9 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
 	}
-	v, err := sys.Explore(context.Background(), &explore.Config{MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
+	show, clear := terminal.Progress(c.errs)
+	v, err := sys.Explore(context.Background(), &explore.Config{MaxBytes: min(int64(p.megabytes), 1<<40) << 20, Progress: show})
+	clear()
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
 	}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxCell is the greatest width of a cell in a table.
+const maxCell = 60
+
+// show prints a document as JSON, or by a function that prints tables.
+func (c *call) show(doc any, tables func(p *printer)) error {
+	if c.form == "table" {
+		p := &printer{w: tabwriter.NewWriter(&c.text, 0, 8, 2, ' ', 0)}
+		tables(p)
+		return p.w.Flush()
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(doc); err != nil {
+		return err
+	}
+	c.text.WriteString(plainLines(b.String()))
+	return nil
+}
+
+// printer prints tables with aligned columns.
+type printer struct {
+	w    *tabwriter.Writer
+	used bool // there is a table
+}
+
+// table begins a table with n rows, and prints the heads of its columns.
+func (p *printer) table(n int, heads string) {
+	if p.used && n > 0 {
+		fmt.Fprintln(p.w)
+	}
+	if n > 0 {
+		fmt.Fprintln(p.w, strings.ReplaceAll(heads, ", ", "\t"))
+	}
+	p.used = p.used || n > 0
+}
+
+// row prints a row. A long cell is cut.
+func (p *printer) row(cells ...any) {
+	for i, cell := range cells {
+		text := cmp.Or(plain(fmt.Sprint(cell)), "-")
+		if utf8.RuneCountInString(text) > maxCell {
+			text = string([]rune(text)[:maxCell-1]) + "…"
+		}
+		if i > 0 {
+			text = "\t" + text
+		}
+		fmt.Fprint(p.w, text)
+	}
+	fmt.Fprintln(p.w)
+}
+
+// text prints lines of any length.
+func (p *printer) text(lines string) { fmt.Fprint(p.w, plainLines(lines)) }
+
+// plain escapes what is not printable, so that no name moves the cursor, changes colours or
+// reverses the line. The escapes are those of JSON.
+func plain(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// plainLines is plain for every line of a text.
+func plainLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = plain(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// span returns the time from one point in time to another, in its two greatest units. It is
+// negative if to is earlier, and "" if one of them is zero.
+func span(from, to time.Time) string {
+	const day = 24 * time.Hour
+	d := to.Sub(from).Truncate(time.Second)
+	switch {
+	case from.IsZero() || to.IsZero():
+		return ""
+	case d < 0:
+		return "-" + span(to, from)
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+}

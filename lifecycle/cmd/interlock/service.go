@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/inspect"
+)
+
+// runTop shows the overview.
+func runTop(ctx context.Context, c *call, _ []string) error {
+	var doc inspect.Overview
+	if err := c.get(ctx, "", nil, &doc); err != nil {
+		return err
+	}
+	return c.show(doc, func(p *printer) {
+		p.text(doc.Title + ", " + doc.Time.Format(time.RFC3339) + "\n\n")
+		p.table(len(doc.Machines), "MACHINE, OBJECTS, STUCK, TRANSITIONAL, STATES")
+		for _, m := range doc.Machines {
+			if m.Problem != nil {
+				p.row(m.Name, "", "", "", m.Problem.Code)
+			} else {
+				p.row(m.Name, count(m.Objects, m.More), count(m.Stuck, m.Stuck == lifecycle.MaxPage), count(m.Transitional, m.More), states(&m))
+			}
+		}
+		p.table(len(doc.Owners), "OWNER, EPOCH, ALIVE, HEARTBEAT")
+		for _, o := range doc.Owners {
+			p.row(o.Name, o.Epoch, o.Alive, span(o.Heartbeat, doc.Time))
+		}
+		if doc.OwnersProblem != nil {
+			p.text("\nowners: " + doc.OwnersProblem.Code + "\n")
+		}
+		p.table(len(doc.Queues), "QUEUE, KEYS, RUNNING, LONGEST, WAITING, OLDEST, BLOCKED, HALTED")
+		for _, q := range doc.Queues {
+			p.row(q.Name, q.Keys, q.Running, span(q.RunningSince, doc.Time), q.Waiting, span(q.WaitingSince, doc.Time), q.Blocked, q.Halted)
+		}
+		p.table(len(doc.Locks), "LOCK, HELD, WAITING, NODES")
+		for _, l := range doc.Locks {
+			if l.Problem != nil {
+				p.row(l.Name, "", "", l.Problem.Code)
+			} else {
+				p.row(l.Name, l.Held, l.Waiting, l.Nodes)
+			}
+		}
+	})
+}
+
+// count returns a number, which may be a lower bound.
+func count(n int, more bool) string {
+	if more {
+		return fmt.Sprint(n, "+")
+	}
+	return fmt.Sprint(n)
+}
+
+// states returns the states that have objects.
+func states(m *inspect.MachineSummary) string {
+	var list []string
+	for _, s := range append(m.States, inspect.StateCount{State: "unreadable", Count: m.Unreadable}) {
+		if s.Count > 0 {
+			list = append(list, fmt.Sprint(s.State, " ", s.Count))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func runQueues(ctx context.Context, c *call, _ []string) error {
+	var doc inspect.QueuePage
+	if err := c.get(ctx, "queues", nil, &doc); err != nil {
+		return err
+	}
+	return c.show(doc, func(p *printer) {
+		for _, q := range doc.Queues {
+			p.table(len(q.Classes), "QUEUE, CLASS, RUNNING, LIMIT, READY, PAUSED")
+			for _, l := range q.Classes {
+				p.row(q.Name, l.Path, l.Running, l.MaxRunning, l.Ready, l.Paused)
+			}
+			p.table(len(q.Lanes), "QUEUE, KEY, RUNNING, SINCE, WAITING, OLDEST, HALTED")
+			for _, l := range q.Lanes {
+				p.row(q.Name, l.Key, l.Running, span(l.RunningSince, doc.Time), l.Waiting, span(l.WaitingSince, doc.Time), l.Halted)
+			}
+		}
+	})
+}
+
+func runLocks(ctx context.Context, c *call, _ []string) error {
+	var doc inspect.LockPage
+	if err := c.get(ctx, "locks", nil, &doc); err != nil {
+		return err
+	}
+	return c.show(doc, func(p *printer) {
+		for _, l := range doc.Locks {
+			p.table(len(l.Holders), "LOCK, PATH, MODE, OWNER, SINCE, WAITING, TOKEN, REASON")
+			for _, h := range l.Holders {
+				p.row(l.Name, h.Path, h.Mode, h.Owner, span(h.Since, doc.Time), h.Waiting, h.Token, h.Reason)
+			}
+		}
+	})
+}
