@@ -147,6 +147,7 @@ func TestSpans(t *testing.T) {
 		s := newSDK(t)
 		attempts := 0
 		vms := s.vms(lifecycle.NewMemoryStore(), nil, func(context.Context, []byte) error {
+			time.Sleep(time.Second) // the request ends first
 			attempts++
 			if attempts == 1 {
 				return errors.New("no room")
