@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -122,6 +123,12 @@ func TestLogAllocations(t *testing.T) {
 		o.Finished(ctx, lifecycle.Finished{Key: key, Err: err})
 		o.Swept(ctx, lifecycle.Swept{Machine: "vm", Results: results, Err: err})
 	}))
+}
+
+func ExampleCode() {
+	fmt.Println(lifecycle.Code(nil), lifecycle.Code(lifecycle.ErrUnavailable), lifecycle.Code(errors.New("disk")))
+	// Output:
+	// ok unavailable internal
 }
 
 // TestCode: a code of the library, whatever the service calls its own errors.

@@ -1,6 +1,8 @@
 package lifecycle_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/teetest"
@@ -8,3 +10,16 @@ import (
 )
 
 func TestTee(t *testing.T) { teetest.Run(t, lifecycle.Tee) }
+
+func ExampleTee() {
+	changes := 0
+	count := lifecycle.Observer{Changed: func(context.Context, lifecycle.Changed) { changes++ }}
+	log := lifecycle.Observer{Changed: func(_ context.Context, e lifecycle.Changed) { fmt.Println(e.ID, "is", e.To) }}
+
+	m := lifecycle.Must(benchVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Observer: lifecycle.Tee(count, log)})
+	_, err := m.Add(context.Background(), "vm-1", "user", size{}, nil)
+	fmt.Println(changes, err)
+	// Output:
+	// vm-1 is idle
+	// 1 <nil>
+}
