@@ -12,22 +12,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// An inspection has no owner and no deadline, so a sweep finds it.
-func ExampleManager_Stuck() {
-	ctx := context.Background()
-	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	_, _ = m.AddAt(ctx, "vm-1", "running", "user", size{}, nil)
-	_, _ = m.Fire(ctx, "vm-1", "inspect", "user", nil)
-	found, err := m.Stuck(ctx, 0)
-	for _, r := range found {
-		fmt.Println(r)
-	}
-	fmt.Println(err)
-	// Output:
-	// work-vm "vm-1" in inspecting, operation 1: needs an operator, because the operation has neither an owner nor a deadline: an engineer looks at it
-	// <nil>
-}
-
 func stuck(t *testing.T, m *sizedManager, most int) []lifecycle.SweepResult {
 	t.Helper()
 	found, err := m.Stuck(t.Context(), most)
