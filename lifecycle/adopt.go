@@ -13,7 +13,8 @@ import (
 //
 // An adopted object keeps its state. It gets a first history row with the actor and the
 // reason, the operation id 1, and the deadline of its state, counted from now, by which
-// later sweeps find it. No guard runs.
+// later sweeps find it. No guard runs. An object without a version is of the version of new
+// objects, unless [Config].Older has the empty version.
 //
 // Adopt reads all objects, page after page, and commits one after the other. It may be
 // called again, also by several processes at once, and after it was interrupted: an object

@@ -88,3 +88,42 @@ func TestAdopt(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
+
+// TestAdoptWithVersions: another program knows no versions. Its objects are of the version
+// of new objects, unless an older version has no name.
+func TestAdoptWithVersions(t *testing.T) {
+	for name, x := range map[string]struct {
+		config      lifecycle.Config[string]
+		state, want string // of the record, and as the manager reads it
+		version     string // after the adoption
+	}{
+		"one version":       {lifecycle.Config[string]{Version: "1"}, "Available", "Available", "1"},
+		"before the switch": {lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{named1()}}, "Ready", "Available", "1"},
+		"after the switch":  {lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{named1()}, Switch: true}, "Available", "Available", "2"},
+		"without a name":    {lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}, "Ready", "Available", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			r := diskAt(t, store, "a")
+			r.State, r.Origin = x.state, x.state
+			require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
+				Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, To: r}},
+			}))
+			m := lifecycle.Must(disk2, store, &x.config)
+			require.Equal(t, x.want, get(t, m, "a").State)
+			adopted, unplaced, err := m.Adopt(t.Context(), "root", "import")
+			require.NoError(t, err)
+			require.Empty(t, unplaced)
+			require.Equal(t, 1, adopted)
+			require.Equal(t, []string{x.state, x.version}, []string{diskAt(t, store, "a").State, diskAt(t, store, "a").Version})
+			require.Equal(t, x.want, get(t, m, "a").State)
+		})
+	}
+}
+
+// named1 is firstDisk with a name.
+func named1() lifecycle.Version {
+	v := firstDisk()
+	v.Name = "1"
+	return v
+}

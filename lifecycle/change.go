@@ -29,9 +29,10 @@ type Change[T any] struct {
 	// too, if the object has another one or does not exist. Default: any revision.
 	Expect Revision
 	// IfMatch is the value of a client's If-Match header: a list of [Record.ETag], or * for
-	// any. The call returns [ErrRevision] if no ETag is that of the object, or if the
-	// object does not exist. Unlike a revision, an ETag is not changed by commits that
-	// only extend a deadline. Default: no condition.
+	// any. Join the values of several such headers by commas. The call returns
+	// [ErrRevision] if no ETag is that of the object, or if the object does not exist.
+	// Unlike a revision, an ETag is not changed by commits that only extend a deadline.
+	// Default: no condition.
 	IfMatch string
 	// Request identifies the request of a client. The history row keeps it, and while the
 	// store has that row, the same request is answered with a [*RepeatedError] and changes

@@ -183,8 +183,7 @@
 //   - An actor is what the caller names. The package compares it with the table and
 //     authenticates nothing.
 //   - Until a record is migrated, the preconditions of package relation do not find it in
-//     a state that has a new name; those of [Manager.Require] do. [Manager.Explain] lists
-//     events into states that the record's version lacks.
+//     a state that has a new name; those of [Manager.Require] do.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
 //   - [Manager.Watch] finds changes by their time. It may miss a commit that becomes
 //     visible more than ten seconds after its time, until the next change of the object.

@@ -41,12 +41,12 @@ var (
 	// ErrMisconfigured: the program has not configured what the request needs, such as
 	// a handler. No other request helps.
 	ErrMisconfigured = errors.New("lifecycle: misconfigured")
-	// ErrForeign: the stored record is of a version that the manager does not have, names
-	// a state that the machine does not have, or its payload cannot be decoded: another
-	// table or another T has written it.
+	// ErrForeign: the stored record is of a version that the manager does not have
+	// ([VersionError]), names a state that the machine does not have, or its payload
+	// cannot be decoded or upgraded: another table or another T has written it.
 	// The record is not changed. Leave it to a process that has both. One verb is
 	// excepted: an [Manager.Override] to an absent state, without Edit, removes an
-	// object whose payload cannot be decoded.
+	// object whose payload cannot be decoded or upgraded.
 	ErrForeign = errors.New("lifecycle: foreign record")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("lifecycle: store is closed")

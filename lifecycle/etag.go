@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"encoding/hex"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,6 +22,15 @@ func (r *StoredRecord) etag() string {
 	return `"` + strconv.FormatUint(r.Sequence, 10) + "-" + hex.EncodeToString(r.ChangeToken[:8]) + `"`
 }
 
+// anETag is a pattern of an ETag (RFC 9110). It may contain a comma.
+const anETag = `(?:W/)?"[^"]*"`
+
+var (
+	eTags = regexp.MustCompile(anETag)
+	// eTagList is a list of ETags. A list may have empty elements.
+	eTagList = regexp.MustCompile(`^[ \t,]*` + anETag + `(?:[ \t]*,[ \t,]*` + anETag + `)*[ \t,]*$`)
+)
+
 // matches reports whether a record matches the value of an If-Match header (RFC 9110): a
 // list of ETags, or *. Weak ETags match nothing.
 func (r *StoredRecord) matches(ifMatch string) bool {
@@ -27,22 +38,13 @@ func (r *StoredRecord) matches(ifMatch string) bool {
 	if tag == "" || strings.TrimSpace(ifMatch) == "*" {
 		return tag != ""
 	}
-	for one := range strings.SplitSeq(ifMatch, ",") {
-		if strings.TrimSpace(one) == tag {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(eTags.FindAllString(ifMatch, -1), tag)
 }
 
 // checkIfMatch refuses what is not the value of an If-Match header.
 func checkIfMatch(ifMatch string) error {
-	for one := range strings.SplitSeq(ifMatch, ",") {
-		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-		quoted := len(one) >= 2 && one[0] == '"' && one[len(one)-1] == '"'
-		if ifMatch != "" && strings.TrimSpace(ifMatch) != "*" && (!quoted || strings.Contains(one[1:len(one)-1], `"`)) {
-			return fmt.Errorf("%w: If-Match %q is neither * nor a list of ETags in double quotes", ErrInvalid, shown(ifMatch))
-		}
+	if ifMatch == "" || strings.TrimSpace(ifMatch) == "*" || eTagList.MatchString(ifMatch) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: If-Match %q is neither * nor a list of ETags in double quotes", ErrInvalid, shown(ifMatch))
 }

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestETag(t *testing.T) {
 	require.NotEqual(t, created.Revision, later.Revision)
 	require.Equal(t, created.ETag, later.ETag)
 
-	for _, value := range []string{"*", later.ETag, ` "x" , ` + later.ETag} {
+	for _, value := range []string{"*", later.ETag, ` "x" , ` + later.ETag, `"x,y",` + later.ETag} {
 		before := get(t, m, "a").ETag
 		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
 		if value != "*" && before != later.ETag {
@@ -44,12 +45,12 @@ func TestETag(t *testing.T) {
 	}
 
 	present := get(t, m, "a").ETag
-	for _, value := range []string{"W/" + present, `"x"`, `"x", "y"`} {
+	for _, value := range []string{"W/" + present, `"x"`, `"x", "y"`, `"x","y"`, `"x,y"`, `"x", W/"y,"`, ` , "x",,"y" ,`, `","`} {
 		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
 		require.ErrorIs(t, err, lifecycle.ErrRevision, value)
 		require.ErrorContains(t, err, `conflict: vm "a" is Creating with ETag `+present+", and If-Match is "+value)
 	}
-	for _, value := range []string{"x", `"x`, `"x" "y"`, " ", `"x",`, "*, *"} {
+	for _, value := range []string{"x", `"x`, `"x" "y"`, `"x""y"`, `"x", y`, `"x", *`, `x"`, "W/x", `w/"x"`, " ", ",", "*, *"} {
 		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, value)
 	}
@@ -58,8 +59,10 @@ func TestETag(t *testing.T) {
 	require.ErrorContains(t, err, `conflict: vm "b" is absent, and If-Match is *`)
 	_, err = m.Fire(t.Context(), "a", "progress", agent, &lifecycle.Change[size]{IfMatch: present, Expect: "1"})
 	require.ErrorContains(t, err, `vm "a" is expected at revision "1" and is Creating at`)
-	_, err = m.Fire(t.Context(), "a", "progress", agent, ifMatch(present+", "+`"x"`))
-	require.NoError(t, err)
+	for _, list := range []string{`%s, "x"`, `"x,y",%s`, `, %s, W/"z"`} {
+		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(fmt.Sprintf(list, get(t, m, "a").ETag)))
+		require.NoError(t, err, list)
+	}
 }
 
 // TestIfMatchDuringAHeartbeat: a heartbeat between the read and the commit does not refuse

@@ -16,6 +16,7 @@ import (
 type explainer struct {
 	*core
 	r        *StoredRecord
+	version  string // in which the store has the record
 	known    decide.Record
 	refusals map[int]error // of the guards that have run, by row
 }
@@ -49,7 +50,7 @@ func (e *explainer) decide(ctx context.Context, ask decide.Request) decide.Decis
 		for i, row := range rows {
 			refusals[i] = e.guard(ctx, row)
 		}
-		d = ask.Decide(e.table, &e.known, rows, refusals)
+		d = e.fitVersion(e.version, ask.Decide(e.table, &e.known, rows, refusals))
 	}
 	if busy, ok := d.Err.(*decide.BusyError); ok {
 		d.Err = busy.Refusal

@@ -57,6 +57,7 @@ type ProblemDetails struct {
 // errors that match, the first one in the table counts.
 //
 //	504  4   unknown-outcome     lifecycle.ErrUnknownOutcome
+//	503  14  foreign-version     lifecycle.VersionError
 //	500  13  foreign-record      lifecycle.ErrForeign
 //	500  13  misconfigured       lifecycle.ErrMisconfigured
 //	500  13  unsupported         errors.ErrUnsupported
@@ -166,6 +167,7 @@ type reply struct {
 // come before what their causes may match.
 var replies = []reply{
 	{504, 4, "unknown-outcome", ErrUnknownOutcome, false},
+	{503, 14, "foreign-version", errVersion, false},
 	{500, 13, "foreign-record", ErrForeign, false},
 	{500, 13, "misconfigured", ErrMisconfigured, false},
 	{500, 13, "unsupported", errors.ErrUnsupported, false},

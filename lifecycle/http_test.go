@@ -44,6 +44,7 @@ func TestHTTPStatus(t *testing.T) {
 		{lifecycle.ErrClosed, http.StatusServiceUnavailable},
 		{lifecycle.ErrUnavailable, http.StatusServiceUnavailable},
 		{lifecycle.ErrRevision, http.StatusPreconditionFailed},
+		{&lifecycle.VersionError{}, http.StatusServiceUnavailable},
 		{&lifecycle.OwnerError{}, http.StatusServiceUnavailable},
 		{lifecycle.ErrUnknownOutcome, http.StatusGatewayTimeout},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable}, // nothing was written

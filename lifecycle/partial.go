@@ -26,8 +26,10 @@ func (c *core) checkStore(payload bool) error {
 		return nil
 	}
 	for _, s := range c.table.States {
-		if err := partial.CheckState(c.table.Name, s.Name, s.Kind == fsm.Absent); err != nil {
-			return fmt.Errorf("%w: New: the store cannot keep the state %s of machine %s: %w", ErrInvalid, s.Name, c.table.Name, err)
+		for _, name := range c.stored(s.Name) {
+			if err := partial.CheckState(c.table.Name, name, s.Kind == fsm.Absent); err != nil {
+				return fmt.Errorf("%w: New: the store cannot keep the state %s of machine %s: %w", ErrInvalid, name, c.table.Name, err)
+			}
 		}
 	}
 	lacks := partial.Lacks(c.table.Name)
@@ -45,6 +47,7 @@ func (c *core) checkStore(payload bool) error {
 		{len(c.handlers) > 0, []string{"Work", "Args"}, "Config.Handlers is set"},
 		{slices.Contains(c.undo, true), []string{"Saved"}, "Config.Undo is set"},
 		{c.version != "", []string{"Version"}, "Config.Version is set"},
+		{len(c.older) > 0, []string{"Version"}, "Config.Older is set"},
 		{payload, []string{"Payload"}, "objects have a payload"},
 	} {
 		for _, field := range need.fields {

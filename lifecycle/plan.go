@@ -83,20 +83,21 @@ func (r *request) planForm(change *StoredChange) error {
 	return v.downgrade(&form)
 }
 
-// fitVersion refuses a decision for a state that the version of the record does not have.
-func (r *request) fitVersion() {
-	d, v := &r.decision, r.core.olderVersion(r.version)
+// fitVersion returns a decision about a record of a version. It refuses a state that the
+// version does not have.
+func (c *core) fitVersion(version string, d decide.Decision) decide.Decision {
+	v := c.olderVersion(version)
 	if v == nil || !d.Write || d.MetadataOnly {
-		return
+		return d
 	}
 	for _, state := range []int{d.State, d.Origin} {
-		name := r.core.table.States[state].Name
+		name := c.table.States[state].Name
 		if _, ok := v.names[name]; !ok {
 			err := fmt.Errorf("%w: version %q of the record has no state %q until it is migrated", fsm.ErrNotAllowed, v.Name, name)
-			r.decision = decide.Decision{Row: d.Row, Verdict: decide.Refused, Err: err}
-			return
+			return decide.Decision{Row: d.Row, Verdict: decide.Refused, Err: err}
 		}
 	}
+	return d
 }
 
 // target returns the state that the operation leads to: the one that the table
@@ -149,8 +150,8 @@ func (r *request) planPayload(to *StoredRecord) error {
 		}
 	}
 	err := r.decode(r.after)
-	if r.ask.Verb == decide.Override && r.decision.Removes && r.edit == nil {
-		return nil // nothing of the payload is kept, so it need not be readable
+	if r.discards() {
+		return nil
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func TestProblemTable(t *testing.T) {
 	require.NoError(t, err)
 	text := string(source)
 	names := map[string]error{
-		"lifecycle.OwnerError": &lifecycle.OwnerError{}, "errors.ErrUnsupported": errors.ErrUnsupported,
+		"lifecycle.OwnerError": &lifecycle.OwnerError{}, "lifecycle.VersionError": &lifecycle.VersionError{}, "errors.ErrUnsupported": errors.ErrUnsupported,
 		"context.DeadlineExceeded": context.DeadlineExceeded, "context.Canceled": context.Canceled,
 		"lock.ErrInvalid": lock.ErrInvalid, "lock.ErrQueueFull": lock.ErrQueueFull, "lock.ErrConflict": lock.ErrConflict,
 		"lock.ErrIDInUse": lock.ErrIDInUse, "lock.ErrNotHeld": lock.ErrNotHeld, "lock.ErrLost": lock.ErrLost,

@@ -566,8 +566,11 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 	}
 	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission"}}, nil)
 	require.NoError(t, err)
-	for state, absent := range map[string]bool{"Ready": false, "None": true} {
-		_, err = lifecycle.New(sizedVM, &partialStore{store, []string{state}}, nil)
+	older := &lifecycle.Config[event]{Older: []lifecycle.Version{{Name: "0", States: map[string]string{"Idle": "Ready", "Gone": "None"}}}}
+	_, err = lifecycle.New(sizedVM, &partialStore{store, []string{"Version"}}, older)
+	require.ErrorContains(t, err, "the store cannot keep the field Version of machine vm: Config.Older is set")
+	for state, absent := range map[string]bool{"Ready": false, "None": true, "Idle": false, "Gone": true} {
+		_, err = lifecycle.New(sizedVM, &partialStore{store, []string{state}}, older)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.EqualError(t, err, fmt.Sprintf("lifecycle: invalid request: New: the store cannot keep the state %s of machine vm: no code for %[1]s, absent: %v", state, absent))
 	}

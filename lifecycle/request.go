@@ -130,8 +130,14 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
 	}
+	r.core.adoptable(&r.before)
 	r.stored = r.before
-	if r.known, err = r.core.known(&r.before); err != nil {
+	r.known, err = r.core.known(&r.before)
+	if err != nil && r.discards() {
+		r.before.Payload, r.before.Saved = nil, nil
+		r.known, err = r.core.known(&r.before)
+	}
+	if err != nil {
 		return err
 	}
 	switch {
@@ -146,6 +152,11 @@ func (r *request) load(ctx context.Context) (err error) {
 		return stale(&r.before)
 	}
 	return nil
+}
+
+// discards reports whether nothing of the payload is kept, so that it need not be readable.
+func (r *request) discards() bool {
+	return r.ask.Verb == decide.Override && r.edit == nil && r.core.table.States[r.ask.To].Kind == fsm.Absent
 }
 
 // replaced reports whether the object is in another operation than the one that the

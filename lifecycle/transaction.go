@@ -190,7 +190,7 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 	}
 	if err == nil {
 		err = r.decide(ctx)
-		r.fitVersion()
+		r.decision = r.core.fitVersion(r.version, r.decision)
 	}
 	if err == nil && !(r.optional() && r.decision.Err != nil) {
 		err = r.refusal()

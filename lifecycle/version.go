@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,17 @@ import (
 
 // Version is an earlier version of a machine's table and payload, whose records a manager
 // reads and writes, see [Config].Older. It is a value.
+//
+// Events and actors have no map, because no decision depends on those of earlier changes.
+// A history row keeps the names of the program that wrote it. Three things compare names
+// of events across programs, and do not find one that has another name there:
+//
+//   - a repeated report ([Manager.Report]) is Refused, where it would be Repeated
+//   - a repeated request ([Change].Request) is a different request, and [ErrInvalid]
+//   - a history that is compared with the table of its version lacks the event
+//
+// To rename an event without that, let the table have rows for both names until the
+// records are migrated and no client repeats a request with the old name.
 type Version struct {
 	// Name is the [Config].Version of the programs that wrote the records. Empty: they
 	// had none.
@@ -35,6 +47,26 @@ type older struct {
 	Version
 	names map[string]string // the names of this version by the present ones
 }
+
+// VersionError is the error about a record of a version that the manager does not have: its
+// program is older than the one that wrote the record, or [Config].Older lacks the version.
+// The record is not changed, and a process of another version can serve the request. It
+// matches [ErrForeign].
+type VersionError struct {
+	Record  string // the version of the record
+	Manager string // the [Config].Version of the manager
+}
+
+// Error names both versions.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%v: the record is of version %q, which this manager of version %q does not have", ErrForeign, e.Record, e.Manager)
+}
+
+// Is matches [ErrForeign].
+func (e *VersionError) Is(target error) bool { return target == ErrForeign || target == errVersion }
+
+// errVersion is a [VersionError] for [Problem].
+var errVersion = errors.New("lifecycle: the record is of a version that this program does not have")
 
 // newOlder checks the older versions of a configuration.
 func newOlder[E comparable](table *fsm.Table, config *Config[E]) (list []older, err error) {
@@ -89,6 +121,14 @@ func (c *core) newVersion() string {
 	return c.older[len(c.older)-1].Name
 }
 
+// adoptable sets the version of a record that another program has written, which knows no
+// versions: the record is of the version of new objects. See [Manager.Adopt].
+func (c *core) adoptable(r *StoredRecord) {
+	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
+		r.Version = c.newVersion()
+	}
+}
+
 // stored returns the names that a state has in records: the present one, and those of
 // older versions.
 func (c *core) stored(state string) []string {
@@ -105,12 +145,13 @@ func (c *core) stored(state string) []string {
 // Every decision is made on this form. The error matches [ErrForeign], and the record is
 // then unchanged.
 func (c *core) upgrade(r *StoredRecord) error {
+	c.adoptable(r)
 	if !r.Exists() || r.Version == c.version {
 		return nil
 	}
 	v := c.olderVersion(r.Version)
 	if v == nil {
-		return fmt.Errorf("%w: the record is of version %q, which this manager of version %q does not have", ErrForeign, r.Version, c.version)
+		return &VersionError{Record: r.Version, Manager: c.version}
 	}
 	to := *r
 	if err := v.rename(&to, v.States); err != nil {

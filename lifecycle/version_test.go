@@ -132,6 +132,12 @@ func TestOlderVersion(t *testing.T) {
 	require.ErrorContains(t, err, `version "" of the record has no state "Paused" until it is migrated`)
 	_, err = new.Override(t.Context(), "b", "Paused", "root", "a try", nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	for _, x := range explain(t, new, "b").Actors[0].Events {
+		if x.Event == "pause" {
+			require.False(t, x.Possible)
+			require.Equal(t, `not allowed: version "" of the record has no state "Paused" until it is migrated`, x.Why)
+		}
+	}
 
 	page, err := new.List(t.Context(), lifecycle.Select[string]{States: []string{"Available"}})
 	require.NoError(t, err)
@@ -164,6 +170,9 @@ func TestUnknownVersion(t *testing.T) {
 	require.ErrorContains(t, err, `the record is of version "2", which this manager of version "" does not have`)
 	_, err = old.Fire(t.Context(), "a", "done", "host", nil)
 	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	unknown, _ := errors.AsType[*lifecycle.VersionError](err)
+	require.Equal(t, &lifecycle.VersionError{Record: "2"}, unknown)
+	require.Equal(t, 503, lifecycle.HTTPStatus(err), "a newer replica has the version")
 	_, err = old.Override(t.Context(), "a", "None", "root", "a try", nil)
 	require.ErrorIs(t, err, lifecycle.ErrForeign)
 	page, err := old.List(t.Context(), lifecycle.Select[string]{})
@@ -188,7 +197,29 @@ func TestUnknownVersion(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, result.Failed, 1)
 		require.ErrorIs(t, result.Failed[0], lifecycle.ErrForeign)
+		require.Equal(t, 500, lifecycle.HTTPStatus(result.Failed[0]))
 		require.Equal(t, bad.State, storedAt(t, store, bad.Key).State)
+	}
+}
+
+// TestOverrideRemovesWhatUpgradeRefuses: an operator can remove a record whose payload
+// cannot be upgraded. No other override reads it.
+func TestOverrideRemovesWhatUpgradeRefuses(t *testing.T) {
+	for _, switched := range []bool{false, true} {
+		store := lifecycle.NewMemoryStore()
+		r := diskAt(t, store, "a")
+		r.State, r.Origin, r.Sequence, r.Operation = "Attaching", "Ready", 1, 1
+		r.Payload, r.Saved = []byte(`7`), []byte(`8`)
+		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, To: r}}}))
+		m := newDisk(store, switched)
+		_, err := m.Override(t.Context(), "a", "Available", "root", "repair", nil)
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		_, err = m.Override(t.Context(), "a", "None", "root", "repair", growTo(1))
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		override(t, m, "a", "None", "root", "it cannot be read", nil)
+		require.Empty(t, diskAt(t, store, "a").State)
+		rows := rowsOf(t, m, "a", 0, 0)
+		require.Equal(t, []string{"Attaching", "None", ""}, []string{rows[len(rows)-1].From, rows[len(rows)-1].To, rows[len(rows)-1].Version})
 	}
 }
 

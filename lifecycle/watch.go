@@ -109,5 +109,8 @@ func (w *watch) page(ctx context.Context, after string) ([]ChangedObject, error)
 	if !ok {
 		return nil, fmt.Errorf("%w: the store is no Follower", errors.ErrUnsupported)
 	}
-	return store.Recent(ctx, w.core.table.Name, time.Since(w.last)+watchOverlap, after, MaxPage)
+	// The monotonic clock of a machine that was suspended has stood still, and its wall
+	// clock may be set back. The longer time is safe: it only finds more.
+	since := max(time.Since(w.last), time.Since(w.last.Round(0)))
+	return store.Recent(ctx, w.core.table.Name, since+watchOverlap, after, MaxPage)
 }

@@ -16,7 +16,7 @@
 //	work.go      the manager of the VMs: work, its retries, and the log
 //	api.go       requests
 //	reply.go     answers and errors
-//	events.go    the stream of all VMs, and the history of one
+//	events.go    the stream of all VMs
 //	main.go      flags, start and shutdown
 package main
 
@@ -38,35 +38,28 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// config has the values of the flags.
-type config struct {
-	addr, db, name string
-	migrate        bool
-	workers        int
-	table          int
-	doSwitch       bool
-	ttl, grace     time.Duration
-	delay          time.Duration
-}
+var (
+	hostname, _ = os.Hostname()
+
+	addr     = flag.String("addr", "localhost:8080", "`address` of the HTTP API")
+	database = flag.String("db", "vms.db", "a SQLite `file`, or the postgres:// URL of a database")
+	name     = flag.String("name", hostname, "name of this replica, different from those of all others")
+	migrate  = flag.Bool("migrate", false, "create or update the tables before the start")
+	v2       = flag.Bool("v2", false, "use version 2 of the VMs' table, see versions.go")
+	doSwitch = flag.Bool("switch", false, "make new VMs of version 2, and migrate the others")
+	workers  = flag.Int("workers", 16, "calls of the provider at once")
+	ttl      = flag.Duration("ttl", lifecycle.DefaultTTL, "other replicas take over the work of one without heartbeats for so long")
+	delay    = flag.Duration("delay", time.Second, "duration of a call of the simulated provider")
+)
+
+// grace is the time for requests and work to end at a shutdown.
+const grace = 30 * time.Second
 
 func main() {
-	var c config
-	host, _ := os.Hostname()
-	flag.StringVar(&c.addr, "addr", "localhost:8080", "`address` of the HTTP API")
-	flag.StringVar(&c.db, "db", "vms.db", "a SQLite `file`, or the postgres:// URL of a database")
-	flag.StringVar(&c.name, "name", host, "name of this replica, different from those of all others")
-	flag.BoolVar(&c.migrate, "migrate", false, "create or update the tables before the start")
-	flag.IntVar(&c.table, "table", 1, "`version` of the VMs' table: 1 or 2, see versions.go")
-	flag.BoolVar(&c.doSwitch, "switch", false, "make new VMs of the version of -table, and migrate the others")
-	flag.IntVar(&c.workers, "workers", 16, "calls of the provider at once")
-	flag.DurationVar(&c.ttl, "ttl", lifecycle.DefaultTTL, "other replicas take over the work of one without heartbeats for so long")
-	flag.DurationVar(&c.grace, "grace", 30*time.Second, "time for requests and work to end at a shutdown")
-	flag.DurationVar(&c.delay, "delay", time.Second, "duration of a call of the simulated provider")
 	flag.Parse()
-
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, c); err != nil {
+	if err := run(ctx); err != nil {
 		slog.Error("the service has failed", "error", err)
 		os.Exit(1)
 	}
@@ -74,38 +67,36 @@ func main() {
 
 // run serves until ctx ends, and then shuts down. The service also ends when it has lost
 // its ownership: other replicas do its work then, and it has to start again.
-func run(ctx context.Context, c config) error {
-	db, store, err := open(ctx, c.db, c.migrate)
+func run(ctx context.Context) error {
+	db, store, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	defer store.Close()
-	listener, err := net.Listen("tcp", c.addr)
+	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	owner, err := lifecycle.Join(ctx, store, c.name, c.ttl)
+	owner, err := lifecycle.Join(ctx, store, *name, *ttl)
 	if err != nil {
 		return err
 	}
-	work := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: c.workers})
-	vms, err := newManager(store, owner, work, c)
+	work := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: *workers})
+	vms, err := newManager(store, owner, work)
 	if err != nil {
 		return err
 	}
-	api := &api{vms: vms, memory: c.table >= 2, stopping: make(chan struct{})}
-	server := &http.Server{Handler: api.routes(), ReadHeaderTimeout: 10 * time.Second}
-	server.RegisterOnShutdown(func() { close(api.stopping) })
-	slog.Info("the service has started", "addr", listener.Addr(), "name", c.name, "epoch", owner.Epoch())
 
 	group, ending := errgroup.WithContext(ctx)
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx)) // heartbeats go on until the work has ended
+	server := &http.Server{Handler: (&api{vms}).routes(ending), ReadHeaderTimeout: 10 * time.Second}
+	slog.Info("the service has started", "addr", listener.Addr(), "name", *name, "epoch", owner.Epoch())
 	group.Go(func() error { return owner.Run(alive) })
-	group.Go(func() error { return lifecycle.Run(ending, c.ttl/4, logSweep, vms) })
+	group.Go(func() error { return lifecycle.Run(ending, *ttl/4, logSweep, vms) })
 	group.Go(func() error { trim(ending, store); return nil })
-	if c.doSwitch {
+	if *doSwitch {
 		group.Go(func() error { migrateAll(ending, vms); return nil })
 	}
 	group.Go(func() error {
@@ -118,9 +109,9 @@ func run(ctx context.Context, c config) error {
 		<-ending.Done()
 		defer stop()
 		slog.Info("the service shuts down")
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.grace)
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		return errors.Join(server.Shutdown(grace), work.Terminate(grace), vms.Drain(grace))
+		return errors.Join(server.Shutdown(within), work.Terminate(within), vms.Drain(within))
 	})
 	err = group.Wait()
 	// What has not ended in time is other replicas' from now on.

@@ -5,49 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// provider simulates the cloud where the VMs run. Every call takes its time, and may be
-// repeated: another replica does the work again after a crash, so a real provider gets the
-// name of the VM as its idempotency key.
+// provider simulates the cloud where the VMs run. Its methods are the work of operations.
+// Every call takes its time, and may be repeated: another replica does the work again after
+// a crash, so a real provider gets the name of the VM as its idempotency key.
 type provider struct {
 	delay  time.Duration
-	called sync.Map // by name of the VM
+	called atomic.Bool // with the image "busy"
 }
 
-var (
-	errBusy    = errors.New("the provider is busy")
-	errNoImage = errors.New("the provider has no such image")
-)
-
-// create returns the address of the VM. The image "missing" does not exist, and the first
-// call for the image "busy" is refused.
-func (p *provider) create(ctx context.Context, name, image string) (string, error) {
-	if err := p.wait(ctx); err != nil {
-		return "", err
+// create creates the VM. The commit that makes it running writes its address. The image
+// "missing" does not exist, and the first call for the image "busy" is refused.
+func (p *provider) create(ctx context.Context, image []byte) error {
+	if err := p.change(ctx, nil); err != nil {
+		return err
 	}
-	if image == "missing" {
-		return "", lifecycle.Permanent(errNoImage) // no further attempt
+	switch {
+	case string(image) == "missing":
+		return lifecycle.Permanent(errors.New("the provider has no such image")) // no further attempt
+	case string(image) == "busy" && p.called.CompareAndSwap(false, true):
+		return errors.New("the provider is busy")
 	}
-	if _, called := p.called.LoadOrStore(name, true); image == "busy" && !called {
-		return "", errBusy
-	}
-	sum := crc32.ChecksumIEEE([]byte(name))
-	return fmt.Sprintf("10.%d.%d.%d", byte(sum>>16), byte(sum>>8), byte(sum)), nil
+	sum := crc32.ChecksumIEEE([]byte(lifecycle.TaskOf(ctx).ID))
+	address := fmt.Sprintf("10.%d.%d.%d", byte(sum>>16), byte(sum>>8), byte(sum))
+	lifecycle.EditOutcome(ctx, func(vm *VM) error { vm.Address = address; return nil })
+	return nil
 }
 
-// do starts, stops or deletes the VM.
-func (p *provider) do(ctx context.Context, _ Event, _ string) error { return p.wait(ctx) }
-
-func (p *provider) wait(ctx context.Context) error {
-	timer := time.NewTimer(p.delay)
-	defer timer.Stop()
+// change starts, stops or deletes the VM. A real provider has a method for each.
+func (p *provider) change(ctx context.Context, _ []byte) error {
 	select {
-	case <-timer.C:
+	case <-time.After(p.delay):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -34,29 +34,39 @@ func removed(name string) record {
 	return vm
 }
 
-// reply writes a VM. Its ETag is what If-Match compares.
-func reply(w http.ResponseWriter, status int, vm record) {
-	if vm.ETag != "" {
-		w.Header().Set("ETag", vm.ETag)
+// answer returns a handler that writes what serve returns, with the status code. For a
+// request that was accepted before, it writes the VM as it is now. The ETag of a VM is what
+// If-Match compares.
+func (a *api) answer(status int, serve func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
+		body, err := serve(r)
+		if again, ok := errors.AsType[*lifecycle.RepeatedError](err); ok {
+			w.Header().Set("Idempotent-Replayed", "true")
+			body, err = a.repeated(again), nil
+		}
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		if vm, ok := body.(record); ok {
+			if vm.ETag != "" {
+				w.Header().Set("ETag", vm.ETag)
+			}
+			body = viewOf(vm)
+		}
+		writeJSON(w, status, "application/json", body)
 	}
-	writeJSON(w, status, viewOf(vm))
 }
 
-// repeated writes an error. For a request that was accepted before, it writes the VM as it
-// is now instead, with the status code of the first answer.
-func (a *api) repeated(w http.ResponseWriter, status int, err error) {
-	again, ok := errors.AsType[*lifecycle.RepeatedError](err)
-	if !ok {
-		fail(w, err)
-		return
-	}
+// repeated returns the VM of a request that was accepted before, with the operation of then.
+func (a *api) repeated(err *lifecycle.RepeatedError) record {
 	vm, exists := a.vms.Current(err)
 	if !exists {
-		vm = removed(again.Row.ID)
+		vm = removed(err.Row.ID)
 	}
-	vm.Operation = again.Row.Operation
-	w.Header().Set("Idempotent-Replayed", "true")
-	reply(w, status, vm)
+	vm.Operation = err.Row.Operation
+	return vm
 }
 
 // fail writes an error as the problem details of RFC 9457.
@@ -65,15 +75,11 @@ func fail(w http.ResponseWriter, err error) {
 	if problem.Status >= 500 {
 		slog.Error("request failed", "error", err) // the client does not get the whole error
 	}
-	w.Header().Del("Location")
-	w.Header().Set("Content-Type", lifecycle.ProblemContentType)
-	writeJSON(w, problem.Status, problem)
+	writeJSON(w, problem.Status, lifecycle.ProblemContentType, problem)
 }
 
-func writeJSON(w http.ResponseWriter, status int, body any) {
-	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "application/json")
-	}
+func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {
+	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
 		slog.Error("the answer was not written", "error", err)

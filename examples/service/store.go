@@ -33,10 +33,10 @@ var table = sqlstore.ExistingTable{
 	Micros: true,
 }
 
-// open opens the database and the store in it. With migrate it first creates the tables
+// open opens the database and the store in it. With -migrate it first creates the tables
 // that are missing. Open refuses a table that does not fit, with the SQL that changes it.
-func open(ctx context.Context, name string, migrate bool) (*sql.DB, *sqlstore.Store, error) {
-	driver, dialect := "sqlite", sqlstore.SQLite
+func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
+	driver, dialect, name := "sqlite", sqlstore.SQLite, *database
 	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
 		driver, dialect = "pgx", sqlstore.Postgres
 	} else {
@@ -46,7 +46,7 @@ func open(ctx context.Context, name string, migrate bool) (*sql.DB, *sqlstore.St
 	if err != nil {
 		return nil, nil, err
 	}
-	if migrate {
+	if *migrate {
 		if err = sqlstore.Migrate(ctx, db, dialect, nil); err == nil {
 			_, err = db.ExecContext(ctx, schema)
 		}

@@ -62,14 +62,7 @@ func TestTable(t *testing.T) {
 		})
 	}
 	cases(t, vmTable)
-	const why = "a case compares states; the script reads the history"
-	fsmtest.Mutate(t, vmTable, cases, &fsmtest.MutateConfig{Survivors: map[string]string{
-		"row 3 (stopped -resize-> stopped) is ignored":   why,
-		"row 9 (creating -again-> creating) is ignored":  why,
-		"row 10 (starting -again-> starting) is ignored": why,
-		"row 11 (stopping -again-> stopping) is ignored": why,
-		"row 12 (deleting -again-> deleting) is ignored": why,
-	}})
+	fsmtest.Mutate(t, vmTable, cases, nil)
 }
 
 // TestLint: nothing in the table is odd.

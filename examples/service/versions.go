@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -14,13 +13,13 @@ import (
 // Version 2 of the table calls the state stopped off, and its VMs have memory. The steps
 // from version 1 to 2, as in the documentation of package lifecycle:
 //
-//  1. Start replicas with -table=2 beside those with -table=1. All write version 1.
-//  2. End the replicas with -table=1. Until now every step can be taken back.
-//  3. Start the replicas again, one by one, with -table=2 -switch. New VMs are of
-//     version 2, and every start migrates the others.
+//  1. Start replicas with -v2 beside those without. All write version 1.
+//  2. End the replicas without -v2. Until now every step can be taken back.
+//  3. Start the replicas again, one by one, with -v2 -switch. New VMs are of version 2,
+//     and every start migrates the others.
 //  4. When all replicas have -switch, start one of them again. It migrates the rest.
 //
-// In a release of your own the table in vm.go is version 2, and flag -table is not needed.
+// In a release of your own the table in vm.go is version 2, and flag -v2 is not needed.
 const off State = "off"
 
 var vmTable2 = newTable(off)
@@ -58,17 +57,14 @@ func convert(change func(*VM)) func([]byte) ([]byte, error) {
 	}
 }
 
-// setVersion returns version 1 or 2 of the table, and sets what it needs in the configuration.
-func setVersion(number int, config *lifecycle.Config[Event]) (*fsm.Machine[State, Event, VM], error) {
-	switch number {
-	case 1:
-		config.Version = "1"
-		return vmTable, nil
-	case 2:
-		config.Version, config.Older = "2", []lifecycle.Version{version1}
-		return vmTable2, nil
+// setVersion returns the table, and sets its version in the configuration.
+func setVersion(config *lifecycle.Config[Event]) *fsm.Machine[State, Event, VM] {
+	config.Version, config.Switch = "1", *doSwitch
+	if !*v2 {
+		return vmTable
 	}
-	return nil, fmt.Errorf("the table has versions 1 and 2, and -table is %d", number)
+	config.Version, config.Older = "2", []lifecycle.Version{version1}
+	return vmTable2
 }
 
 // migrateAll writes all VMs in the version of the manager. It logs what has failed, and the

@@ -14,36 +14,19 @@ type (
 )
 
 // newManager returns the manager of the VMs.
-func newManager(store lifecycle.Store, owner *lifecycle.Owner, work lifecycle.Queue, c config) (*manager, error) {
-	cloud := &provider{delay: c.delay}
-	handler := func(event Event) lifecycle.Handler {
-		return func(ctx context.Context, _ []byte) error { return cloud.do(ctx, event, lifecycle.TaskOf(ctx).ID) }
-	}
+func newManager(store lifecycle.Store, owner *lifecycle.Owner, work lifecycle.Queue) (*manager, error) {
+	cloud := &provider{delay: *delay}
 	config := &lifecycle.Config[Event]{
 		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
-		Owner: owner, Queue: work, Observer: observer, Switch: c.doSwitch,
+		Owner: owner, Queue: work, Observer: observer,
 		Handlers: map[string]lifecycle.Handler{
-			string(Create): func(ctx context.Context, image []byte) error { return create(ctx, cloud, string(image)) },
-			string(Start):  handler(Start),
-			string(Stop):   handler(Stop),
-			string(Delete): handler(Delete),
+			string(Create): cloud.create,
+			string(Start):  cloud.change,
+			string(Stop):   cloud.change,
+			string(Delete): cloud.change,
 		},
 	}
-	table, err := setVersion(c.table, config)
-	if err != nil {
-		return nil, err
-	}
-	return lifecycle.New(table, store, config)
-}
-
-// create is the work of [Create]. The commit that makes the VM running writes its address.
-func create(ctx context.Context, cloud *provider, image string) error {
-	address, err := cloud.create(ctx, lifecycle.TaskOf(ctx).ID, image)
-	if err != nil {
-		return err
-	}
-	lifecycle.EditOutcome(ctx, func(vm *VM) error { vm.Address = address; return nil })
-	return nil
+	return lifecycle.New(setVersion(config), store, config)
 }
 
 // workOf returns the work of an event: by name, so that another replica can do it.

@@ -18,7 +18,8 @@ type Case[S, E comparable, T any] struct {
 	Actor   fsm.Actor
 	Payload *T    // payload that guards get; default: nil
 	Force   bool  // whether the request is forced
-	To      S     // expected state; ignored if Err is set
+	To      S     // expected state; not used if Err or Ignored is set
+	Ignored bool  // whether a row is expected that ignores the event, instead of a move
 	Err     error // expected refusal, compared with errors.Is; default: none
 	Row     *int  // expected index of the row that is taken; default: any
 }
@@ -33,8 +34,9 @@ func (c *Case[S, E, T]) String() string {
 }
 
 // Run fires each case at an instance of its own. It reports to t every case that
-// leads to another state, is refused with another error, or moves the object in
-// spite of a refusal. It fails t if there are no cases.
+// leads to another state, is refused with another error, or moves the object although
+// the case expects a refusal or an ignored event. A row from a state to the same state is
+// a move. It fails t if there are no cases.
 func Run[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], cases []Case[S, E, T]) {
 	t.Helper()
 	if len(cases) == 0 {
@@ -71,7 +73,11 @@ func (c *Case[S, E, T]) run(ctx context.Context, m *fsm.Machine[S, E, T]) error 
 		return nil
 	case err != nil:
 		return fmt.Errorf("is refused: %w", err)
-	case step.State != c.To:
+	case c.Ignored && !step.Ignored:
+		return fmt.Errorf("is not ignored and leads to %v", step.State)
+	case step.Ignored && !c.Ignored:
+		return fmt.Errorf("is ignored instead of leading to %v", c.To)
+	case !c.Ignored && step.State != c.To:
 		return fmt.Errorf("leads to %v instead of %v", step.State, c.To)
 	case c.Row != nil && step.Row != *c.Row:
 		return fmt.Errorf("takes row %d instead of %d", step.Row, *c.Row)

@@ -86,7 +86,7 @@ var budget = []line{
 		why: "over database/sql: the drivers are the user's, or of internal/enginetest",
 	},
 	{
-		pkg: "lifecycle/pgnotify", may: []string{"lifecycle", "github.com/jackc/pgx/v5"},
+		pkg: "lifecycle/pgnotify", may: []string{"lifecycle", "lifecycle/sqlstore", "github.com/jackc/pgx/v5"},
 		why: "a module of its own: notifications of PostgreSQL need its driver",
 	},
 	{

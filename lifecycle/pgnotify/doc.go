@@ -2,8 +2,10 @@
 // and NOTIFY. [lifecycle.Manager.Watch] and [lifecycle.Manager.Await] then need not wait
 // for their next look, which they make every second.
 //
-//	err := pgnotify.Install(ctx, db, "")               // once, after sqlstore.Migrate
+//	err := pgnotify.Install(ctx, db, "", tables...)    // once, after sqlstore.Migrate
 //	go pgnotify.Listen(ctx, config, "", vms, disks)    // in each process, with its managers
+//
+// The tables are those of sqlstore.Config: an ExistingHistory needs a trigger of its own.
 //
 // # Guarantees
 //
@@ -16,6 +18,8 @@
 //
 //   - PostgreSQL gives commits with notifications one after the other. Measure before
 //     you install the trigger in a database with thousands of commits per second.
+//   - An id in an ExistingHistory is reported as PostgreSQL writes its column. If the type
+//     of the column has another text for it, Await of the object waits for its next look.
 //   - LISTEN needs a connection of its own for each process, and does not work through a
 //     pooler that shares connections between transactions.
 package pgnotify

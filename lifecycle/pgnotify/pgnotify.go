@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
 const (
@@ -30,33 +31,22 @@ type Waker interface {
 	Wake(key lifecycle.Key)
 }
 
-// Install makes the trigger on the history table that notifies of every change, in one
-// transaction. It may be called again, and by several processes at once. The prefix is that
-// of [sqlstore.Config], and empty for its default. The role needs the right to create
-// functions in the schema of the tables, and owns the history table.
+// Install makes the trigger that notifies of every change, in one transaction: on the
+// store's own history, and on each ExistingHistory of the tables, which are those of
+// [sqlstore.Config]. It may be called again, and by several processes at once. The prefix
+// is that of the same configuration, and empty for its default. The role needs the right to
+// create functions in the schema of the store's tables, and owns the histories.
 //
 // The error is that of the driver. Nothing has changed then.
-//
-// [sqlstore.Config]: https://pkg.go.dev/github.com/interlock-go/interlock/lifecycle/sqlstore#Config
-func Install(ctx context.Context, db *sql.DB, prefix string) error {
+func Install(ctx context.Context, db *sql.DB, prefix string, tables ...sqlstore.ExistingTable) error {
 	prefix = cmp.Or(prefix, defaultPrefix)
-	name, history := quoted(prefix+function), quoted(prefix+"history")
+	own := sqlstore.ExistingTable{ExistingHistory: sqlstore.ExistingHistory{Table: prefix + "history", Machine: "machine", ID: "id"}}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("pgnotify: install: %w", err)
 	}
 	defer tx.Rollback()
-	for _, text := range []string{
-		// Two transactions that replace a function at once would be refused.
-		"LOCK TABLE " + history + " IN SHARE ROW EXCLUSIVE MODE",
-		// The payload of a notification has less than 8,000 bytes. A payload that is
-		// cut is no JSON, and Listen then wakes everything.
-		"CREATE OR REPLACE FUNCTION " + name + "() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN" +
-			" PERFORM pg_notify(TG_ARGV[0], left(json_build_object('machine', NEW.machine, 'id', NEW.id)::text, 1900));" +
-			" RETURN NULL; END $$",
-		"DROP TRIGGER IF EXISTS " + name + " ON " + history,
-		"CREATE TRIGGER " + name + " AFTER INSERT ON " + history + " FOR EACH ROW EXECUTE FUNCTION " + name + "(" + literal(prefix+function) + ")",
-	} {
+	for _, text := range statements(prefix+function, append([]sqlstore.ExistingTable{own}, tables...)) {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
 			return fmt.Errorf("pgnotify: install: %w", err)
 		}
@@ -67,7 +57,36 @@ func Install(ctx context.Context, db *sql.DB, prefix string) error {
 	return nil
 }
 
-func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+// statements returns the statements of [Install] for histories, of which the store's own is
+// the first one.
+func statements(name string, tables []sqlstore.ExistingTable) []string {
+	// Two transactions that replace a function at once would be refused.
+	list := []string{"LOCK TABLE " + quoted(tables[0].ExistingHistory.Table) + " IN SHARE ROW EXCLUSIVE MODE", createFunction(name)}
+	for _, t := range tables {
+		h := t.ExistingHistory
+		if h.Table == "" {
+			continue // its history is the store's own
+		}
+		on := " ON " + quoted(strings.Split(h.Table, ".")...)
+		args := strings.Join([]string{literal(name), literal(t.Machine), literal(h.Machine), literal(h.ID)}, ", ")
+		list = append(list,
+			"DROP TRIGGER IF EXISTS "+quoted(name)+on,
+			"CREATE TRIGGER "+quoted(name)+" AFTER INSERT"+on+" FOR EACH ROW EXECUTE FUNCTION "+quoted(name)+"("+args+")")
+	}
+	return list
+}
+
+// createFunction returns the statement that makes the function of all triggers. Its
+// arguments are the channel, the machine, and the columns of machine and id. The payload of
+// a notification has less than 8,000 bytes. A payload that is cut is no JSON, and Listen
+// then wakes everything.
+func createFunction(name string) string {
+	return "CREATE OR REPLACE FUNCTION " + quoted(name) + "() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE added jsonb := to_jsonb(NEW); BEGIN" +
+		" PERFORM pg_notify(TG_ARGV[0], left(json_build_object('machine', COALESCE(added ->> TG_ARGV[2], TG_ARGV[1]), 'id', added ->> TG_ARGV[3])::text, 1900));" +
+		" RETURN NULL; END $$"
+}
+
+func quoted(name ...string) string { return pgx.Identifier(name).Sanitize() }
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 

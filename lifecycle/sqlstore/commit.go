@@ -160,6 +160,9 @@ func finish(ctx context.Context, end func() error) error {
 //	orders := lifecycle.Must(machine, store.WithTx(tx), nil)
 //	_, err := orders.Fire(ctx, id, Pay, Customer, nil)
 //
+// The transaction of an ORM has a *sql.Tx inside: tx.Tx with sqlx and bun, and
+// tx.Statement.ConnPool.(*sql.Tx) with gorm.
+//
 // The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict is
 // reported at once and leaves the transaction as it was. After any other error, except
 // a refusal of the request itself, roll back. The caller's COMMIT decides whether the

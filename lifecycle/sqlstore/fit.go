@@ -16,21 +16,40 @@ type TableError struct {
 	Faults []string // each names a column and the reason
 	// Fix are SQL statements, each ended by a semicolon and a new line, that make the table
 	// fit. Empty: there are none. Read them before you execute them: they change types and
-	// defaults. SQLite cannot change a column: compare with [ExistingTable.Schema].
+	// defaults. SQLite cannot change a column: for such a fault there is no statement.
 	Fix string
+
+	unfixed string // how to correct the faults without a statement; empty: all have one
 }
 
 // Error implements error.
 func (e *TableError) Error() string {
 	text := fmt.Sprintf("%v: %s", ErrSchema, strings.Join(e.Faults, "; "))
+	fits := "; this makes it fit: "
+	if e.unfixed != "" {
+		fits = "; this corrects the others: "
+		text += "; " + e.unfixed
+	}
 	if e.Fix != "" {
-		text += "; this makes it fit: " + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
+		text += fits + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
 	}
 	return text
 }
 
 // Unwrap returns [ErrSchema].
 func (e *TableError) Unwrap() error { return ErrSchema }
+
+// rebuild is how to correct a column in SQLite.
+const rebuild = "SQLite cannot change a column: name a new column of the right type, or make the table anew" +
+	" with the columns of ExistingTable.Schema (https://sqlite.org/lang_altertable.html#otheralter)"
+
+// columnFault notes a fault of a column that exists, and the statement that changes it.
+func columnFault(e *TableError, fix, text string, args ...any) {
+	e.fault(fix, text, args...)
+	if fix == "" {
+		e.unfixed = rebuild
+	}
+}
 
 func (e *TableError) fault(fix, text string, args ...any) {
 	e.Faults = append(e.Faults, fmt.Sprintf(text, args...))
@@ -124,7 +143,7 @@ func (s *session) checkType(e *TableError, t *table, v value, c *column) {
 	if s.e.alterType != "" {
 		fix = fmt.Sprintf(s.e.alterType, t.name, t.column[v], want)
 	}
-	e.fault(fix, "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
+	columnFault(e, fix, "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
@@ -138,9 +157,13 @@ func (s *session) checkNull(e *TableError, t *table, v value, c *column) {
 				fix = fmt.Sprintf("UPDATE %s SET %s = 0 WHERE %s IS NULL;\n", t.name, t.column[v], t.column[v]) + fix
 			}
 		}
-		e.fault(fix, "column %s of table %s may be NULL, which equals no value that a commit expects", c.name, e.Table)
+		rows := ""
+		if v == vState {
+			rows = ": write a state into all rows first"
+		}
+		columnFault(e, fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, e.Table, rows)
 	case !c.nullable && slices.Contains(emptied, v):
-		e.fault(s.nullable(t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
+		columnFault(e, s.nullable(t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
 	}
 }
 
@@ -152,7 +175,8 @@ func (s *session) checkOthers(e *TableError, t *table, columns map[string]column
 		if c.nullable || c.fills || isField || slices.Contains(t.column[:], s.e.quoted(c.name)) {
 			continue
 		}
-		e.fault(s.nullable(t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it", c.name, e.Table)
+		columnFault(e, s.nullable(t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
+			" name it in Fields, give it a default, or allow NULL", c.name, e.Table)
 	}
 }
 

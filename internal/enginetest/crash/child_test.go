@@ -4,6 +4,7 @@ package crash
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ type orders struct {
 	DSN      string
 	Name     string // of the owner
 	Outside  string // directory
+	Requests string // file: the requests that clients have sent
 	Answers  string // file: the answers that clients have received
 	Seed     uint64
 	Objects  int
@@ -69,7 +71,15 @@ func child(text string) error {
 	if _, err := m.Sweep(ctx); err != nil {
 		return err
 	}
-	answers, err := os.OpenFile(o.Answers, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	earlier, err := lines[request](o.Requests)
+	if err != nil {
+		return err
+	}
+	requests, err := appendTo(o.Requests)
+	if err != nil {
+		return err
+	}
+	answers, err := appendTo(o.Answers)
 	if err != nil {
 		return err
 	}
@@ -77,7 +87,13 @@ func child(text string) error {
 	go func() { ended <- owner.Run(ctx) }()
 	go func() { ended <- lifecycle.Run(ctx, ttl/5, nil, m) }()
 	for i := range uint64(4) {
-		cl := &client{m: m, dice: rand.New(rand.NewPCG(o.Seed, i)), objects: o.Objects, answers: answers}
+		cl := &client{
+			m: m, dice: rand.New(rand.NewPCG(o.Seed, i)), objects: o.Objects, requests: requests, answers: answers,
+			name: fmt.Sprintf("%s %d %d", o.Name, o.Seed, i),
+		}
+		if i == 0 { // it has received no answer from the process before
+			cl.again = earlier[max(0, len(earlier)-20):]
+		}
 		go cl.run(ctx)
 	}
 	fmt.Println(ready)
@@ -125,15 +141,30 @@ func die() {
 	select {}
 }
 
+// request is what a client sends, and sends again until it has an answer.
+type request struct {
+	Request string // its id
+	ID      string // of the disk
+	Event   event
+	Handler string // of its work; empty: it is a change without work
+}
+
 // client sends one request after the other.
 type client struct {
-	m       disks
-	dice    *rand.Rand
-	objects int
-	answers io.Writer
+	m        disks
+	dice     *rand.Rand
+	objects  int
+	name     string    // begins the ids of its requests
+	sent     int       // number of its requests
+	again    []request // sent by a process before
+	requests io.Writer
+	answers  io.Writer
 }
 
 func (c *client) run(ctx context.Context) {
+	for _, r := range c.again {
+		_ = c.send(ctx, r) // an error is an answer too
+	}
 	for {
 		id := fmt.Sprintf("d%d", c.dice.IntN(c.objects))
 		if err := c.ask(ctx, id); err == nil {
@@ -143,8 +174,7 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
-// ask requests something that the disk's state mostly permits. Every request but
-// a deletion has a message.
+// ask requests something that the disk's state mostly permits.
 func (c *client) ask(ctx context.Context, id string) error {
 	at := state("none")
 	rec, err := c.m.Get(ctx, id)
@@ -153,8 +183,7 @@ func (c *client) ask(ctx context.Context, id string) error {
 	} else if !errors.Is(err, lifecycle.ErrNotFound) {
 		return err
 	}
-	change := &lifecycle.Change[int]{Messages: []lifecycle.Message{{Topic: "asked", Key: id}}}
-	work := lifecycle.Named([]string{"work", "slow", "slow", "fail"}[c.dice.IntN(4)], nil)
+	handler := []string{"work", "slow", "slow", "fail"}[c.dice.IntN(4)]
 	pick := func(events ...event) event { return events[c.dice.IntN(len(events))] }
 	e := event("copy")
 	switch at {
@@ -173,44 +202,89 @@ func (c *client) ask(ctx context.Context, id string) error {
 	}
 	switch e {
 	case "attach":
-		after, err := c.m.Fire(ctx, id, e, user, change)
-		return c.note(&after, err)
+		handler = ""
 	case "grow":
-		work = lifecycle.Named("grow", nil)
-	case "delete":
-		change = nil
+		handler = "grow"
 	}
-	if err := c.do(ctx, id, e, work, change); err != nil || e != "detach" {
+	if err := c.first(ctx, request{ID: id, Event: e, Handler: handler}); err != nil || e != "detach" {
 		return err
 	}
-	return c.do(ctx, id, "delete", lifecycle.Named("work", nil), nil)
+	return c.first(ctx, request{ID: id, Event: "delete", Handler: "work"})
 }
 
-// do requests an operation and waits for its outcome.
-func (c *client) do(ctx context.Context, id string, e event, work lifecycle.Work, change *lifecycle.Change[int]) error {
-	h, err := c.m.Do(ctx, id, e, user, work, change)
-	if err != nil {
+// first sends a new request.
+func (c *client) first(ctx context.Context, r request) error {
+	c.sent++
+	r.Request = fmt.Sprintf("%s %d", c.name, c.sent)
+	if err := writeLine(c.requests, r); err != nil {
 		return err
 	}
+	return c.send(ctx, r)
+}
+
+// send sends a request and notes the answers, also that of a repeated request. It waits for
+// the outcome of work. Every request but a deletion has a message.
+func (c *client) send(ctx context.Context, r request) error {
+	change := &lifecycle.Change[int]{Request: lifecycle.RequestID{ID: r.Request}}
+	if r.Event != "delete" {
+		change.Messages = []lifecycle.Message{{Topic: "asked", Key: r.ID}}
+	}
+	if r.Handler == "" {
+		after, err := c.m.Fire(ctx, r.ID, r.Event, user, change)
+		return c.note(r.Request, &after, err)
+	}
+	h, err := c.m.Do(ctx, r.ID, r.Event, user, lifecycle.Named(r.Handler, nil), change)
+	if err != nil {
+		return c.note(r.Request, nil, err)
+	}
 	admitted := h.Admitted()
-	if err := c.note(&admitted, nil); err != nil {
+	if err := c.note(r.Request, &admitted, nil); err != nil {
 		return err
 	}
 	after, err := h.Wait(ctx)
 	if err != nil || after.ID == "" {
 		return err
 	}
-	return c.note(&after, nil)
+	return c.note("", &after, nil)
 }
 
-// note writes the answer that the client has received to the file, in one write.
-func (c *client) note(r *lifecycle.Record[state, int], err error) error {
+// note writes the answer that the client has received to the file.
+func (c *client) note(request string, r *lifecycle.Record[state, int], err error) error {
+	if again, ok := errors.AsType[*lifecycle.RepeatedError](err); ok {
+		row := again.Row
+		return errors.Join(err, writeLine(c.answers, answer{request, row.ID, row.Sequence, row.Operation, state(row.To)}))
+	}
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(answer{r.ID, r.Sequence, r.Operation, r.State})
+	return writeLine(c.answers, answer{request, r.ID, r.Sequence, r.Operation, r.State})
+}
+
+func appendTo(file string) (*os.File, error) {
+	return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+}
+
+// writeLine writes a value as one line of JSON, in one write: a line is never incomplete.
+func writeLine(w io.Writer, x any) error {
+	line, err := json.Marshal(x)
 	if err == nil {
-		_, err = c.answers.Write(append(line, '\n'))
+		_, err = w.Write(append(line, '\n'))
 	}
 	return err
+}
+
+// lines reads what writeLine has written.
+func lines[T any](file string) (list []T, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range bytes.Lines(data) {
+		var x T
+		if err := json.Unmarshal(line, &x); err != nil {
+			return nil, fmt.Errorf("%s: %w", line, err)
+		}
+		list = append(list, x)
+	}
+	return list, err
 }

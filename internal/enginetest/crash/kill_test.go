@@ -39,6 +39,9 @@ const patience = time.Minute
 //     twice.
 //   - Every answer that a client has received is in the history, and so are the
 //     messages.
+//   - Every request was accepted once at most, although processes send those of their
+//     predecessors again, and the last process sends all of them twice. Each answer to it
+//     has the operation id, sequence number and state of the first one.
 func TestKill(t *testing.T) { testKill(t, false) }
 
 // TestKillOverAnExistingTable: the disks are in a table of the user's.
@@ -53,7 +56,8 @@ func testKill(t *testing.T, existing bool) {
 		e.existing = existing
 		s := &service{e: e, kills: kills, objects: 8}
 		s.orders = orders{Engine: e.name, Existing: existing, DSN: e.database(t), Outside: t.TempDir(), Objects: s.objects}
-		s.orders.Answers = filepath.Join(t.TempDir(), "answers")
+		dir := t.TempDir()
+		s.orders.Requests, s.orders.Answers = filepath.Join(dir, "requests"), filepath.Join(dir, "answers")
 		e.migrate(t, s.orders.DSN)
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -65,6 +69,7 @@ func testKill(t *testing.T, existing bool) {
 		both.Wait()
 		require.False(t, t.Failed())
 		store := e.open(t, s.orders.DSN)
+		s.resend(t, store)
 		s.settle(t, store)
 		s.judge(t, store)
 		require.NoError(t, store.Close())
@@ -152,6 +157,39 @@ func (s *service) life(o orders, after time.Duration) (killed bool, err error) {
 	}
 }
 
+// resend sends all requests again, each twice, from a process that has sent none of them.
+func (s *service) resend(t *testing.T, store *aged) {
+	ctx, stop := context.WithTimeout(t.Context(), 10*patience)
+	defer stop()
+	owner, err := lifecycle.Join(ctx, store, "resend", 10*patience) // it sends no heartbeats
+	require.NoError(t, err)
+	c := config(outside(s.orders.Outside).apply, 0)
+	c.Owner = owner
+	answers, err := appendTo(s.orders.Answers)
+	require.NoError(t, err)
+	defer answers.Close()
+	cl := &client{m: lifecycle.Must(disk, store, c), answers: answers}
+	requests, err := lines[request](s.orders.Requests)
+	require.NoError(t, err)
+	accepted := 0
+	for _, r := range requests {
+		before, err := store.Requested(ctx, "disk", r.Request)
+		require.NoError(t, err)
+		if err := cl.send(ctx, r); before.Request != "" {
+			require.ErrorIs(t, err, lifecycle.ErrRepeated, "%v", before)
+		}
+		after, err := store.Requested(ctx, "disk", r.Request)
+		require.NoError(t, err)
+		if err := cl.send(ctx, r); after.Request != "" {
+			accepted++
+			require.ErrorIs(t, err, lifecycle.ErrRepeated, "%v", after)
+		}
+	}
+	t.Logf("%d requests, %d of them accepted", len(requests), accepted)
+	require.NoError(t, cl.m.Drain(ctx))
+	require.NoError(t, owner.Leave(ctx))
+}
+
 // settle runs a last process, which sweeps until nothing is left to do.
 func (s *service) settle(t *testing.T, store *aged) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -209,16 +247,12 @@ func (s *service) judge(t *testing.T, store *aged) {
 	require.Positive(t, received, "no client has received an answer")
 }
 
-// answers returns the answers that clients have received, by disk. Every line was
-// one write and is complete.
+// answers returns the answers that clients have received, by disk.
 func (s *service) answers(t *testing.T) map[string][]answer {
-	f, err := os.Open(s.orders.Answers)
+	all, err := lines[answer](s.orders.Answers)
 	require.NoError(t, err)
-	defer f.Close()
 	list := map[string][]answer{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var a answer
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &a), "%s", lines.Text())
+	for _, a := range all {
 		list[a.ID] = append(list[a.ID], a)
 	}
 	return list

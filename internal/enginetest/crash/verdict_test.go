@@ -40,7 +40,12 @@ func judge(ctx context.Context, store lifecycle.Store, world outside, id string,
 		}
 	}
 	size, asked := 0, 0
+	accepted := map[string]bool{}
 	for _, row := range v.rows {
+		if row.Request != "" && accepted[row.Request] {
+			return v, fmt.Errorf("request %q was accepted again: %v", row.Request, row)
+		}
+		accepted[row.Request] = true
 		switch {
 		case row.Event == "make":
 			size = 0
@@ -82,6 +87,7 @@ func judge(ctx context.Context, store lifecycle.Store, world outside, id string,
 
 // answer is a change that a client has received as a result.
 type answer struct {
+	Request   string // its id; empty: the answer is the outcome of work
 	ID        string
 	Sequence  uint64
 	Operation lifecycle.OpID
@@ -89,7 +95,7 @@ type answer struct {
 }
 
 func (a answer) is(row lifecycle.HistoryRow) bool {
-	return row.Sequence == a.Sequence && row.Operation == a.Operation && row.To == string(a.State)
+	return (a.Request == "" || row.Request == a.Request) && row.Sequence == a.Sequence && row.Operation == a.Operation && row.To == string(a.State)
 }
 
 // TestJudge checks that judge detects every fault.
@@ -99,7 +105,7 @@ func TestJudge(t *testing.T) {
 		answer answer
 		err    string
 	}{
-		"nothing wrong": {answer: answer{"d", 4, 2, "free"}},
+		"nothing wrong": {answer: answer{"", "d", 4, 2, "free"}},
 		"done again": {
 			plant: func(t *testing.T, m disks, world outside) { require.NoError(t, world.note("d", deed{2, "beta", 7})) },
 			err:   "operation 2 of d was done again, by beta in epoch 7",
@@ -120,7 +126,8 @@ func TestJudge(t *testing.T) {
 			},
 			err: "2 messages about d, not 3",
 		},
-		"answer lost": {answer: answer{"d", 5, 3, "growing"}, err: "a client has received {ID:d Sequence:5"},
+		"answer lost":               {answer: answer{"", "d", 5, 3, "growing"}, err: "a client has received {Request: ID:d Sequence:5"},
+		"answer of another request": {answer: answer{"r", "d", 4, 2, "free"}, err: "a client has received {Request:r ID:d Sequence:4"},
 		"not at rest": {
 			plant: func(t *testing.T, m disks, _ outside) {
 				_, err := m.Override(t.Context(), "d", "copying", "person", "on purpose", nil)

@@ -332,3 +332,23 @@ func TestPrefixIsAnIdentifier(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, longest))
 	})
 }
+
+// A prefix with capital letters names the tables as any other, also where the engine would
+// fold a name without quotes.
+func TestPrefixWithCapitals(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db, config := pool(t, e.open(t)), &sqlstore.Config{Prefix: "It_"}
+		for range 2 {
+			require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, config))
+		}
+		store, err := sqlstore.Open(t.Context(), db, e.dialect, config)
+		require.NoError(t, err)
+		message := lifecycle.Message{Topic: "placed", Key: "a"}
+		_, err = manage(store).Create(t.Context(), "a", place, customer, "one", &lifecycle.Change[string]{Messages: []lifecycle.Message{message}})
+		require.NoError(t, err)
+		_, err = store.Trim(t.Context(), time.Hour, 0)
+		require.NoError(t, err)
+		require.NoError(t, store.Close())
+		require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, config, 0))
+	})
+}

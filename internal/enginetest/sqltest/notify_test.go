@@ -73,6 +73,34 @@ func TestNotify(t *testing.T) {
 	}
 }
 
+// Install covers the history of existing tables too, with any types of their columns.
+func TestNotifyOfAnExistingHistory(t *testing.T) {
+	t.Parallel()
+	e := engine{name: "postgres", dialect: sqlstore.Postgres}
+	dsn := servers.Postgres(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	_, db, received := listening(t, config, dsn, "")
+	things := users(t, db, e, "public.", "") // with a column for the machine
+	integers, text := typedTable(t, e, sqlstore.Integer, sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3}))
+	execAll(t, db, text)
+	tables := []sqlstore.ExistingTable{things, integers, {Machine: "plain"}}
+	for range 2 {
+		require.NoError(t, pgnotify.Install(t.Context(), db, "", tables...))
+	}
+	store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Tables: tables[:2]})
+	require.NoError(t, err)
+	defer store.Close()
+	_, err = lifecycle.Must(vms, store, nil).Create(t.Context(), "9", place, customer, vmSpec{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Key{Machine: "vm", ID: "9"}, <-received)
+	c := next(get(t, store, lifecycle.Key{Machine: things.Machine, ID: "a"}), 0)
+	require.NoError(t, store.Commit(t.Context(), c))
+	require.Equal(t, lifecycle.Key{Machine: things.Machine, ID: "a"}, <-received)
+	put(t, store, "in the store's own tables")
+	require.Equal(t, "in the store's own tables", (<-received).ID)
+}
+
 // After a lost connection the listener wakes for everything.
 func TestNotifyAfterALostConnection(t *testing.T) {
 	t.Parallel()

@@ -141,6 +141,18 @@ func TestExistingTableTypes(t *testing.T) {
 				}
 				require.Equal(t, c.ids, ids)
 
+				// So is that of Recent, over the history.
+				var recent []string
+				for after := ""; len(recent) <= len(c.ids); after = recent[len(recent)-1] {
+					page, err := store.Recent(t.Context(), "vm", time.Minute, after, 1)
+					require.NoError(t, err)
+					if len(page) == 0 {
+						break
+					}
+					recent = append(recent, page[0].ID)
+				}
+				require.Equal(t, c.ids, recent)
+
 				paying, err := m.Fire(t.Context(), a, pay, customer, nil)
 				require.NoError(t, err)
 				list, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"paying"}})

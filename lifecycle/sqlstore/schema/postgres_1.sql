@@ -1,13 +1,13 @@
 -- Interlock, tables of version 1, for PostgreSQL. The database's encoding is UTF8.
 -- Times are microseconds since 1970: to_timestamp(changed_at / 1e6) shows them.
 
-CREATE TABLE interlock_schema (
+CREATE TABLE "interlock_schema" (
 	version bigint NOT NULL
 );
 
 -- One row for each object. A row without a state is an object that was removed,
 -- or one that a commit required to be absent: its numbers continue.
-CREATE TABLE interlock_objects (
+CREATE TABLE "interlock_objects" (
 	machine      text COLLATE "C" NOT NULL,
 	id           text COLLATE "C" NOT NULL,
 	state        text COLLATE "C" NOT NULL,
@@ -32,20 +32,20 @@ CREATE TABLE interlock_objects (
 	PRIMARY KEY (machine, id)
 );
 
-CREATE INDEX interlock_objects_state ON interlock_objects (machine, state, id);
+CREATE INDEX "interlock_objects_state" ON "interlock_objects" (machine, state, id);
 
-CREATE INDEX interlock_objects_age ON interlock_objects (machine, state, changed_at);
+CREATE INDEX "interlock_objects_age" ON "interlock_objects" (machine, state, changed_at);
 
-CREATE INDEX interlock_objects_deadline ON interlock_objects (machine, deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX "interlock_objects_deadline" ON "interlock_objects" (machine, deadline) WHERE deadline IS NOT NULL;
 
-CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, epoch, deadline, state, id);
+CREATE INDEX "interlock_objects_owner" ON "interlock_objects" (machine, owner, epoch, deadline, state, id);
 
 -- Many records are transitional, and many have no owner, but few are both. Without the
 -- statistics the planner reads all records of a state.
-CREATE STATISTICS interlock_objects_owners (mcv) ON state, owner, epoch, deadline FROM interlock_objects;
+CREATE STATISTICS "interlock_objects_owners" (mcv) ON state, owner, epoch, deadline FROM "interlock_objects";
 
 -- One row for each change. Rows are never updated.
-CREATE TABLE interlock_history (
+CREATE TABLE "interlock_history" (
 	machine     text COLLATE "C" NOT NULL,
 	id          text COLLATE "C" NOT NULL,
 	sequence    bigint NOT NULL,
@@ -63,11 +63,11 @@ CREATE TABLE interlock_history (
 	PRIMARY KEY (machine, id, sequence)
 );
 
-CREATE TABLE interlock_messages (
+CREATE TABLE "interlock_messages" (
 	number  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	topic   text NOT NULL,
 	subject text NOT NULL,
 	payload bytea
 );
 
-INSERT INTO interlock_schema (version) VALUES (1);
+INSERT INTO "interlock_schema" (version) VALUES (1);
