@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// replica is one process of the service: an owner, a queue, and the managers of both
+// machines. Both replicas of this program share the store and nothing else.
+type replica struct {
+	*world
+	owner *lifecycle.Owner
+	queue *queue.Queuer[lifecycle.Key]
+	vms   *lifecycle.Manager[string, string, VM]
+	disks *lifecycle.Manager[string, string, Disk]
+	hung  atomic.Bool // no call of the provider returns
+}
+
+// errKilled is the cause with which work ends when its replica does.
+var errKilled = errors.New("the replica was killed")
+
+// start starts a replica. An earlier one of the same name is dead from then on.
+func (w *world) start(ctx context.Context, name string) (*replica, error) {
+	owner, err := lifecycle.Join(ctx, w.store, name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{world: w, owner: owner}
+	r.queue = queue.Must(&queue.Config[lifecycle.Key]{
+		MaxWaiting: maxWaiting,
+		Classes: map[string]queue.Limit{
+			"region":   {MaxRunning: 3, Fair: true},
+			"region/*": {MaxRunning: 2},
+		},
+	})
+	r.vms, err = lifecycle.New(vmTable, w.store, &lifecycle.Config[string]{
+		WorkerActor: Worker, Done: []string{"done"}, Failed: []string{"fail"},
+		Owner: owner, Queue: r.queue,
+		Handlers: map[string]lifecycle.Handler{"provider": r.provider},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.disks, err = lifecycle.New(diskTable, w.store, &lifecycle.Config[string]{Queue: r.queue})
+	return r, err
+}
+
+// kill ends the work of the replica, and waits for it.
+func (r *replica) kill() error {
+	r.queue.Abort(errKilled)
+	return r.queue.Terminate(context.Background())
+}
+
+// provider is the work of all operations of VMs: a call of the cloud, simulated. One of
+// eight calls fails, and one of sixteen gets no answer.
+func (r *replica) provider(ctx context.Context, _ []byte) error {
+	fault := r.dice.intN(16)
+	answers := pause(ctx, r.dice.between(300*time.Millisecond, 1800*time.Millisecond))
+	switch {
+	case !answers || fault == 0 || r.hung.Load():
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case fault <= 2:
+		return errors.New("the provider has no room")
+	}
+	return nil
+}
+
+// requests sends a request of a user twenty times in a second, until ctx ends. Table,
+// preconditions and queue refuse many of them.
+func (r *replica) requests(ctx context.Context) error {
+	for pause(ctx, 50*time.Millisecond) {
+		err := r.request(ctx, r.dice.intN(fleet))
+		if ctx.Err() == nil && lifecycle.HTTPStatus(err) == http.StatusInternalServerError {
+			return err
+		}
+	}
+	return nil
+}
+
+// request sends a random request for a VM or its disk.
+func (r *replica) request(ctx context.Context, number int) error {
+	vm, disk := vmID(number), diskID(number)
+	var err error
+	switch event := events[r.dice.intN(len(events))]; event {
+	case "create":
+		err = r.do(ctx, number, event, &lifecycle.Change[VM]{Edit: func(vm *VM) error {
+			*vm = VM{CPUs: 2, Password: "secret"}
+			return nil
+		}})
+	case "start":
+		err = r.do(ctx, number, event, nil)
+	case "stop", "delete":
+		err = r.do(ctx, number, event, &lifecycle.Change[VM]{Require: []lifecycle.Precondition{r.disks.Require(disk, "detached")}})
+	case "resize":
+		_, err = r.vms.Fire(ctx, vm, event, User, &lifecycle.Change[VM]{Edit: func(vm *VM) error { vm.CPUs++; return nil }})
+	case "attach":
+		_, err = r.disks.Fire(ctx, disk, event, User, &lifecycle.Change[Disk]{Require: []lifecycle.Precondition{r.vms.Require(vm, "running")}})
+	case "detach":
+		_, err = r.disks.Fire(ctx, disk, event, User, nil)
+	}
+	return err
+}
+
+// events are those of users. A request is for each of them with the same probability.
+var events = []string{"create", "create", "start", "stop", "delete", "resize", "attach", "detach"}
+
+// do starts an operation of a VM.
+func (r *replica) do(ctx context.Context, number int, event string, change *lifecycle.Change[VM]) error {
+	work := lifecycle.Named("provider", nil)
+	work.Timeout = 3 * time.Second // of one attempt
+	work.Retries = lifecycle.Retries{Attempts: 3}
+	work.Class = "region/" + regions[number%len(regions)]
+	_, err := r.vms.Do(ctx, vmID(number), event, User, work, change)
+	return err
+}
+
+// agent reports what happened to the disks, until ctx ends. Every fourth operation of a disk
+// gets no report.
+func (r *replica) agent(ctx context.Context) error {
+	moving := lifecycle.Select[string]{States: []string{"attaching", "detaching"}, UnchangedFor: time.Second}
+	for pause(ctx, 500*time.Millisecond) {
+		for disk, err := range r.disks.All(ctx, moving) {
+			if err != nil {
+				return ignoreEnd(ctx, err)
+			}
+			if disk.Operation%4 == 0 {
+				continue
+			}
+			if _, err := r.disks.Report(ctx, disk.ID, disk.Operation, "done", Agent, nil); err != nil {
+				return ignoreEnd(ctx, err)
+			}
+		}
+	}
+	return nil
+}
+
+func vmID(number int) string   { return fmt.Sprintf("vm-%02d", number) }
+func diskID(number int) string { return fmt.Sprintf("disk-%02d", number) }
