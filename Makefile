@@ -72,11 +72,12 @@ pinned = { dirs=$$($(GO) list -f '{{.Dir}}' ./... | while read -r d; do \
 		if grep -qsE '^func Test[A-Za-z]*(Alloc|CostsTheSame)' "$$d"/*_test.go; then echo "$$d"; fi; done); \
 	[ -z "$$dirs" ] || out=$$($(GO) test -run 'Alloc|CostsTheSame' $$dirs 2>&1) || { echo "$$out"; false; }; }
 
-# Says in one line what was left out: tests that are skipped say nothing here.
+# Says what was left out: tests that are skipped say nothing here.
 untested = out=; \
 	[ -n "$$INTERLOCK_POSTGRES_DSN" ] || out="PostgreSQL (INTERLOCK_POSTGRES_DSN)"; \
 	[ -n "$$INTERLOCK_MYSQL_DSN" ] || out="$${out:+$$out, }MariaDB or MySQL (INTERLOCK_MYSQL_DSN)"; \
-	[ -z "$$out" ] || echo "make $@: not run on $$out: set what is in brackets, or call make engines"
+	[ -z "$$out" ] || echo "make $@: not run on $$out: set what is in brackets, or call make engines"; \
+	echo "make $@: the operator's page was not opened in a browser: call make browser"
 
 RUN ?= test
 

@@ -104,6 +104,11 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 		o.task.end(Lost)
 		return lost
 	}
+	if retried := o.core.observer.Retried; retried != nil {
+		retried(ctx, Retried{
+			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Attempt: o.failed, Err: err, Pause: pause,
+		})
+	}
 	return &attemptError{err, pause}
 }
 

@@ -43,7 +43,7 @@ func tracing(log *calls, config lifecycle.Config[event]) lifecycle.Config[event]
 		}
 		return nil, nil
 	}
-	config.Observer.Changed = func(ctx context.Context, row lifecycle.HistoryRow) {
+	config.Observer.Changed = func(ctx context.Context, row lifecycle.Changed) {
 		if row.Actor == "worker" {
 			log.note("changed by " + row.Event + " " + trace(ctx))
 		}

@@ -155,10 +155,10 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 	ids := []string{"a", "b", "c"}
 	var mu sync.Mutex
 	observed := map[string][]lifecycle.HistoryRow{}
-	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
+	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) {
 		mu.Lock()
 		defer mu.Unlock()
-		observed[row.ID] = append(observed[row.ID], row)
+		observed[row.ID] = append(observed[row.ID], row.HistoryRow)
 	}}}
 	managers := []*sizedManager{lifecycle.Must(sizedVM, store, config), lifecycle.Must(sizedVM, store, config)}
 	var accepted, others []acceptedReport

@@ -219,10 +219,14 @@ func (o *operation) turns() []Key {
 func (o *operation) admit(ctx context.Context) error {
 	returned := false
 	defer func() {
-		if !returned && o.task != nil {
-			// An observer has panicked after the commit, and the queue will not do
-			// the work. The panic continues in the caller.
+		// An observer has panicked after the commit, and the queue will not do the work.
+		// The panic continues in the caller.
+		switch {
+		case returned:
+		case o.task != nil:
 			o.settle(ctx, queue.Panicked, errUnsettled)
+		default:
+			o.leave()
 		}
 	}()
 	culprit, err := apply(ctx, o.requests, o.require)
@@ -234,15 +238,19 @@ func (o *operation) admit(ctx context.Context) error {
 		return nil
 	}
 	if errors.Is(err, ErrUnknownOutcome) {
-		// The operation may have started: then this process owns it and does
-		// nothing for it.
-		for _, r := range o.requests {
-			if o.owns(r) {
-				r.core.tasks.leave(newTask(r.core, &r.change.To))
-			}
-		}
+		o.leave()
 	}
 	return culprit.fail(ctx, err)
+}
+
+// leave notes that the operation may have started: then this process owns it and does
+// nothing for it. Sweeps look at it.
+func (o *operation) leave() {
+	for _, r := range o.requests {
+		if o.owns(r) {
+			r.core.tasks.leave(newTask(r.core, &r.change.To))
+		}
+	}
 }
 
 // errNoWork refuses the place in the queue if the guards of the sweeper's row have

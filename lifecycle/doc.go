@@ -62,6 +62,18 @@
 // Package relation checks combinations of states, package aggregate derives the
 // state of a parent from the states of its children.
 //
+// # Metrics, traces and logs
+//
+// [Config].Observer receives changes, refusals, reports, failed attempts, the end of
+// operations, sweeps and calls of the store, each with the context of its call. [Log] is an
+// observer that logs, the modules lifecycle/prometheus and lifecycle/otel have observers for
+// metrics and traces, and [Tee] makes one of several:
+//
+//	Observer: lifecycle.Tee(lifecycle.Log(nil), collector.Observer(VM.Table()))
+//
+// [Manager.Stuck] lists the objects that are stuck, for a gauge. Functions that are nil cost
+// nothing.
+//
 // # A new version of a table
 //
 // A record carries the [Config].Version of the table that wrote it, and a manager refuses

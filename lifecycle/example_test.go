@@ -375,7 +375,7 @@ func ExampleObserver() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Observer: lifecycle.Observer{
-			Changed: func(_ context.Context, row lifecycle.HistoryRow) { fmt.Println("changed: ", row.ID, row.To) },
+			Changed: func(_ context.Context, row lifecycle.Changed) { fmt.Println("changed: ", row.ID, row.To) },
 			Refused: func(_ context.Context, err error) { fmt.Println("refused: ", errors.Is(err, fsm.ErrWrongActor)) },
 			Reported: func(_ context.Context, r lifecycle.Reported) {
 				fmt.Println("reported:", r.ID, r.Event, r.Verdict)

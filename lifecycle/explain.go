@@ -102,7 +102,7 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 			return Explanation{}, err
 		}
 	}
-	r, err := c.store.Get(ctx, c.key(id))
+	r, err := c.get(ctx, c.key(id))
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -123,7 +123,7 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 		x.Origin = r.Origin
 	}
 	x.attempts(&r)
-	dead, err := (&sweep{core: c, epochs: map[string]uint64{}}).ownerDead(ctx, &r)
+	dead, err := newSweep(c).ownerDead(ctx, &r)
 	if err != nil {
 		return x, err
 	}
@@ -328,7 +328,7 @@ func (c *core) blocked(ctx context.Context, r *StoredRecord, require []Precondit
 		list = actions(q.Inspect(r.Key), r.Event)
 	}
 	for _, p := range require {
-		now, err := c.store.Get(ctx, p.Key)
+		now, err := c.get(ctx, p.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -136,7 +136,10 @@ func TestFinished(t *testing.T) {
 	h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return panics() }), nil)
 	_, err := h.Wait(t.Context())
 	require.Len(t, ends, 1)
-	require.Equal(t, lifecycle.Finished{Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, Operation: h.Operation(), Err: err}, ends[0])
+	require.Positive(t, ends[0].Took)
+	require.Equal(t, lifecycle.Finished{
+		Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, Operation: h.Operation(), Event: "stop", Took: ends[0].Took, Err: err,
+	}, ends[0])
 	panicked, ok := errors.AsType[*queue.PanicError](ends[0].Err)
 	require.True(t, ok)
 	require.Contains(t, string(panicked.Stack), "lifecycle_test.panics")

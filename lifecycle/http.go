@@ -155,6 +155,16 @@ func Problem(err error) ProblemDetails {
 	return p
 }
 
+// Code returns the code of an error in the tables of [Problem], "ok" for nil. It is one of
+// those also if the error has a method ProblemCode, so it is bounded: for metrics and logs.
+func Code(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	r, _ := replyTo(err)
+	return r.code
+}
+
 // reply is what a client gets for an error.
 type reply struct {
 	http, grpc int

@@ -51,7 +51,7 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 	if err != nil {
 		return nil, m.core.failed("list", "", err)
 	}
-	stored, err := m.core.store.List(ctx, q)
+	stored, err := m.core.list(ctx, q)
 	if err != nil {
 		return nil, m.core.failed("list", "", err)
 	}

@@ -344,7 +344,7 @@ func (m *Manager[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T]
 	if err = checkID(id); err != nil {
 		return rec, err
 	}
-	r, err := m.core.store.Get(ctx, m.core.key(id))
+	r, err := m.core.get(ctx, m.core.key(id))
 	switch {
 	case err != nil:
 		return rec, err

@@ -68,7 +68,7 @@ func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most 
 	case actor == fsm.Sweeper:
 		return page, fmt.Errorf("%w: only sweeps act as %s", fsm.ErrWrongActor, fsm.Sweeper)
 	}
-	found, err := c.store.List(ctx, q)
+	found, err := c.list(ctx, q)
 	if err != nil {
 		return page, err
 	}

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -9,13 +10,13 @@ import (
 // Observer receives what a [Manager] does. A nil function is not called. The
 // functions run in the goroutine and with the context of the call, after the commit
 // and with no lock held. Many goroutines may call them at once, and they can undo
-// nothing. The changes of one object may arrive in another order than that of their
+// nothing. [Tee] makes one observer of several, [Log] one that logs. The changes of one object may arrive in another order than that of their
 // commits: Sequence gives the order. A panic continues in the caller; the change is
 // committed.
 type Observer struct {
 	// Changed receives every change that was committed, with the names of states as the
 	// history has them: those of the record's [Config].Version.
-	Changed func(context.Context, HistoryRow)
+	Changed func(context.Context, Changed)
 	// Refused receives the error of every call that should have changed an object,
 	// an [*Error]. The verb of an outcome that will be written again is "outcome".
 	Refused func(context.Context, error)
@@ -24,15 +25,60 @@ type Observer struct {
 	// Finished receives the end of every operation whose work this process did, once
 	// its outcome is written or known not to be. It runs with the context of the queue.
 	Finished func(context.Context, Finished)
+	// Retried receives every attempt of work that has failed and is followed by another
+	// one, see [Retries]. Its panic becomes the outcome of the work.
+	Retried func(context.Context, Retried)
+	// Swept receives the end of every [Manager.Sweep].
+	Swept func(context.Context, Swept)
+	// Stored receives every call of the store that reads, lists or commits records,
+	// successful or not. A commit of several managers' objects is that of one of them.
+	Stored func(context.Context, Stored)
+}
+
+// Changed is a change that was committed.
+type Changed struct {
+	HistoryRow
+	// InState is the time between the last change of the object and this one, by the
+	// store's clock: how long it was in From. 0 for a new object, and for a store that
+	// does not keep the time of changes.
+	InState time.Duration
 }
 
 // Finished is the end of an operation.
 type Finished struct {
 	Key
 	Operation OpID
+	Event     string        // that started the operation, or its work in this process
+	Took      time.Duration // since Do, or since the sweep that does the work again; with the wait for the turn
 	// Err is the error of [Handle.Wait]: nil, or an [*OutcomeError]. If the work has
 	// panicked, errors.AsType finds the [*queue.PanicError] with the stack in it.
 	Err error
+}
+
+// Retried is an attempt of work that has failed.
+type Retried struct {
+	Key
+	Operation OpID
+	Event     string // that started the operation, or its work in this process
+	Attempt   int    // from 1, in all processes
+	Err       error  // of the attempt
+	Pause     time.Duration
+}
+
+// Swept is one sweep.
+type Swept struct {
+	Machine string
+	Results []SweepResult // shared with the caller of the sweep: read only
+	Err     error         // what has ended the sweep; nil: it is complete
+	Took    time.Duration
+}
+
+// Stored is one call of the store.
+type Stored struct {
+	Machine string
+	Call    string // "get", "list" or "commit"; a commit includes the resolution of an unknown outcome
+	Err     error
+	Took    time.Duration
 }
 
 // Reported is a report and its verdict.

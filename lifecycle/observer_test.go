@@ -21,8 +21,8 @@ func TestObserver(t *testing.T) {
 	var reported []lifecycle.Reported
 	store := lifecycle.NewMemoryStore()
 	m = lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(_ context.Context, row lifecycle.HistoryRow) {
-			changed = append(changed, row)
+		Changed: func(_ context.Context, row lifecycle.Changed) {
+			changed = append(changed, row.HistoryRow)
 			if row.ID != "a" {
 				return
 			}
@@ -33,7 +33,7 @@ func TestObserver(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, row.Revision, rec.Revision, "observed before the commit")
 			}
-			require.Empty(t, cmp.Diff([]lifecycle.HistoryRow{row}, rowsOf(t, m, row.ID, row.Sequence-1, 0)))
+			require.Empty(t, cmp.Diff([]lifecycle.HistoryRow{row.HistoryRow}, rowsOf(t, m, row.ID, row.Sequence-1, 0)))
 			create(t, m, "witness of "+row.ID+" "+string(row.Revision), "import", user, size{})
 		},
 		Refused: func(_ context.Context, err error) {
@@ -119,7 +119,7 @@ func TestObserverOfFailures(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	var changes, refusals int
 	m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(context.Context, lifecycle.HistoryRow) { changes++ },
+		Changed: func(context.Context, lifecycle.Changed) { changes++ },
 		Refused: func(context.Context, error) { refusals++ },
 	}})
 	ready(t, m, "a")

@@ -53,7 +53,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		return nil, fmt.Errorf("%w: work that is no operation has no other objects", ErrInvalid)
 	}
 	check := func(ctx context.Context) error {
-		now, err := c.store.Get(ctx, c.key(id))
+		now, err := c.get(ctx, c.key(id))
 		switch {
 		case err != nil:
 			return err

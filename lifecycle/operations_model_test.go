@@ -165,8 +165,8 @@ func (p *playground) work(ctx context.Context, args []byte) error {
 }
 
 // watch records which process wrote which commit.
-func (p *playground) watch(l processLife) func(context.Context, lifecycle.HistoryRow) {
-	return func(_ context.Context, row lifecycle.HistoryRow) {
+func (p *playground) watch(l processLife) func(context.Context, lifecycle.Changed) {
+	return func(_ context.Context, row lifecycle.Changed) {
 		p.mu.Lock()
 		p.writer[row.Token] = l
 		p.mu.Unlock()

@@ -74,7 +74,9 @@ func (o *operation) finish(ctx context.Context, err error) {
 
 func (o *operation) report(ctx context.Context, err error) {
 	if finished := o.core.observer.Finished; finished != nil {
-		finished(o.core.carry(ctx, o.work.carrier), Finished{o.task.Key, o.task.Operation, err})
+		finished(o.core.carry(ctx, o.work.carrier), Finished{
+			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Took: time.Since(o.submitted), Err: err,
+		})
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *request) repeated(ctx context.Context) error {
 	if row.Fingerprint != r.fingerprint() || row.ID != r.id && row.From != "" {
 		return fmt.Errorf("%w: request id %q is that of a different request", ErrInvalid, shown(r.client.ID))
 	}
-	current, err := r.core.store.Get(ctx, row.Key)
+	current, err := r.core.get(ctx, row.Key)
 	if err != nil {
 		return err
 	}

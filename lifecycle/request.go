@@ -124,7 +124,7 @@ func (r *request) check() error {
 
 // load reads the record and compares it with what the caller expects.
 func (r *request) load(ctx context.Context) (err error) {
-	if r.before, err = r.core.store.Get(ctx, r.key()); err != nil {
+	if r.before, err = r.core.get(ctx, r.key()); err != nil {
 		return err
 	}
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {

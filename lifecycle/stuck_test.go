@@ -48,7 +48,7 @@ func TestStuck(t *testing.T) {
 		require.Len(t, swept, 3)
 		for i, result := range swept {
 			if result.Resolution == lifecycle.Moved {
-				result.Resolution, result.To = 0, ""
+				result.Resolution, result.To = lifecycle.Unswept, ""
 			}
 			require.Equal(t, result, found[i])
 		}

@@ -49,7 +49,12 @@ import (
 // store's or the context's and ends the sweep; the entries until then are returned
 // too.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
-	return m.core.sweep(ctx)
+	began := time.Now()
+	results, err := m.core.sweep(ctx)
+	if swept := m.core.observer.Swept; swept != nil {
+		swept(ctx, Swept{Machine: m.core.table.Name, Results: results, Err: err, Took: time.Since(began)})
+	}
+	return results, err
 }
 
 // Sweeper is a [Manager] of any machine.
@@ -92,28 +97,40 @@ func Run(ctx context.Context, every time.Duration, report func([]SweepResult, er
 // sweep is one pass over the stuck objects of a core.
 type sweep struct {
 	*core
-	most    int // > 0: the sweep changes nothing, and ends with so many results
 	results []SweepResult
 	seen    map[string]bool   // the objects of the results
 	alive   []OwnerRef        // the owners that are alive
 	epochs  map[string]uint64 // of the owners, by name; 0: dead; those that are not here have not been read
+	most    int               // > 0: the sweep moves nothing, and ends after so many results
+}
+
+func newSweep(c *core) *sweep {
+	return &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
 }
 
 func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
-	s := &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
-	for _, step := range []func(context.Context) error{s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated} {
-		if err := step(ctx); err != nil {
-			return s.results, c.failed("sweep", "", err)
-		}
+	s := newSweep(c)
+	if err := s.run(ctx, s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated); err != nil {
+		return s.results, c.failed("sweep", "", err)
 	}
 	return s.results, nil
+}
+
+// run takes steps until one fails.
+func (s *sweep) run(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endTaken ends work of this process whose operation is over.
 func (s *sweep) endTaken(ctx context.Context) error {
 	running, _ := s.tasks.all()
 	for _, t := range running {
-		now, err := s.store.Get(ctx, t.Key)
+		now, err := s.get(ctx, t.Key)
 		if err != nil {
 			return err
 		}
@@ -127,7 +144,7 @@ func (s *sweep) endTaken(ctx context.Context) error {
 func (s *sweep) unresolved(ctx context.Context) error {
 	_, unresolved := s.tasks.all()
 	for _, t := range unresolved {
-		now, err := s.store.Get(ctx, t.Key)
+		now, err := s.get(ctx, t.Key)
 		if err != nil {
 			return err
 		}
@@ -170,7 +187,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		s.owners.beats.fail()
 		return err
 	}
-	expire := &sweep{core: s.owners, seen: map[string]bool{}}
+	expire := newSweep(s.owners)
 	dead := s.owners.beats.observe(began, alive)
 	for i := range dead {
 		cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead[i]))
@@ -186,16 +203,15 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		// An owner that had to be dead may have sent a heartbeat after all: it is read
 		// again if one of its objects is found.
 		if r := &alive[i]; !expire.seen[r.ID] {
-			s.live(r)
+			s.addAlive(r)
 		}
 	}
 	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
 }
 
-// live adds an owner that is alive.
-func (s *sweep) live(owner *StoredRecord) {
-	s.alive = append(s.alive, OwnerRef{Name: owner.ID, Epoch: uint64(owner.Operation)})
-	s.epochs[owner.ID] = uint64(owner.Operation)
+func (s *sweep) addAlive(r *StoredRecord) {
+	s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
+	s.epochs[r.ID] = uint64(r.Operation)
 }
 
 // overdue acts on objects past their deadlines. A transitional state counts even if
@@ -243,7 +259,7 @@ func (s *sweep) ownerDead(ctx context.Context, r *StoredRecord) (bool, error) {
 	// over for good, and any other is read again.
 	epoch, known := s.epochs[r.Owner]
 	if !known || r.Epoch > epoch {
-		owner, err := s.store.Get(ctx, Key{ownersTable, r.Owner})
+		owner, err := s.get(ctx, Key{ownersTable, r.Owner})
 		if err != nil {
 			return false, err
 		}
@@ -332,7 +348,7 @@ func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *Stor
 func (c *core) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
 	q.Limit = MaxPage
 	for {
-		found, err := c.store.List(ctx, q)
+		found, err := c.list(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -355,7 +371,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	if s.seen[r.ID] { // found a second time, and nothing helped the first time
 		return nil
 	}
-	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Cause: text}
+	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Overdue: cause.Overdue, Cause: text}
 	known, err := s.known(r)
 	if err != nil {
 		result.resolve(0, err)
@@ -377,7 +393,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		result.Resolution = NoRow
 	case decide.FireEvent:
 		if s.most > 0 {
-			result.Event, result.Actor = s.eventName(ask.Event), ask.Actor
+			result.Resolution, result.Event, result.Actor = Unswept, s.eventName(ask.Event), ask.Actor
 		} else {
 			s.fire(ctx, r, &known, ask, &result)
 		}
@@ -391,7 +407,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	return nil
 }
 
-// add adds a result. The error is errEnough if it is the last one.
+// add adds a result. Its error ends a sweep that has enough of them.
 func (s *sweep) add(result SweepResult) error {
 	s.seen[result.ID] = true
 	s.results = append(s.results, result)
@@ -436,7 +452,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 // look calls Config.Observe with the whole record, if that is still the one that
 // was found.
 func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
-	now, err := s.store.Get(ctx, r.Key)
+	now, err := s.get(ctx, r.Key)
 	switch {
 	case err != nil:
 		return sighting{}, err
@@ -469,7 +485,7 @@ func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request, result
 		result.resolve(0, errWaits)
 		return
 	}
-	full, err := s.store.Get(ctx, r.Key) // the arguments were not listed
+	full, err := s.get(ctx, r.Key) // the arguments were not listed
 	if err != nil {
 		result.resolve(0, err)
 		return

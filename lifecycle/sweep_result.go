@@ -28,10 +28,12 @@ const (
 	Overtaken
 	// NotMoved: the object could not be moved; Err is why.
 	NotMoved
+	// Unswept: [Manager.Stuck] has found the object, and the next sweep acts.
+	Unswept
 )
 
 var resolutionNames = [...]string{
-	"", "moved", "redone", "needs an operator", "no row", "no handler", "overtaken", "not moved",
+	"", "moved", "redone", "needs an operator", "no row", "no handler", "overtaken", "not moved", "not swept yet",
 }
 
 // String returns the resolution in lower case.
@@ -52,6 +54,7 @@ type SweepResult struct {
 	Operation  OpID   // before the sweep
 	Owner      string // before the sweep
 	OwnerDead  bool   // the owner is dead
+	Overdue    bool   // the deadline has passed
 	Cause      string // why the object is stuck: the reason in the history
 	Manual     string // of the state in the table
 	Err        error

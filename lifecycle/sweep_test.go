@@ -343,8 +343,8 @@ func TestRun(t *testing.T) {
 
 func TestResolutionTexts(t *testing.T) {
 	var got []string
-	for r := range lifecycle.NotMoved + 2 {
+	for r := range lifecycle.Unswept + 2 {
 		got = append(got, r.String())
 	}
-	require.Equal(t, "Resolution(0), moved, redone, needs an operator, no row, no handler, overtaken, not moved, Resolution(8)", strings.Join(got, ", "))
+	require.Equal(t, "Resolution(0), moved, redone, needs an operator, no row, no handler, overtaken, not moved, not swept yet, Resolution(9)", strings.Join(got, ", "))
 }

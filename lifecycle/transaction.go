@@ -33,8 +33,10 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 			return nil, nil
 		case attempt < maxAttempts && t.retries(culprit, err):
 			pin(requests)
+			t.observeCommit(ctx)
 			continue
 		}
+		t.observeCommit(ctx)
 		culprit, err = t.blame(ctx, culprit, err)
 		return orRepeated(ctx, requests, culprit, err)
 	}
@@ -75,7 +77,8 @@ type transaction struct {
 	writes   []*request     // those that write something, in the order of the commit
 	hooked   map[Key]bool   // objects of the preconditions that BeforeCommit has added
 	commit   Commit
-	answered bool // the error is the store's answer to the commit
+	answered bool   // the error is the store's answer to the commit
+	call     Stored // the commit, for the observer; without Call: nothing was sent, or there is none
 }
 
 // attempt loads, decides, plans and commits, once.
@@ -99,6 +102,9 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	}
 	stored := t.stored()
 	err := send(ctx, t.store, stored)
+	if c := t.writes[0].core; c.observer.Stored != nil {
+		t.call = Stored{Machine: c.table.Name, Call: "commit", Err: err, Took: time.Since(now)}
+	}
 	if err != nil {
 		t.answered = true
 		culprit := t.culprit(err)
@@ -261,7 +267,7 @@ func (t *transaction) overtaken(ctx context.Context, culprit *request, err error
 	}
 	for i, r := range t.writes {
 		ch := &t.commit.Changes[i]
-		now, err := t.store.Get(ctx, r.key())
+		now, err := r.core.get(ctx, r.key())
 		if err == nil && now.Revision != ch.Expect {
 			t.answered = true
 			return r, &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
@@ -377,9 +383,19 @@ func (t *transaction) publish(ctx context.Context) {
 	}
 	for _, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			changed(ctx, cmp.Or(r.form, r.change).Row(r.token))
+			changed(ctx, Changed{HistoryRow: cmp.Or(r.form, r.change).Row(r.token), InState: r.inState()})
 		}
 	}
+	t.observeCommit(ctx)
+}
+
+// inState returns how long the object was in its state before the change that was
+// committed.
+func (r *request) inState() time.Duration {
+	if r.before.ChangedAt.IsZero() || !r.before.Exists() {
+		return 0
+	}
+	return max(0, r.change.To.ChangedAt.Sub(r.before.ChangedAt)) // clocks may go back
 }
 
 // hookError is an error of BeforeCommit or of a change that it has added.

@@ -73,7 +73,7 @@ func (o *operation) startTurn(ctx context.Context) error {
 		err = o.touch(ctx, begins, begins)
 	} else {
 		var now StoredRecord
-		if now, err = o.core.store.Get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
+		if now, err = o.core.get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
 			err = stale(&now)
 		}
 	}

@@ -219,7 +219,7 @@ func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 func TestObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Observer{
-			Changed: func(_ context.Context, row lifecycle.HistoryRow) {
+			Changed: func(_ context.Context, row lifecycle.Changed) {
 				if row.Sequence == 6 {
 					panic("the observer")
 				}

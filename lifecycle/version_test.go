@@ -317,7 +317,7 @@ func TestOlderVersionIsNotSeen(t *testing.T) {
 		var rows []lifecycle.HistoryRow
 		m := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
 			Version: "2", Older: []lifecycle.Version{firstDisk()}, WorkerActor: "host", Done: []string{"done"},
-			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { rows = append(rows, row) }},
+			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { rows = append(rows, row.HistoryRow) }},
 			BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 				require.Contains(t, []string{"Available", "Connecting"}, ch.From)
 				require.Equal(t, []string{"Available", "2"}, []string{ch.FromOrigin, ch.To.Version})

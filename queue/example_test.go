@@ -359,3 +359,17 @@ func ExampleObserver() {
 	// [vm1] stop started
 	// [vm1] stop ok
 }
+
+// The limits, and how much of them is in use.
+func ExampleQueuer_Classes() {
+	q := queue.Must(&queue.Config[string]{MaxRunning: 10, Classes: map[string]queue.Limit{"aws": {MaxRunning: 2}}})
+	if err := q.PauseClass("aws"); err != nil {
+		panic(err)
+	}
+	for _, c := range q.Classes() {
+		fmt.Printf("%q: %d of %d, paused %t\n", c.Path, c.Running, c.Limit.MaxRunning, c.Paused)
+	}
+	// Output:
+	// "": 0 of 10, paused false
+	// "aws": 0 of 2, paused true
+}

@@ -13,7 +13,7 @@
 //	versions.go  version 2 of the table, and the way to it
 //	store.go     opens the database, maps the columns, and deletes old history
 //	provider.go  the cloud where the VMs run, simulated
-//	work.go      the manager of the VMs: work, its retries, and the log
+//	work.go      the manager of the VMs: work and its retries
 //	api.go       requests
 //	reply.go     answers and errors
 //	events.go    the stream of all VMs
@@ -94,7 +94,7 @@ func run(ctx context.Context) error {
 	server := &http.Server{Handler: (&api{vms}).routes(ending), ReadHeaderTimeout: 10 * time.Second}
 	slog.Info("the service has started", "addr", listener.Addr(), "name", *name, "epoch", owner.Epoch())
 	group.Go(func() error { return owner.Run(alive) })
-	group.Go(func() error { return lifecycle.Run(ending, *ttl/4, logSweep, vms) })
+	group.Go(func() error { return lifecycle.Run(ending, *ttl/4, nil, vms) })
 	group.Go(func() error { trim(ending, store); return nil })
 	if *doSwitch {
 		group.Go(func() error { migrateAll(ending, vms); return nil })

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// The README shows this program, its output, its picture and its test, and the table of
-// examples/service.
+// The README shows this program, its output, its picture and its test, the table of
+// examples/service, and the names of metrics, spans and log messages.
 // UPDATE_DOCS=1 writes them.
 func TestReadme(t *testing.T) {
 	const path = "../../README.md"
@@ -50,6 +50,7 @@ func TestReadme(t *testing.T) {
 	} {
 		want = replaceBlock(t, want, block.after, block.language, block.content)
 	}
+	want = replaceText(t, want, "<!-- the names, from the code -->\n", "<!-- end of the names -->\n", names())
 	if os.Getenv("UPDATE_DOCS") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
@@ -68,4 +69,14 @@ func replaceBlock(t *testing.T, text, after, language, content string) string {
 	_, rest, ok = strings.Cut(rest, "```\n")
 	require.True(t, ok)
 	return before + after + between + "```" + language + "\n" + strings.TrimRight(content, "\n") + "\n```\n" + rest
+}
+
+// replaceText replaces the text between two lines.
+func replaceText(t *testing.T, text, from, to, content string) string {
+	t.Helper()
+	before, rest, ok := strings.Cut(text, from)
+	require.True(t, ok, "the README has no %q", from)
+	_, after, ok := strings.Cut(rest, to)
+	require.True(t, ok, "the README has no %q", to)
+	return before + from + "\n" + content + "\n" + to + after
 }

@@ -137,3 +137,21 @@ func ExampleText() {
 	// [2] the worker does not answer
 	// [3] a report that came twice
 }
+
+// A picture of a running service: how many objects each state has.
+func ExampleConfig_labels() {
+	door := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "door", Initial: "open", Actors: []fsm.Actor{"user"},
+		States: []fsm.State[string]{{Name: "open"}, {Name: "closed"}},
+		Rows:   fsm.Rows(fsm.Move("open", "close", "closed"), fsm.Move("closed", "open", "open")),
+	})
+	fmt.Print(diagram.Mermaid(door.Table(), &diagram.Config{Labels: map[string]string{"open": "3 doors"}}))
+	// Output:
+	// stateDiagram-v2
+	//     direction TB
+	//     state "open<br/>3 doors" as s0
+	//     state "closed" as s1
+	//     [*] --> s0
+	//     s0 --> s1 : close by any actor
+	//     s1 --> s0 : open by any actor
+}

@@ -117,7 +117,7 @@ func ExampleRoster() {
 
 	var rows []lifecycle.HistoryRow // of all services
 	services := lifecycle.Must(lattice.Service, store, &lifecycle.Config[lattice.ServiceEvent]{
-		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { rows = append(rows, row) }},
+		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { rows = append(rows, row.HistoryRow) }},
 	})
 	for _, id := range []string{"web", "db"} {
 		_, _ = services.Create(ctx, id, lattice.SeenPending, lattice.Observer, struct{}{}, nil)

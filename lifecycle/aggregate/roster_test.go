@@ -60,7 +60,7 @@ func TestRosterModel(t *testing.T) {
 		store := &lifecycle.MemoryStore{KeepHistory: -1}
 		defer store.Close()
 		m := lifecycle.Must(note, store, &lifecycle.Config[event]{
-			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { rows = append(rows, row) }},
+			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { rows = append(rows, row.HistoryRow) }},
 		})
 		ctx := t.Context()
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {

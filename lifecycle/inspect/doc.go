@@ -11,6 +11,32 @@
 // nothing. It can be mounted below any prefix with [http.StripPrefix], because all links
 // of its pages are relative.
 //
+// [Page.Admin] is a separate handler for overrides, pauses and revocations.
+//
+// # Guarantees
+//
+//   - The page changes nothing. It answers GET and HEAD only. An explanation runs the guards
+//     of the object's state, see [lifecycle.Manager.Explain].
+//   - A store that cannot be read is shown as that, with the status 503, or in its place of
+//     the overview. It is never an empty list. Answers have no text of a store.
+//   - Payloads are shown only as far as the function given to [Of] shows them. Counts and
+//     lists do not read them.
+//   - Every list has a limit, and so has the number of streams. Counts read all objects of a
+//     machine up to [Config].MaxObjects, stuck objects only the ranges that a sweep reads.
+//   - Names and texts of objects, tables, queues and locks are harmless in a page, whatever
+//     they contain. A Content-Security-Policy forbids inline code, frames of others and
+//     everything from elsewhere. The drawing library needs 'wasm-unsafe-eval'; only the route
+//     /picture permits it.
+//   - The pages have all facts as text and tables, without JavaScript.
+//
+// # Limits
+//
+//   - An answer is not a snapshot: objects change while it reads. Counts, and the lists of
+//     the page of a machine, may be some seconds old, see [Page].
+//   - Queues and lock trees are those of this process; machines and owners are those of
+//     their stores.
+//   - An owner is shown as alive until a sweeper declares it dead.
+//
 // # Routes
 //
 //	/                                          Overview
@@ -23,10 +49,12 @@
 //	/owners                                    OwnerPage
 //	/picture?machine=vm                        a page that draws the table with counts
 //	/picture.dot?machine=vm                    the same as DOT text, for Graphviz
-//	/events, /events?machine=vm                server-sent events, see Change
+//	/events, /events?machine=vm                server-sent events: "change" with a Change, and
+//	                                           "problem" with a problem while a store fails
 //	/static/...                                style sheet, scripts and the drawing library
 //
 // A route with a document answers with a page, or with the document as JSON: for
-// ?format=json, or if the header Accept names application/json and not text/html. The
-// default limit of a list is 100, the greatest one [lifecycle.MaxPage].
+// ?format=json, or if the header Accept names application/json and not text/html. An error
+// has the same two forms: a page, or a [lifecycle.ProblemDetails]. The default limit of a
+// list is 100, the greatest one [lifecycle.MaxPage].
 package inspect

@@ -76,7 +76,7 @@ type VersionCount struct {
 	Count   int    `json:"count"`
 }
 
-// Object is an object in a list.
+// Object is an object in a list. A list of stuck objects has neither Sequence nor Version.
 type Object struct {
 	ID        string         `json:"id"`
 	State     string         `json:"state"`          // empty: the record is foreign

@@ -44,6 +44,12 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 	if p.closed.Err() != nil {
 		return &refusal{http.StatusServiceUnavailable, "closed", "the page is closed"}
 	}
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // a buffering proxy would hold the events back
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(p.closed, cancel)()
 	updates := make(chan update)
@@ -54,12 +60,6 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 		watches.Go(func() { watch(ctx, m, updates) })
 	}
 
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // a buffering proxy would hold the events back
-	if r.Method == http.MethodHead {
-		return nil
-	}
 	alive := time.NewTicker(aliveEvery)
 	defer alive.Stop()
 	s := stream{w, http.NewResponseController(w)}

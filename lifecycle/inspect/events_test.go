@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,17 +19,40 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/inspect"
 )
 
+// recorder is a response whose text can be read while it is written.
+type recorder struct {
+	header http.Header
+	mu     sync.Mutex
+	text   strings.Builder
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+func (r *recorder) WriteHeader(int)     {}
+func (r *recorder) Flush()              {}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(data)
+}
+
+func (r *recorder) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
 // open asks for a stream. The result is its text so far; cancel ends the request and waits.
 func open(t *testing.T, page *inspect.Page, url string) (text func() string, end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := httptest.NewRecorder()
+	w := &recorder{header: http.Header{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		page.ServeHTTP(w, httptest.NewRequest("GET", url, nil).WithContext(ctx))
 	}()
 	synctest.Wait()
-	return func() string { synctest.Wait(); return w.Body.String() }, func() { cancel(); <-done }
+	return func() string { synctest.Wait(); return w.String() }, func() { cancel(); <-done }
 }
 
 // TestEvents: a stream has the changes of all machines or of one, and a sign of life.
@@ -78,12 +103,14 @@ func TestEventsLimit(t *testing.T) {
 // recent is a store whose changes cannot be read.
 type recent struct {
 	*lifecycle.MemoryStore
-	err error
+	err atomic.Value // an error, or errNone
 }
 
+var errNone = errors.New("no error")
+
 func (s *recent) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
-	if s.err != nil {
-		return nil, s.err
+	if err := s.err.Load().(error); err != errNone {
+		return nil, err
 	}
 	return s.MemoryStore.Recent(ctx, machine, within, after, limit)
 }
@@ -92,7 +119,8 @@ func (s *recent) Recent(ctx context.Context, machine string, within time.Duratio
 // of the store ends the stream.
 func TestEventsOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &recent{lifecycle.NewMemoryStore(), lifecycle.ErrUnavailable}
+		store := &recent{MemoryStore: lifecycle.NewMemoryStore()}
+		store.err.Store(lifecycle.ErrUnavailable)
 		var failed []error
 		page, err := inspect.New(&inspect.Config{
 			Machines: []inspect.Machine{inspect.Of(vms(store, lifecycle.Config[string]{}), nil)},
@@ -103,10 +131,10 @@ func TestEventsOutage(t *testing.T) {
 		require.Equal(t, 1, strings.Count(text(), "event: problem\ndata: {"))
 		require.Contains(t, text(), `"code":"unavailable"`)
 		require.ErrorIs(t, failed[0], lifecycle.ErrUnavailable)
-		store.err = nil
+		store.err.Store(errNone)
 		time.Sleep(10 * time.Second)
 		before := strings.Count(text(), "event: problem")
-		store.err = errBoom
+		store.err.Store(errBoom)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, before+1, strings.Count(text(), "event: problem"))
 		require.NotContains(t, text(), "boom")

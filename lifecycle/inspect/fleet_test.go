@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // fleet returns a page of n VMs with payloads: every second one is in transition.
@@ -221,4 +224,99 @@ func TestGuards(t *testing.T) {
 	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
 	require.NoError(t, err)
 	require.Contains(t, body(t, ask(page, "GET", "/object?machine=vm&id=x")), "quota")
+}
+
+// slow is a store that answers when the context ends.
+type slow struct{ *lifecycle.MemoryStore }
+
+func (slow) List(ctx context.Context, _ lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	<-ctx.Done()
+	return nil, lifecycle.Ended(ctx)
+}
+
+// TestTimeout: a store that does not answer does not hold up the page.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failed []error
+		m := vms(slow{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{})
+		page, err := inspect.New(&inspect.Config{
+			Machines: []inspect.Machine{inspect.Of(m, nil)},
+			Failed:   func(_ context.Context, err error) { failed = append(failed, err) },
+		})
+		require.NoError(t, err)
+		begin := time.Now()
+		require.Equal(t, "deadline", problem(t, ask(page, "GET", "/machine?machine=vm&format=json")).Code)
+		require.Equal(t, 10*time.Second, time.Since(begin))
+		require.ErrorIs(t, failed[0], context.DeadlineExceeded)
+	})
+}
+
+// TestTwoStores: owners of all stores are listed, one that is an owner in both stores once.
+func TestTwoStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var machines []inspect.Machine
+		for _, name := range []string{"vm", "disk"} {
+			store := lifecycle.NewMemoryStore()
+			for _, owner := range []string{"both", "only-" + name} {
+				o, err := lifecycle.Join(t.Context(), store, owner, time.Hour)
+				require.NoError(t, err)
+				defer func() { require.NoError(t, o.Leave(t.Context())) }()
+			}
+			m := lifecycle.Must(vmTable(name), store, &lifecycle.Config[string]{})
+			machines = append(machines, inspect.Of(m, nil))
+		}
+		page, err := inspect.New(&inspect.Config{Machines: machines})
+		require.NoError(t, err)
+		var names []string
+		for _, o := range document[inspect.OwnerPage](t, page, "/owners").Owners {
+			names = append(names, o.Name)
+		}
+		require.Equal(t, []string{"both", "only-disk", "only-vm"}, names)
+		require.Len(t, document[inspect.Overview](t, page, "/").Queues, 2)
+	})
+}
+
+// TestQueueNames: a queue that the config names is not listed a second time.
+func TestQueueNames(t *testing.T) {
+	q := queue.Must[lifecycle.Key](nil)
+	m := vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{Queue: q})
+	page, err := inspect.New(&inspect.Config{
+		Machines: []inspect.Machine{inspect.Of(m, nil)}, Queues: map[string]inspect.Queue{"work": inspect.OfQueue(q)},
+	})
+	require.NoError(t, err)
+	queues := document[inspect.QueuePage](t, page, "/queues").Queues
+	require.Len(t, queues, 1)
+	require.Equal(t, "work", queues[0].Name)
+}
+
+// counted is a store that takes a second for a page, and counts the pages.
+type counted struct {
+	*lifecycle.MemoryStore
+	pages atomic.Int32
+}
+
+func (s *counted) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if q.Machine == "vm" && q.States == nil && q.NotOwnedBy == nil {
+		s.pages.Add(1)
+		time.Sleep(time.Second)
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+// TestCountsAreShared: many open pages cost a store no more than one.
+func TestCountsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counted{MemoryStore: lifecycle.NewMemoryStore()}
+		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(vms(store, lifecycle.Config[string]{}), nil)}})
+		require.NoError(t, err)
+		var viewers sync.WaitGroup
+		for range 100 {
+			viewers.Go(func() { ask(page, "GET", "/machine?machine=vm") })
+		}
+		viewers.Wait()
+		require.EqualValues(t, 1, store.pages.Load())
+		time.Sleep(9 * time.Second)
+		ask(page, "GET", "/")
+		require.EqualValues(t, 2, store.pages.Load())
+	})
 }

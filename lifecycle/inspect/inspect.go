@@ -37,11 +37,14 @@ type Config struct {
 }
 
 // Page is the operator's page: an [http.Handler] that is read only. [New] makes one; the
-// zero Page is not usable. It is safe for concurrent use. It caches nothing: every answer
-// reads the stores. It starts goroutines only for streams; they end with their requests.
+// zero Page is not usable. It is safe for concurrent use. Every answer
+// reads the stores; only the counts of a machine are used again, for ten times as long as
+// they took, at most 10 seconds. It starts goroutines only for streams; they end with their
+// requests.
 type Page struct {
 	config   Config
 	machines map[string]Machine
+	counters map[string]*counter // by machine
 	queues   []namedQueue
 	locks    []string // names
 
@@ -56,7 +59,7 @@ func New(config *Config) (*Page, error) {
 	if config == nil {
 		config = &Config{}
 	}
-	p := &Page{config: *config, machines: map[string]Machine{}, locks: slices.Sorted(maps.Keys(config.Locks))}
+	p := &Page{config: *config, machines: map[string]Machine{}, counters: map[string]*counter{}, locks: slices.Sorted(maps.Keys(config.Locks))}
 	c := &p.config
 	c.Machines, c.Locks = slices.Clone(c.Machines), maps.Clone(c.Locks)
 	if c.MaxObjects < 0 || c.MaxStreams < 0 || c.Timeout < 0 {
@@ -82,7 +85,7 @@ func New(config *Config) (*Page, error) {
 		if _, ok := p.machines[name]; ok {
 			return nil, refuse("two machines with the name %q", name)
 		}
-		p.machines[name] = m
+		p.machines[name], p.counters[name] = m, &counter{turn: make(chan struct{}, 1)}
 	}
 	for _, name := range p.locks {
 		if c.Locks[name] == nil {

@@ -27,13 +27,13 @@ func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c, stuck, err := p.count(ctx, m)
+	c, err := p.count(ctx, m)
 	if err != nil {
 		return "", err
 	}
 	stuckIn := map[string]int{}
-	for i := range stuck {
-		stuckIn[stuck[i].From]++
+	for i := range c.stuck {
+		stuckIn[c.stuck[i].From]++
 	}
 	labels := map[string]string{}
 	for _, s := range c.States {

@@ -185,6 +185,9 @@ func TestPrefix(t *testing.T) {
 			require.NotContains(t, text, `="http`, name)
 		}
 		require.Equal(t, http.StatusOK, ask(mux, "GET", "/ops/inspect/static/style.css").StatusCode)
+		mux.Handle("/other/", http.StripPrefix("/other/", w.page))
+		require.Equal(t, http.StatusOK, ask(mux, "GET", "/other/").StatusCode)
+		require.Equal(t, http.StatusOK, ask(mux, "GET", "/other/queues").StatusCode)
 	})
 }
 

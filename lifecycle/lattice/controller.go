@@ -167,14 +167,9 @@ func (c *Controller) start(ctx context.Context) error {
 
 // observing returns the caller's observer, after a function of the controller.
 func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Observer {
-	o := c.observer
-	o.Changed = func(ctx context.Context, row lifecycle.HistoryRow) {
-		if c.observer.Changed != nil {
-			c.observer.Changed(ctx, row)
-		}
-		changed(row)
-	}
-	return o
+	return lifecycle.Tee(c.observer, lifecycle.Observer{
+		Changed: func(_ context.Context, change lifecycle.Changed) { changed(change.HistoryRow) },
+	})
 }
 
 // Systems returns the manager of systems: to get, list, explain, or override.

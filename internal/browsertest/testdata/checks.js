@@ -78,6 +78,13 @@ globalThis.checks = (() => {
     return bad;
   }
 
+  // fits: the button Fit shows the whole picture.
+  function fits() {
+    const view = document.getElementById("picture");
+    [...document.querySelectorAll("button")].find((e) => e.textContent === "Fit").click();
+    return view.scrollWidth <= view.clientWidth && view.scrollHeight <= view.clientHeight;
+  }
+
   // focusable returns what the keyboard has to reach, and marks each with a number.
   function focusable() {
     const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')];
@@ -116,5 +123,5 @@ globalThis.checks = (() => {
     return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)}: ${n.failureSummary}`));
   }
 
-  return { layout, picture, focusable, focused, shift, accessible };
+  return { layout, picture, fits, focusable, focused, shift, accessible };
 })();

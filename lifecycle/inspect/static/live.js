@@ -48,7 +48,7 @@ async function refresh() {
       page.getElementById("live").replaceWith(status.cloneNode(true));
       document.title = page.title;
       merge(document.body, page.body);
-      for (const frame of [...frames]) frame.postMessage("refresh", location.origin);
+      for (const frame of document.querySelectorAll("iframe")) frame.contentWindow.postMessage("refresh", location.origin);
       if (status.dataset.state === "failed") show("live", "Live");
     }
   } catch (err) {
@@ -66,7 +66,7 @@ function key(node) {
 
 // merge makes an element like another one. What is about the same thing stays, and with it
 // the focus, the position of scrolled tables, what is unfolded, and the frame of the picture.
-function merge(old, next) {
+export function merge(old, next) {
   for (const a of [...old.attributes]) {
     if (!next.hasAttribute(a.name) && a.name !== "open") old.removeAttribute(a.name);
   }
@@ -111,7 +111,10 @@ function visible() {
     source = undefined;
     clearTimeout(timer);
     timer = undefined;
-  } else if (!source) connect();
+  } else if (!source) {
+    connect();
+    refreshIn(idle); // also if the server refuses the connection
+  }
 }
 
 if ("EventSource" in window) {

@@ -53,7 +53,7 @@ function fitText(svg) {
     text.setAttribute("font-size", shrink * text.getAttribute("font-size"));
   }
   for (const node of svg.querySelectorAll(".node")) {
-    const room = node.querySelector("path, polygon, ellipse").getBBox().width - 6;
+    const room = node.querySelector("path, polygon, ellipse").getBBox().width - 12;
     for (const text of node.querySelectorAll("text")) {
       const excess = text.getComputedTextLength() / room;
       if (excess > 1) text.setAttribute("font-size", text.getAttribute("font-size") / excess);

@@ -1,0 +1,127 @@
+package instruments
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// The sources of gauges.
+type (
+	// Manager is a [lifecycle.Manager] of any machine.
+	Manager interface {
+		Stuck(ctx context.Context, max int) ([]lifecycle.SweepResult, error)
+	}
+	// Queue is a [queue.Queuer] of any key.
+	Queue interface{ Stats() queue.Stats }
+	// Locks is a [lock.Tree].
+	Locks interface{ Counts() lock.Snapshot }
+)
+
+// Gauges are values that are read when a back end needs them. The zero value has none. It
+// is safe for concurrent use.
+type Gauges struct {
+	mu    sync.Mutex
+	reads []func(context.Context, Record)
+}
+
+// Record receives the value of a gauge.
+type Record func(m *Metric, value float64, labels ...string)
+
+// Read reads all gauges.
+func (g *Gauges) Read(ctx context.Context, record Record) {
+	g.mu.Lock()
+	reads := g.reads
+	g.mu.Unlock()
+	for _, read := range reads {
+		read(ctx, record)
+	}
+}
+
+func (g *Gauges) add(read func(context.Context, Record)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reads = append(g.reads, read)
+}
+
+// AddManager adds the number of stuck objects of a machine.
+func (g *Gauges) AddManager(machine string, m Manager) {
+	s := stuck{manager: m}
+	g.add(func(ctx context.Context, record Record) {
+		for cause, n := range s.count(ctx) {
+			record(Stuck, float64(n), machine, cause)
+		}
+	})
+}
+
+// AddQueue adds the depth of a queue, and how long its first action waits.
+func (g *Gauges) AddQueue(name string, q Queue) {
+	g.add(func(_ context.Context, record Record) {
+		s := q.Stats()
+		record(QueueDepth, float64(s.Running), name, "running")
+		record(QueueDepth, float64(s.Waiting), name, "waiting")
+		record(QueueDepth, float64(s.Delayed), name, "delayed")
+		record(QueueDepth, float64(s.Retrying), name, "retrying")
+		record(QueueOldest, s.OldestWaiting.Seconds(), name)
+	})
+}
+
+// AddLocks adds the numbers of requests in a lock tree.
+func (g *Gauges) AddLocks(name string, l Locks) {
+	g.add(func(_ context.Context, record Record) {
+		s := l.Counts()
+		record(LockRequests, float64(s.Held), name, "held")
+		record(LockRequests, float64(s.Waiting), name, "waiting")
+	})
+}
+
+// A read of stuck objects is used for readEvery, and ends after readWithin, so that many
+// scrapes do not load the store. It reads at most lifecycle.MaxPage objects.
+const (
+	readEvery  = 10 * time.Second
+	readWithin = 5 * time.Second
+)
+
+// stuck counts the stuck objects of a manager.
+type stuck struct {
+	manager Manager
+
+	mu      sync.Mutex
+	reading bool
+	read    time.Time // the begin of the last read
+	counts  map[string]int
+}
+
+// count returns the numbers of the last read, or reads. It returns nil if the store does not
+// answer: a number that is not known is not zero.
+func (s *stuck) count(ctx context.Context) map[string]int {
+	s.mu.Lock()
+	if s.reading || !s.read.IsZero() && time.Since(s.read) < readEvery {
+		defer s.mu.Unlock()
+		return s.counts
+	}
+	s.reading, s.read = true, time.Now()
+	s.mu.Unlock()
+
+	ctx, stop := context.WithTimeout(ctx, readWithin)
+	defer stop()
+	var counts map[string]int
+	defer func() { // also if the store panics
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reading, s.counts = false, counts
+	}()
+	found, err := s.manager.Stuck(ctx, lifecycle.MaxPage)
+	if err != nil {
+		return nil
+	}
+	counts = map[string]int{ownerDead: 0, overdue: 0, unattended: 0}
+	for i := range found {
+		counts[causeOf(&found[i])]++
+	}
+	return counts
+}

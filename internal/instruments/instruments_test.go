@@ -1,0 +1,182 @@
+package instruments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/instruments"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// recorder notes measurements.
+type recorder struct{ lines []string }
+
+func (r *recorder) note(m *instruments.Metric, value any, labels []string) {
+	r.lines = append(r.lines, fmt.Sprintf("%s %s %v", m.Prometheus, strings.Join(labels, " "), value))
+}
+
+func (r *recorder) Counter(m *instruments.Metric, labels ...string) instruments.Count {
+	return func(context.Context) { r.note(m, 1, labels) }
+}
+
+func (r *recorder) Histogram(m *instruments.Metric, labels ...string) instruments.Observe {
+	return func(_ context.Context, d time.Duration) { r.note(m, d, labels) }
+}
+
+func (r *recorder) take() []string {
+	defer func() { r.lines = nil }()
+	return r.lines
+}
+
+var vmTable = fsm.Must[struct{}](fsm.Spec[string, string]{
+	Name: "vm", Initial: "absent", Actors: []fsm.Actor{"user"},
+	States: []fsm.State[string]{{Name: "absent", Kind: fsm.Absent}, {Name: "running"}},
+	Rows: fsm.Rows(
+		fsm.Move("absent", "create", "running").By("user"),
+		fsm.Move("running", "delete", "absent").By("user"),
+	),
+})
+
+func TestMachine(t *testing.T) {
+	var r recorder
+	o := instruments.Machine(&r, vmTable.Table())
+	ctx := t.Context()
+	changed := func(from, event, to string) {
+		o.Changed(ctx, lifecycle.Changed{HistoryRow: lifecycle.HistoryRow{From: from, Event: event, To: to}, InState: time.Second})
+	}
+	changed("", "create", "running")
+	changed("running", "delete", "absent")
+	changed("", "", "running")
+	changed("started", lifecycle.Migrated, "running") // a name of an older version
+	require.Equal(t, []string{
+		"interlock_transitions_total vm create absent running 1",
+		"interlock_transitions_total vm delete running absent 1", "interlock_state_duration_seconds vm running 1s",
+		"interlock_transitions_total vm (add)  running 1",
+		"interlock_transitions_total vm (migrate) started running 1", "interlock_state_duration_seconds vm started 1s",
+	}, r.take())
+
+	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "delete", Err: lifecycle.ErrConflict})
+	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "<script>", Err: fsm.ErrUnknownEvent})
+	o.Refused(ctx, &lifecycle.Error{Verb: "override", Err: lifecycle.ErrInvalid})
+	o.Reported(ctx, lifecycle.Reported{Verdict: lifecycle.Stale})
+	o.Finished(ctx, lifecycle.Finished{Event: "create", Took: time.Minute, Err: &lifecycle.OutcomeError{Outcome: lifecycle.TimedOut}})
+	o.Retried(ctx, lifecycle.Retried{Event: "create"})
+	o.Swept(ctx, lifecycle.Swept{Took: time.Second, Err: lifecycle.ErrUnavailable, Results: []lifecycle.SweepResult{
+		{OwnerDead: true, Resolution: lifecycle.Redone}, {Resolution: lifecycle.NeedsOperator},
+	}})
+	o.Stored(ctx, lifecycle.Stored{Call: "get", Took: time.Second})
+	o.Stored(ctx, lifecycle.Stored{Call: "commit", Err: &lifecycle.ConflictError{}})
+	o.Stored(ctx, lifecycle.Stored{Call: "list", Err: errors.New("disk")})
+	require.Equal(t, []string{
+		"interlock_refusals_total vm delete conflict 1",
+		"interlock_refusals_total vm (undeclared) unknown-event 1",
+		"interlock_refusals_total vm (override) invalid 1",
+		"interlock_reports_total vm stale 1",
+		"interlock_operation_duration_seconds vm create work-timed-out 1m0s",
+		"interlock_retries_total vm create 1",
+		"interlock_sweep_duration_seconds vm unavailable 1s",
+		"interlock_sweep_results_total vm owner-dead redone 1", "interlock_sweep_results_total vm no-owner needs-an-operator 1",
+		"interlock_store_duration_seconds vm get 1s",
+		"interlock_store_duration_seconds vm commit 0s", "interlock_conflicts_total vm 1",
+		"interlock_store_duration_seconds vm list 0s", "interlock_store_errors_total vm list internal 1",
+	}, r.take())
+}
+
+// TestWaits: the wait of an action counts from the end of its delay, and once.
+func TestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		var g instruments.Gauges
+		q := queue.Must(&queue.Config[string]{MaxRunning: 1, Observer: instruments.QueueObserver[string](&r, "work")})
+		g.AddQueue("work", q)
+		attempts := 0
+		slow := &queue.Action{Retry: queue.Retry{Attempts: 2, Backoff: queue.Exponential(1, 1)}, Run: func(context.Context) error {
+			time.Sleep(time.Minute)
+			if attempts++; attempts == 1 {
+				return errors.New("again")
+			}
+			return nil
+		}}
+		for _, id := range []string{"a", "b"} {
+			_, err := q.Submit(t.Context(), id, slow)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Second)
+		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
+		require.NoError(t, q.Terminate(t.Context()))
+		require.Equal(t, []string{
+			"interlock_queue_wait_seconds work 0s",
+			"interlock_queue_depth work running 1", "interlock_queue_depth work waiting 1",
+			"interlock_queue_depth work delayed 0", "interlock_queue_depth work retrying 0",
+			"interlock_queue_oldest_seconds work 1",
+			"interlock_queue_wait_seconds work 1m0s",
+		}, r.take())
+
+		tree := lock.Must(&lock.Config{Observer: instruments.LockObserver(&r, "sites")})
+		g = instruments.Gauges{}
+		g.AddLocks("sites", tree)
+		_, err := tree.Try(lock.MustParse("/a"), lock.X)
+		require.NoError(t, err)
+		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
+		require.Equal(t, []string{
+			"interlock_lock_wait_seconds sites 0s", "interlock_lock_requests sites held 1", "interlock_lock_requests sites waiting 0",
+		}, r.take())
+	})
+}
+
+// manager has stuck objects, or an error.
+type manager struct {
+	reads int
+	err   error
+}
+
+func (m *manager) Stuck(context.Context, int) ([]lifecycle.SweepResult, error) {
+	m.reads++
+	return []lifecycle.SweepResult{{Overdue: true}, {Overdue: true}, {OwnerDead: true}}, m.err
+}
+
+func TestStuckIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g instruments.Gauges
+		m := &manager{}
+		g.AddManager("vm", m)
+		read := func() map[string]float64 {
+			got := map[string]float64{}
+			g.Read(t.Context(), func(_ *instruments.Metric, value float64, labels ...string) { got[strings.Join(labels, " ")] = value })
+			return got
+		}
+		want := map[string]float64{"vm deadline": 2, "vm owner-dead": 1, "vm no-owner": 0}
+		for range 3 {
+			require.Equal(t, want, read())
+		}
+		require.Equal(t, 1, m.reads)
+		m.err = lifecycle.ErrUnavailable
+		time.Sleep(10 * time.Second)
+		require.Empty(t, read(), "it is not known")
+		require.Equal(t, 2, m.reads)
+	})
+}
+
+// TestNames: names are unique, and as the two systems want them.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range instruments.All {
+		require.False(t, seen[m.Name] || seen[m.Prometheus], m.Name)
+		seen[m.Name], seen[m.Prometheus] = true, true
+		require.Regexp(t, `^interlock(\.[a-z]+)+$`, m.Name)
+		require.Regexp(t, `^interlock(_[a-z]+)+$`, m.Prometheus)
+		require.Equal(t, m.Kind == instruments.Counter, strings.HasSuffix(m.Prometheus, "_total"), m.Prometheus)
+		require.Equal(t, m.Unit == "s", strings.HasSuffix(m.Prometheus, "_seconds"), m.Prometheus)
+		require.Equal(t, m.Kind == instruments.Histogram, m.Buckets != nil, m.Prometheus)
+	}
+}

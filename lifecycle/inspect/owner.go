@@ -1,0 +1,40 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// readOwners returns the owners of all machines' stores. A process that is an owner in
+// several stores is listed once, unless it is dead in some of them.
+func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
+	type life struct {
+		ref   lifecycle.OwnerRef
+		alive bool
+	}
+	found := map[life]Owner{}
+	for _, m := range p.config.Machines {
+		owners, err := m.Owners(ctx)
+		failed = cmp.Or(failed, err)
+		for _, o := range owners {
+			found[life{o.OwnerRef, o.Alive}] = Owner{
+				Name: o.Name, Epoch: o.Epoch, Alive: o.Alive, Since: o.Since.UTC(),
+				Heartbeat: o.Heartbeat.UTC(), TTL: o.TTL.Seconds(),
+			}
+		}
+	}
+	list = slices.SortedFunc(maps.Values(found), func(a, b Owner) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Epoch, b.Epoch), a.Since.Compare(b.Since))
+	})
+	return append([]Owner{}, list...), failed
+}
+
+func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (any, error) {
+	owners, err := p.readOwners(ctx)
+	return OwnerPage{Time: now(), Owners: owners}, err
+}

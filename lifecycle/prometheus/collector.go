@@ -1,0 +1,129 @@
+package prometheus
+
+import (
+	"context"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/instruments"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Collector has the metrics of any number of machines, queues and lock trees. [New] makes
+// one; the zero Collector is not usable. Register it once. It is safe for concurrent use
+// and must not be copied.
+type Collector struct {
+	backend backend
+	gauges  instruments.Gauges
+	descs   map[*instruments.Metric]*client.Desc // of gauges
+}
+
+var _ client.Collector = (*Collector)(nil)
+
+// New returns a collector without series.
+func New() *Collector {
+	c := &Collector{
+		backend: backend{map[*instruments.Metric]*client.CounterVec{}, map[*instruments.Metric]*client.HistogramVec{}},
+		descs:   map[*instruments.Metric]*client.Desc{},
+	}
+	for _, m := range instruments.All {
+		switch m.Kind {
+		case instruments.Counter:
+			c.backend.counters[m] = client.NewCounterVec(client.CounterOpts{Name: m.Prometheus, Help: m.Help}, m.Labels)
+		case instruments.Histogram:
+			opts := client.HistogramOpts{Name: m.Prometheus, Help: m.Help, Buckets: m.Buckets}
+			c.backend.histograms[m] = client.NewHistogramVec(opts, m.Labels)
+		case instruments.Gauge:
+			c.descs[m] = client.NewDesc(m.Prometheus, m.Help, m.Labels, nil)
+		}
+	}
+	return c
+}
+
+// Observer returns the observer for the managers of a machine, for [lifecycle.Config]. It
+// makes the series of the table's rows, so that they are 0 before the first event.
+func (c *Collector) Observer(table *fsm.Table) lifecycle.Observer {
+	return instruments.Machine(c.backend, table)
+}
+
+// QueueObserver returns the observer that measures how long actions wait in a queue, for
+// [queue.Config]. The label queue has the name.
+func QueueObserver[K comparable](c *Collector, name string) queue.Observer[K] {
+	return instruments.QueueObserver[K](c.backend, name)
+}
+
+// LockObserver returns the observer that measures how long requests wait for a lock, for
+// [lock.Config]. The label lock has the name.
+func (c *Collector) LockObserver(name string) lock.Observer {
+	return instruments.LockObserver(c.backend, name)
+}
+
+// AddManager makes scrapes count the stuck objects of a machine. Add one manager for each
+// machine.
+func (c *Collector) AddManager(machine string, m Manager) { c.gauges.AddManager(machine, m) }
+
+// AddQueue makes scrapes read the depth of a queue. It visits every key that is busy. Add
+// each name once.
+func (c *Collector) AddQueue(name string, q Queue) { c.gauges.AddQueue(name, q) }
+
+// AddLocks makes scrapes read the numbers of locks that are held and that wait. Add each
+// name once.
+func (c *Collector) AddLocks(name string, l Locks) { c.gauges.AddLocks(name, l) }
+
+// Manager is a [lifecycle.Manager] of any machine.
+type Manager interface {
+	Stuck(ctx context.Context, max int) ([]lifecycle.SweepResult, error)
+}
+
+// Queue is a [queue.Queuer] of any key.
+type Queue interface{ Stats() queue.Stats }
+
+// Locks is a [lock.Tree].
+type Locks interface{ Counts() lock.Snapshot }
+
+// Describe implements the collector of the client library.
+func (c *Collector) Describe(ch chan<- *client.Desc) {
+	for _, m := range instruments.All {
+		switch m.Kind {
+		case instruments.Counter:
+			c.backend.counters[m].Describe(ch)
+		case instruments.Histogram:
+			c.backend.histograms[m].Describe(ch)
+		case instruments.Gauge:
+			ch <- c.descs[m]
+		}
+	}
+}
+
+// Collect implements the collector of the client library.
+func (c *Collector) Collect(ch chan<- client.Metric) {
+	for _, vec := range c.backend.counters {
+		vec.Collect(ch)
+	}
+	for _, vec := range c.backend.histograms {
+		vec.Collect(ch)
+	}
+	c.gauges.Read(context.Background(), func(m *instruments.Metric, value float64, labels ...string) {
+		ch <- client.MustNewConstMetric(c.descs[m], client.GaugeValue, value, labels...)
+	})
+}
+
+// backend makes series.
+type backend struct {
+	counters   map[*instruments.Metric]*client.CounterVec
+	histograms map[*instruments.Metric]*client.HistogramVec
+}
+
+func (b backend) Counter(m *instruments.Metric, labels ...string) instruments.Count {
+	series := b.counters[m].WithLabelValues(labels...)
+	return func(context.Context) { series.Inc() }
+}
+
+func (b backend) Histogram(m *instruments.Metric, labels ...string) instruments.Observe {
+	series := b.histograms[m].WithLabelValues(labels...)
+	return func(_ context.Context, d time.Duration) { series.Observe(d.Seconds()) }
+}
