@@ -41,7 +41,8 @@
 // in the record, across processes. [Manager.Sweep] finds what a dead process has left, by deadlines and by
 // owners ([Join]), and applies the table's deadline row: back to the origin, to a
 // failed state, or the work again, by the name of its handler. [Manager.Explain]
-// describes the next move of an object. [Manager.Override] is for operators.
+// describes the next move of an object, and [Manager.Stuck] lists what a sweep would act
+// upon. [Manager.Override] is for operators.
 //
 // # Requests of clients
 //

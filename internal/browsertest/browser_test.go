@@ -70,7 +70,7 @@ func chromium() string {
 // do runs the actions in the tab.
 func (b *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 	defer stop()
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
@@ -78,7 +78,7 @@ func (b *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 // eval returns the value of a JavaScript expression, or of the promise that it is.
 func eval[T any](t *testing.T, b *tab, expression string) T {
 	t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 	defer stop()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	require.NoError(t, err)
@@ -88,13 +88,13 @@ func eval[T any](t *testing.T, b *tab, expression string) T {
 // wait waits until a JavaScript expression is true.
 func (b *tab) wait(t *testing.T, expression string) {
 	t.Helper()
-	b.do(t, chromedp.Poll[chromedp.Void](expression))
+	b.do(t, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(0)))
 }
 
 // call runs a command of the protocol in the tab.
 func call[P, R any](t *testing.T, b *tab, command cdp.Command[P, R], params P) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 	defer stop()
 	_, err := chromedp.Call(ctx, command, params)
 	require.NoError(t, err)

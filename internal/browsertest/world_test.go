@@ -144,7 +144,7 @@ func many(t *testing.T) string {
 	return serve(t, &inspect.Config{Title: "Ten thousand", Machines: []inspect.Machine{inspect.Of(m, nil)}})
 }
 
-// fleet is a page with stuck objects, dead owners, queues with actions and locks with
+// fleet is a page with stuck objects, owners, queues with actions and locks with
 // waiters. Its store can fail.
 func fleet(t *testing.T) (address string, store *outage) {
 	store = &outage{MemoryStore: lifecycle.NewMemoryStore()}

@@ -159,8 +159,7 @@ func (p *Page) override(ctx context.Context, a *Action) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.override(ctx, a.ID, a.To, a.Actor, a.Reason)
-	return err
+	return m.override(ctx, a.ID, a.To, a.Actor, a.Reason)
 }
 
 // onQueue calls f for the queue of an action.

@@ -29,18 +29,17 @@ type Config struct {
 	MaxObjects int
 	// MaxStreams is how many streams of the route "/events" are open at once. 0: 100.
 	MaxStreams int
-	// Failed receives the errors of answers with a status of 500 and above, and of streams:
-	// the answers do not have the texts of stores. Default: nothing.
-	Failed func(context.Context, error)
 	// Timeout is how long one answer may read. It does not apply to streams. 0: 10 seconds.
 	Timeout time.Duration
+	// Failed receives the errors of answers with a status of 500 and above, and of streams,
+	// for the log: the answers do not have the texts of stores. Default: nothing.
+	Failed func(context.Context, error)
 }
 
 // Page is the operator's page: an [http.Handler] that is read only. [New] makes one; the
-// zero Page is not usable. It is safe for concurrent use. Every answer
-// reads the stores; only the counts of a machine are used again, for ten times as long as
-// they took, at most 10 seconds. It starts goroutines only for streams; they end with their
-// requests.
+// zero Page is not usable. It is safe for concurrent use. Every answer reads the stores;
+// only the counts of a machine are used again, for ten times as long as they took, at most
+// 10 seconds. It starts goroutines only for streams; they end with their requests.
 type Page struct {
 	config   Config
 	machines map[string]Machine
@@ -59,9 +58,10 @@ func New(config *Config) (*Page, error) {
 	if config == nil {
 		config = &Config{}
 	}
-	p := &Page{config: *config, machines: map[string]Machine{}, counters: map[string]*counter{}, locks: slices.Sorted(maps.Keys(config.Locks))}
+	p := &Page{config: *config, machines: map[string]Machine{}, counters: map[string]*counter{}}
 	c := &p.config
 	c.Machines, c.Locks = slices.Clone(c.Machines), maps.Clone(c.Locks)
+	p.locks = slices.Sorted(maps.Keys(c.Locks))
 	if c.MaxObjects < 0 || c.MaxStreams < 0 || c.Timeout < 0 {
 		return nil, refuse("a negative number in the Config")
 	}

@@ -27,7 +27,7 @@ type manager interface {
 	list(ctx context.Context, states []string, after string, limit int) ([]Object, error)
 	// get returns an object and what is shown of its payload.
 	get(ctx context.Context, id string) (Object, json.RawMessage, error)
-	override(ctx context.Context, id, to string, actor fsm.Actor, reason string) (Object, error)
+	override(ctx context.Context, id, to string, actor fsm.Actor, reason string) error
 }
 
 // Of returns the objects of a manager for the page. The function show returns what the page
@@ -78,16 +78,12 @@ func (m managed[S, E, T]) get(ctx context.Context, id string) (Object, json.RawM
 	return m.object(&rec), payload, err
 }
 
-func (m managed[S, E, T]) override(ctx context.Context, id, to string, actor fsm.Actor, reason string) (Object, error) {
+func (m managed[S, E, T]) override(ctx context.Context, id, to string, actor fsm.Actor, reason string) error {
 	state, err := m.state(to)
-	if err != nil {
-		return Object{}, err
+	if err == nil {
+		_, err = m.Override(ctx, id, state, actor, reason, nil)
 	}
-	rec, err := m.Override(ctx, id, state, actor, reason, nil)
-	if err != nil {
-		return Object{}, err
-	}
-	return m.object(&rec), nil
+	return err
 }
 
 // state returns the state with a name.
