@@ -26,6 +26,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -74,6 +76,7 @@ func run(ctx context.Context, listener net.Listener, out io.Writer, seed uint64)
 		return err
 	}
 	w.log.Printf("page: http://%s/", listener.Addr())
+	w.log.Printf("metrics: http://%s/metrics", listener.Addr())
 	w.log.Printf("disk-00 waits for an operator: curl -d 'machine=disk&id=disk-00&to=attached&reason=restored' http://%s/admin/override", listener.Addr())
 
 	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
@@ -109,7 +112,8 @@ func (w *world) page() (*inspect.Page, error) {
 	})
 }
 
-// routes returns the handler of all requests: the page, and the verbs for operators.
+// routes returns the handler of all requests: the page, the metrics, and the verbs for
+// operators.
 func (w *world) routes(page *inspect.Page) (http.Handler, error) {
 	admin, err := page.Admin(inspect.AdminConfig{
 		Authorize: authorize,
@@ -117,8 +121,11 @@ func (w *world) routes(page *inspect.Page) (http.Handler, error) {
 			w.log.Printf("audit: %s by %s: machine %q, object %q, reason %q, error %v", a.Verb, a.Actor, a.Machine, a.ID, a.Reason, a.Err)
 		},
 	})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w.metrics)
 	mux := http.NewServeMux()
 	mux.Handle("/", page)
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/admin/", http.StripPrefix("/admin", admin))
 	return mux, err
 }

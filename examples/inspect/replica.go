@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	metrics "github.com/interlock-go/interlock/lifecycle/prometheus"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -35,6 +36,7 @@ func (w *world) start(ctx context.Context, name string) (*replica, error) {
 	r := &replica{world: w, owner: owner}
 	r.queue = queue.Must(&queue.Config[lifecycle.Key]{
 		MaxWaiting: maxWaiting,
+		Observer:   metrics.QueueObserver[lifecycle.Key](w.metrics, name),
 		Classes: map[string]queue.Limit{
 			"region":   {MaxRunning: 3, Fair: true},
 			"region/*": {MaxRunning: 2},
@@ -42,13 +44,15 @@ func (w *world) start(ctx context.Context, name string) (*replica, error) {
 	})
 	r.vms, err = lifecycle.New(vmTable, w.store, &lifecycle.Config[string]{
 		WorkerActor: Worker, Done: []string{"done"}, Failed: []string{"fail"},
-		Owner: owner, Queue: r.queue,
+		Owner: owner, Queue: r.queue, Observer: w.metrics.Observer(vmTable.Table()),
 		Handlers: map[string]lifecycle.Handler{"provider": r.provider},
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.disks, err = lifecycle.New(diskTable, w.store, &lifecycle.Config[string]{Queue: r.queue})
+	r.disks, err = lifecycle.New(diskTable, w.store, &lifecycle.Config[string]{
+		Queue: r.queue, Observer: w.metrics.Observer(diskTable.Table()),
+	})
 	return r, err
 }
 

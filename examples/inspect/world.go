@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	metrics "github.com/interlock-go/interlock/lifecycle/prometheus"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -27,23 +28,29 @@ var regions = []string{"osaka", "paris", "seoul"}
 // world is everything that the page shows. Replica alpha lives as long as the program and
 // sweeps. Replica beta hangs now and then.
 type world struct {
-	store *lifecycle.MemoryStore
-	racks *lock.Tree
-	alpha *replica
-	dice  *dice
-	log   *log.Logger
+	store   *lifecycle.MemoryStore
+	racks   *lock.Tree
+	metrics *metrics.Collector
+	alpha   *replica
+	dice    *dice
+	log     *log.Logger
 }
 
 // newWorld makes the world, with its disks. The disk disk-00 is damaged.
 func newWorld(ctx context.Context, out io.Writer, seed uint64) (*world, error) {
 	w := &world{
-		store: lifecycle.NewMemoryStore(), racks: lock.Must(nil), log: log.New(out, "", 0),
-		dice: &dice{random: rand.New(rand.NewPCG(seed, 0))},
+		store: lifecycle.NewMemoryStore(), metrics: metrics.New(),
+		dice: &dice{random: rand.New(rand.NewPCG(seed, 0))}, log: log.New(out, "", 0),
 	}
+	w.racks = lock.Must(&lock.Config{Observer: w.metrics.LockObserver("racks")})
 	var err error
 	if w.alpha, err = w.start(ctx, "alpha"); err != nil {
 		return nil, err
 	}
+	w.metrics.AddManager("vm", w.alpha.vms)
+	w.metrics.AddManager("disk", w.alpha.disks)
+	w.metrics.AddQueue("alpha", w.alpha.queue)
+	w.metrics.AddLocks("racks", w.racks)
 	for i := range fleet {
 		state := "detached"
 		if i == 0 {
@@ -112,11 +119,11 @@ func (r *replica) live(ctx context.Context, d time.Duration) error {
 }
 
 // maintain locks a part of the racks for some seconds, again and again, until ctx ends.
-func (w *world) maintain(ctx context.Context, owner, path string, mode lock.Mode) error {
+func (w *world) maintain(ctx context.Context, reason, path string, mode lock.Mode) error {
 	request := lock.Request{Path: lock.MustParse(path), Mode: mode}
 	for pause(ctx, w.dice.between(time.Second, 4*time.Second)) {
 		// An error means that ctx has ended, or that an operator has broken the grant.
-		_ = lock.Do(ctx, w.racks, request, &lock.Options{Owner: owner}, func(ctx context.Context, _ *lock.Grant) error {
+		_ = lock.Do(ctx, w.racks, request, &lock.Options{Owner: "technician", Reason: reason}, func(ctx context.Context, _ *lock.Grant) error {
 			pause(ctx, w.dice.between(2*time.Second, 6*time.Second))
 			return nil
 		})

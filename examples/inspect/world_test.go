@@ -110,14 +110,19 @@ func TestRun(t *testing.T) {
 		"/machine?machine=disk": {"disk-00", "damaged"},
 		"/queues":               {"alpha", "region/seoul", "vm-"},
 		"/locks":                {"racks", "/seoul", "inventory", "upgrade"},
+		"/metrics": {
+			`interlock_stuck_objects{cause="no-owner",machine="disk"} 1`, "interlock_transitions_total", "interlock_refusals_total",
+			`interlock_queue_depth{queue="alpha"`, `interlock_lock_requests{lock="racks"`,
+		},
 	} {
 		for _, format := range []string{"html", "json"} {
-			to := base + path + "?format=" + format
-			if strings.Contains(path, "?") {
-				to = base + path + "&format=" + format
-			}
+			to, err := url.Parse(base + path)
+			require.NoError(t, err)
+			query := to.Query()
+			query.Set("format", format)
+			to.RawQuery = query.Encode()
 			require.Eventually(t, func() bool {
-				answer, err := client.Get(to)
+				answer, err := client.Get(to.String())
 				if err != nil {
 					return false
 				}
