@@ -37,7 +37,7 @@ import (
 
 var (
 	addr     = flag.String("addr", "localhost:8080", "`address` of the page")
-	duration = flag.Duration("for", 0, "end after this time; 0: on an interrupt")
+	duration = flag.Duration("for", 24*time.Hour, "end after this time, or on an interrupt")
 	seed     = flag.Uint64("seed", 1, "of the random numbers; the order of goroutines is random too")
 )
 
@@ -45,11 +45,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *duration > 0 {
-		limited, cancel := context.WithTimeout(ctx, *duration)
-		defer cancel()
-		ctx = limited
-	}
+	ctx, cancel := context.WithTimeout(ctx, *duration)
+	defer cancel()
 	listener, err := net.Listen("tcp", *addr)
 	if err == nil {
 		err = run(ctx, listener, os.Stdout, *seed)
@@ -77,7 +74,7 @@ func run(ctx context.Context, listener net.Listener, out io.Writer, seed uint64)
 	}
 	w.log.Printf("page: http://%s/", listener.Addr())
 	w.log.Printf("metrics: http://%s/metrics", listener.Addr())
-	w.log.Printf("disk-00 waits for an operator: curl -d 'machine=disk&id=disk-00&to=attached&reason=restored' http://%s/admin/override", listener.Addr())
+	w.log.Printf("disk-00 waits for an operator: curl -d 'machine=disk&id=disk-00&to=detached&reason=restored' http://%s/admin/override", listener.Addr())
 
 	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
 	server.RegisterOnShutdown(page.Close)

@@ -29,7 +29,7 @@ var errKilled = errors.New("the replica was killed")
 
 // start starts a replica. An earlier one of the same name is dead from then on.
 func (w *world) start(ctx context.Context, name string) (*replica, error) {
-	owner, err := lifecycle.Join(ctx, w.store, name, ttl)
+	owner, err := lifecycle.Join(context.WithoutCancel(ctx), w.store, name, ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -42,18 +42,15 @@ func (w *world) start(ctx context.Context, name string) (*replica, error) {
 			"region/*": {MaxRunning: 2},
 		},
 	})
-	r.vms, err = lifecycle.New(vmTable, w.store, &lifecycle.Config[string]{
+	r.vms = lifecycle.Must(vmTable, w.store, &lifecycle.Config[string]{
 		WorkerActor: Worker, Done: []string{"done"}, Failed: []string{"fail"},
 		Owner: owner, Queue: r.queue, Observer: w.metrics.Observer(vmTable.Table()),
 		Handlers: map[string]lifecycle.Handler{"provider": r.provider},
 	})
-	if err != nil {
-		return nil, err
-	}
-	r.disks, err = lifecycle.New(diskTable, w.store, &lifecycle.Config[string]{
+	r.disks = lifecycle.Must(diskTable, w.store, &lifecycle.Config[string]{
 		Queue: r.queue, Observer: w.metrics.Observer(diskTable.Table()),
 	})
-	return r, err
+	return r, nil
 }
 
 // kill ends the work of the replica, and waits for it.
@@ -89,40 +86,36 @@ func (r *replica) requests(ctx context.Context) error {
 	return nil
 }
 
+// events are those of users. A request is for each of them with the same probability.
+var events = []string{"create", "create", "start", "stop", "resize", "delete", "attach", "detach"}
+
 // request sends a random request for a VM or its disk.
 func (r *replica) request(ctx context.Context, number int) error {
-	vm, disk := vmID(number), diskID(number)
-	var err error
-	switch event := events[r.dice.intN(len(events))]; event {
-	case "create":
-		err = r.do(ctx, number, event, &lifecycle.Change[VM]{Edit: func(vm *VM) error {
-			*vm = VM{CPUs: 2, Password: "secret"}
-			return nil
-		}})
-	case "start":
-		err = r.do(ctx, number, event, nil)
-	case "stop", "delete":
-		err = r.do(ctx, number, event, &lifecycle.Change[VM]{Require: []lifecycle.Precondition{r.disks.Require(disk, "detached")}})
-	case "resize":
-		_, err = r.vms.Fire(ctx, vm, event, User, &lifecycle.Change[VM]{Edit: func(vm *VM) error { vm.CPUs++; return nil }})
+	vm, disk := fmt.Sprintf("vm-%02d", number), fmt.Sprintf("disk-%02d", number)
+	event := events[r.dice.intN(len(events))]
+	change := &lifecycle.Change[VM]{}
+	switch event {
 	case "attach":
-		_, err = r.disks.Fire(ctx, disk, event, User, &lifecycle.Change[Disk]{Require: []lifecycle.Precondition{r.vms.Require(vm, "running")}})
+		running := []lifecycle.Precondition{r.vms.Require(vm, "running")}
+		_, err := r.disks.Fire(ctx, disk, event, User, &lifecycle.Change[Disk]{Require: running})
+		return err
 	case "detach":
-		_, err = r.disks.Fire(ctx, disk, event, User, nil)
+		_, err := r.disks.Fire(ctx, disk, event, User, nil)
+		return err
+	case "resize":
+		change.Edit = func(vm *VM) error { vm.CPUs++; return nil }
+		_, err := r.vms.Fire(ctx, vm, event, User, change)
+		return err
+	case "create":
+		change.Edit = func(vm *VM) error { vm.CPUs, vm.Password = 2, "secret"; return nil }
+	case "stop", "delete":
+		change.Require = []lifecycle.Precondition{r.disks.Require(disk, "detached")}
 	}
-	return err
-}
-
-// events are those of users. A request is for each of them with the same probability.
-var events = []string{"create", "create", "start", "stop", "delete", "resize", "attach", "detach"}
-
-// do starts an operation of a VM.
-func (r *replica) do(ctx context.Context, number int, event string, change *lifecycle.Change[VM]) error {
 	work := lifecycle.Named("provider", nil)
 	work.Timeout = 3 * time.Second // of one attempt
 	work.Retries = lifecycle.Retries{Attempts: 3}
 	work.Class = "region/" + regions[number%len(regions)]
-	_, err := r.vms.Do(ctx, vmID(number), event, User, work, change)
+	_, err := r.vms.Do(ctx, vm, event, User, work, change)
 	return err
 }
 
@@ -131,20 +124,15 @@ func (r *replica) do(ctx context.Context, number int, event string, change *life
 func (r *replica) agent(ctx context.Context) error {
 	moving := lifecycle.Select[string]{States: []string{"attaching", "detaching"}, UnchangedFor: time.Second}
 	for pause(ctx, 500*time.Millisecond) {
-		for disk, err := range r.disks.All(ctx, moving) {
-			if err != nil {
-				return ignoreEnd(ctx, err)
+		disks, err := r.disks.List(ctx, moving)
+		for _, disk := range disks {
+			if disk.Operation%4 != 0 && err == nil {
+				_, err = r.disks.Report(ctx, disk.ID, disk.Operation, "done", Agent, nil)
 			}
-			if disk.Operation%4 == 0 {
-				continue
-			}
-			if _, err := r.disks.Report(ctx, disk.ID, disk.Operation, "done", Agent, nil); err != nil {
-				return ignoreEnd(ctx, err)
-			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 	return nil
 }
-
-func vmID(number int) string   { return fmt.Sprintf("vm-%02d", number) }
-func diskID(number int) string { return fmt.Sprintf("disk-%02d", number) }

@@ -26,7 +26,7 @@ const (
 	diskLimit = 4 * time.Second
 )
 
-// vmTable is the table of examples/service. After a crash the sweeper does the work again.
+// vmTable is the table of examples/service, without the quota. After a crash the sweeper does the work again.
 var vmTable = fsm.Must[VM](fsm.Spec[string, string]{
 	Name: "vm", Title: "Virtual machines", Initial: "absent", Actors: []fsm.Actor{User, Worker},
 	States: []fsm.State[string]{
@@ -79,8 +79,8 @@ var diskTable = fsm.Must[Disk](fsm.Spec[string, string]{
 		fsm.Move("attached", "detach", "detaching").By(User),
 		fsm.Move("attaching", "done", "attached").By(Agent),
 		fsm.Move("detaching", "done", "detached").By(Agent),
-		fsm.Move("attached", "damage", "damaged").By(Agent),
-		fsm.Move("damaged", "restored", "attached").By(Operator),
+		fsm.Move("detached", "damage", "damaged").By(Agent),
+		fsm.Move("damaged", "restored", "detached").By(Operator),
 		fsm.Return("attaching", "late").AlsoFrom("detaching").After(diskLimit),
 	),
 })

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -52,15 +53,11 @@ func newWorld(ctx context.Context, out io.Writer, seed uint64) (*world, error) {
 	w.metrics.AddQueue("alpha", w.alpha.queue)
 	w.metrics.AddLocks("racks", w.racks)
 	for i := range fleet {
-		state := "detached"
-		if i == 0 {
-			state = "attached"
-		}
-		if _, err := w.alpha.disks.AddAt(ctx, diskID(i), state, Operator, Disk{GB: 10}, nil); err != nil {
+		if _, err := w.alpha.disks.Add(ctx, fmt.Sprintf("disk-%02d", i), Operator, Disk{GB: 10}, nil); err != nil {
 			return nil, err
 		}
 	}
-	_, err = w.alpha.disks.Fire(ctx, diskID(0), "damage", Agent, &lifecycle.Change[Disk]{Reason: "checksum error in block 4711"})
+	_, err = w.alpha.disks.Fire(ctx, "disk-00", "damage", Agent, &lifecycle.Change[Disk]{Reason: "checksum error in block 4711"})
 	return w, err
 }
 
@@ -78,8 +75,7 @@ func (w *world) run(ctx context.Context) error {
 		group.Go(func() error { return w.maintain(ctx, "inventory", "/"+region, lock.S) })
 	}
 	err := group.Wait()
-	leaving := context.WithoutCancel(ctx)
-	return errors.Join(err, w.alpha.kill(), w.alpha.owner.Leave(leaving))
+	return errors.Join(err, w.alpha.kill(), w.alpha.owner.Leave(context.WithoutCancel(ctx)))
 }
 
 // beta runs a replica that works for a while, hangs, and is started again under the same
@@ -94,7 +90,7 @@ func (w *world) beta(ctx context.Context) error {
 			err = errors.Join(err, hanging.kill())
 		}
 		if err != nil {
-			return ignoreEnd(ctx, err)
+			return err
 		}
 		w.log.Printf("beta: epoch %d has started", r.owner.Epoch())
 		err = r.live(ctx, w.dice.between(8*time.Second, 16*time.Second))
@@ -169,12 +165,4 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// ignoreEnd returns nil instead of an error after the end of ctx.
-func ignoreEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

@@ -137,7 +137,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 
-	form := url.Values{"machine": {"disk"}, "id": {"disk-00"}, "to": {"attached"}, "reason": {"restored"}}
+	form := url.Values{"machine": {"disk"}, "id": {"disk-00"}, "to": {"detached"}, "reason": {"restored"}}
 	answer, err := client.PostForm(base+"/admin/override", form)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
