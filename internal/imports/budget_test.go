@@ -238,6 +238,10 @@ var budget = []line{
 		why: "a module of its own: a whole service with its drivers",
 	},
 	{
+		pkg: "examples/inspect", may: []string{"fsm", "lock", "queue", "lifecycle", "lifecycle/inspect", "lifecycle/prometheus", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+		why: "a module of its own: the page and the metrics are modules",
+	},
+	{
 		pkg: "examples/ratelimit", may: []string{"queue", "golang.org/x/time/rate"},
 		why: "a module of its own: shows a limiter that is not of the library",
 	},
