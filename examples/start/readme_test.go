@@ -38,6 +38,12 @@ func TestReadme(t *testing.T) {
 	service, _, found = strings.Cut(service, "// quotaError")
 	require.True(t, found)
 
+	_, wiring, found := strings.Cut(read("../../lifecycle/prometheus/example_test.go"), "func Example() {\n\t")
+	require.True(t, found)
+	wiring, _, found = strings.Cut(wiring, "\n\n")
+	require.True(t, found)
+	wiring = strings.ReplaceAll(wiring, "\n\t", "\n")
+
 	readme := read(path)
 	want := readme
 	for _, block := range []struct{ after, language, content string }{
@@ -47,6 +53,7 @@ func TestReadme(t *testing.T) {
 		{"## Prove the table", "go", test},
 		{"## Your first service", "sh", usage},
 		{"Its table and its guard", "go", "var vmTable" + service},
+		{"## Metrics, traces and logs", "go", wiring},
 	} {
 		want = replaceBlock(t, want, block.after, block.language, block.content)
 	}
