@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/terminal"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -43,6 +44,7 @@ func run(ctx context.Context, out io.Writer, n int) error {
 	requests, answers := newNetwork[request](1), newNetwork[answer](2)
 	c := &controller{mgr: mgr, changed: changed, requests: requests, answers: answers}
 	u := &user{mgr: mgr, out: out, n: n}
+	u.show, u.clear = terminal.Progress(out)
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	serving, stop := context.WithCancel(groupCtx)
@@ -69,6 +71,9 @@ type user struct {
 	mgr *manager
 	out io.Writer
 	n   int
+	// show shows how many clusters are not in transition. Nil: out is no terminal.
+	show  func(what string, done, total int)
+	clear func()
 }
 
 func (u *user) run(ctx context.Context) error {
@@ -105,6 +110,7 @@ func (u *user) every(ctx context.Context, step int, e edgecloud.Event, change *l
 
 // settled waits until no cluster is in transition and every failure is undone.
 func (u *user) settled(ctx context.Context) error {
+	defer u.clear()
 	var busy []edgecloud.State
 	for s := range edgecloud.ClusterInst.States() {
 		if k := edgecloud.ClusterInst.Kind(s); k == fsm.Transitional || k == fsm.Failed {
@@ -112,7 +118,10 @@ func (u *user) settled(ctx context.Context) error {
 		}
 	}
 	for {
-		left, err := u.mgr.List(ctx, lifecycle.Select[edgecloud.State]{States: busy, Limit: 1})
+		left, err := u.mgr.List(ctx, lifecycle.Select[edgecloud.State]{States: busy, WithoutPayload: true})
+		if u.show != nil {
+			u.show("clusters", u.n-len(left), u.n)
+		}
 		if err != nil || len(left) == 0 {
 			return err
 		}
