@@ -52,12 +52,15 @@ demo: ## show the main job: run examples/quickstart
 test: vet fmt-check tidy-check ## check and test every module, most with the race detector
 	@status=0; $(MAKE) --no-print-directory -k -j2 AT_ONCE=1 raced unraced || status=1; $(untested); exit $$status
 
+# A package takes minutes where it waits for servers, and much longer on a busy machine.
+IN_TIME := -timeout=30m
+
 # The two parts of the tests run at once: one computes, one waits for servers.
 .PHONY: raced unraced
 raced:
-	@$(find_race); ( $(call in_each,$(filter-out $(UNRACED) $(BROWSER),$(CODE)),$(GO) test $$race -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; exit $$status
+	@$(find_race); ( $(call in_each,$(filter-out $(UNRACED) $(BROWSER),$(CODE)),$(GO) test $$race $(IN_TIME) -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; exit $$status
 unraced:
-	@$(call in_each,$(UNRACED),$(GO) test -shuffle=on ./...)
+	@$(call in_each,$(UNRACED),$(GO) test $(IN_TIME) -shuffle=on ./...)
 
 # An int has 32 bits on 386, and atomic words want to be aligned there. Whether
 # this machine runs such a program is found by running one.
