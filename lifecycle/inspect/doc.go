@@ -47,7 +47,8 @@
 //	/queues                                    QueuePage
 //	/locks                                     LockPage
 //	/owners                                    OwnerPage
-//	/picture?machine=vm                        a page that draws the table with counts
+//	/picture?machine=vm                        a page that draws the table with counts; with
+//	                                           &at=running it marks that state instead
 //	/picture.dot?machine=vm                    the same as DOT text, for Graphviz
 //	/events, /events?machine=vm                server-sent events: "change" with a Change, and
 //	                                           "problem" with a problem while a store fails

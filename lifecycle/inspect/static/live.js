@@ -40,6 +40,7 @@ function refreshIn(delay) {
 async function refresh() {
   timer = undefined;
   last = Date.now();
+  if (source?.readyState === EventSource.CLOSED) connect(); // the server has refused it
   try {
     if (getSelection().type !== "Range") { // text that is being copied stays
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -60,6 +61,7 @@ async function refresh() {
 // key returns what a row or section is about, or null.
 function key(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return null;
+  if (node.localName === "iframe") return node.getAttribute("src"); // a new one has no place in the history of the tab
   if (node.matches("tr, li, article")) return node.querySelector("a")?.getAttribute("href") ?? null;
   return node.id || node.getAttribute("aria-labelledby");
 }
