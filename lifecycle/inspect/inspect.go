@@ -33,7 +33,8 @@ type Config struct {
 	// may. It does not apply to streams. 0: 10 seconds.
 	Timeout time.Duration
 	// Failed receives the errors of answers with a status of 500 and above, and of streams,
-	// for the log: the answers do not have the texts of stores. Default: nothing.
+	// for the log: the answers do not have the texts of stores. It is called concurrently.
+	// Default: nothing.
 	Failed func(context.Context, error)
 }
 

@@ -45,6 +45,7 @@ async function refresh() {
     if (getSelection().type !== "Range") { // text that is being copied stays
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+      if (answer.redirected) throw new Error("the server redirects, load the page again"); // to log in
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       page.getElementById("live").replaceWith(status.cloneNode(true));
       document.title = page.title;
