@@ -3,6 +3,7 @@ package browsertest
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,42 @@ func TestLive(t *testing.T) {
 	server.Listener.Close()
 	server.CloseClientConnections()
 	b.wait(t, `document.getElementById("live").dataset.state === "lost"`)
+}
+
+// TestLiveObject: a page whose stream the server refuses refreshes and connects again, and
+// its picture marks the new state of the object without a new entry in the tab's history.
+func TestLiveObject(t *testing.T) {
+	t.Parallel()
+	m := lifecycle.Must(vms, lifecycle.NewMemoryStore(), nil)
+	_, err := m.AddAt(t.Context(), "vm-1", "running", "user", payload{}, nil)
+	require.NoError(t, err)
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	var refused atomic.Bool
+	refused.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" && refused.Load() {
+			http.Error(w, "too many streams", http.StatusServiceUnavailable)
+			return
+		}
+		page.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	defer page.Close()
+
+	b := open(t, server.URL+"/object?machine=vm&id=vm-1", desktop)
+	marked := func(state string) string {
+		return `frames[0]?.document?.querySelector('.node:has([fill="#ffe08a"]) text')?.textContent === "` + state + `"`
+	}
+	b.wait(t, `document.getElementById("live").dataset.state === "polling"`)
+	b.wait(t, marked("running"))
+	entries := eval[int](t, b, `history.length`)
+	refused.Store(false)
+	_, err = m.Fire(t.Context(), "vm-1", "pause", "user", nil)
+	require.NoError(t, err)
+	b.wait(t, `document.getElementById("live").dataset.state === "live"`)
+	b.wait(t, marked("pausing"))
+	require.Equal(t, entries, eval[int](t, b, `history.length`))
 }
 
 // TestMerge makes every page of a world like every other one.

@@ -33,6 +33,7 @@ func checkOn(t *testing.T, d device, address string, s shown) {
 	framed := !d.noScript && eval[bool](t, b, `document.querySelector("iframe") !== null`)
 	if framed {
 		b.wait(t, `frames[0]?.document?.querySelector("#picture svg") != null`)
+		require.Zero(t, eval[float64](t, b, "scrollY"), "the picture scrolls its page")
 	}
 	text := eval[string](t, b, "document.body.innerText")
 	for _, want := range s.texts {

@@ -44,6 +44,9 @@ type Action struct {
 	Err error `json:"-"` // of the action; nil: it was performed
 }
 
+// errPanicked is the error of an action during which a store or a lock tree panicked.
+var errPanicked = errors.New("inspect: the action panicked, and may have been performed")
+
 // verb performs an action.
 type verb func(p *Page, ctx context.Context, a *Action) error
 
@@ -127,8 +130,9 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 		}
 		return a, &refusal{http.StatusForbidden, "forbidden", "the request is not permitted"}
 	}
+	a.Err = errPanicked
+	defer func() { h.config.Audit(context.WithoutCancel(r.Context()), a) }()
 	a.Err = do(h.page, r.Context(), &a)
-	h.config.Audit(context.WithoutCancel(r.Context()), a)
 	return a, a.Err
 }
 

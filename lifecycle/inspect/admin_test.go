@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
+	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -125,6 +126,20 @@ func TestAdminKeys(t *testing.T) {
 		close(end)
 		require.NoError(t, q.Terminate(t.Context()))
 	})
+}
+
+// broken is a lock tree with a fault.
+type broken struct{ lock.Locker }
+
+func (broken) Revoke(context.Context, lock.Token, string) error { panic(errBoom) }
+
+// TestAdminPanic: an action that panicked is in the audit too.
+func TestAdminPanic(t *testing.T) {
+	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"deploys": broken{lock.Must(nil)}}})
+	require.NoError(t, err)
+	a := newAdmin(t, page)
+	require.PanicsWithValue(t, errBoom, func() { a.post("/revoke", "lock=deploys&token=1&reason=x") })
+	require.ErrorContains(t, a.audit[0].Err, "panicked")
 }
 
 // TestAdminRefuses: what is refused changes nothing, and is not in the audit.

@@ -19,16 +19,18 @@ type census struct {
 }
 
 // counter counts the objects of a machine for all requests. However many pages are open, it
-// uses at most a tenth of the time of one connection to the store. A request waits for its
-// turn no longer than its context lasts, which [Config].Timeout ends.
+// uses one connection to the store, and pauses after each count, also after one that has
+// failed. A request waits for its turn no longer than its context lasts, which
+// [Config].Timeout ends.
 type counter struct {
-	turn  chan struct{} // has a value while a request counts, or reads last
+	turn  chan struct{} // has a value while a request counts, or reads the fields below
 	last  *census
-	until time.Time // last is used until then
+	err   error     // of the last count
+	until time.Time // the last count is used until then
 }
 
-// count returns the last count if it is not older than ten times the time that it took, at
-// most 10 seconds, and else counts again.
+// count returns the last count for ten times the time that it took, at most 10 seconds, and
+// then counts again.
 func (p *Page) count(ctx context.Context, m Machine) (*census, error) {
 	c := p.counters[m.table().Name]
 	select {
@@ -39,13 +41,15 @@ func (p *Page) count(ctx context.Context, m Machine) (*census, error) {
 	}
 	begin := time.Now()
 	if begin.Before(c.until) {
-		return c.last, nil
+		return c.last, c.err
 	}
-	counted, err := countAll(ctx, m, p.config.MaxObjects)
-	if err == nil {
-		c.last, c.until = counted, begin.Add(min(11*time.Since(begin), 10*time.Second))
-	}
-	return counted, err
+	// A client that leaves does not end the count: others wait for it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Timeout)
+	defer cancel()
+	c.last, c.err = countAll(ctx, m, p.config.MaxObjects)
+	end := time.Now()
+	c.until = end.Add(min(10*end.Sub(begin), 10*time.Second))
+	return c.last, c.err
 }
 
 // countAll reads the objects of a machine, without payloads, and those that are stuck.

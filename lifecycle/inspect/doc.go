@@ -17,12 +17,13 @@
 //
 //   - The page changes nothing. It answers GET and HEAD only. An explanation runs the guards
 //     of the object's state, see [lifecycle.Manager.Explain].
-//   - A store that cannot be read is shown as that, with the status 503, or in its place of
-//     the overview. It is never an empty list. Answers have no text of a store.
+//   - A store that cannot be read is shown as that, with the status 503, or in its place on a
+//     page that shows more. It is never an empty list. Answers have no text of a store.
 //   - Payloads are shown only as far as the function given to [Of] shows them. Counts and
 //     lists do not read them.
-//   - Every list has a limit, and so has the number of streams. Counts read all objects of a
-//     machine up to [Config].MaxObjects, stuck objects only the ranges that a sweep reads.
+//   - Lists of objects, keys and lock holders have limits, and so has the number of streams.
+//     Counts read all objects of a machine up to [Config].MaxObjects, stuck objects only the
+//     ranges that a sweep reads. Each machine has one count at a time.
 //   - Names and texts of objects, tables, queues and locks are harmless in a page, whatever
 //     they contain. A Content-Security-Policy forbids inline code, frames of others and
 //     everything from elsewhere. The drawing library needs 'wasm-unsafe-eval'; only the route
@@ -34,7 +35,8 @@
 //   - An answer is not a snapshot: objects change while it reads. Counts, and the lists of
 //     the page of a machine, may be some seconds old, see [Page].
 //   - Queues and lock trees are those of this process; machines and owners are those of
-//     their stores.
+//     their stores. Behind one address of several processes, each answer may be of another
+//     process: put the name of the process into [Config].Title.
 //   - An owner is shown as alive until a sweeper declares it dead.
 //
 // # Routes
@@ -47,7 +49,8 @@
 //	/queues                                    QueuePage
 //	/locks                                     LockPage
 //	/owners                                    OwnerPage
-//	/picture?machine=vm                        a page that draws the table with counts
+//	/picture?machine=vm                        a page that draws the table with counts; with
+//	                                           &at=running it marks that state instead
 //	/picture.dot?machine=vm                    the same as DOT text, for Graphviz
 //	/events, /events?machine=vm                server-sent events: "change" with a Change, and
 //	                                           "problem" with a problem while a store fails

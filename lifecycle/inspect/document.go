@@ -97,7 +97,7 @@ type Object struct {
 	// [lifecycle.Explanation]. Only objects of a list of stuck ones have them.
 	Cause    string `json:"cause,omitempty"`
 	NextMove string `json:"nextMove,omitempty"`
-	// Problem is why the record cannot be read.
+	// Problem is why the record cannot be read, or the stuck object cannot be explained.
 	Problem *lifecycle.ProblemDetails `json:"problem,omitempty"`
 }
 
@@ -231,7 +231,7 @@ type LockSummary struct {
 	// Holders are the requests that are held or waiting, in the order of their arrival, at
 	// most [ShownLanes].
 	Holders []lock.Holder `json:"holders,omitempty"`
-	// Problem is why the tree could not be read. Only an [Overview] has it.
+	// Problem is why the tree could not be read. All numbers mean nothing then.
 	Problem *lifecycle.ProblemDetails `json:"problem,omitempty"`
 }
 

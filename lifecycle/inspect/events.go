@@ -50,6 +50,11 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	s := stream{w, http.NewResponseController(w)}
+	if err := s.Flush(); errors.Is(err, errors.ErrUnsupported) { // a browser would connect again and again
+		return &refusal{http.StatusNotImplemented, "no-streams", "a handler around the page has a ResponseWriter without Flush and Unwrap"}
+	}
+	defer s.SetWriteDeadline(time.Time{}) // for the next request of the connection
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(p.closed, cancel)()
 	updates := make(chan update)
@@ -62,8 +67,6 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 
 	alive := time.NewTicker(aliveEvery)
 	defer alive.Stop()
-	s := stream{w, http.NewResponseController(w)}
-	defer s.SetWriteDeadline(time.Time{}) // for the next request of the connection
 	for err := s.send(": watching\n\n"); err == nil; {
 		select {
 		case <-ctx.Done():

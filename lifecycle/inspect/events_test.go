@@ -100,6 +100,19 @@ func TestEventsLimit(t *testing.T) {
 	})
 }
 
+// TestEventsNotSupported: a stream that cannot be flushed is refused, so that a browser asks
+// for pages instead.
+func TestEventsNotSupported(t *testing.T) {
+	page, err := inspect.New(nil)
+	require.NoError(t, err)
+	wrapped := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page.ServeHTTP(struct{ http.ResponseWriter }{w}, r)
+	})
+	answer := ask(wrapped, "GET", "/events", "Accept", "application/json")
+	require.Equal(t, http.StatusNotImplemented, answer.StatusCode)
+	require.Equal(t, "no-streams", problem(t, answer).Code)
+}
+
 // recent is a store whose changes cannot be read.
 type recent struct {
 	*lifecycle.MemoryStore

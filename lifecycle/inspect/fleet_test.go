@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
+	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -315,8 +317,85 @@ func TestCountsAreShared(t *testing.T) {
 		}
 		viewers.Wait()
 		require.EqualValues(t, 1, store.pages.Load())
-		time.Sleep(9 * time.Second)
-		ask(page, "GET", "/")
-		require.EqualValues(t, 2, store.pages.Load())
+		time.Sleep(10 * time.Second)
+		ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
+		defer leave()
+		page.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/machine?machine=vm", nil).WithContext(ctx))
+		require.Equal(t, 200, ask(page, "GET", "/machine?machine=vm").StatusCode)
+		require.EqualValues(t, 2, store.pages.Load(), "the count of a client that has left is used")
 	})
+}
+
+// TestOneSlowStore: the overview shows the other stores, and the slow one is not read again
+// at once.
+func TestOneSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disks := lifecycle.Must(vmTable("disk"), lifecycle.NewMemoryStore(), &lifecycle.Config[string]{})
+		_, err := disks.Create(t.Context(), "a", "create", "user", vm{}, nil)
+		require.NoError(t, err)
+		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{
+			inspect.Of(vms(slow{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{}), nil), inspect.Of(disks, nil),
+		}})
+		require.NoError(t, err)
+		begin := time.Now()
+		doc := document[inspect.Overview](t, page, "/")
+		require.Equal(t, "deadline", doc.Machines[0].Problem.Code)
+		require.Nil(t, doc.Machines[1].Problem)
+		require.Equal(t, 1, doc.Machines[1].Objects)
+		require.Equal(t, 10*time.Second, time.Since(begin))
+		require.Equal(t, "deadline", problem(t, ask(page, "GET", "/machine?machine=vm&format=json")).Code)
+		require.Equal(t, 10*time.Second, time.Since(begin))
+	})
+}
+
+// lists is a store that lists objects and cannot read one.
+type lists struct{ *lifecycle.MemoryStore }
+
+func (lists) Get(context.Context, lifecycle.Key) (lifecycle.StoredRecord, error) {
+	return lifecycle.StoredRecord{}, lifecycle.ErrUnavailable
+}
+
+// TestNotExplained: the page of a machine shows stuck objects that it cannot explain.
+func TestNotExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lists{lifecycle.NewMemoryStore()}
+		healthy := vms(store.MemoryStore, lifecycle.Config[string]{})
+		for _, id := range []string{"a", "b"} {
+			_, err := healthy.Create(t.Context(), id, "create", "user", vm{}, nil)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Hour)
+		failed := 0
+		page, err := inspect.New(&inspect.Config{
+			Machines: []inspect.Machine{inspect.Of(vms(store, lifecycle.Config[string]{}), nil)},
+			Failed:   func(context.Context, error) { failed++ },
+		})
+		require.NoError(t, err)
+		doc := document[inspect.MachinePage](t, page, "/machine?machine=vm")
+		require.Equal(t, 2, doc.Objects)
+		require.Len(t, doc.StuckObjects, 2)
+		require.Equal(t, "creating", doc.StuckObjects[0].State)
+		require.Equal(t, "unavailable", doc.StuckObjects[0].Problem.Code)
+		require.Equal(t, 1, failed)
+		require.NotContains(t, body(t, ask(page, "GET", "/objects?machine=vm&stuck=1")), "unreadable")
+	})
+}
+
+// unread is a lock tree that cannot be read.
+type unread struct{ lock.Locker }
+
+func (unread) Snapshot(context.Context) (lock.Snapshot, error) {
+	return lock.Snapshot{}, lifecycle.ErrUnavailable
+}
+
+// TestUnreadLock: a lock tree that cannot be read does not hide the others.
+func TestUnreadLock(t *testing.T) {
+	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"bad": unread{lock.Must(nil)}, "good": lock.Must(nil)}})
+	require.NoError(t, err)
+	for _, url := range []string{"/", "/locks"} {
+		doc := document[inspect.LockPage](t, page, url)
+		require.Equal(t, "unavailable", doc.Locks[0].Problem.Code, url)
+		require.Nil(t, doc.Locks[1].Problem, url)
+		require.Contains(t, body(t, ask(page, "GET", url)), "store is unavailable", url)
+	}
 }

@@ -43,6 +43,7 @@ func TestGolden(t *testing.T) {
 		}
 		golden(t, "picture.html", ask(w.page, "GET", "/picture?machine=vm"))
 		golden(t, "picture.dot", ask(w.page, "GET", "/picture.dot?machine=vm"))
+		golden(t, "picture-at.dot", ask(w.page, "GET", "/picture.dot?machine=vm&at=running"))
 	})
 }
 

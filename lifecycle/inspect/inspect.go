@@ -29,17 +29,19 @@ type Config struct {
 	MaxObjects int
 	// MaxStreams is how many streams of the route "/events" are open at once. 0: 100.
 	MaxStreams int
-	// Timeout is how long one answer may read. It does not apply to streams. 0: 10 seconds.
+	// Timeout is how long an answer may read, and how long a count of a machine's objects
+	// may. It does not apply to streams. 0: 10 seconds.
 	Timeout time.Duration
 	// Failed receives the errors of answers with a status of 500 and above, and of streams,
-	// for the log: the answers do not have the texts of stores. Default: nothing.
+	// for the log: the answers do not have the texts of stores. It is called concurrently.
+	// Default: nothing.
 	Failed func(context.Context, error)
 }
 
 // Page is the operator's page: an [http.Handler] that is read only. [New] makes one; the
 // zero Page is not usable. It is safe for concurrent use. Every answer reads the stores;
-// only the counts of a machine are used again, for ten times as long as they took, at most
-// 10 seconds. It starts goroutines only for streams; they end with their requests.
+// only the counts of a machine are used again, and the error of a count: for ten times as
+// long as the count took, at most 10 seconds. Its goroutines end with their requests.
 type Page struct {
 	config   Config
 	machines map[string]Machine

@@ -7,15 +7,28 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// readLock returns a lock tree, with its holders if they are wanted.
-func (p *Page) readLock(ctx context.Context, name string, whole bool) (doc LockSummary, err error) {
+// readLocks returns the lock trees, with their holders if they are wanted.
+func (p *Page) readLocks(ctx context.Context, whole bool) []LockSummary {
+	list := []LockSummary{}
+	for _, name := range p.locks {
+		doc, err := readLock(ctx, p.config.Locks[name], whole)
+		if err != nil {
+			doc.Problem = p.problem(ctx, err)
+		}
+		doc.Name = name
+		list = append(list, doc)
+	}
+	return list
+}
+
+func readLock(ctx context.Context, l lock.Locker, whole bool) (doc LockSummary, err error) {
 	var s lock.Snapshot
-	if counter, ok := p.config.Locks[name].(interface{ Counts() lock.Snapshot }); ok && !whole {
+	if counter, ok := l.(interface{ Counts() lock.Snapshot }); ok && !whole {
 		s = counter.Counts()
-	} else if s, err = p.config.Locks[name].Snapshot(ctx); err != nil {
+	} else if s, err = l.Snapshot(ctx); err != nil {
 		return doc, err
 	}
-	doc = LockSummary{Name: name, Held: s.Held, Waiting: s.Waiting, Nodes: s.Nodes, LastToken: s.LastToken}
+	doc = LockSummary{Held: s.Held, Waiting: s.Waiting, Nodes: s.Nodes, LastToken: s.LastToken}
 	if whole {
 		doc.Holders = s.Holders[:min(len(s.Holders), ShownLanes)]
 		for i := range doc.Holders {
@@ -26,13 +39,5 @@ func (p *Page) readLock(ctx context.Context, name string, whole bool) (doc LockS
 }
 
 func (p *Page) lockPage(ctx context.Context, _ *http.Request) (any, error) {
-	doc := LockPage{Time: now(), Locks: []LockSummary{}}
-	for _, name := range p.locks {
-		l, err := p.readLock(ctx, name, true)
-		if err != nil {
-			return nil, err
-		}
-		doc.Locks = append(doc.Locks, l)
-	}
-	return doc, nil
+	return LockPage{Time: now(), Locks: p.readLocks(ctx, true)}, nil
 }

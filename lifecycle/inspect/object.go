@@ -40,8 +40,8 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (any, error) {
 			return nil, err
 		}
 		doc.More = len(stuck) == doc.Limit
-		doc.Objects, err = explainStuck(ctx, m, stuck)
-		return doc, err
+		doc.Objects = p.explainStuck(ctx, m, stuck)
+		return doc, nil
 	}
 	doc.Objects, err = m.list(ctx, doc.States, query.Get("after"), doc.Limit)
 	if len(doc.Objects) == doc.Limit {

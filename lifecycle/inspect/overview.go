@@ -7,35 +7,62 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
 func (p *Page) overview(ctx context.Context, _ *http.Request) (any, error) {
-	doc := Overview{Title: p.config.Title, Time: now(), Machines: []MachineSummary{}, Locks: []LockSummary{}}
-	for _, m := range p.config.Machines {
-		c, err := p.count(ctx, m)
-		if err != nil {
-			c = &census{MachineSummary: MachineSummary{
-				Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: p.problem(ctx, err),
-			}}
-		}
-		doc.Machines = append(doc.Machines, c.MachineSummary)
+	doc := Overview{Title: p.config.Title, Time: now(), Machines: make([]MachineSummary, len(p.config.Machines))}
+	// A store that is slow leaves the time of the others.
+	parts := []func(){
+		func() {
+			var err error
+			if doc.Owners, err = p.readOwners(ctx); err != nil {
+				doc.OwnersProblem = p.problem(ctx, err)
+			}
+		},
+		func() { doc.Locks = p.readLocks(ctx, false) },
+		func() { doc.Queues = p.readQueues(false) },
 	}
-	var err error
-	if doc.Owners, err = p.readOwners(ctx); err != nil {
-		doc.OwnersProblem = p.problem(ctx, err)
+	for i, m := range p.config.Machines {
+		parts = append(parts, func() { doc.Machines[i] = p.summary(ctx, m) })
 	}
-	doc.Queues = p.readQueues(false)
-	for _, name := range p.locks {
-		l, err := p.readLock(ctx, name, false)
-		if err != nil {
-			l = LockSummary{Name: name, Problem: p.problem(ctx, err)}
-		}
-		doc.Locks = append(doc.Locks, l)
-	}
+	together(parts)
 	return doc, nil
+}
+
+// summary returns the counts of a machine, or why there are none.
+func (p *Page) summary(ctx context.Context, m Machine) MachineSummary {
+	c, err := p.count(ctx, m)
+	if err != nil {
+		return MachineSummary{Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: p.problem(ctx, err)}
+	}
+	return c.MachineSummary
+}
+
+// together calls functions at once, and returns when all have returned. A panic continues in
+// the goroutine of the caller.
+func together(functions []func()) {
+	var calls sync.WaitGroup
+	panics := make(chan any, len(functions))
+	for _, f := range functions {
+		calls.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panics <- v
+				}
+			}()
+			f()
+		})
+	}
+	calls.Wait()
+	select {
+	case v := <-panics:
+		panic(v)
+	default:
+	}
 }
 
 func (p *Page) machinePage(ctx context.Context, r *http.Request) (any, error) {
@@ -54,14 +81,15 @@ func (p *Page) machinePage(ctx context.Context, r *http.Request) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.versions)) {
 		doc.Versions = append(doc.Versions, VersionCount{Version: name, Count: c.versions[name]})
 	}
-	doc.StuckObjects, err = explainStuck(ctx, m, c.stuck[:min(len(c.stuck), ShownObjects)])
-	return doc, err
+	doc.StuckObjects = p.explainStuck(ctx, m, c.stuck[:min(len(c.stuck), ShownObjects)])
+	return doc, nil
 }
 
 // explainStuck returns stuck objects with what moves them next. It leaves out those that
-// are gone meanwhile.
-func explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult) ([]Object, error) {
+// are gone meanwhile. An object that cannot be explained has a problem.
+func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult) []Object {
 	list := []Object{}
+	failed := false
 	for i := range stuck {
 		found := &stuck[i]
 		o := Object{ID: found.ID, State: found.From, Operation: found.Operation, Owner: found.Owner, Cause: found.Cause}
@@ -74,10 +102,12 @@ func explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 			continue
-		case errors.Is(err, lifecycle.ErrForeign):
-			o.Problem = problemOf(err)
 		case err != nil:
-			return nil, err
+			o.Problem = problemOf(err)
+			if !failed && !errors.Is(err, lifecycle.ErrForeign) {
+				failed = true
+				p.problem(ctx, err) // for the log, once
+			}
 		default:
 			o = explained(&x)
 			if x.Operation == found.Operation {
@@ -86,7 +116,7 @@ func explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult)
 		}
 		list = append(list, o)
 	}
-	return list, nil
+	return list
 }
 
 // now returns the time of an answer.

@@ -21,11 +21,15 @@ func (p *Page) picture(w http.ResponseWriter, r *http.Request) error {
 }
 
 // dot returns the table as DOT text. Each state has the number of its objects below its name
-// and a link to them, and a thick red border if some of them are stuck.
+// and a link to them, and a thick red border if some of them are stuck. With a state as
+// parameter at, the picture marks that state instead, and reads nothing from the store.
 func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 	m, err := p.machine(r)
 	if err != nil {
 		return "", err
+	}
+	if at := r.URL.Query().Get("at"); at != "" {
+		return diagram.DOT(m.table(), &diagram.Config{Current: at}), nil
 	}
 	c, err := p.count(ctx, m)
 	if err != nil {

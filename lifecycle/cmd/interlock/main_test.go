@@ -245,6 +245,25 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 }
 
+// unread is a lock tree that cannot be read.
+type unread struct{ lock.Locker }
+
+func (unread) Snapshot(context.Context) (lock.Snapshot, error) {
+	return lock.Snapshot{}, lifecycle.ErrUnavailable
+}
+
+// TestUnreadLock: a lock tree that cannot be read is an error, not an empty list.
+func TestUnreadLock(t *testing.T) {
+	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"deploys": unread{lock.Must(nil)}}})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitFailure, run(t.Context(), []string{"locks", "-addr", server.URL}, &out, &errs))
+	require.Empty(t, &out)
+	require.Contains(t, errs.String(), "interlock locks: unavailable: ")
+}
+
 // TestHelpIsTheDocumentation compares the package documentation with the help.
 // UPDATE_DOCS=1 writes it anew.
 func TestHelpIsTheDocumentation(t *testing.T) {

@@ -78,7 +78,7 @@ func (p *printer) objects(l *inspect.ObjectList) {
 	p.table(len(l.Objects), heads)
 	for _, o := range l.Objects {
 		if o.Problem != nil {
-			o.State, o.Event = "unreadable", o.Problem.Code
+			o.State, o.Event = cmp.Or(o.State, "unreadable"), o.Problem.Code
 		} else {
 			o.Event = cmp.Or(o.Event, "added") + " by " + string(o.Actor)
 		}

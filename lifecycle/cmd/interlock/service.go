@@ -91,6 +91,11 @@ func runLocks(ctx context.Context, c *call, _ []string) error {
 	if err := c.get(ctx, "locks", nil, &doc); err != nil {
 		return err
 	}
+	for _, l := range doc.Locks {
+		if l.Problem != nil {
+			return &problemError{*l.Problem}
+		}
+	}
 	return c.show(doc, func(p *printer) {
 		for _, l := range doc.Locks {
 			p.table(len(l.Holders), "LOCK, PATH, MODE, OWNER, SINCE, WAITING, TOKEN, REASON")

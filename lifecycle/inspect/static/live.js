@@ -40,10 +40,12 @@ function refreshIn(delay) {
 async function refresh() {
   timer = undefined;
   last = Date.now();
+  if (source?.readyState === EventSource.CLOSED) connect(); // the server has refused it
   try {
     if (getSelection().type !== "Range") { // text that is being copied stays
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+      if (answer.redirected) throw new Error("the server redirects, load the page again"); // to log in
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       page.getElementById("live").replaceWith(status.cloneNode(true));
       document.title = page.title;
@@ -60,6 +62,7 @@ async function refresh() {
 // key returns what a row or section is about, or null.
 function key(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return null;
+  if (node.localName === "iframe") return node.getAttribute("src"); // a new one has no place in the history of the tab
   if (node.matches("tr, li, article")) return node.querySelector("a")?.getAttribute("href") ?? null;
   return node.id || node.getAttribute("aria-labelledby");
 }

@@ -102,11 +102,14 @@ function fit() {
 }
 
 // first shows the picture for the first time: all of it if its text can be read then, else
-// the state that wants attention.
+// the state that wants attention, or the marked one. It does not scroll the page around the
+// frame, as scrollIntoView would.
 function first(svg) {
   scale = 1;
   zoom(Math.min(1.4, Math.max(1.1, fit())));
-  (svg.querySelector(".stuck") ?? svg.querySelector(".node")).scrollIntoView({ block: "center", inline: "center" });
+  const node = svg.querySelector('.stuck, .node:has([fill="#ffe08a"])') ?? svg.querySelector(".node");
+  const [at, seen] = [node.getBoundingClientRect(), view.getBoundingClientRect()];
+  view.scrollBy(at.left + at.width / 2 - seen.left - seen.width / 2, at.top + at.height / 2 - seen.top - seen.height / 2);
 }
 
 async function draw() {
