@@ -1,6 +1,6 @@
 // Service is a small control plane: an HTTP API for virtual machines, whose records are
-// rows of a table of its own. Copy the directory, and change vm.go, schema.sql and
-// provider.go.
+// rows of a table of its own. Copy the directory (the README has the commands), and change
+// vm.go, schema.sql and provider.go.
 //
 //	go run . -migrate    # in a SQLite file; for several replicas: -db postgres://localhost/fleet
 //	curl -d '{"name": "vm-1", "image": "debian", "cpus": 2}' localhost:8080/vms
