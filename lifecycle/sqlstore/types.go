@@ -39,9 +39,10 @@ var (
 	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
 	// JSON is a payload, or a field of one, as jsonb or json. The engine may write it in
 	// another order: payloads are equal as JSON, not as bytes. The zero payload is null.
+	// The type jsonb refuses strings with NUL.
 	JSON = Type{Write: writeJSON, Read: readJSON, Postgres: "jsonb", MySQL: "json", unfit: []kind{ofNumber, ofBytes}}
-	// Text is a field of the payload that is a JSON string. The column has the string, and
-	// may be text, a uuid or an enum.
+	// Text is a field of the payload that is a JSON string without NUL. The column has the
+	// string, and may be text, a uuid or an enum.
 	Text = Type{Write: writeText, Read: readText}
 	// Bool is a field of the payload that is true or false.
 	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN", unfit: []kind{ofText, ofBytes}}
@@ -141,8 +142,13 @@ func readJSON(text string) (string, error) {
 
 func writeText(text string) (any, error) {
 	var s string
-	err := json.Unmarshal([]byte(text), &s)
-	return s, err
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, err
+	}
+	if strings.ContainsRune(s, 0) { // PostgreSQL has no such text
+		return nil, fmt.Errorf("NUL in %.300q", s)
+	}
+	return s, nil
 }
 
 func readText(value string) (string, error) {
