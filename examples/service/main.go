@@ -58,7 +58,7 @@ const grace = 30 * time.Second
 func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the service at once
 	if err := run(ctx); err != nil {
 		slog.Error("the service has failed", "error", err)
 		os.Exit(1)
