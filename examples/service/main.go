@@ -79,11 +79,14 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
+	work, err := queue.New(&queue.Config[lifecycle.Key]{MaxRunning: *workers})
+	if err != nil {
+		return err
+	}
 	owner, err := lifecycle.Join(ctx, store, *name, *ttl)
 	if err != nil {
 		return err
 	}
-	work := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: *workers})
 	vms, err := newManager(store, owner, work)
 	if err != nil {
 		return err
