@@ -1,6 +1,6 @@
 // Service is a small control plane: an HTTP API for virtual machines, whose records are
-// rows of a table of its own. Copy the directory, and change vm.go, schema.sql and
-// provider.go.
+// rows of a table of its own. Copy the directory (the README has the commands), and change
+// vm.go, schema.sql and provider.go.
 //
 //	go run . -migrate    # in a SQLite file; for several replicas: -db postgres://localhost/fleet
 //	curl -d '{"name": "vm-1", "image": "debian", "cpus": 2}' localhost:8080/vms
@@ -58,7 +58,7 @@ const grace = 30 * time.Second
 func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the service at once
 	if err := run(ctx); err != nil {
 		slog.Error("the service has failed", "error", err)
 		os.Exit(1)
@@ -79,11 +79,14 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
+	work, err := queue.New(&queue.Config[lifecycle.Key]{MaxRunning: *workers})
+	if err != nil {
+		return err
+	}
 	owner, err := lifecycle.Join(ctx, store, *name, *ttl)
 	if err != nil {
 		return err
 	}
-	work := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: *workers})
 	vms, err := newManager(store, owner, work)
 	if err != nil {
 		return err

@@ -67,8 +67,9 @@ func trim(ctx context.Context, store *sqlstore.Store) {
 	every := time.NewTicker(time.Hour)
 	defer every.Stop()
 	for {
-		deleted, err := store.Trim(ctx, 90*24*time.Hour, 0)
-		slog.Debug("history was trimmed", "deleted", deleted, "error", err)
+		if _, err := store.Trim(ctx, 90*24*time.Hour, 0); err != nil {
+			slog.Warn("the history was not trimmed", "error", err)
+		}
 		select {
 		case <-every.C:
 		case <-ctx.Done():

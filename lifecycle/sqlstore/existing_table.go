@@ -50,6 +50,10 @@ import (
 // other types, and Fields the columns of fields of the payload. In MySQL the table is an
 // InnoDB table, and the connections have the character set utf8mb4 and a strict mode. Open
 // verifies what the engine reports, and returns a [TableError]; of a view it reports little.
+//
+// A CHECK, a foreign key or another unique index that refuses a row refuses the commit. Its
+// error is that of the engine, and matches no sentinel. A guard refuses such a request with
+// a reason that a client can read.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
 	Table   string // the name, or schema.name; no other machine has it

@@ -96,6 +96,7 @@ func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) er
 		}
 		if t.types[v] != nil {
 			t.sqlTypes[v] = c.typ
+			s.checkTyped(e, t.types[v], &c)
 		} else {
 			s.checkType(e, t, v, &c)
 		}
@@ -109,6 +110,7 @@ func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) er
 		if f.sqlType = c.typ; !found {
 			e.fault(fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, f.column, f.typ.sql(s.e)), "table %s lacks %s", name, s.e.unquoted(f.column))
 		}
+		s.checkTyped(e, f.typ, &c)
 	}
 	if storage != "view" {
 		s.checkOthers(e, t, columns)
@@ -144,6 +146,14 @@ func (s *session) checkType(e *TableError, t *table, v value, c *column) {
 		fix = fmt.Sprintf(s.e.alterType, t.name, t.column[v], want)
 	}
 	columnFault(e, fix, "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
+}
+
+// checkTyped notes a column that does not keep the values of its type. It gives no
+// statement, because the type may be what is wrong.
+func (s *session) checkTyped(e *TableError, typ *Type, c *column) {
+	if slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }) {
+		e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, typ.sql(s.e))
+	}
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
@@ -212,7 +222,12 @@ func (e *engine) takes(t *table, v value, typ string) bool {
 	case e.oneWriter: // it stores bytes as bytes in a column of any type
 		return v.kind() == ofBytes || typ == "" || strings.Contains(typ, "int")
 	}
-	return slices.ContainsFunc(e.oldTypes[v.kind()], func(prefix string) bool { return strings.HasPrefix(typ, prefix) })
+	return e.isOf(v.kind(), typ)
+}
+
+// isOf reports whether the type of a column is one for values of a kind.
+func (e *engine) isOf(k kind, typ string) bool {
+	return slices.ContainsFunc(e.oldTypes[k], func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
 }
 
 // create returns the statement that makes a table.

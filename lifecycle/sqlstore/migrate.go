@@ -193,7 +193,7 @@ func (s *session) schema(ctx context.Context, prefix string) (at schema, err err
 	case err != nil:
 		return at, err
 	case len(types) == 0:
-		return at, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
+		return at, fmt.Errorf("%w: there is no table %sschema: call Migrate first", ErrSchema, prefix)
 	}
 	columns := s.e.quoted("version") + ", 1, 0"
 	if _, found := types["compatible"]; found {

@@ -27,22 +27,25 @@ type Type struct {
 	// Postgres, MySQL and SQLite are the types of the column, for [ExistingTable.Schema].
 	// Empty: that of names.
 	Postgres, MySQL, SQLite string
+
+	unfit []kind // Open refuses columns of these kinds, which do not keep the values
 }
 
 // The types of columns in which the text is the value, in one spelling.
 var (
 	// UUID is an id that is a uuid, in lower case with hyphens.
-	UUID = Type{Write: canonicalUUID, Read: same, Postgres: "uuid", MySQL: "char(36)"}
+	UUID = Type{Write: canonicalUUID, Read: same, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
-	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER"}
+	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
 	// JSON is a payload, or a field of one, as jsonb or json. The engine may write it in
 	// another order: payloads are equal as JSON, not as bytes. The zero payload is null.
-	JSON = Type{Write: writeJSON, Read: readJSON, Postgres: "jsonb", MySQL: "json"}
-	// Text is a field of the payload that is a JSON string. The column has the string, and
-	// may be text, a uuid or an enum.
+	// The type jsonb refuses strings with NUL.
+	JSON = Type{Write: writeJSON, Read: readJSON, Postgres: "jsonb", MySQL: "json", unfit: []kind{ofNumber, ofBytes}}
+	// Text is a field of the payload that is a JSON string without NUL. The column has the
+	// string, and may be text, a uuid or an enum.
 	Text = Type{Write: writeText, Read: readText}
 	// Bool is a field of the payload that is true or false.
-	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN"}
+	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN", unfit: []kind{ofText, ofBytes}}
 )
 
 // Codes is the type of a small number for each state. It panics if two states have the same
@@ -71,7 +74,7 @@ func Codes(codes map[string]int64) Type {
 			}
 			return name, nil
 		},
-		Postgres: "smallint", MySQL: "smallint", SQLite: "INTEGER",
+		Postgres: "smallint", MySQL: "smallint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes},
 	}
 }
 
@@ -90,6 +93,7 @@ func Enum(name string, list ...string) Type {
 			return text, nil
 		},
 		Read: same, Postgres: name, MySQL: "enum(" + strings.Join(quoted, ", ") + ")",
+		unfit: []kind{ofNumber, ofBytes},
 	}
 }
 
@@ -138,8 +142,13 @@ func readJSON(text string) (string, error) {
 
 func writeText(text string) (any, error) {
 	var s string
-	err := json.Unmarshal([]byte(text), &s)
-	return s, err
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, err
+	}
+	if strings.ContainsRune(s, 0) { // PostgreSQL has no such text
+		return nil, fmt.Errorf("NUL in %.300q", s)
+	}
+	return s, nil
 }
 
 func readText(value string) (string, error) {

@@ -35,6 +35,11 @@ func TestUnreadableField(t *testing.T) {
 	_, _, err := vms.split(payload)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
+	// PostgreSQL refuses text with NUL, so it is refused for every engine.
+	_, _, err = vms.split([]byte(`{"region": "e\u0000u"}`))
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorContains(t, err, `field "region" of the payload: NUL in "e\x00u"`)
+
 	payload = vms.join([]byte(`{"zone":"a"}`), []sql.NullString{text("4"), text("1"), {}})
 	require.JSONEq(t, `{"zone": "a", "cpus": 4, "spot": true}`, string(payload))
 }

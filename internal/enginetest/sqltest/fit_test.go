@@ -114,3 +114,34 @@ func TestExistingTableFix(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// Open refuses a column in which a value of its type would be another one, or would be
+// refused by the engine at every commit. SQLite keeps such values.
+func TestExistingTableWrongTypes(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		blob, _ := types(e)
+		exec(t, db, "CREATE TABLE bad (id bigint PRIMARY KEY, state bigint NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL,"+
+			" cpus varchar(9), spot "+blob+", spec "+blob+")")
+		_, err := openTable(t, db, e, sqlstore.ExistingTable{
+			Machine: "vm", Table: "bad",
+			Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Payload: "spec"},
+			Fields:  map[string]string{"cpus": "cpus", "spot": "spot"},
+			Types: map[string]sqlstore.Type{
+				"id": sqlstore.UUID, "state": sqlstore.Enum("vm_state", "open"), "spec": sqlstore.JSON,
+				"cpus": sqlstore.Integer, "spot": sqlstore.Bool,
+			},
+		})
+		if e.name == "sqlite" {
+			require.NoError(t, err)
+			return
+		}
+		fault := requireTableError(t, err)
+		require.Empty(t, fault.Fix)
+		require.Len(t, fault.Faults, 5, "%v", fault.Faults)
+		for i, column := range []string{"id", "state", "spec", "cpus", "spot"} {
+			require.Contains(t, fault.Faults[i], "column "+column+" of table bad is ")
+			require.Contains(t, fault.Faults[i], "or its type in Types")
+		}
+	})
+}

@@ -24,7 +24,7 @@ func TestMigrate(t *testing.T) {
 		config := &sqlstore.Config{Prefix: "app_"}
 		_, err := sqlstore.Open(t.Context(), db, e.dialect, config)
 		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		require.ErrorContains(t, err, "there is no table app_schema")
+		require.ErrorContains(t, err, "there is no table app_schema: call Migrate first")
 
 		// Several processes start at once.
 		var group errgroup.Group
