@@ -222,6 +222,20 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, 3, strings.Count(out, "vm-late"))
 }
 
+// TestInterruptedRound: an interrupt during a round is no error, also if a store in this
+// process answers with a problem.
+func TestInterruptedRound(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	c := &call{out: &out, watch: true, every: time.Hour}
+	c.run = func(ctx context.Context, _ *call, _ []string) error {
+		interrupt()
+		return &problemError{lifecycle.Problem(ctx.Err())}
+	}
+	require.NoError(t, c.repeat(ctx, nil, &errs))
+	require.Empty(t, out.String()+errs.String())
+}
+
 // TestListReadsAllPages lists more objects than a page has.
 func TestListReadsAllPages(t *testing.T) {
 	store := lifecycle.NewMemoryStore()

@@ -41,13 +41,14 @@ type printer struct {
 
 // table begins a table with n rows, and prints the heads of its columns.
 func (p *printer) table(n int, heads string) {
-	if p.used && n > 0 {
+	if n == 0 {
+		return
+	}
+	if p.used {
 		fmt.Fprintln(p.w)
 	}
-	if n > 0 {
-		fmt.Fprintln(p.w, strings.ReplaceAll(heads, ", ", "\t"))
-	}
-	p.used = p.used || n > 0
+	p.used = true
+	fmt.Fprintln(p.w, strings.ReplaceAll(heads, ", ", "\t"))
 }
 
 // row prints a row. A long cell is cut.
