@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,9 +20,14 @@ import (
 )
 
 // recorder notes measurements, and the series that are made.
-type recorder struct{ lines, made []string }
+type recorder struct {
+	mu          sync.Mutex
+	lines, made []string
+}
 
 func (r *recorder) note(m *instruments.Metric, value any, labels []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.lines = append(r.lines, fmt.Sprintf("%s %s %v", m.Prometheus, strings.Join(labels, " "), value))
 }
 
@@ -35,6 +41,8 @@ func (r *recorder) Histogram(m *instruments.Metric, labels ...string) instrument
 }
 
 func (r *recorder) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	defer func() { r.lines = nil }()
 	return r.lines
 }
