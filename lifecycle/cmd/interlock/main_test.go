@@ -259,6 +259,25 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 }
 
+// TestLongHistory: the table does not hide that there are more rows than it has.
+func TestLongHistory(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	store.KeepHistory = -1
+	m := fill(t, store)
+	for range inspect.ShownRows {
+		_, err := m.Fire(t.Context(), "vm-1", "resize", "user", nil)
+		require.NoError(t, err)
+	}
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"history", "-addr", server.URL, "vm", "vm-1"}, &out, &errs), &errs)
+	require.Equal(t, 1+inspect.ShownRows+1, strings.Count(out.String(), "\n"))
+	require.True(t, strings.HasSuffix(out.String(), "\nthere are more\n"), out.String())
+}
+
 // TestHelpIsTheDocumentation compares the package documentation with the help.
 // UPDATE_DOCS=1 writes it anew.
 func TestHelpIsTheDocumentation(t *testing.T) {
