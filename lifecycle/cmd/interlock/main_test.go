@@ -259,6 +259,21 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 }
 
+// TestTopWithoutStore: the overview of a service whose store does not answer is a failure.
+func TestTopWithoutStore(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	m := fill(t, store)
+	require.NoError(t, store.Close())
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitFailure, run(t.Context(), []string{"top", "-addr", server.URL}, &out, &errs))
+	require.Regexp(t, `(?m)^vm +- +- +- +closed$`, out.String())
+	require.Regexp(t, `^interlock top: machine vm: closed: `, errs.String())
+}
+
 // TestLongHistory: the table does not hide that there are more rows than it has.
 func TestLongHistory(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
@@ -276,6 +291,34 @@ func TestLongHistory(t *testing.T) {
 	require.Equal(t, exitOK, run(t.Context(), []string{"history", "-addr", server.URL, "vm", "vm-1"}, &out, &errs), &errs)
 	require.Equal(t, 1+inspect.ShownRows+1, strings.Count(out.String(), "\n"))
 	require.True(t, strings.HasSuffix(out.String(), "\nthere are more\n"), out.String())
+}
+
+// TestManyKeysAndHolders: the tables do not hide that there are more rows than they have.
+func TestManyKeysAndHolders(t *testing.T) {
+	q, tree, end := queue.Must[string](nil), lock.Must(nil), make(chan struct{})
+	for i := range inspect.ShownLanes + 1 {
+		_, err := q.Submit(t.Context(), fmt.Sprint(i), &queue.Action{Run: func(context.Context) error {
+			<-end
+			return nil
+		}})
+		require.NoError(t, err)
+		_, err = tree.Try(lock.MustParse(fmt.Sprint("/", i)), lock.X)
+		require.NoError(t, err)
+	}
+	page, err := inspect.New(&inspect.Config{
+		Machines: []inspect.Machine{inspect.Of(fill(t, lifecycle.NewMemoryStore()), nil)},
+		Queues:   map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"deploys": tree},
+	})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	for command, last := range map[string]string{"queues": "disks +there are more", "locks": "deploys +there may be more"} {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitOK, run(t.Context(), []string{command, "-addr", server.URL}, &out, &errs), &errs)
+		require.Regexp(t, `(?m)^`+last+`$`, out.String())
+	}
+	close(end)
+	require.NoError(t, q.Terminate(t.Context()))
 }
 
 // TestHelpIsTheDocumentation compares the package documentation with the help.
