@@ -321,6 +321,17 @@ func TestManyKeysAndHolders(t *testing.T) {
 	require.NoError(t, q.Terminate(t.Context()))
 }
 
+func TestSpan(t *testing.T) {
+	now := time.Now()
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1500 * time.Millisecond: "1s", -time.Minute: "-1m0s", 23*time.Hour + time.Second: "23h0m1s",
+		49*time.Hour + time.Minute: "2d1h", -25 * time.Hour: "-1d1h",
+	} {
+		require.Equal(t, want, span(now, now.Add(d)))
+	}
+	require.Empty(t, span(time.Time{}, now))
+}
+
 // TestHelpIsTheDocumentation compares the package documentation with the help.
 // UPDATE_DOCS=1 writes it anew.
 func TestHelpIsTheDocumentation(t *testing.T) {
