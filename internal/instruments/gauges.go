@@ -2,6 +2,8 @@ package instruments
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,60 +25,69 @@ type (
 )
 
 // Gauges are values that are read when a back end needs them. The zero value has none. It
-// is safe for concurrent use.
+// is safe for concurrent use. A source replaces the former one of the same name: two series
+// with equal labels would make a scrape fail.
 type Gauges struct {
-	mu    sync.Mutex
-	reads []func(context.Context, Record)
+	mu       sync.Mutex
+	managers map[string]*stuck
+	queues   map[string]Queue
+	locks    map[string]Locks
 }
 
 // Record receives the value of a gauge.
 type Record func(m *Metric, value float64, labels ...string)
 
-// Read reads all gauges.
+// Read reads all gauges. Managers are read at once, so that a store that does not answer
+// delays a scrape by readWithin, however many machines it has.
 func (g *Gauges) Read(ctx context.Context, record Record) {
 	g.mu.Lock()
-	reads := g.reads
+	managers, queues, locks := maps.Clone(g.managers), maps.Clone(g.queues), maps.Clone(g.locks)
 	g.mu.Unlock()
-	for _, read := range reads {
-		read(ctx, record)
-	}
-}
-
-func (g *Gauges) add(read func(context.Context, Record)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.reads = append(g.reads, read)
-}
-
-// AddManager adds the number of stuck objects of a machine.
-func (g *Gauges) AddManager(machine string, m Manager) {
-	s := stuck{manager: m}
-	g.add(func(ctx context.Context, record Record) {
-		for cause, n := range s.count(ctx) {
-			record(Stuck, float64(n), machine, cause)
-		}
-	})
-}
-
-// AddQueue adds the depth of a queue, and how long its first action waits.
-func (g *Gauges) AddQueue(name string, q Queue) {
-	g.add(func(_ context.Context, record Record) {
+	for name, q := range queues {
 		s := q.Stats()
 		record(QueueDepth, float64(s.Running), name, "running")
 		record(QueueDepth, float64(s.Waiting), name, "waiting")
 		record(QueueDepth, float64(s.Delayed), name, "delayed")
 		record(QueueDepth, float64(s.Retrying), name, "retrying")
 		record(QueueOldest, s.OldestWaiting.Seconds(), name)
-	})
-}
-
-// AddLocks adds the numbers of requests in a lock tree.
-func (g *Gauges) AddLocks(name string, l Locks) {
-	g.add(func(_ context.Context, record Record) {
+	}
+	for name, l := range locks {
 		s := l.Counts()
 		record(LockRequests, float64(s.Held), name, "held")
 		record(LockRequests, float64(s.Waiting), name, "waiting")
-	})
+	}
+	var reads sync.WaitGroup
+	machines := slices.Collect(maps.Keys(managers))
+	counts := make([]map[string]int, len(machines))
+	for i, machine := range machines {
+		reads.Go(func() { counts[i] = managers[machine].count(ctx) })
+	}
+	reads.Wait()
+	for i, machine := range machines {
+		for cause, n := range counts[i] {
+			record(Stuck, float64(n), machine, cause)
+		}
+	}
+}
+
+// AddManager adds the number of stuck objects of a machine.
+func (g *Gauges) AddManager(machine string, m Manager) {
+	add(g, &g.managers, machine, &stuck{manager: m})
+}
+
+// AddQueue adds the depth of a queue, and how long its first action waits.
+func (g *Gauges) AddQueue(name string, q Queue) { add(g, &g.queues, name, q) }
+
+// AddLocks adds the numbers of requests in a lock tree.
+func (g *Gauges) AddLocks(name string, l Locks) { add(g, &g.locks, name, l) }
+
+func add[Source any](g *Gauges, sources *map[string]Source, name string, source Source) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if *sources == nil {
+		*sources = map[string]Source{}
+	}
+	(*sources)[name] = source
 }
 
 // A read of stuck objects is used for readEvery, and ends after readWithin, so that many

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +19,15 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// recorder notes measurements.
-type recorder struct{ lines []string }
+// recorder notes measurements, and the series that are made.
+type recorder struct {
+	mu          sync.Mutex
+	lines, made []string
+}
 
 func (r *recorder) note(m *instruments.Metric, value any, labels []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.lines = append(r.lines, fmt.Sprintf("%s %s %v", m.Prometheus, strings.Join(labels, " "), value))
 }
 
@@ -30,10 +36,13 @@ func (r *recorder) Counter(m *instruments.Metric, labels ...string) instruments.
 }
 
 func (r *recorder) Histogram(m *instruments.Metric, labels ...string) instruments.Observe {
+	r.made = append(r.made, m.Prometheus+" "+strings.Join(labels, " "))
 	return func(_ context.Context, d time.Duration) { r.note(m, d, labels) }
 }
 
 func (r *recorder) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	defer func() { r.lines = nil }()
 	return r.lines
 }
@@ -67,7 +76,8 @@ func TestMachine(t *testing.T) {
 
 	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "delete", Err: lifecycle.ErrConflict})
 	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "<script>", Err: fsm.ErrUnknownEvent})
-	o.Refused(ctx, &lifecycle.Error{Verb: "override", Err: lifecycle.ErrInvalid})
+	o.Refused(ctx, &lifecycle.Error{Verb: "add", Err: lifecycle.ErrInvalid})
+	o.Refused(ctx, &lifecycle.Error{Verb: "override", Event: lifecycle.Overridden, Err: lifecycle.ErrInvalid})
 	o.Reported(ctx, lifecycle.Reported{Verdict: lifecycle.Stale})
 	o.Finished(ctx, lifecycle.Finished{Event: "create", Took: time.Minute, Err: &lifecycle.OutcomeError{Outcome: lifecycle.TimedOut}})
 	o.Retried(ctx, lifecycle.Retried{Event: "create"})
@@ -80,6 +90,7 @@ func TestMachine(t *testing.T) {
 	require.Equal(t, []string{
 		"interlock_refusals_total vm delete conflict 1",
 		"interlock_refusals_total vm (undeclared) unknown-event 1",
+		"interlock_refusals_total vm (add) invalid 1",
 		"interlock_refusals_total vm (override) invalid 1",
 		"interlock_reports_total vm stale 1",
 		"interlock_operation_duration_seconds vm create work-timed-out 1m0s",
@@ -90,6 +101,21 @@ func TestMachine(t *testing.T) {
 		"interlock_store_duration_seconds vm commit 0s", "interlock_conflicts_total vm 1",
 		"interlock_store_duration_seconds vm list 0s", "interlock_store_errors_total vm list internal 1",
 	}, r.take())
+}
+
+// TestSweepsOfMachine: only machines that need sweeps have series at 0 from the start, for the
+// alert about missing ones.
+func TestSweepsOfMachine(t *testing.T) {
+	late := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "lease", Initial: "valid",
+		States: []fsm.State[string]{{Name: "valid"}, {Name: "expired", Kind: fsm.Final}},
+		Rows:   fsm.Rows(fsm.Move("valid", "expire", "expired").After(time.Hour)),
+	})
+	var rests, expires recorder
+	instruments.Machine(&rests, vmTable.Table())
+	instruments.Machine(&expires, late.Table())
+	require.NotContains(t, rests.made, "interlock_sweep_duration_seconds vm ok")
+	require.Contains(t, expires.made, "interlock_sweep_duration_seconds lease ok")
 }
 
 // TestWaits: the wait of an action counts from the end of its delay, and once.
@@ -165,6 +191,44 @@ func TestStuckIsRead(t *testing.T) {
 		require.Empty(t, read(), "it is not known")
 		require.Equal(t, 2, m.reads)
 	})
+}
+
+// hanging is a manager whose store does not answer.
+type hanging struct{}
+
+func (hanging) Stuck(ctx context.Context, _ int) ([]lifecycle.SweepResult, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestStoreHangs: a read ends within the time-out of a scrape, however many machines there are.
+func TestStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g instruments.Gauges
+		for i := range 20 {
+			g.AddManager(fmt.Sprint("vm", i), hanging{})
+		}
+		began := time.Now()
+		g.Read(t.Context(), func(*instruments.Metric, float64, ...string) { t.Error("the store has not answered") })
+		require.Equal(t, 5*time.Second, time.Since(began))
+	})
+}
+
+// TestSourcesAreReplaced: a second source with a name makes no second series.
+func TestSourcesAreReplaced(t *testing.T) {
+	var g instruments.Gauges
+	for range 2 {
+		g.AddManager("a", &manager{})
+		g.AddQueue("a", queue.Must[string](nil))
+		g.AddLocks("a", lock.Must(nil))
+	}
+	seen := map[string]bool{}
+	g.Read(t.Context(), func(m *instruments.Metric, _ float64, labels ...string) {
+		series := m.Prometheus + " " + strings.Join(labels, " ")
+		require.False(t, seen[series], series)
+		seen[series] = true
+	})
+	require.Len(t, seen, 3+5+2)
 }
 
 // TestNames: names are unique, and as the two systems want them.

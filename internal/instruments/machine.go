@@ -3,6 +3,7 @@ package instruments
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,10 +78,12 @@ func Machine(b Backend, t *fsm.Table) lifecycle.Observer {
 		m.calls[call] = b.Histogram(StoreTime, t.Name, call)
 	}
 	// An increase is seen only in a series that exists before it.
-	m.sweeps.of(labels{lifecycle.Code(nil)})
-	for _, cause := range []string{ownerDead, overdue, unattended} {
-		for r := lifecycle.Moved; r <= lifecycle.NotMoved; r++ {
-			m.sweepResults.of(labels{cause, nameOf(r)})
+	if sweepable(t) {
+		m.sweeps.of(labels{lifecycle.Code(nil)})
+		for _, cause := range []string{ownerDead, overdue, unattended} {
+			for r := lifecycle.Moved; r <= lifecycle.NotMoved; r++ {
+				m.sweepResults.of(labels{cause, nameOf(r)})
+			}
 		}
 	}
 	for edge := range t.Edges() {
@@ -99,6 +102,13 @@ func Machine(b Backend, t *fsm.Table) lifecycle.Observer {
 		Changed: m.changed, Refused: m.refused, Reported: m.reported, Finished: m.finished,
 		Retried: m.retried, Swept: m.swept, Stored: m.stored,
 	}
+}
+
+// sweepable reports whether a table needs sweeps. Without them its series of sweeps would
+// stay at 0, and raise the alert that sweeps have stopped.
+func sweepable(t *fsm.Table) bool {
+	return slices.ContainsFunc(t.States, func(s fsm.TableState) bool { return s.Kind == fsm.Transitional }) ||
+		slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Timeout > 0 })
 }
 
 func (m *machine) changed(ctx context.Context, e lifecycle.Changed) {
@@ -122,7 +132,7 @@ func (m *machine) refused(ctx context.Context, err error) {
 		return
 	}
 	event := e.Event
-	if event == "" {
+	if event == "" || event == lifecycle.Overridden || event == lifecycle.Migrated {
 		event = "(" + e.Verb + ")"
 	} else if _, declared := m.table.EventIndex(event); !declared {
 		event = "(undeclared)" // it may be the text of a client

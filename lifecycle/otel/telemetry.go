@@ -111,16 +111,16 @@ func (t *Telemetry) LockObserver(name string) lock.Observer {
 	return instruments.LockObserver(t.backend, name)
 }
 
-// AddManager makes collections count the stuck objects of a machine. Add one manager for
-// each machine.
+// AddManager makes collections count the stuck objects of a machine. A later manager of
+// the same name replaces it: managers with different stores need different names.
 func (t *Telemetry) AddManager(machine string, m Manager) { t.gauges.AddManager(machine, m) }
 
 // AddQueue makes collections read the depth of a queue. It visits every key that is busy.
-// Add each name once.
+// A later queue of the same name replaces it.
 func (t *Telemetry) AddQueue(name string, q Queue) { t.gauges.AddQueue(name, q) }
 
-// AddLocks makes collections read the numbers of locks that are held and that wait. Add each
-// name once.
+// AddLocks makes collections read the numbers of locks that are held and that wait. A later
+// tree of the same name replaces it.
 func (t *Telemetry) AddLocks(name string, l Locks) { t.gauges.AddLocks(name, l) }
 
 // Manager is a [lifecycle.Manager] of any machine.

@@ -62,16 +62,16 @@ func (c *Collector) LockObserver(name string) lock.Observer {
 	return instruments.LockObserver(c.backend, name)
 }
 
-// AddManager makes scrapes count the stuck objects of a machine. Add one manager for each
-// machine.
+// AddManager makes scrapes count the stuck objects of a machine. A later manager of the
+// same name replaces it: managers with different stores need different names.
 func (c *Collector) AddManager(machine string, m Manager) { c.gauges.AddManager(machine, m) }
 
-// AddQueue makes scrapes read the depth of a queue. It visits every key that is busy. Add
-// each name once.
+// AddQueue makes scrapes read the depth of a queue. It visits every key that is busy. A
+// later queue of the same name replaces it.
 func (c *Collector) AddQueue(name string, q Queue) { c.gauges.AddQueue(name, q) }
 
-// AddLocks makes scrapes read the numbers of locks that are held and that wait. Add each
-// name once.
+// AddLocks makes scrapes read the numbers of locks that are held and that wait. A later
+// tree of the same name replaces it.
 func (c *Collector) AddLocks(name string, l Locks) { c.gauges.AddLocks(name, l) }
 
 // Manager is a [lifecycle.Manager] of any machine.

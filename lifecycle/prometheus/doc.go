@@ -29,7 +29,8 @@
 //   - The series of a machine's rows are made once, by [Collector.Observer]. An event looks
 //     up none of the vectors of the client library.
 //   - A scrape reads stuck objects at most every 10 seconds, for at most 5 seconds, and at
-//     most 1,000 of each machine. If the store does not answer, the series is missing.
+//     most 1,000 of each machine. It reads all machines at once. If the store does not
+//     answer, the series is missing.
 //
 // # Limits
 //

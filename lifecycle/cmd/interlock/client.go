@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	timeout   = 30 * time.Second
-	maxAnswer = 256 << 20 // bytes
+	timeout   = 30 * time.Second // of a document, and of the start of a store
+	maxAnswer = 256 << 20        // bytes
 )
 
 // client reads the documents of an inspect page.
@@ -31,10 +31,10 @@ func (c *client) dial(addr string) error {
 		addr = "http://" + addr
 	}
 	base, err := url.Parse(addr)
-	if err != nil || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || (base.Scheme != "http" && base.Scheme != "https") {
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return fmt.Errorf("%w: -addr is a URL such as http://localhost:8080/inspect", errUsage)
 	}
-	c.base, c.http.Timeout = base, timeout
+	c.base = base
 	return nil
 }
 

@@ -58,6 +58,7 @@ var commands = []command{
 // run runs a command and returns its exit code.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	c := &call{out: out, close: func() {}}
+	c.http.Timeout = timeout
 	flags := c.flags()
 	if len(args) == 0 {
 		help(errs, flags)
@@ -108,7 +109,7 @@ func (c *call) repeat(ctx context.Context, args []string, errs io.Writer) error 
 	var last error
 	for {
 		err := c.run(ctx, c, args)
-		if c.watch && errors.Is(err, context.Canceled) {
+		if c.watch && err != nil && ctx.Err() != nil {
 			return last // this round was interrupted
 		}
 		last = err

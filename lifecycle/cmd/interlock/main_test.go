@@ -222,6 +222,20 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, 3, strings.Count(out, "vm-late"))
 }
 
+// TestInterruptedRound: an interrupt during a round is no error, also if a store in this
+// process answers with a problem.
+func TestInterruptedRound(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	c := &call{out: &out, watch: true, every: time.Hour}
+	c.run = func(ctx context.Context, _ *call, _ []string) error {
+		interrupt()
+		return &problemError{lifecycle.Problem(ctx.Err())}
+	}
+	require.NoError(t, c.repeat(ctx, nil, &errs))
+	require.Empty(t, out.String()+errs.String())
+}
+
 // TestListReadsAllPages lists more objects than a page has.
 func TestListReadsAllPages(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
@@ -262,6 +276,79 @@ func TestUnreadLock(t *testing.T) {
 	require.Equal(t, exitFailure, run(t.Context(), []string{"locks", "-addr", server.URL}, &out, &errs))
 	require.Empty(t, &out)
 	require.Contains(t, errs.String(), "interlock locks: unavailable: ")
+}
+
+// TestTopWithoutStore: the overview of a service whose store does not answer is a failure.
+func TestTopWithoutStore(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	m := fill(t, store)
+	require.NoError(t, store.Close())
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitFailure, run(t.Context(), []string{"top", "-addr", server.URL}, &out, &errs))
+	require.Regexp(t, `(?m)^vm +- +- +- +closed$`, out.String())
+	require.Regexp(t, `^interlock top: machine vm: closed: `, errs.String())
+}
+
+// TestLongHistory: the table does not hide that there are more rows than it has.
+func TestLongHistory(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	store.KeepHistory = -1
+	m := fill(t, store)
+	for range inspect.ShownRows {
+		_, err := m.Fire(t.Context(), "vm-1", "resize", "user", nil)
+		require.NoError(t, err)
+	}
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"history", "-addr", server.URL, "vm", "vm-1"}, &out, &errs), &errs)
+	require.Equal(t, 1+inspect.ShownRows+1, strings.Count(out.String(), "\n"))
+	require.True(t, strings.HasSuffix(out.String(), "\nthere are more\n"), out.String())
+}
+
+// TestManyKeysAndHolders: the tables do not hide that there are more rows than they have.
+func TestManyKeysAndHolders(t *testing.T) {
+	q, tree, end := queue.Must[string](nil), lock.Must(nil), make(chan struct{})
+	for i := range inspect.ShownLanes + 1 {
+		_, err := q.Submit(t.Context(), fmt.Sprint(i), &queue.Action{Run: func(context.Context) error {
+			<-end
+			return nil
+		}})
+		require.NoError(t, err)
+		_, err = tree.Try(lock.MustParse(fmt.Sprint("/", i)), lock.X)
+		require.NoError(t, err)
+	}
+	page, err := inspect.New(&inspect.Config{
+		Machines: []inspect.Machine{inspect.Of(fill(t, lifecycle.NewMemoryStore()), nil)},
+		Queues:   map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"deploys": tree},
+	})
+	require.NoError(t, err)
+	server := httptest.NewServer(page)
+	defer server.Close()
+	for command, last := range map[string]string{"queues": "disks +there are more", "locks": "deploys +there may be more"} {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitOK, run(t.Context(), []string{command, "-addr", server.URL}, &out, &errs), &errs)
+		require.Regexp(t, `(?m)^`+last+`$`, out.String())
+	}
+	close(end)
+	require.NoError(t, q.Terminate(t.Context()))
+}
+
+func TestSpan(t *testing.T) {
+	now := time.Now()
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1500 * time.Millisecond: "1s", -time.Minute: "-1m0s", 23*time.Hour + time.Second: "23h0m1s",
+		49*time.Hour + time.Minute: "2d1h", -25 * time.Hour: "-1d1h",
+	} {
+		require.Equal(t, want, span(now, now.Add(d)))
+	}
+	require.Empty(t, span(time.Time{}, now))
 }
 
 // TestHelpIsTheDocumentation compares the package documentation with the help.

@@ -136,5 +136,8 @@ func runHistory(ctx context.Context, c *call, args []string) error {
 		for _, h := range doc.History {
 			p.row(h.Sequence, h.At.Format(time.RFC3339), h.Operation, h.Event, h.Actor, h.From, h.To, h.Reason)
 		}
+		if doc.Before > 0 {
+			p.row("there are more")
+		}
 	})
 }

@@ -41,13 +41,14 @@ type printer struct {
 
 // table begins a table with n rows, and prints the heads of its columns.
 func (p *printer) table(n int, heads string) {
-	if p.used && n > 0 {
+	if n == 0 {
+		return
+	}
+	if p.used {
 		fmt.Fprintln(p.w)
 	}
-	if n > 0 {
-		fmt.Fprintln(p.w, strings.ReplaceAll(heads, ", ", "\t"))
-	}
-	p.used = p.used || n > 0
+	p.used = true
+	fmt.Fprintln(p.w, strings.ReplaceAll(heads, ", ", "\t"))
 }
 
 // row prints a row. A long cell is cut.
@@ -93,22 +94,16 @@ func plainLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// span returns the time from one point in time to another, in its two greatest units. It is
-// negative if to is earlier, and "" if one of them is zero.
+// span returns the time from one point in time to another, in days and hours from one day on.
+// It is negative if to is earlier, and "" if one of them is zero.
 func span(from, to time.Time) string {
 	const day = 24 * time.Hour
-	d := to.Sub(from).Truncate(time.Second)
-	switch {
-	case from.IsZero() || to.IsZero():
+	if from.IsZero() || to.IsZero() {
 		return ""
-	case d < 0:
-		return "-" + span(to, from)
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < day:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
-	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	d := to.Sub(from).Truncate(time.Second)
+	if d.Abs() < day {
+		return d.String()
+	}
+	return fmt.Sprintf("%dd%dh", d/day, d.Abs()%day/time.Hour)
 }

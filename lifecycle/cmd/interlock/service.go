@@ -16,7 +16,7 @@ func runTop(ctx context.Context, c *call, _ []string) error {
 	if err := c.get(ctx, "", nil, &doc); err != nil {
 		return err
 	}
-	return c.show(doc, func(p *printer) {
+	err := c.show(doc, func(p *printer) {
 		p.text(doc.Title + ", " + doc.Time.Format(time.RFC3339) + "\n\n")
 		p.table(len(doc.Machines), "MACHINE, OBJECTS, STUCK, TRANSITIONAL, STATES")
 		for _, m := range doc.Machines {
@@ -29,9 +29,6 @@ func runTop(ctx context.Context, c *call, _ []string) error {
 		p.table(len(doc.Owners), "OWNER, EPOCH, ALIVE, HEARTBEAT")
 		for _, o := range doc.Owners {
 			p.row(o.Name, o.Epoch, o.Alive, span(o.Heartbeat, doc.Time))
-		}
-		if doc.OwnersProblem != nil {
-			p.text("\nowners: " + doc.OwnersProblem.Code + "\n")
 		}
 		p.table(len(doc.Queues), "QUEUE, KEYS, RUNNING, LONGEST, WAITING, OLDEST, BLOCKED, HALTED")
 		for _, q := range doc.Queues {
@@ -46,6 +43,22 @@ func runTop(ctx context.Context, c *call, _ []string) error {
 			}
 		}
 	})
+	for _, m := range doc.Machines {
+		err = orProblem(err, "machine "+m.Name, m.Problem)
+	}
+	err = orProblem(err, "owners", doc.OwnersProblem)
+	for _, l := range doc.Locks {
+		err = orProblem(err, "lock "+l.Name, l.Problem)
+	}
+	return err
+}
+
+// orProblem returns err, or else the problem of a part of the overview, if it has one.
+func orProblem(err error, part string, p *lifecycle.ProblemDetails) error {
+	if err != nil || p == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", part, &problemError{*p})
 }
 
 // count returns a number, which may be a lower bound.
@@ -82,6 +95,9 @@ func runQueues(ctx context.Context, c *call, _ []string) error {
 			for _, l := range q.Lanes {
 				p.row(q.Name, l.Key, l.Running, span(l.RunningSince, doc.Time), l.Waiting, span(l.WaitingSince, doc.Time), l.Halted)
 			}
+			if q.Keys > len(q.Lanes) {
+				p.row(q.Name, "there are more")
+			}
 		}
 	})
 }
@@ -101,6 +117,9 @@ func runLocks(ctx context.Context, c *call, _ []string) error {
 			p.table(len(l.Holders), "LOCK, PATH, MODE, OWNER, SINCE, WAITING, TOKEN, REASON")
 			for _, h := range l.Holders {
 				p.row(l.Name, h.Path, h.Mode, h.Owner, span(h.Since, doc.Time), h.Waiting, h.Token, h.Reason)
+			}
+			if len(l.Holders) == inspect.ShownLanes {
+				p.row(l.Name, "there may be more")
 			}
 		}
 	})

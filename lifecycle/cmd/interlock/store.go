@@ -29,6 +29,8 @@ func (c *call) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithTimeout(ctx, c.http.Timeout)
+	defer stop()
 	store, err := sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Prefix: c.prefix})
 	if err != nil {
 		return errors.Join(err, db.Close())
@@ -107,10 +109,10 @@ func readMachine(path string) (*fsm.Machine[string, string, json.RawMessage], er
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
+	names := map[string]bool{"": true}
 	var guards []fsm.Guard[json.RawMessage]
 	for _, row := range table.Rows {
-		if row.Guard != "" && !names[row.Guard] {
+		if !names[row.Guard] {
 			names[row.Guard] = true
 			guards = append(guards, fsm.When(row.Guard, unknown))
 		}
@@ -122,7 +124,7 @@ func unknown(context.Context, *json.RawMessage, *json.RawMessage) error {
 	return errors.New("unknown here, because guards run only in the service")
 }
 
-// noQueue is the queue of managers that do no work. The page does not show it.
+// noQueue is the queue of managers that do no work: the page shows the queues that they have.
 type noQueue struct{ lifecycle.Queue }
 
 // inProcess answers requests by a handler.

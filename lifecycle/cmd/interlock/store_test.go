@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
@@ -82,6 +85,21 @@ func TestSQLite(t *testing.T) {
 			dsn := "file:" + url.PathEscape(file) + "?_pragma=journal_mode(WAL)"
 			runStore(t, "sqlite", dsn, sqlstore.SQLite, file)
 		})
+	}
+}
+
+// TestSilentServer: a database that does not answer ends the command with an error, without
+// the password.
+func TestSilentServer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	for _, dsn := range []string{"postgres://u:hunter2@%s/d", "mysql://u:hunter2@tcp(%s)/d"} {
+		c := &call{dsn: fmt.Sprintf(dsn, silent.Addr())}
+		c.http.Timeout = 10 * time.Millisecond
+		err := c.openStore(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotContains(t, err.Error(), "hunter2")
 	}
 }
 
