@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	_ "embed"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -47,9 +49,11 @@ func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
 		return nil, nil, err
 	}
 	if *migrate {
-		if err = sqlstore.Migrate(ctx, db, dialect, nil); err == nil {
+		show, clear := progress()
+		if err = sqlstore.Migrate(ctx, db, dialect, &sqlstore.Config{Progress: show}); err == nil {
 			_, err = db.ExecContext(ctx, schema)
 		}
+		clear()
 	}
 	var store *sqlstore.Store
 	if err == nil {
@@ -59,6 +63,17 @@ func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return db, store, nil
+}
+
+// progress shows on a terminal how far a migration is, as one line that clear removes. It
+// is nil elsewhere.
+func progress() (show func(what string, done, total int), clear func()) {
+	info, err := os.Stderr.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil, func() {}
+	}
+	line := func(text string) { fmt.Fprint(os.Stderr, "\r\x1b[K", text) }
+	return func(what string, done, total int) { line(fmt.Sprintf("%s: %d of %d", what, done, total)) }, func() { line("") }
 }
 
 // trim deletes history that is older than 90 days, once an hour until ctx ends. A request
