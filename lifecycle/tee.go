@@ -1,6 +1,6 @@
 package lifecycle
 
-import "context"
+import "github.com/interlock-go/interlock/internal/tee"
 
 // Tee returns an observer that calls the functions of several observers, in order. A
 // function that none of them has is nil in the result too, so it costs nothing. If a
@@ -8,27 +8,13 @@ import "context"
 func Tee(observers ...Observer) Observer {
 	var all Observer
 	for _, o := range observers {
-		all.Changed = tee(all.Changed, o.Changed)
-		all.Refused = tee(all.Refused, o.Refused)
-		all.Reported = tee(all.Reported, o.Reported)
-		all.Finished = tee(all.Finished, o.Finished)
-		all.Retried = tee(all.Retried, o.Retried)
-		all.Swept = tee(all.Swept, o.Swept)
-		all.Stored = tee(all.Stored, o.Stored)
+		all.Changed = tee.Both(all.Changed, o.Changed)
+		all.Refused = tee.Both(all.Refused, o.Refused)
+		all.Reported = tee.Both(all.Reported, o.Reported)
+		all.Finished = tee.Both(all.Finished, o.Finished)
+		all.Retried = tee.Both(all.Retried, o.Retried)
+		all.Swept = tee.Both(all.Swept, o.Swept)
+		all.Stored = tee.Both(all.Stored, o.Stored)
 	}
 	return all
-}
-
-// tee returns a function that calls both.
-func tee[Event any](first, second func(context.Context, Event)) func(context.Context, Event) {
-	switch {
-	case first == nil:
-		return second
-	case second == nil:
-		return first
-	}
-	return func(ctx context.Context, e Event) {
-		defer second(ctx, e)
-		first(ctx, e)
-	}
 }

@@ -18,8 +18,8 @@ type line struct {
 var budget = []line{
 	// The foundation, in layers.
 	{
-		pkg: "fsm",
-		why: "a user of tables alone gets no other package",
+		pkg: "fsm", may: []string{"internal/tee"},
+		why: "a user of tables alone gets no other package that is exported",
 	},
 	{
 		pkg: "fsm/diagram", may: []string{"fsm"},
@@ -62,15 +62,15 @@ var budget = []line{
 		why: "the command shows what the packages do, and explores any table as a protocol",
 	},
 	{
-		pkg: "lock",
+		pkg: "lock", may: []string{"internal/tee"},
 		why: "a lock knows paths and holders, no tables: it is of use without the rest",
 	},
 	{
-		pkg: "queue", may: []string{"golang.org/x/sync/..."},
+		pkg: "queue", may: []string{"internal/tee", "golang.org/x/sync/..."},
 		why: "a queue knows keys and tasks, no tables; x/sync is the budget of the module",
 	},
 	{
-		pkg: "lifecycle", may: []string{"fsm", "lock", "queue", "internal/decide"},
+		pkg: "lifecycle", may: []string{"fsm", "lock", "queue", "internal/decide", "internal/tee"},
 		why: "here, and only here, the three are put together",
 	},
 	{
@@ -180,6 +180,10 @@ var budget = []line{
 	{
 		pkg: "internal/scripttest", kit: true, may: []string{"lifecycle", "github.com/cockroachdb/datadriven"},
 		why: "one harness for the script tests of the five systems",
+	},
+	{
+		pkg: "internal/tee",
+		why: "joins the functions of observers, for the packages that have some",
 	},
 	{
 		pkg: "internal/terminal",
