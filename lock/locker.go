@@ -21,7 +21,8 @@ type Locker interface {
 	// waiting.
 	//
 	// Errors: [ErrConflict] and [ErrIDInUse] as a [ConflictError], [ErrInvalid],
-	// and the error of the context. After an error nothing is held.
+	// and the error of the context. A driver with sessions also returns [ErrLost]
+	// if its session ends first: try again. After an error nothing is held.
 	TryLock(ctx context.Context, r Request, o *Options) (*Grant, error)
 	// Lock waits until no earlier request conflicts. Requests are granted in the
 	// order of their arrival, except where they do not conflict.
@@ -149,9 +150,10 @@ type Snapshot struct {
 	// Nodes is how many nodes, keys or rows the locker keeps. It is 0 without
 	// holders and waiters.
 	Nodes int `json:"nodes"`
-	// LastToken is the token of the latest grant. Before the first grant it is the
-	// number below the first token. A tree that replaces this one starts above it,
-	// see [Config].FirstToken.
+	// LastToken is the token of the latest grant, and before the first grant the number
+	// below the first token. A tree that replaces this one starts above it, see
+	// [Config].FirstToken. A driver that draws other numbers from the same sequence
+	// returns the latest number.
 	LastToken Token `json:"lastToken"`
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -27,13 +29,9 @@ var errCancelled = errors.New("locktest: cancelled")
 
 // begin starts a call.
 func (e *env) begin(what string, do func(ctx context.Context) (*lock.Grant, error)) *call {
-	return e.beginWith(e.Context(), what, do)
-}
-
-func (e *env) beginWith(ctx context.Context, what string, do func(ctx context.Context) (*lock.Grant, error)) *call {
 	c := &call{what: what, done: make(chan struct{})}
-	ctx, c.cancel = context.WithCancelCause(ctx)
-	e.calls = append(e.calls, c)
+	ctx, cancel := context.WithCancelCause(e.Context())
+	c.cancel, e.calls = cancel, append(e.calls, c)
 	go func() {
 		defer close(c.done)
 		defer func() { c.panics = recover() }()
@@ -42,14 +40,7 @@ func (e *env) beginWith(ctx context.Context, what string, do func(ctx context.Co
 	return c
 }
 
-func (c *call) returned() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
+func (c *call) returned() bool { return closed(c.done) }
 
 // endCalls cancels all calls and waits for them.
 func (e *env) endCalls() {
@@ -64,8 +55,8 @@ func (e *env) endCalls() {
 	e.calls = nil
 }
 
-// wait waits until a call has returned. The error reports a call that hangs or
-// panics.
+// wait waits until a call has returned, and ends its context, because a grant does
+// not depend on it. The error reports a call that hangs or panics.
 func (e *env) wait(c *call) error {
 	err := e.eventually(func() error {
 		if !c.returned() {
@@ -73,10 +64,14 @@ func (e *env) wait(c *call) error {
 		}
 		return nil
 	})
-	if err == nil && c.panics != nil {
+	if err != nil {
+		return err
+	}
+	c.cancel(errCancelled)
+	if c.panics != nil {
 		return fmt.Errorf("%s panics: %v", c.what, c.panics)
 	}
-	return err
+	return nil
 }
 
 // eventually polls until check returns nil, and returns the last error. The result
@@ -100,27 +95,11 @@ func (e *env) settle() {
 	}
 }
 
-// require ends the test on an error.
-func (e *env) require(err error, format string, args ...any) {
-	e.Helper()
-	if err != nil {
-		e.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
-	}
-}
-
-// requireIs ends the test unless err matches target.
-func (e *env) requireIs(err, target error, format string, args ...any) {
-	e.Helper()
-	if !errors.Is(err, target) {
-		e.Fatalf("%s: the error does not match %q: %v", fmt.Sprintf(format, args...), target, err)
-	}
-}
-
 // take is a TryLock that must succeed.
 func (e *env) take(owner string, rs ...lock.Request) *lock.Grant {
 	e.Helper()
 	g, err := tryLock(e.Context(), e.l, rs, by(owner))
-	e.require(err, "%s by %q, without a conflict", rs, owner)
+	require.NoError(e, err, "%s by %q, without a conflict", rs, owner)
 	return g
 }
 
@@ -131,7 +110,7 @@ func (e *env) queue(owner string, rs ...lock.Request) *call {
 	c := e.begin(fmt.Sprintf("Lock of %s by %q", rs, owner), func(ctx context.Context) (*lock.Grant, error) {
 		return lockAll(ctx, e.l, rs, by(owner))
 	})
-	e.require(e.waits(c, owner), "%s", c.what)
+	require.NoError(e, e.waits(c, owner), "%s", c.what)
 	return c
 }
 
@@ -154,20 +133,20 @@ func (e *env) waits(c *call, owner string) error {
 // granted returns the grant of a call that has waited.
 func (e *env) granted(c *call) *lock.Grant {
 	e.Helper()
-	e.require(e.wait(c), "no request conflicts any more")
-	e.require(c.err, "%s", c.what)
+	require.NoError(e, e.wait(c), "no request conflicts any more")
+	require.NoError(e, c.err, "%s", c.what)
 	return c.grant
 }
 
 func (e *env) unlock(g *lock.Grant) {
 	e.Helper()
-	e.require(g.Unlock(e.Context()), "Unlock of %s", g.Requests())
+	require.NoError(e, g.Unlock(e.Context()), "Unlock of %s", g.Requests())
 }
 
 // idle requires that the locker keeps nothing.
 func (e *env) idle() {
 	e.Helper()
-	e.require(e.eventually(func() error {
+	require.NoError(e, e.eventually(func() error {
 		s, err := e.l.Snapshot(e.Context())
 		if err == nil && (s.Held != 0 || s.Waiting != 0 || s.Nodes != 0 || len(s.Holders) != 0) {
 			err = fmt.Errorf("%d are held, %d wait, %d nodes are kept: %v", s.Held, s.Waiting, s.Nodes, s.Holders)

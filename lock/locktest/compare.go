@@ -3,14 +3,15 @@ package locktest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// compare compares an error with the expected answer.
-func (a answer) compare(err error) error {
+// matches compares an error with the expected answer.
+func (e *env) matches(a answer, err error) error {
 	if kind := kindOf(err); kind != a.kind {
 		return fmt.Errorf("the answer is %q, not %q: %w", kind, a.kind, err)
 	}
@@ -23,6 +24,9 @@ func (a answer) compare(err error) error {
 	}
 	if !slices.Equal(refused.Requests, a.requests) {
 		return fmt.Errorf("the refusal is of %s, not of %s", refused.Requests, a.requests)
+	}
+	if limit := e.config.MaxHolders; refused.More && limit > 0 && len(refused.Holders) != limit {
+		return fmt.Errorf("the refusal lists %d of %d holders, not %d", len(refused.Holders), len(a.holders), limit)
 	}
 	return differ(refused.Holders, a.holders, refused.More)
 }
@@ -86,25 +90,31 @@ func (c *claim) inspect() error {
 			return fmt.Errorf("%s must wait and has returned: %w", call.what, call.err)
 		}
 	}
+	want := view{kindOf(c.fault), c.token, c.has, c.revoked, c.fault != nil, ""}
+	if c.revoked && c.fault != lock.ErrNotHeld {
+		want.loss = fmt.Sprint(c.token, c.reason)
+	}
 	for i, g := range c.grants {
 		err := g.Check()
-		if kindOf(err) != kindOf(c.fault) {
-			return fmt.Errorf("the check of %s returns %v, not %v", c.has, err, c.fault)
+		got := view{kindOf(err), g.Token(), g.Requests(), closed(g.Lost()), c.works[i].Err() != nil, ""}
+		if lost, ok := errors.AsType[*lock.LostError](err); ok {
+			got.loss = fmt.Sprint(lost.Token, lost.Reason)
 		}
-		if lost, ok := errors.AsType[*lock.LostError](err); ok && (lost.Token != c.token || lost.Reason != c.reason) {
-			return fmt.Errorf("the check of %s, token %d, taken away for %q, returns %v", c.has, c.token, c.reason, err)
-		}
-		if g.Token() != c.token || !slices.Equal(g.Requests(), c.has) {
-			return fmt.Errorf("the grant of %s, token %d, is of %s, token %d", c.has, c.token, g.Requests(), g.Token())
-		}
-		if closed(g.Lost()) != c.revoked {
-			return fmt.Errorf("the channel Lost of %s is closed: %t, not %t", c.has, !c.revoked, c.revoked)
-		}
-		if ended := c.works[i].Err() != nil; ended != (c.fault != nil) {
-			return fmt.Errorf("the context of %s has ended: %t, with fault %v", c.has, ended, c.fault)
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("the grant of %s is %+v, not %+v", c.has, got, want)
 		}
 	}
 	return nil
+}
+
+// view is what a grant reports.
+type view struct {
+	check    string
+	token    lock.Token
+	requests []lock.Request
+	lost     bool   // Lost is closed
+	ended    bool   // its context has ended
+	loss     string // token and reason of the loss that Check returns
 }
 
 // snapshot compares the locker's snapshot.
@@ -141,23 +151,6 @@ func (sys *system) holders(p lock.Path) error {
 		if err != nil {
 			return fmt.Errorf("holders %s %s: %w", scope, p, err)
 		}
-	}
-	return nil
-}
-
-// count compares a stated count with the oracles, which compare has compared with
-// the lockers. Idle is a count of nothing.
-func (sys *system) count(s step) error {
-	held, waiting := sys.oracle.counts()
-	if s.every {
-		held, waiting = 0, 0
-		for _, other := range sys.systems {
-			h, w := other.oracle.counts()
-			held, waiting = held+h, waiting+w
-		}
-	}
-	if held != s.held || waiting != s.waiting {
-		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.held, s.waiting)
 	}
 	return nil
 }

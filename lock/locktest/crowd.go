@@ -4,94 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
 // The demands of this file call from many goroutines at once.
 
-// ledger is where goroutines write what they hold and look for conflicts.
-type ledger struct {
-	mu    sync.Mutex
-	held  map[*lock.Grant][]lock.Request
-	fault error // the first one
-}
-
-func newLedger() *ledger { return &ledger{held: map[*lock.Grant][]lock.Request{}} }
-
-func (l *ledger) enter(g *lock.Grant, rs []lock.Request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for other, has := range l.held {
-		if l.fault == nil && other != g && conflict(rs, has) {
-			l.fault = fmt.Errorf("%s, token %d, is held together with %s, token %d", rs, g.Token(), has, other.Token())
-		}
-	}
-	l.held[g] = rs
-}
-
-func (l *ledger) leave(g *lock.Grant) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.held, g)
-}
-
-// check reports an error of a goroutine, which must not end the test.
-func (e *env) check(err error, what string) {
-	if err != nil {
-		e.Errorf("%s: %v", what, err)
-	}
-}
-
-func concurrentCallers(e *env) {
-	ledger, ctx := newLedger(), e.bounded()
-	together(8, func(i int) {
-		random := rand.New(rand.NewPCG(e.h.Seed, uint64(i)))
-		mode := func() lock.Mode { return lock.Modes[random.IntN(len(lock.Modes))] }
-		for range e.attempts {
-			rs := []lock.Request{at(mode(), world[random.IntN(len(world))])}
-			if random.IntN(3) == 0 {
-				rs = append(rs, at(mode(), world[random.IntN(len(world))]))
-			}
-			acquire := lockAll
-			if random.IntN(2) == 0 {
-				acquire = tryLock
-			}
-			g, err := acquire(ctx, e.l, rs, by(fmt.Sprint("goroutine ", i)))
-			if errors.Is(err, lock.ErrConflict) {
-				continue
-			}
-			if err != nil {
-				e.Errorf("%s: %v", rs, err)
-				return
-			}
-			ledger.enter(g, rs)
-			runtime.Gosched()
-			if random.IntN(3) == 0 && g.Upgrade(e.Context(), mode()) == nil {
-				ledger.enter(g, g.Requests())
-			}
-			if random.IntN(3) == 0 { // write the lower mode before others can be granted
-				ledger.enter(g, lowerAll(g.Requests(), lock.IS))
-				e.check(g.Downgrade(e.Context(), lock.IS), "Downgrade to IS")
-			}
-			ledger.leave(g)
-			e.check(g.Unlock(e.Context()), "Unlock")
-		}
-	})
-	e.require(ledger.fault, "exclusion")
-	e.idle()
-}
-
 func anyGoroutine(e *env) {
 	for range e.attempts {
 		g := e.take("first", at(lock.X, "/a"))
 		var next atomic.Pointer[lock.Grant]
 		together(8, func(int) {
-			e.check(g.Unlock(e.Context()), "Unlock")
+			assert.NoError(e, g.Unlock(e.Context()), "Unlock")
 			held, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), by("next"))
 			switch {
 			case err == nil && !next.CompareAndSwap(nil, held):
@@ -104,7 +33,7 @@ func anyGoroutine(e *env) {
 			e.Fatal("the lock was released, and no try was granted")
 		}
 		_, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), nil)
-		e.requireIs(err, lock.ErrConflict, "TryLock beside the next holder")
+		require.ErrorIs(e, err, lock.ErrConflict, "TryLock beside the next holder")
 		e.unlock(next.Load())
 		e.idle()
 	}
@@ -123,23 +52,9 @@ func concurrentTokens(e *env) {
 			if before := last.Swap(uint64(g.Token())); before >= uint64(g.Token()) {
 				e.Errorf("token %d is granted after %d", g.Token(), before)
 			}
-			e.check(g.Unlock(e.Context()), "Unlock")
+			assert.NoError(e, g.Unlock(e.Context()), "Unlock")
 		}
 	})
-}
-
-// announced returns what the holder of a broken grant has not been notified of.
-func announced(g *lock.Grant, work context.Context) error {
-	if err := g.Check(); !errors.Is(err, lock.ErrLost) {
-		return fmt.Errorf("the check of the broken grant returns %v", err)
-	}
-	if !closed(g.Lost()) {
-		return errors.New("the channel Lost of the broken grant is not closed")
-	}
-	if err := context.Cause(work); !errors.Is(err, lock.ErrLost) {
-		return fmt.Errorf("the cause of the context of the broken grant is %v", err)
-	}
-	return nil
 }
 
 func announcedFirst(e *env) {
@@ -152,7 +67,7 @@ func announcedFirst(e *env) {
 			var err error
 			switch i {
 			case 0:
-				e.check(e.l.Break(e.Context(), g.Token(), "an operator"), "Break")
+				assert.NoError(e, e.l.Break(e.Context(), g.Token(), "an operator"), "Break")
 				return
 			case 1, 2:
 				next, err = e.l.Lock(ctx, at(lock.X, "/"), by("next"))
@@ -165,8 +80,10 @@ func announcedFirst(e *env) {
 				e.Errorf("the next holder: %v", err)
 				return
 			}
-			e.check(announced(g, work), "the next holder")
-			e.check(next.Unlock(e.Context()), "Unlock")
+			assert.ErrorIs(e, g.Check(), lock.ErrLost, "the check of the broken grant")
+			assert.True(e, closed(g.Lost()), "Lost of the broken grant")
+			assert.ErrorIs(e, context.Cause(work), lock.ErrLost, "the context of the broken grant")
+			assert.NoError(e, next.Unlock(e.Context()), "Unlock")
 		})
 		cancel()
 		if e.Failed() {
@@ -176,17 +93,33 @@ func announcedFirst(e *env) {
 	e.idle()
 }
 
-// meet does two things in one order, in the other, or at once.
-func meet(round int, a, b func()) {
+// cancelAsUnlocked cancels waits and unlocks the grant that they wait for: in one order, in
+// the other, or at once. It returns when the waits have returned. A wait holds nothing if
+// it returns an error.
+func (e *env) cancelAsUnlocked(round int, g *lock.Grant, waits ...*call) {
+	e.Helper()
+	cancel := func() {
+		for _, c := range waits {
+			c.cancel(errCancelled)
+		}
+	}
+	unlock := func() { assert.NoError(e, g.Unlock(e.Context()), "Unlock") }
 	switch round % 3 {
 	case 0:
-		a()
-		b()
+		cancel()
+		unlock()
 	case 1:
-		b()
-		a()
+		unlock()
+		cancel()
 	default:
-		together(2, func(i int) { []func(){a, b}[i]() })
+		together(2, func(i int) { []func(){cancel, unlock}[i]() })
+	}
+	for _, c := range waits {
+		require.NoError(e, e.wait(c), "after the cancellation")
+		if c.err != nil {
+			require.ErrorIs(e, c.err, errCancelled)
+			require.Nil(e, c.grant)
+		}
 	}
 }
 
@@ -194,17 +127,11 @@ func cancelledAsGranted(e *env) {
 	for round := range e.attempts {
 		g := e.take("holder", at(lock.X, "/a"))
 		c, behind := e.queue("waiting", at(lock.X, "/a")), e.queue("behind", at(lock.S, "/a"))
-		meet(round, func() { c.cancel(errCancelled) }, func() { e.check(g.Unlock(e.Context()), "Unlock") })
-		e.require(e.wait(c), "after the cancellation")
-		switch {
-		case c.err == nil:
-			e.require(c.grant.Check(), "the grant")
-			if behind.returned() {
-				e.Fatal("two conflicting waits are granted")
-			}
+		e.cancelAsUnlocked(round, g, c)
+		if c.err == nil {
+			require.NoError(e, c.grant.Check(), "the grant")
+			require.False(e, behind.returned(), "two conflicting waits are granted")
 			e.unlock(c.grant)
-		case !errors.Is(c.err, errCancelled) || c.grant != nil:
-			e.Fatalf("a wait that is cancelled as it is granted: %v, %v", c.grant, c.err)
 		}
 		e.unlock(e.granted(behind))
 		e.idle()
@@ -218,7 +145,7 @@ func oneCancelled(e *env) {
 	for round := range e.attempts {
 		g := e.take("holder", at(lock.X, "/a"))
 		leaving := []*call{e.begin("Lock", wait)}
-		e.require(e.waits(leaving[0], "deploy"), "Lock")
+		require.NoError(e, e.waits(leaving[0], "deploy"), "Lock")
 		// The suite cannot find out whether these calls have joined the first one.
 		// The one that stays must be granted in either case.
 		staying := e.begin("Lock", wait)
@@ -228,20 +155,13 @@ func oneCancelled(e *env) {
 		for range 10 {
 			runtime.Gosched()
 		}
-		meet(round, func() {
-			for _, c := range leaving {
-				c.cancel(errCancelled)
-			}
-		}, func() { e.check(g.Unlock(e.Context()), "Unlock") })
-		for _, c := range leaving {
-			e.require(e.wait(c), "after the cancellation")
-		}
+		e.cancelAsUnlocked(round, g, leaving...)
 		held := e.granted(staying)
 		_, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), nil)
-		e.requireIs(err, lock.ErrConflict, "TryLock beside the grant")
+		require.ErrorIs(e, err, lock.ErrConflict, "TryLock beside the grant")
 		for _, c := range leaving {
-			if c.err == nil && c.grant.Token() != held.Token() {
-				e.Fatalf("one id has tokens %d and %d", c.grant.Token(), held.Token())
+			if c.err == nil {
+				require.Equal(e, held.Token(), c.grant.Token(), "the tokens of one id")
 			}
 		}
 		e.unlock(held)
@@ -262,15 +182,13 @@ func concurrentIDs(e *env) {
 			}
 			var err error
 			got[i], err = acquire(ctx, e.l, []lock.Request{at(lock.X, "/a")}, o)
-			e.check(err, "an id, repeated at once")
+			assert.NoError(e, err, "an id, repeated at once")
 		})
 		if e.Failed() {
 			return
 		}
 		for _, g := range got {
-			if g.Token() != got[0].Token() {
-				e.Fatalf("one id has tokens %d and %d", g.Token(), got[0].Token())
-			}
+			require.Equal(e, got[0].Token(), g.Token(), "the tokens of one id")
 		}
 		e.unlock(got[0])
 		e.idle()

@@ -37,8 +37,9 @@
 //   - Every demand can fail: the tests of this package plant a fault for each in a
 //     simple locker, and the demand finds it.
 //   - The names of demands are stable.
-//   - The suite computes conflicts by a rule of its own, not by the code of package
-//     lock.
+//   - Scripts and vectors state their answers, the matrix of modes included. Elsewhere
+//     the suite computes conflicts by [lock.Request.Conflicts], which the tests of
+//     package lock compare with a rule of their own.
 //   - A random sequence that fails is shortened first, and its seed is reported.
 //   - A demand that the harness does not declare is skipped with a reason.
 //   - No demand asserts a duration, except that a call which waits for no other
@@ -48,9 +49,9 @@
 //
 //   - The suite finds races by trying. Run it with the race detector, often, and
 //     with more Histories and Attempts.
-//   - It causes no faults of servers, connections, sessions or clocks. A loss is
-//     what Break and Revoke do.
-//   - All grants come from one Locker in one process.
+//   - It causes no faults of servers, connections, sessions or clocks: the Harness may, in
+//     its Faulty. Elsewhere a loss is what Break and Revoke do.
+//   - All grants come from one process. [Several] makes one Locker of several.
 //   - It does not test the methods of [lock.Tree] that are not those of Locker.
 //
 // # Beyond the interface

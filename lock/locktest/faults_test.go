@@ -3,12 +3,12 @@ package locktest
 // faults are the faults that naive can have, each with the demand that finds it.
 var faults = []struct{ fault, demand string }{
 	{"S and IX are compatible", "G1_exclusion/pairs_follow_the_rule"},
-	{"a request is checked, then granted", "G1_exclusion/concurrent_callers_exclude_each_other"},
+	{"a request is checked, then granted", "Histories/are_linearizable"},
 	{"a refused try releases too much", "G2_no_trace/refused_tries"},
 	{"a cancelled wait keeps its place", "G2_no_trace/cancelled_waits"},
 	{"a wait that panics keeps its place", "G2_no_trace/panics"},
 	{"a refused upgrade is not undone", "G2_no_trace/refused_upgrades"},
-	{"nodes are never freed", "G3_nothing_when_idle/many_paths"},
+	{"nodes are never freed", "G3_nothing_when_idle/waits_and_losses"},
 	{"a granted wait keeps a node", "G3_nothing_when_idle/waits_and_losses"},
 	{"a second Unlock releases another grant", "G4_release/second_unlock_releases_nothing"},
 	{"Unlock releases all of the owner", "G4_release/releases_exactly_one_grant"},
@@ -58,4 +58,7 @@ var faults = []struct{ fault, demand string }{
 	{"an upgrade is checked, then granted", "Histories/are_linearizable"},
 	{"a try overtakes waiters", "Model/random_sequences_agree"},
 	{"intentions are stored on the ancestors", "Histories/are_linearizable"},
+	{"a late removal takes another grant", "Histories/are_linearizable_with_faults"},
+	{"a lost grant is given away before it is announced", "Histories/are_linearizable_with_faults"},
+	{"a request is checked, then granted", "Histories/are_linearizable_with_faults"},
 }

@@ -26,6 +26,15 @@ type Harness struct {
 	// skipped.
 	FirstToken, MaxWaiters, MaxHolders bool
 
+	// Faulty is New with faults: connections that are cut at random, and sessions that
+	// end. Unknown reports that an error of such a locker leaves open whether the call was
+	// executed, or is executed later; [lock.ErrLost] always does. A demand about faults
+	// needs both. TTL is how long such a session lives without a renewal. Some clients hold
+	// for longer than that. Default, 0: they do not.
+	Faulty  func(t testing.TB, c lock.Config) lock.Locker
+	Unknown func(err error) bool
+	TTL     time.Duration
+
 	// Synctest declares that the locker does no I/O and uses the clock and the
 	// goroutines of this process only. Its tests then run in bubbles of
 	// testing/synctest, which know when nothing more happens. Without it, the suite
@@ -93,6 +102,7 @@ func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 	t.Helper()
 	declared := map[string]bool{
 		"FirstToken": h.FirstToken, "MaxWaiters": h.MaxWaiters, "MaxHolders": h.MaxHolders, "Synctest": h.Synctest,
+		"Faulty": h.Faulty != nil,
 	}
 	for field := range strings.FieldsSeq(d.needs) {
 		if !declared[field] {
@@ -108,7 +118,7 @@ func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := newPlayer(e).play(steps); err != nil {
+	if err := e.play(steps); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,28 +5,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
 const (
 	mostClients   = 8
-	slots         = 2 // the grants that a client may hold at once
-	callsOfClient = 24
+	callsOfClient = 40
 )
 
-// operation is the input of a call of a history.
+// operation is the input of a call of a history. A client holds at most one grant, so a
+// client that waits holds nothing: there is no deadlock.
 type operation struct {
-	op   string // try, upgrade, downgrade, unlock, or again: a second unlock
-	slot int    // client*slots + the number of its grant
+	op   string // try, lock, upgrade, downgrade or unlock
+	hold int    // the number of the acquisition
 	rs   []lock.Request
 	mode lock.Mode
 }
@@ -34,67 +38,72 @@ type operation struct {
 // outcome is the answer of a call of a history.
 type outcome struct {
 	refused bool
-	names   []int // the slots that the refusal lists
+	holds   []int // the acquisitions that the refusal lists as holders
+	waits   bool  // it lists a waiting request too
 	more    bool
 }
 
-// content is what the slots hold. A list of a history has at most two requests;
-// the zero request is none.
-type content [mostClients * slots][2]lock.Request
-
-func (c *content) of(slot int) []lock.Request {
-	return slices.DeleteFunc(slices.Clone(c[slot][:]), func(r lock.Request) bool { return r.Mode == 0 })
-}
-
-func (c *content) set(slot int, rs []lock.Request) {
-	c[slot] = [2]lock.Request{}
-	copy(c[slot][:], rs)
-}
+// content is what is held, by the number of the acquisition.
+type content map[int][]lock.Request
 
 // sequential is the specification: the answer of each call if no two calls overlap.
 var sequential = porcupine.Model{
-	Init: func() any { return content{} },
+	Init:  func() any { return content{} },
+	Equal: func(a, b any) bool { return maps.EqualFunc(a.(content), b.(content), slices.Equal) },
 	Step: func(before, input, output any) (bool, any) {
-		c, o, out := before.(content), input.(operation), output.(outcome)
-		rs, own := canonical(o.rs), -1
+		c, o, out := maps.Clone(before.(content)), input.(operation), output.(outcome)
+		rs, own := o.rs, -1
 		switch o.op {
-		case "again":
-			return true, c
 		case "unlock":
-			c.set(o.slot, nil)
+			delete(c, o.hold)
 			return true, c
 		case "downgrade":
-			c.set(o.slot, lowerAll(c.of(o.slot), o.mode))
+			if c[o.hold] != nil { // without an answer, it may come after the end of its grant
+				c[o.hold] = lowerAll(c[o.hold], o.mode)
+			}
 			return true, c
 		case "upgrade":
-			rs, own = joinAll(c.of(o.slot), o.mode), o.slot
+			rs, own = raiseAll(c[o.hold], o.mode), o.hold
 		}
 		var blockers []int
-		for slot := range c {
-			if slot != own && conflict(rs, c.of(slot)) {
-				blockers = append(blockers, slot)
+		for hold := range c {
+			if hold != own && conflict(rs, c[hold]) {
+				blockers = append(blockers, hold)
 			}
 		}
 		if !out.refused {
-			c.set(o.slot, rs)
+			if rs != nil {
+				c[o.hold] = rs
+			}
 			return len(blockers) == 0, c
 		}
-		unknown := slices.ContainsFunc(out.names, func(slot int) bool { return !slices.Contains(blockers, slot) })
-		return !unknown && len(out.names) > 0 && (out.more || len(out.names) == len(blockers)), c
+		unknown := slices.ContainsFunc(out.holds, func(hold int) bool { return !slices.Contains(blockers, hold) })
+		return !unknown && (out.waits || len(out.holds) > 0) && (out.more || len(out.holds) == len(blockers)), c
 	},
 }
 
 // histories records histories of concurrent clients and checks that each is
 // linearizable.
-func histories(e *env) {
+func histories(e *env) { check(e, e.h.New, func(error) bool { return false }, 0) }
+
+// faultyHistories does the same with faults.
+func faultyHistories(e *env) {
+	check(e, e.h.Faulty, func(err error) bool { return errors.Is(err, lock.ErrLost) || e.h.Unknown(err) }, 2*e.h.TTL)
+}
+
+func check(e *env, newLocker func(testing.TB, lock.Config) lock.Locker, unknown func(error) bool, pause time.Duration) {
 	seed, count := cmp.Or(e.h.Seed, rand.Uint64()), cmp.Or(e.h.Histories, 400)
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
+	operations, open := 0, 0
 	for i := range count {
 		runtime.GOMAXPROCS(2 + i*7/count)
 		clients := mostClients/2 + i%(mostClients/2+1)
-		history, err := record(e.Context(), e.fresh(), clients, seed+uint64(i))
-		e.require(err, "history %d (Seed %d)", i+1, seed)
+		history, err := record(e.bounded(), newLocker(e, e.config), clients, seed+uint64(i), unknown, pause)
+		require.NoError(e, err, "history %d (Seed %d)", i+1, seed)
+		operations += len(history)
+		history, unanswered := bound(history)
+		open += unanswered
 		switch porcupine.CheckOperationsTimeout(sequential, history, time.Minute) {
 		case porcupine.Ok:
 		case porcupine.Unknown:
@@ -107,24 +116,64 @@ func histories(e *env) {
 			e.Fatalf("history %d (Seed %d) is not linearizable:\n%s", i+1, seed, text.String())
 		}
 	}
+	e.Logf("%d histories of %d operations, %d of them without an answer", count, operations, open)
 }
 
-// record lets clients call concurrently and returns their calls.
-func record(ctx context.Context, l lock.Locker, clients int, seed uint64) ([]porcupine.Operation, error) {
-	var clock atomic.Int64
+// never is the return of an operation without an answer. It has happened at any time after
+// its call. An acquisition may not have happened either.
+const never = math.MaxInt64
+
+// bound uses what the refusals of a history list. An acquisition without an answer that no
+// refusal lists is left out, with its release: without them the history is linearizable too
+// if it is with them. If one is listed, it has happened before that refusal returned. A grant
+// that ends at an unknown time does not end before the call of the last refusal that lists it.
+func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
+	first, last, absent := map[int]int64{}, map[int]int64{}, map[int]bool{}
+	for _, o := range history {
+		for _, hold := range o.Output.(outcome).holds {
+			first[hold] = min(cmp.Or(first[hold], never), o.Return)
+			last[hold] = max(last[hold], o.Call)
+		}
+	}
+	for i := range history {
+		o := &history[i]
+		switch in := o.Input.(operation); {
+		case o.Return != never:
+		case in.op == "unlock":
+			o.Call = max(o.Call, last[in.hold])
+		default:
+			open++
+			if in.rs != nil {
+				o.Return = cmp.Or(first[in.hold], never)
+				absent[in.hold] = o.Return == never
+			}
+		}
+	}
+	return slices.DeleteFunc(history, func(o porcupine.Operation) bool { return absent[o.Input.(operation).hold] }), open
+}
+
+// record lets clients make random calls concurrently and returns their calls. At the end
+// every client releases what it holds, so that the others continue. A client that
+// holds after a quarter of its calls makes a pause.
+func record(
+	ctx context.Context, l lock.Locker, clients int, seed uint64, unknown func(error) bool, pause time.Duration,
+) ([]porcupine.Operation, error) {
+	var clock, numbers atomic.Int64
 	all := make([]recorder, clients)
 	errs := make([]error, clients)
 	together(clients, func(i int) {
-		r := &all[i]
-		*r = recorder{l: l, number: i, clock: &clock, random: rand.New(rand.NewPCG(seed, uint64(i)))}
-		for range callsOfClient {
-			if errs[i] = r.call(ctx); errs[i] != nil {
-				return
-			}
-			if r.random.IntN(3) == 0 {
+		r, random := &all[i], rand.New(rand.NewPCG(seed, uint64(i)))
+		*r = recorder{l: l, number: i, clock: &clock, numbers: &numbers, unknown: unknown}
+		for n := 0; n < callsOfClient && errs[i] == nil; n++ {
+			errs[i] = r.call(ctx, draw(random, false))
+			if random.IntN(3) == 0 {
 				runtime.Gosched()
 			}
+			for end := time.Now().Add(pause); n == callsOfClient/4 && r.holds() && time.Now().Before(end); {
+				time.Sleep(pause / 100)
+			}
 		}
+		errs[i] = errors.Join(errs[i], r.call(ctx, step{op: "unlock"}))
 	})
 	var history []porcupine.Operation
 	for i := range all {
@@ -136,63 +185,84 @@ func record(ctx context.Context, l lock.Locker, clients int, seed uint64) ([]por
 
 // recorder is one client of a history.
 type recorder struct {
-	l      lock.Locker
-	number int
-	clock  *atomic.Int64 // the order of all calls and returns
-	random *rand.Rand
-	held   [slots]*lock.Grant
-	stale  [slots]*lock.Grant
-	log    []porcupine.Operation
+	l       lock.Locker
+	number  int
+	clock   *atomic.Int64 // the order of all calls and returns
+	numbers *atomic.Int64 // the number of the latest acquisition
+	unknown func(error) bool
+	grant   *lock.Grant // the last one
+	hold    int         // its number
+	held    bool
+	since   int64 // the last time at which it was certainly held
+	log     []porcupine.Operation
 }
 
-func slotName(slot int) string { return fmt.Sprint("slot ", slot) }
+// holds reports whether the client certainly holds, and notes the time.
+func (r *recorder) holds() bool {
+	now := r.clock.Add(1)
+	holds := r.held && r.grant.Check() == nil
+	if holds {
+		r.since = now
+	}
+	return holds
+}
 
-// call makes a random call and records it.
-func (r *recorder) call(ctx context.Context) error {
-	which := r.random.IntN(slots)
-	o := operation{slot: r.number*slots + which, mode: lock.Modes[r.random.IntN(len(lock.Modes))]}
-	g, stale := r.held[which], r.stale[which]
-	dice := r.random.IntN(10)
+// call makes a call and records it, unless it does not fit what the client holds. A client
+// unlocks its last grant now and then once more.
+func (r *recorder) call(ctx context.Context, s step) error {
+	r.holds()
+	o := operation{op: s.op, hold: r.hold, mode: s.mode}
 	var do func() error
 	switch {
-	case g == nil && stale != nil && dice == 0:
-		o.op, do = "again", func() error { return stale.Unlock(ctx) }
-	case g == nil:
-		o.op, o.rs = "try", r.requests()
-		do = func() (err error) {
-			r.held[which], err = tryLock(ctx, r.l, o.rs, by(slotName(o.slot)))
+	case (s.op == "try" || s.op == "lock") && !r.held:
+		o.rs, o.hold = canonical(s.rs), int(r.numbers.Add(1))
+		acquire := tryLock
+		if s.op == "lock" {
+			acquire = lockAll
+		}
+		do = func() error {
+			g, err := acquire(ctx, r.l, o.rs, by(fmt.Sprint("hold ", o.hold)))
+			if err == nil {
+				r.grant, r.hold, r.held = g, o.hold, true
+			}
 			return err
 		}
-	case dice < 6:
-		r.held[which], r.stale[which] = nil, g
-		o.op, do = "unlock", func() error { return g.Unlock(ctx) }
-	case dice < 8 && allAtLeast(g.Requests(), o.mode):
-		o.op, do = "downgrade", func() error { return g.Downgrade(ctx, o.mode) }
+	case s.op == "unlock" && r.grant != nil:
+		r.held = false
+		do = func() error { return r.grant.Unlock(ctx) }
+	case s.op == "downgrade" && r.held && allCover(r.grant.Requests(), s.mode):
+		do = func() error { return r.grant.Downgrade(ctx, s.mode) }
+	case s.op == "upgrade" && r.held:
+		do = func() error { return r.grant.Upgrade(ctx, s.mode) }
 	default:
-		o.op, do = "upgrade", func() error { return g.Upgrade(ctx, o.mode) }
+		return nil
 	}
 	called := r.clock.Add(1)
 	err := do()
 	returned := r.clock.Add(1)
 	out, err := outcomeOf(o.op, err)
-	if err != nil {
+	switch {
+	case err == nil:
+		r.since = called
+		r.add(o, called, out, returned)
+	case !r.unknown(err):
 		return fmt.Errorf("%+v: %w", o, err)
+	case o.rs != nil: // the locker releases it, if it is granted at all
+		r.add(o, called, out, never)
+		r.add(operation{op: "unlock", hold: o.hold}, called, out, never)
+	case o.op != "unlock" && r.grant.Check() == nil: // a conversion that was not made
+	default: // the grant is lost, at the latest now
+		if o.op != "unlock" {
+			r.add(o, called, out, never)
+		}
+		r.add(operation{op: "unlock", hold: o.hold}, r.since, out, never)
+		r.grant, r.held = nil, false
 	}
-	r.log = append(r.log, porcupine.Operation{ClientId: r.number, Input: o, Call: called, Output: out, Return: returned})
 	return nil
 }
 
-// requests draws one request or two. About half of the tries are granted, because
-// the root is drawn rarely.
-func (r *recorder) requests() (rs []lock.Request) {
-	for len(rs) == 0 || len(rs) == 1 && r.random.IntN(4) == 0 {
-		path := world[1+r.random.IntN(len(world)-1)]
-		if r.random.IntN(6) == 0 {
-			path = "/"
-		}
-		rs = append(rs, at(lock.Modes[r.random.IntN(len(lock.Modes))], path))
-	}
-	return rs
+func (r *recorder) add(o operation, called int64, out outcome, returned int64) {
+	r.log = append(r.log, porcupine.Operation{ClientId: r.number, Input: o, Call: called, Output: out, Return: returned})
 }
 
 // outcomeOf converts the error of a call. An error that is no refusal is returned.
@@ -206,12 +276,16 @@ func outcomeOf(op string, err error) (outcome, error) {
 	}
 	out := outcome{refused: true, more: refused.More}
 	for _, h := range refused.Holders {
-		var slot int
-		if _, err := fmt.Sscanf(h.Owner, "slot %d", &slot); err != nil {
+		if h.Waiting {
+			out.waits = true
+			continue
+		}
+		var hold int
+		if _, err := fmt.Sscanf(h.Owner, "hold %d", &hold); err != nil {
 			return out, fmt.Errorf("the refusal lists an unknown holder: %v", h)
 		}
-		if !slices.Contains(out.names, slot) {
-			out.names = append(out.names, slot)
+		if !slices.Contains(out.holds, hold) {
+			out.holds = append(out.holds, hold)
 		}
 	}
 	return out, nil

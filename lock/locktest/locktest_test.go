@@ -20,7 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func naiveHarness(fault string) *Harness {
 	return &Harness{
-		New:        func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) },
+		New: func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) },
+		Faulty: func(_ testing.TB, c lock.Config) lock.Locker {
+			n := newNaive(c, fault)
+			n.shaky = true
+			return n
+		},
+		Unknown:    func(err error) bool { return errors.Is(err, errNoAnswer) },
 		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
 		Steps: 2_000, Attempts: 40, Histories: 60, Seed: 1,
 	}
@@ -80,7 +86,20 @@ func TestTreeWithoutDeclarations(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"skipped: the harness declares no MaxWaiters", "skipped: the harness declares no Synctest",
 		"skipped: the harness declares no MaxHolders", "skipped: the harness declares no FirstToken",
+		"skipped: the harness declares no Faulty",
 	}, skipped)
+}
+
+// Several of one Locker is that Locker.
+func TestSeveral(t *testing.T) {
+	Run(t, Harness{
+		New: func(_ testing.TB, c lock.Config) lock.Locker {
+			tree := lock.Must(&c)
+			return Several(tree, tree)
+		},
+		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
+		Steps: 500, Histories: 5, Attempts: 10,
+	})
 }
 
 func TestHarnessWithoutLocker(t *testing.T) {
@@ -112,25 +131,6 @@ func TestRandomSequencesAreShortened(t *testing.T) {
 	text := verdict(t, &d, naiveHarness("a try overtakes waiters")).Text()
 	require.Contains(t, text, "(Seed 1)")
 	require.NotRegexp(t, `(?m)^  6 `, text, "five steps are enough")
-}
-
-// The suite's copy of the rule agrees with package lock.
-func TestRuleAgreesWithPackage(t *testing.T) {
-	var all []lock.Request
-	for _, p := range append(slices.Clone(world), strings.Repeat("/x", 20), "/a-b", "/a0") {
-		for _, m := range lock.Modes {
-			all = append(all, at(m, p))
-		}
-	}
-	for _, a := range all {
-		for _, b := range all {
-			pair := []lock.Request{a, b}
-			require.Equal(t, a.Conflicts(b), conflict(pair[:1], pair[1:]), "%s and %s", a, b)
-			list, err := lock.Normalize(pair)
-			require.NoError(t, err)
-			require.Equal(t, list, canonical(pair))
-		}
-	}
 }
 
 // A history with an error that is no refusal is not judged.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 type naive struct {
 	c      lock.Config
 	fault  string // see faults; "": none
+	shaky  bool   // calls have no answer now and then, and grants are lost
 	mu     sync.Mutex
 	all    []*place // in the order of arrival
 	token  lock.Token
@@ -109,7 +111,42 @@ func (n *naive) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options)
 	return n.acquire(ctx, rs, o, true)
 }
 
+// errNoAnswer is the error of a shaky locker.
+var errNoAnswer = errors.New("no answer")
+
 func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
+	dice := 9
+	if n.shaky {
+		dice = rand.IntN(10)
+	}
+	switch dice {
+	case 0:
+		return nil, errNoAnswer
+	case 1:
+		go func() {
+			if g, err := n.decide(ctx, rs, o, wait); err == nil {
+				runtime.Gosched()
+				_ = g.Unlock(ctx)
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				if n.fault == "a late removal takes another grant" && len(n.all) > 0 && !n.all[0].waiting {
+					n.drop(n.all[0])
+				}
+			}
+		}()
+		return nil, errNoAnswer
+	case 2:
+		n.mu.Lock()
+		held := slices.DeleteFunc(slices.Clone(n.all), func(p *place) bool { return p.waiting })
+		n.mu.Unlock()
+		if len(held) > 0 {
+			held[rand.IntN(len(held))].end()
+		}
+	}
+	return n.decide(ctx, rs, o, wait)
+}
+
+func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	asked, err := lock.Normalize(rs)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package locktest
 
 import (
 	"context"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 
@@ -53,7 +55,36 @@ func (p *place) Unlock(ctx context.Context) error {
 	return nil
 }
 
-func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
+// end loses the grant.
+func (p *place) end() {
+	if p.n.fault == "a lost grant is given away before it is announced" {
+		_ = p.Unlock(context.Background())
+		time.Sleep(time.Millisecond)
+	}
+	p.lose(&lock.LostError{Token: p.Token(), Err: lock.ErrLost})
+	_ = p.Unlock(context.Background())
+}
+
+// lossy makes a conversion that may lose the grant.
+func (p *place) lossy(convert func(context.Context, lock.Mode) error, ctx context.Context, m lock.Mode) error {
+	if !p.n.shaky || rand.IntN(5) > 0 {
+		return convert(ctx, m)
+	}
+	if rand.IntN(2) == 0 {
+		_ = convert(ctx, m)
+	}
+	runtime.Gosched()
+	p.end()
+	return errNoAnswer
+}
+
+func (p *place) Upgrade(ctx context.Context, m lock.Mode) error { return p.lossy(p.upgrade, ctx, m) }
+
+func (p *place) Downgrade(ctx context.Context, m lock.Mode) error {
+	return p.lossy(p.downgrade, ctx, m)
+}
+
+func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 	n := p.n
 	if ctx.Err() != nil {
 		return lock.Ended(ctx)
@@ -98,7 +129,7 @@ func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
 	return nil
 }
 
-func (p *place) Downgrade(ctx context.Context, m lock.Mode) error {
+func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
 	n := p.n
 	if ctx.Err() != nil {
 		return lock.Ended(ctx)

@@ -114,23 +114,13 @@ func refusal(kind string, rs []lock.Request, holders []lock.Holder, owner string
 	return answer{kind: kind, requests: rs, holders: holders}
 }
 
-// covers reports whether requests are as strong as others of the same nodes.
-func covers(has, asked []lock.Request) bool {
-	for i := range asked {
-		if !atLeast(has[i].Mode, asked[i].Mode) {
-			return false
-		}
-	}
-	return true
-}
-
 // upgrade returns the expected answer of an upgrade, and raises the claim if it is
 // granted.
 func (o *oracle) upgrade(c *claim, m lock.Mode) answer {
 	if c.fault != nil {
 		return answer{kind: kindOf(c.fault)}
 	}
-	after := joinAll(c.has, m)
+	after := raiseAll(c.has, m)
 	var raised []lock.Request
 	for i := range after {
 		if after[i] != c.has[i] {
@@ -151,7 +141,7 @@ func (o *oracle) downgrade(c *claim, m lock.Mode) answer {
 	switch {
 	case c.fault != nil:
 		return answer{kind: kindOf(c.fault)}
-	case !allAtLeast(c.has, m):
+	case !allCover(c.has, m):
 		return answer{kind: "invalid"}
 	}
 	c.has = lowerAll(c.has, m)
@@ -193,4 +183,60 @@ func (o *oracle) counts() (held, waiting int) {
 		}
 	}
 	return held, waiting
+}
+
+// The rule of conflicts is that of package lock.
+
+func conflict(as, bs []lock.Request) bool {
+	return slices.ContainsFunc(as, func(a lock.Request) bool { return slices.ContainsFunc(bs, a.Conflicts) })
+}
+
+// canonical returns a list as a grant shows it. The list is valid.
+func canonical(rs []lock.Request) []lock.Request {
+	list, err := lock.Normalize(rs)
+	if err != nil {
+		panic("locktest: " + err.Error())
+	}
+	return list
+}
+
+// raiseAll returns requests raised to the joins of their modes with m.
+func raiseAll(rs []lock.Request, m lock.Mode) []lock.Request {
+	raised := slices.Clone(rs)
+	for i := range raised {
+		raised[i].Mode = lock.Join(raised[i].Mode, m)
+	}
+	return raised
+}
+
+// lowerAll returns requests lowered to a mode.
+func lowerAll(rs []lock.Request, m lock.Mode) []lock.Request {
+	lowered := slices.Clone(rs)
+	for i := range lowered {
+		lowered[i].Mode = m
+	}
+	return lowered
+}
+
+func allCover(rs []lock.Request, m lock.Mode) bool {
+	return !slices.ContainsFunc(rs, func(r lock.Request) bool { return !r.Mode.Covers(m) })
+}
+
+// covers reports whether requests are as strong as others of the same nodes.
+func covers(has, asked []lock.Request) bool {
+	return slices.EqualFunc(has, asked, func(h, a lock.Request) bool { return h.Mode.Covers(a.Mode) })
+}
+
+// scopeOf returns where a path lies relative to another one, and 0 if it lies
+// beside it.
+func scopeOf(p, relative lock.Path) lock.Scope {
+	switch {
+	case p == relative:
+		return lock.At
+	case p.Covers(relative):
+		return lock.Above
+	case relative.Covers(p):
+		return lock.Below
+	}
+	return 0
 }

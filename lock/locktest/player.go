@@ -10,17 +10,11 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// player runs the steps of scripts, vectors and random sequences. It makes each
-// call, compares the answer with that of the oracle, and compares everything that
-// the locker shows with what the oracle holds.
-type player struct {
-	*env
-	systems map[string]*system
-}
-
-// system is one locker with its oracle.
+// system is one locker with its oracle. It makes each call of a sequence, compares the
+// answer with that of the oracle, and compares everything that the locker shows with what
+// the oracle holds.
 type system struct {
-	*player
+	*env
 	l       lock.Locker
 	oracle  oracle
 	clients map[string]*claim // of the last request that was granted or waits
@@ -34,40 +28,68 @@ type issued struct {
 	rs    []lock.Request
 }
 
-func newPlayer(e *env) *player { return &player{env: e, systems: map[string]*system{}} }
-
-func (p *player) system(name string) *system {
-	if p.systems[name] == nil {
-		l := p.l // of the environment
-		if len(p.systems) > 0 {
-			l = p.fresh()
+// system returns the system with a name. The first one has the locker of the environment.
+func (e *env) system(systems map[string]*system, name string) *system {
+	if systems[name] == nil {
+		l := e.l
+		if len(systems) > 0 {
+			l = e.fresh()
 		}
-		p.systems[name] = &system{
-			player: p, l: l, oracle: oracle{maxWaiters: p.config.MaxWaiters}, clients: map[string]*claim{},
-		}
+		systems[name] = &system{env: e, l: l, oracle: oracle{maxWaiters: e.config.MaxWaiters}, clients: map[string]*claim{}}
 	}
-	return p.systems[name]
+	return systems[name]
 }
 
-// play runs the steps. At the end it cancels all waits, releases all grants, and
-// requires that the lockers are idle.
-func (p *player) play(steps []step) error {
+// play runs the steps of a script, a vector or a random sequence. At the end it cancels all
+// waits, releases all grants, and requires that the lockers are idle.
+func (e *env) play(steps []step) error {
+	systems := map[string]*system{}
 	for i, s := range steps {
-		if err := p.system(s.system).take(s); err != nil {
+		var err error
+		if s.op == "count" || s.op == "idle" {
+			err = s.count(systems)
+		} else {
+			err = e.system(systems, s.system).take(s)
+		}
+		if err != nil {
 			return fmt.Errorf("step %d, %s: %w", i+1, s, err)
 		}
 	}
-	for _, sys := range p.systems {
-		for len(sys.oracle.present) > 0 {
-			c := sys.oracle.present[len(sys.oracle.present)-1]
-			op := "unlock"
-			if c.waiting {
-				op = "cancel"
-			}
-			sys.clients["the suite"] = c
-			if err := sys.take(step{client: "the suite", op: op}); err != nil {
-				return fmt.Errorf("at the end, %s of %s: %w", op, c.has, err)
-			}
+	for _, sys := range systems {
+		if err := sys.release(); err != nil {
+			return fmt.Errorf("at the end: %w", err)
+		}
+	}
+	return nil
+}
+
+// count compares a stated count with the oracles, which agree with the lockers after every
+// other step. Idle is a count of nothing.
+func (s *step) count(systems map[string]*system) error {
+	held, waiting := 0, 0
+	for name, sys := range systems {
+		if s.every || name == s.system {
+			h, w := sys.oracle.counts()
+			held, waiting = held+h, waiting+w
+		}
+	}
+	if held != s.held || waiting != s.waiting {
+		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.held, s.waiting)
+	}
+	return nil
+}
+
+// release cancels all waits and releases all grants, the last first.
+func (sys *system) release() error {
+	for len(sys.oracle.present) > 0 {
+		c := sys.oracle.present[len(sys.oracle.present)-1]
+		s := step{client: "the suite", op: "unlock"}
+		if c.waiting {
+			s.op = "cancel"
+		}
+		sys.clients[s.client] = c
+		if err := sys.take(s); err != nil {
+			return fmt.Errorf("%s of %s: %w", s.op, c.has, err)
 		}
 	}
 	return nil
@@ -112,8 +134,6 @@ func (sys *system) do(s step) (answer, error) {
 		return sys.acquire(s)
 	case "holders":
 		return answer{kind: "ok"}, sys.holders(s.path)
-	case "count", "idle":
-		return answer{kind: "ok"}, sys.count(s)
 	}
 	c := sys.clients[s.client]
 	if s.op == "cancel" {
@@ -129,7 +149,7 @@ func (sys *system) do(s step) (answer, error) {
 	op := s.op
 	if op == "convert" {
 		op = "upgrade"
-		if allAtLeast(c.has, s.mode) {
+		if allCover(c.has, s.mode) {
 			op = "downgrade"
 		}
 	}
@@ -145,13 +165,13 @@ func (sys *system) do(s step) (answer, error) {
 		if err := sys.wait(call); err != nil {
 			return a, err
 		}
-		err = a.compare(call.err)
-		if err == nil && a.kind == "ok" && len(a.requests) > 0 {
-			err = sys.issue(c, g.Token())
+		err = sys.matches(a, call.err)
+		if before := c.token; err == nil && a.kind == "ok" && len(a.requests) > 0 {
+			err = cmp.Or(sys.issue(c, g.Token()), sys.notHeld(before))
 		}
 	case "downgrade":
 		a = sys.oracle.downgrade(c, s.mode)
-		err = a.compare(g.Downgrade(sys.Context(), s.mode))
+		err = sys.matches(a, g.Downgrade(sys.Context(), s.mode))
 	case "revoke", "break":
 		a, err = sys.takeAway(c, op)
 	}
@@ -162,35 +182,26 @@ func (sys *system) do(s step) (answer, error) {
 func (sys *system) acquire(s step) (answer, error) {
 	if s.bad || len(s.rs) == 0 {
 		_, err := tryLock(sys.Context(), sys.l, nil, nil)
-		return answer{kind: "invalid"}, answer{kind: "invalid"}.compare(err)
+		return answer{kind: "invalid"}, sys.matches(answer{kind: "invalid"}, err)
 	}
 	o := lock.Options{ID: s.id, Owner: s.client, Reason: "reason of " + s.client}
 	if s.client == "-" {
 		o = lock.Options{ID: s.id}
 	}
-	try, wait := sys.l.TryLockAll, sys.l.LockAll
-	if !s.list {
-		try = func(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
-			return sys.l.TryLock(ctx, rs[0], o)
-		}
-		wait = func(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
-			return sys.l.Lock(ctx, rs[0], o)
-		}
-	}
 	asked := canonical(s.rs)
 	a := sys.oracle.acquire(o, asked, s.op == "lock")
+	acquire := lockAll
 	if s.op == "try" {
-		g, err := try(sys.Context(), s.rs, &o)
-		return a, sys.received(s, a, g, err)
+		acquire = tryLock
 	}
 	if a.kind == "waiting" && s.id == "" {
 		// A try is refused for the same holders and has no effect.
-		_, err := try(sys.Context(), s.rs, &o)
-		if err := refusal("conflict", asked, slices.Clone(a.holders), o.Owner).compare(err); err != nil {
+		_, err := tryLock(sys.Context(), sys.l, s.rs, &o)
+		if err := sys.matches(refusal("conflict", asked, slices.Clone(a.holders), o.Owner), err); err != nil {
 			return a, fmt.Errorf("a try before the wait: %w", err)
 		}
 	}
-	c := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return wait(ctx, s.rs, &o) })
+	c := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return acquire(ctx, sys.l, s.rs, &o) })
 	if a.kind == "waiting" {
 		a.claim.calls = append(a.claim.calls, c)
 		sys.keep(s.client, a.claim)
@@ -204,7 +215,7 @@ func (sys *system) acquire(s step) (answer, error) {
 
 // received compares the result of an acquisition and keeps its grant.
 func (sys *system) received(s step, a answer, g *lock.Grant, err error) error {
-	if err := a.compare(err); err != nil || a.kind != "ok" {
+	if err := sys.matches(a, err); err != nil || a.kind != "ok" {
 		return err
 	}
 	sys.keep(s.client, a.claim)
@@ -241,6 +252,9 @@ func (sys *system) issue(c *claim, token lock.Token) error {
 		if t.token == token || t.token > token && conflict(t.rs, c.has) {
 			return fmt.Errorf("%s is granted with token %d after %s with token %d", c.has, token, t.rs, t.token)
 		}
+	}
+	if token < sys.config.FirstToken {
+		return fmt.Errorf("token %d is below FirstToken %d", token, sys.config.FirstToken)
 	}
 	if token <= c.token {
 		return fmt.Errorf("the token of %s changes from %d to %d", c.has, c.token, token)
@@ -279,7 +293,7 @@ func (sys *system) cancel(c *claim) (answer, error) {
 		return answer{}, err
 	}
 	refused := refusal("cancelled", c.asked, sys.oracle.blockers(c.has, c), c.options.Owner)
-	if err := refused.compare(call.err); err != nil {
+	if err := sys.matches(refused, call.err); err != nil {
 		return refused, err
 	}
 	if !errors.Is(call.err, context.Canceled) {
@@ -293,20 +307,26 @@ func (sys *system) cancel(c *claim) (answer, error) {
 
 // takeAway revokes or breaks the claim's token.
 func (sys *system) takeAway(c *claim, op string) (answer, error) {
+	if c.fault == lock.ErrNotHeld || c.fault == lock.ErrLost {
+		return answer{kind: "not-held"}, cmp.Or(sys.notHeld(c.token), sys.notHeld(0))
+	}
 	do, reason := sys.l.Break, "reason of "+op
 	if op == "revoke" {
 		do = sys.l.Revoke
-	}
-	err := do(sys.Context(), c.token, reason)
-	if c.fault == lock.ErrNotHeld || c.fault == lock.ErrLost {
-		a := answer{kind: "not-held"}
-		return a, a.compare(err)
-	}
-	if op == "break" {
-		sys.oracle.end(c, lock.ErrLost)
-	} else {
 		c.fault = lock.ErrRevoked
+	} else {
+		sys.oracle.end(c, lock.ErrLost)
 	}
 	c.revoked, c.reason = true, reason
-	return answer{kind: "ok"}, answer{kind: "ok"}.compare(err)
+	a := answer{kind: "ok"}
+	return a, sys.matches(a, do(sys.Context(), c.token, reason))
+}
+
+// notHeld requires that a token that no grant has cannot be taken away.
+func (sys *system) notHeld(token lock.Token) error {
+	a := answer{kind: "not-held"}
+	return cmp.Or(
+		sys.matches(a, sys.l.Break(sys.Context(), token, "not held")),
+		sys.matches(a, sys.l.Revoke(sys.Context(), token, "not held")),
+	)
 }

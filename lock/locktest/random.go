@@ -13,6 +13,9 @@ import (
 // at its end.
 const sequenceLength = 100
 
+// mostRequests is the greatest number of requests in a random list.
+const mostRequests = 3
+
 // world has the paths of random requests: above and below each other, beside each
 // other, and with a common prefix only.
 var world = []string{"/", "/a", "/a/b", "/a/c", "/a/b/d", "/ab", "/a!", "/c/d/e"}
@@ -25,7 +28,7 @@ func randomSequences(e *env) {
 		fresh := &env{TB: e.TB, h: e.h, bubble: e.bubble, patience: e.patience, config: e.config}
 		fresh.l = fresh.fresh()
 		defer fresh.endCalls()
-		return newPlayer(fresh).play(sequence)
+		return fresh.play(sequence)
 	}
 	for i := range (cmp.Or(e.h.Steps, 10_000) + sequenceLength - 1) / sequenceLength {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -72,15 +75,15 @@ func draw(random *rand.Rand, ids bool) step {
 	switch s.op {
 	case "try", "lock":
 		s.rs = append(s.rs, one())
-		if s.list = random.IntN(4) == 0; s.list {
-			for range random.IntN(3) {
+		if random.IntN(4) == 0 {
+			for range random.IntN(mostRequests) {
 				s.rs = append(s.rs, one())
 			}
 		}
 		if id := random.IntN(6); ids && id < 2 {
 			s.id = fmt.Sprint(id)
 			if random.IntN(4) > 0 { // mostly the same requests, so that calls join
-				s.rs, s.list = []lock.Request{at(lock.X, world[1+id])}, false
+				s.rs = []lock.Request{at(lock.X, world[1+id])}
 			}
 		}
 	case "upgrade", "downgrade":

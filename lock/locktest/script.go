@@ -17,7 +17,6 @@ type step struct {
 	client  string // the owner of its requests; "-" is anonymous
 	op      string
 	rs      []lock.Request
-	list    bool // call the method for lists, whatever the number of requests
 	bad     bool // a path or mode could not be parsed
 	random  bool // skip an acquisition of a client that holds or waits
 	id      string
@@ -32,21 +31,23 @@ type step struct {
 	granted []string // the clients whose waits the step grants, in this order
 }
 
-// The operations of a step, and the answers that each can have.
-var answers = map[string][]string{
-	"try":       {"ok", "conflict", "in-use", "invalid"},
-	"lock":      {"ok", "waiting", "queue-full", "in-use", "invalid"},
-	"unlock":    {"ok", "not-held", "lost"},
-	"cancel":    {"ok", "not-held"},
-	"upgrade":   {"ok", "conflict", "not-held", "lost", "revoked", "invalid"},
-	"downgrade": {"ok", "not-held", "lost", "revoked", "invalid"},
-	"convert":   {"ok", "conflict", "not-held", "lost", "revoked", "invalid"},
-	"check":     {"ok", "not-held", "lost", "revoked"},
-	"revoke":    {"ok", "not-held"},
-	"break":     {"ok", "not-held"},
-	"holders":   {"ok"},
-	"count":     {"ok"},
-	"idle":      {"ok"},
+// operations are what a step can do.
+var operations = strings.Fields(`try lock unlock cancel upgrade downgrade convert check
+	revoke break holders count idle`)
+
+// kinds are the answers that are errors. The others are "ok" and "waiting".
+var kinds = []struct {
+	err  error
+	kind string
+}{
+	{lock.ErrInvalid, "invalid"},
+	{lock.ErrIDInUse, "in-use"},
+	{lock.ErrQueueFull, "queue-full"},
+	{lock.ErrConflict, "conflict"},
+	{lock.ErrLost, "lost"},
+	{lock.ErrRevoked, "revoked"},
+	{lock.ErrNotHeld, "not-held"},
+	{errCancelled, "cancelled"},
 }
 
 // kindOf returns the answer that an error stands for.
@@ -54,24 +55,28 @@ func kindOf(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	for _, known := range []struct {
-		err  error
-		kind string
-	}{
-		{lock.ErrInvalid, "invalid"},
-		{lock.ErrIDInUse, "in-use"},
-		{lock.ErrQueueFull, "queue-full"},
-		{lock.ErrConflict, "conflict"},
-		{lock.ErrLost, "lost"},
-		{lock.ErrRevoked, "revoked"},
-		{lock.ErrNotHeld, "not-held"},
-		{errCancelled, "cancelled"},
-	} {
+	for _, known := range kinds {
 		if errors.Is(err, known.err) {
 			return known.kind
 		}
 	}
 	return "unexpected"
+}
+
+// check refuses an operation and an answer that no step has.
+func (s *step) check() error {
+	if !slices.Contains(operations, s.op) {
+		return fmt.Errorf("unknown operation %q", s.op)
+	}
+	if s.want == "ok" || s.want == "waiting" {
+		return nil
+	}
+	for _, known := range kinds {
+		if s.want == known.kind {
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown answer %q", s.want)
 }
 
 // parseScript reads a script, one call in each line:
@@ -106,15 +111,11 @@ func parseStep(line string) (step, error) {
 	s := step{client: words[0], op: words[1], want: "ok", granted: strings.Fields(grants)}
 	if list := strings.Fields(want); len(list) > 0 {
 		s.want = list[0]
-		s.names = slices.Clip(list[1:])
-		if len(s.names) == 0 {
-			s.names = nil // not stated
+		if len(list) > 1 {
+			s.names = list[1:]
 		}
 	}
-	if !slices.Contains(answers[s.op], s.want) {
-		return s, fmt.Errorf("operation %q has no answer %q", s.op, s.want)
-	}
-	var err error
+	err := s.check()
 	for args := words[2:]; len(args) > 0 && err == nil; args = args[1:] {
 		id, isID := strings.CutPrefix(args[0], "id=")
 		switch {
@@ -137,7 +138,6 @@ func parseStep(line string) (step, error) {
 			s.mode, err = lock.ParseMode(args[0])
 		}
 	}
-	s.list = len(s.rs) > 1
 	return s, err
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -81,7 +83,7 @@ func parseVectors(data []byte) ([]demand, error) {
 	}
 	for _, a := range lock.Modes {
 		for _, b := range lock.Modes {
-			if file.Compatible != nil && slices.Contains(file.Compatible[a], b) != compatible(a, b) {
+			if file.Compatible != nil && slices.Contains(file.Compatible[a], b) != lock.Compatible(a, b) {
 				return nil, fmt.Errorf("locktest: read vectors: another matrix at %s and %s", a, b)
 			}
 		}
@@ -104,56 +106,51 @@ func parseVectors(data []byte) ([]demand, error) {
 		}
 		list = append(list, demand{name: s.Name, test: func(e *env) {
 			e.Helper()
-			e.require(newPlayer(e).play(steps), "%s", file.Groups[s.Group])
+			require.NoError(e, e.play(steps), "%s", file.Groups[s.Group])
 		}})
 	}
 	return list, nil
 }
 
-// vectorOps are the operations of a file and what each is about: requests, a mode,
-// a handle, or all of a locker.
-var vectorOps = map[string]string{
-	"try": "requests", "lock": "requests", "convert": "mode", "unlock": "handle", "cancel": "handle",
-	"count": "locker", "idle": "locker",
-}
-
-// step checks the fields that its operation needs and converts the step.
+// step converts the step. It refuses what it does not know.
 func (v *vectorStep) step() (step, error) {
-	s := step{op: v.Op, client: v.Handle, every: v.System == nil, want: cmp.Or(v.Want, "ok")}
-	s.names, s.granted = v.With, v.Granted
-	about := vectorOps[v.Op]
-	locks := v.Locks
-	if v.Path != nil {
-		locks = append(locks, v.vectorLock)
-	}
-	switch {
-	case !slices.Contains(answers[v.Op], s.want) || about == "" || (v.Want == "") != (v.Op == "count"):
-		return s, fmt.Errorf("operation %q with answer %q is unknown", v.Op, v.Want)
-	case (v.Handle == "") != (about == "locker"):
-		return s, errors.New("h is missing or superfluous")
-	case (locks == nil) == (about == "requests") || v.Path != nil && v.Locks != nil:
-		return s, errors.New("path or locks is missing or superfluous")
-	case (v.Mode == "") == (about == "mode" || v.Path != nil):
-		return s, errors.New("mode is missing or superfluous")
-	case s.want == "conflict" && v.With == nil:
-		return s, errors.New("with is missing")
+	s := step{
+		op: v.Op, client: v.Handle, every: v.System == nil, want: cmp.Or(v.Want, "ok"), names: v.With, granted: v.Granted,
+		held: v.Held, waiting: v.Waiting,
 	}
 	if v.System != nil {
 		s.system = *v.System
 	}
-	s.held, s.waiting, s.list = v.Held, v.Waiting, v.Locks != nil
-	if about == "mode" {
-		m, err := lock.ParseMode(v.Mode)
-		s.mode, s.bad = m, err != nil
+	locker := v.Op == "count" || v.Op == "idle" // these are about a locker, the others about a handle
+	switch err := s.check(); {
+	case err != nil:
+		return s, err
+	case (v.Handle == "") != locker || (v.Want == "") != (v.Op == "count"):
+		return s, errors.New("h or want is missing or superfluous")
+	case s.want == "conflict" && v.With == nil:
+		return s, errors.New("with is missing")
 	}
-	for _, l := range locks {
-		if l.Path == nil {
-			return s, errors.New("a lock has no path")
+	switch v.Op {
+	case "unlock", "cancel", "count", "idle":
+	case "convert":
+		mode, err := lock.ParseMode(v.Mode)
+		s.mode, s.bad = mode, err != nil
+	case "try", "lock":
+		locks := v.Locks
+		if locks == nil {
+			locks = []vectorLock{v.vectorLock}
 		}
-		path, err := lock.Parse(*l.Path)
-		mode, modeErr := lock.ParseMode(l.Mode)
-		s.bad = s.bad || err != nil || modeErr != nil
-		s.rs = append(s.rs, lock.Request{Path: path, Mode: mode})
+		for _, l := range locks {
+			if l.Path == nil {
+				return s, errors.New("path is missing")
+			}
+			path, err := lock.Parse(*l.Path)
+			mode, modeErr := lock.ParseMode(l.Mode)
+			s.bad = s.bad || err != nil || modeErr != nil
+			s.rs = append(s.rs, lock.Request{Path: path, Mode: mode})
+		}
+	default:
+		return s, fmt.Errorf("operation %q is for scripts only", v.Op)
 	}
 	return s, nil
 }

@@ -37,10 +37,7 @@ func TestVectorsAreReadStrictly(t *testing.T) {
 		"no handle":               file(`{"op": "unlock", "want": "ok"}`),
 		"a handle too many":       file(`{"op": "idle", "h": "a", "want": "ok"}`),
 		"no path":                 file(`{"op": "try", "h": "a", "want": "ok"}`),
-		"path and locks":          file(`{"op": "try", "h": "a", "mode": "X", "path": "/", "locks": [], "want": "ok"}`),
 		"a lock without path":     file(`{"op": "try", "h": "a", "locks": [{"mode": "X"}], "want": "ok"}`),
-		"a path too many":         file(`{"op": "unlock", "h": "a", "mode": "X", "path": "/", "want": "ok"}`),
-		"a conversion to no mode": file(`{"op": "convert", "h": "a", "want": "ok"}`),
 		"a refusal without names": file(`{"op": "try", "h": "a", "mode": "X", "path": "/", "want": "conflict"}`),
 	} {
 		t.Run(what, func(t *testing.T) {
