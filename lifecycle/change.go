@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // Change is what a call does besides moving the object. Nil is nothing. All of it
@@ -18,8 +19,17 @@ type Change[T any] struct {
 	Edit func(payload *T) error
 	// Reason is kept in the record and in its history row.
 	Reason string
-	// Require are conditions on other objects, checked in the same commit.
+	// Require are conditions on other objects and on grants of locks, checked in the same
+	// commit.
 	Require []Precondition
+	// Fence is the fencing token of the lock under which the caller changes the object:
+	// [lock.Grant.Token]. The record keeps the highest token that a change had, and a change
+	// with a lower one is refused with [lock.ErrStaleToken]. So a holder that has lost the
+	// lock writes nothing once its successor has changed the object. Changes without a token
+	// are not compared: those of the sweeper, and the outcomes of work. An object has one
+	// lock, or locks that conflict, because tokens of other locks are not comparable.
+	// [errors.ErrUnsupported] if the store has no place for it. Default, 0: none.
+	Fence lock.Token
 	// Messages are appended in the same commit.
 	Messages []Message
 	// Force takes forced rows too.
@@ -113,7 +123,7 @@ func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Act
 	}
 	c.reason, c.require, c.messages = change.Reason, change.Require, change.Messages
 	c.expect, c.operation, c.admission, c.ask.Force = change.Expect, change.Operation, change.Admission, change.Force
-	c.ifMatch, c.client = change.IfMatch, change.Request
+	c.ifMatch, c.client, c.fence = change.IfMatch, change.Request, change.Fence
 	c.named = change.Expect != "" || change.IfMatch != ""
 	if change.Edit != nil {
 		c.ask.Edits, c.edit = true, editBytes(change.Edit, m.core.limits.Payload)

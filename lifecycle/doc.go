@@ -63,6 +63,13 @@
 // Package relation checks combinations of states, package aggregate derives the
 // state of a parent from the states of its children.
 //
+// # Objects under a lock
+//
+// A process that is paused, or cut off, may write after it has lost its lock. A commit
+// refuses such a write in one of two ways. [Precondition].Grant compares the grant in the
+// commit: it is exact, and needs lock and records in one database. [Change].Fence works with
+// every store: the record keeps the highest fencing token, and refuses a lower one.
+//
 // # Metrics, traces and logs
 //
 // [Config].Observer receives changes, refusals, reports, failed attempts, the end of

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // The sentinels of this package, one for each reaction of a caller, beside those of
@@ -34,7 +35,8 @@ var (
 	ErrExists = errors.New("lifecycle: exists already")
 	// ErrStale: the request is about an operation that is over. Drop the request.
 	ErrStale = errors.New("lifecycle: stale operation")
-	// ErrPrecondition: another object is not in a state that the request needs.
+	// ErrPrecondition: another object is not in a state that the request needs, or a grant
+	// that it needs is not held.
 	ErrPrecondition = errors.New("lifecycle: precondition failed")
 	// ErrInvalid: the request is bad in every state of the object.
 	ErrInvalid = errors.New("lifecycle: invalid request")
@@ -192,7 +194,7 @@ func (e *busyError) Error() string { return ErrBusy.Error() }
 func (e *busyError) Unwrap() []error { return []error{ErrBusy, e.refusal} }
 
 // PreconditionError names the condition that failed. It matches
-// [ErrPrecondition].
+// [ErrPrecondition], and [lock.ErrLost] if the condition was a grant.
 type PreconditionError struct {
 	Precondition
 	Current StoredRecord
@@ -202,6 +204,9 @@ type PreconditionError struct {
 func (e *PreconditionError) Error() string { return ErrPrecondition.Error() + ": " + e.detail() }
 
 func (e *PreconditionError) detail() string {
+	if e.Grant != nil {
+		return fmt.Sprintf("the grant with token %v is not held", e.Grant.Token())
+	}
 	needed := make([]string, len(e.States))
 	for i, s := range e.States {
 		needed[i] = stateOr(s)
@@ -210,8 +215,10 @@ func (e *PreconditionError) detail() string {
 		stateOr(e.Current.State), strings.Join(needed, " or "))
 }
 
-// Is matches [ErrPrecondition].
-func (e *PreconditionError) Is(target error) bool { return target == ErrPrecondition }
+// Is matches [ErrPrecondition], and [lock.ErrLost] for a grant.
+func (e *PreconditionError) Is(target error) bool {
+	return target == ErrPrecondition || e.Grant != nil && target == lock.ErrLost
+}
 
 // OwnerError is the answer of a store to a commit of a process that is not alive: it
 // was declared dead, has left, or another process has joined under its name. It

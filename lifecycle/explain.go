@@ -328,6 +328,9 @@ func (c *core) blocked(ctx context.Context, r *StoredRecord, require []Precondit
 		list = actions(q.Inspect(r.Key), r.Event)
 	}
 	for _, p := range require {
+		if p.Grant != nil {
+			continue // it was checked at the beginning
+		}
 		now, err := c.get(ctx, p.Key)
 		if err != nil {
 			return nil, err

@@ -57,7 +57,7 @@ func (l eventLog) changed(ctx context.Context, e Changed) {
 }
 
 func (l eventLog) refused(ctx context.Context, err error) {
-	e, ok := err.(*Error) //nolint:errorlint // the observer receives no other error
+	e, ok := err.(*Error) // the observer receives no other error
 	if !ok {
 		return
 	}

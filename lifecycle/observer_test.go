@@ -108,7 +108,7 @@ func TestObserver(t *testing.T) {
 	require.Empty(t, reported[4].State)
 	require.EqualValues(t, 2, reported[4].Present)
 	for _, err := range refused {
-		_, ok := err.(*lifecycle.Error) //nolint:errorlint // the observer is given the error itself
+		_, ok := err.(*lifecycle.Error) // the observer is given the error itself
 		require.True(t, ok, "%T", err)
 	}
 }

@@ -33,7 +33,7 @@ func (r *request) plan(change *StoredChange, token Token) error {
 		to.Admission = token
 	}
 	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
-	to.ChangeToken = token
+	to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
 	change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
 	r.planWork(to)
 	if err := r.planWait(change); err != nil {

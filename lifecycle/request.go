@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // request is one change of one object on its way to the store. A verb fills the
@@ -31,8 +32,9 @@ type request struct {
 	ifMatch   string   // the ETags that the object may have; empty: any
 	named     bool     // the caller has named the revision or ETags
 	client    RequestID
-	operation OpID  // the operation that the object must be in; 0: any
-	admission Token // of the operation that the request continues; zero: only the number is compared
+	operation OpID       // the operation that the object must be in; 0: any
+	admission Token      // of the operation that the request continues; zero: only the number is compared
+	fence     lock.Token // of the caller's lock; 0: none
 	require   []Precondition
 	messages  []Message
 
@@ -129,6 +131,9 @@ func (r *request) load(ctx context.Context) (err error) {
 	}
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
+	}
+	if r.fence != 0 && r.fence < r.before.Fence {
+		return &lock.StaleTokenError{Token: r.fence, Highest: r.before.Fence}
 	}
 	r.core.adoptable(&r.before)
 	r.stored = r.before

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // Store is the driver interface of a [Manager]: where records are kept.
@@ -113,6 +114,10 @@ type StoredRecord struct {
 	// ChangeToken is the token of the commit that wrote the last history row. Zero: the
 	// store does not keep the token.
 	ChangeToken Token
+	// Fence is the highest fencing token that a change of the object has had, see
+	// [Change].Fence. It stays when the object is removed, if the store keeps a row for it. A
+	// store either keeps it or refuses a commit that sets it with [errors.ErrUnsupported].
+	Fence lock.Token
 	// Version is the version of the table and payload in whose form State, Origin, Target,
 	// Payload and Saved are, see [Config].Version. A store either keeps it or refuses a
 	// commit that sets it with [errors.ErrUnsupported].
@@ -206,12 +211,18 @@ func (ch *StoredChange) Row(token Token) HistoryRow {
 	}
 }
 
-// Precondition is a condition on another object that must hold at the moment of
-// the commit: the object is in one of the states. The empty state means that the
-// object does not exist.
+// Precondition is a condition that must hold at the moment of the commit: another object
+// is in one of the states, or a lock is held. The empty state means that the object does
+// not exist.
 type Precondition struct {
 	Key
 	States []string
+	// Grant, if it is not nil, must be held; Key and States are then empty. The commit and
+	// the loss of the grant exclude each other, so a late holder writes nothing: no clock is
+	// involved. The lock and the records must be in one database, or the grant is that of a
+	// [lock.Tree] and the store a [MemoryStore]. Any other store refuses the commit with
+	// [errors.ErrUnsupported]; see [Change].Fence for it. A revoked grant is still held.
+	Grant *lock.Grant
 }
 
 // Message is written in the same commit as a change, for delivery afterwards.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/interlock-go/interlock/lock"
 )
 
 // Check refuses a commit that is malformed or needs more than a store has, for use
@@ -74,8 +76,14 @@ func (q *Query) Check() error {
 	return checkID(q.After)
 }
 
-// check refuses a precondition that holds for no object.
+// check refuses a precondition that holds for no object, and a grant that does not hold.
 func (p *Precondition) check() error {
+	if p.Grant != nil {
+		if p.Key != (Key{}) || len(p.States) > 0 {
+			return fmt.Errorf("%w: precondition on a grant and on %s", ErrInvalid, p.Key.text())
+		}
+		return p.held()
+	}
 	if err := checkID(p.ID); err != nil {
 		return err
 	}
@@ -85,6 +93,14 @@ func (p *Precondition) check() error {
 	return nil
 }
 
+// held refuses a grant that was released, or lost as far as this process knows.
+func (p *Precondition) held() error {
+	if err := p.Grant.Check(); err != nil && !errors.Is(err, lock.ErrRevoked) {
+		return fmt.Errorf("%w: %w", ErrPrecondition, err)
+	}
+	return nil
+}
+
 func (p *Precondition) equal(q Precondition) bool {
-	return p.Key == q.Key && slices.Equal(p.States, q.States)
+	return p.Key == q.Key && p.Grant == q.Grant && slices.Equal(p.States, q.States)
 }

@@ -248,7 +248,9 @@ func (t *transaction) runHook(ctx context.Context, r *request, change *StoredCha
 		t.hooked = make(map[Key]bool)
 	}
 	for i := range more.require {
-		t.hooked[more.require[i].Key] = true
+		if more.require[i].Grant == nil { // a grant that is lost stays lost
+			t.hooked[more.require[i].Key] = true
+		}
 	}
 	t.commit.Require = append(t.commit.Require, more.require...)
 	for _, added := range more.requests {

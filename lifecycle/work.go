@@ -169,11 +169,8 @@ func (c *core) checkWorker() error {
 // admission. A [queue.Queuer] of keys is one. For work on several objects the queue
 // also needs the method SubmitAll of a Queuer.
 //
-// The ticket is a Queuer's, because the work is done in this process even if
-// another place decides on its turn. A queue that several processes share is a
-// Queuer in each of them, whose actions take a place in the shared queue before
-// Admit, wait for its turn before Run, in Guard, and leave it after Settle or if they
-// are refused. Guard is called again if the start of a turn is retried.
+// The ticket is a Queuer's, because the work is done in this process even if the turns
+// are shared with others, see [Shared].
 type Queue interface {
 	Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error)
 }

@@ -31,8 +31,8 @@ type Action struct {
 	// lock. Its error refuses the action with [ErrConflict] and removes the place.
 	// Later actions of the same keys wait for it.
 	Admit func(context.Context) error
-	// Guard runs before every attempt, with the context of Run. Its error ends the
-	// action as [Skipped].
+	// Guard runs before every attempt, and its context ends as that of Run, but for the
+	// Timeout, which begins after it. Its error ends the action as [Skipped].
 	Guard func(context.Context) error
 	// Settle is called exactly once with the outcome of an accepted action, before
 	// later actions of its keys start and before the ticket is done. Update the

@@ -94,13 +94,14 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 		}
 	}()
 	act := t.act
-	ctx, stop := attemptContext(context.WithValue(parent, ticketKey{}, t), act)
-	defer stop()
+	parent = context.WithValue(parent, ticketKey{}, t)
 	if act.Guard != nil {
-		if err := act.Guard(ctx); err != nil {
+		if err := act.Guard(parent); err != nil {
 			return result{err: err, skipped: true}
 		}
 	}
+	ctx, stop := attemptContext(parent, act)
+	defer stop()
 	if t.q.observer.Started != nil {
 		t.q.observer.Started(ctx, Started[K]{t.Info()})
 	}

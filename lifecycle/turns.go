@@ -1,0 +1,347 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Turns are turns of work that the processes on one store share. While one process has the
+// turn of an object, no other process has one; and the limits of classes hold for all
+// processes together. Actions take turns in a queue that [Shared] returns.
+//
+// The turns are records of the store, in the machine "interlock.turns". A turn costs two
+// commits of a few records, and no history rows. A process that waits looks again at least
+// once a second. The turns of a process end when it is declared dead, see [Owner]; like its
+// operations, what it still does then may overlap with the next turn.
+//
+// [NewTurns] makes Turns; the zero Turns is not usable. It is safe for concurrent use.
+type Turns struct {
+	owner   *Owner
+	store   Store
+	classes map[string]queue.Limit
+	begun   atomic.Uint64
+}
+
+// NewTurns returns the turns of this process, in the owner's store. The classes are limits
+// as in [queue.Config].Classes, for all processes together; every process needs the same
+// ones. Fair is not used: the turns of a class begin in the order in which the processes
+// asked for them, so a class that waits for room holds up later turns of the class above.
+// The store must be able to change several objects in one commit. The error is [ErrInvalid].
+func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
+	if owner == nil {
+		return nil, fmt.Errorf("%w: turns without an owner", ErrInvalid)
+	}
+	if _, err := queue.New(&queue.Config[Key]{Classes: classes}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return &Turns{owner: owner, store: owner.core.store, classes: maps.Clone(classes)}, nil
+}
+
+// Shared returns a queue whose actions start when they have their turn in q, the queue of
+// this process, and a turn of turns. The order of the actions of one process is that of q.
+// If turns is nil, Shared returns q.
+//
+// An action keeps its turn between its attempts. While it waits for other processes, it
+// counts under the limits of q. While the store is unavailable, it neither begins nor ends.
+func Shared(q *queue.Queuer[Key], turns *Turns) Queue {
+	if turns == nil {
+		return q
+	}
+	return &sharedQueue{q, turns}
+}
+
+type sharedQueue struct {
+	*queue.Queuer[Key]
+	turns *Turns
+}
+
+// Submit implements [Queue].
+func (q *sharedQueue) Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error) {
+	return q.Queuer.Submit(ctx, key, q.share([]Key{key}, act))
+}
+
+// SubmitAll submits an action of several keys.
+func (q *sharedQueue) SubmitAll(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error) {
+	return q.Queuer.SubmitAll(ctx, keys, q.share(keys, act))
+}
+
+// share returns an action that takes a turn before its first attempt. The turn is taken
+// when the action is first in the lanes of this process, and not at the submit: of two
+// actions of one process, the one that is first here must not wait for a turn behind the
+// other one.
+func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
+	// The queue calls Guard and Settle one after the other, also over several attempts:
+	// mine needs no lock.
+	own := *act
+	var mine *turn
+	own.Guard = func(ctx context.Context) error {
+		if mine == nil {
+			began, err := q.turns.begin(ctx, keys, act.Class)
+			if err != nil {
+				return err
+			}
+			mine = began
+		}
+		if act.Guard == nil {
+			return nil
+		}
+		return act.Guard(ctx)
+	}
+	own.Settle = func(ctx context.Context, how queue.Outcome, err error) {
+		if mine != nil {
+			defer mine.end(ctx)
+		}
+		if act.Settle != nil {
+			act.Settle(ctx, how, err)
+		}
+	}
+	return &own
+}
+
+const (
+	turnsTable = "interlock.turns"
+	turnsState = "open"
+	// keyLanes is the number of records that keep the places of all keys: a record for each
+	// key would stay in the store for ever.
+	keyLanes = 64
+	// longestLook is the longest time between two looks at the lanes of a turn.
+	longestLook = time.Second
+)
+
+// place is an entry of a lane, which is a list in the order of arrival.
+type place struct {
+	Turn  string `json:"turn"` // unique
+	Owner string `json:"owner"`
+	Epoch uint64 `json:"epoch"`
+	Tag   string `json:"tag,omitempty"` // the key; or the class directly below that of the lane
+}
+
+// lane is a record with the places of some keys, or of a class.
+type lane struct {
+	id    string
+	tag   string
+	limit *queue.Limit // of the class; nil: the lane is of keys
+}
+
+// turn is a place in each of its lanes. It begins when every lane admits it.
+type turn struct {
+	*Turns
+	place place
+	lanes []lane
+}
+
+// begin takes places in all lanes by one commit, so that two turns have the same order in
+// all of them, and waits until they are admitted.
+func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, error) {
+	ref := t.owner.ref
+	id := fmt.Sprintf("%s/%d/%d", ref.Name, ref.Epoch, t.begun.Add(1))
+	n := &turn{Turns: t, place: place{Turn: id, Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
+	if err := n.update(ctx, n.enter); err != nil {
+		n.end(ctx) // the outcome may be unknown
+		return nil, err
+	}
+	pause := queue.Exponential(firstPause, longestLook)
+	for attempt := 1; ; attempt++ {
+		admitted, err := n.admitted(ctx)
+		switch {
+		case err != nil && !errors.Is(err, ErrUnavailable):
+			n.end(ctx)
+			return nil, err
+		case admitted:
+			return n, nil
+		case !sleep(ctx, t.owner, pause(attempt, nil)):
+			n.end(ctx)
+			return nil, cmp.Or(context.Cause(ctx), context.Cause(t.owner.alive))
+		}
+	}
+}
+
+// end leaves the lanes. It tries again until the store has written it, or until this
+// process is considered dead: others then remove its places.
+func (n *turn) end(ctx context.Context) {
+	_ = n.update(context.WithoutCancel(ctx), n.leave)
+}
+
+// lanesOf returns the lanes of keys and of the limited classes above an action.
+func (t *Turns) lanesOf(keys []Key, class string) (lanes []lane) {
+	for _, k := range keys {
+		h := fnv.New32a()
+		h.Write([]byte(k.text()))
+		lanes = append(lanes, lane{id: fmt.Sprint("keys/", h.Sum32()%keyLanes), tag: k.text()})
+	}
+	for path, tag := class, ""; ; {
+		above, last := "", path
+		if i := strings.LastIndexByte(path, '/'); i >= 0 {
+			above, last = path[:i], path[i+1:]
+		}
+		limit, ok := t.classes[path]
+		if !ok && path != "" {
+			limit = t.classes[strings.TrimPrefix(above+"/*", "/")]
+		}
+		if limit.MaxRunning > 0 || limit.MaxChildren > 0 {
+			lanes = append(lanes, lane{id: "class/" + path, tag: tag, limit: &limit})
+		}
+		if path == "" {
+			return lanes
+		}
+		path, tag = above, last
+	}
+}
+
+// enter appends the place to a lane, unless it is there.
+func (n *turn) enter(l lane, places []place) []place {
+	p := n.place
+	p.Tag = l.tag
+	if slices.Contains(places, p) {
+		return places
+	}
+	return append(places, p)
+}
+
+// leave removes the places of the turn from a lane.
+func (n *turn) leave(_ lane, places []place) []place {
+	return slices.DeleteFunc(places, func(p place) bool { return p.Turn == n.place.Turn })
+}
+
+// admits reports whether a lane admits the place at an index. Places are only appended and
+// removed, so that it stays admitted.
+func (l *lane) admits(places []place, at int) bool {
+	if l.limit == nil {
+		return !slices.ContainsFunc(places[:at], func(p place) bool { return p.Tag == l.tag && p.Turn != places[at].Turn })
+	}
+	children := map[string]bool{}
+	for _, p := range places[:at+1] {
+		if p.Tag != "" {
+			children[p.Tag] = true
+		}
+	}
+	return (l.limit.MaxRunning == 0 || at < l.limit.MaxRunning) && (l.limit.MaxChildren == 0 || len(children) <= l.limit.MaxChildren)
+}
+
+// admitted reports whether every lane admits the turn. It removes the places of dead owners
+// in front of it.
+func (n *turn) admitted(ctx context.Context) (bool, error) {
+	for _, l := range n.lanes {
+		_, places, err := n.read(ctx, l.id)
+		if err != nil {
+			return false, err
+		}
+		at := slices.IndexFunc(places, func(p place) bool { return p.Turn == n.place.Turn && p.Tag == l.tag })
+		switch {
+		case at < 0:
+			return false, fmt.Errorf("%w: turn %s has lost its place", ErrStale, n.place.Turn)
+		case !l.admits(places, at):
+			return false, n.bury(ctx, places[:at])
+		}
+	}
+	return true, nil
+}
+
+// bury removes the places of owners that are dead.
+func (n *turn) bury(ctx context.Context, places []place) error {
+	dead := map[OwnerRef]bool{}
+	for _, p := range places {
+		ref := OwnerRef{p.Owner, p.Epoch}
+		if _, known := dead[ref]; known {
+			continue
+		}
+		r, err := n.store.Get(ctx, ref.Key())
+		if err != nil {
+			return err
+		}
+		dead[ref] = !ref.Alive(&r)
+	}
+	if !slices.Contains(slices.Collect(maps.Values(dead)), true) {
+		return nil
+	}
+	return n.update(ctx, func(_ lane, places []place) []place {
+		return slices.DeleteFunc(places, func(p place) bool { return dead[OwnerRef{p.Owner, p.Epoch}] })
+	})
+}
+
+// update changes the lanes of the turn in one commit. edit may run several times: it finds
+// what an earlier commit has written whose answer was lost. The error is the cause of ctx,
+// or one that does not go away, such as that this process is dead.
+func (n *turn) update(ctx context.Context, edit func(lane, []place) []place) error {
+	pause := queue.Exponential(firstPause/10, longestLook)
+	for attempt := 1; ; attempt++ {
+		err := n.try(ctx, edit)
+		retry := errors.Is(err, ErrConflict) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknownOutcome)
+		switch {
+		case err == nil:
+			return nil
+		case ownerLost(err):
+			n.owner.lose()
+			return err
+		case !retry:
+			return err
+		case !sleep(ctx, n.owner, pause(attempt, err)):
+			return cmp.Or(context.Cause(ctx), context.Cause(n.owner.alive))
+		}
+	}
+}
+
+// try commits the lanes that edit changes, once. The lane's record has its places as
+// arguments, which change without a history row.
+func (n *turn) try(ctx context.Context, edit func(lane, []place) []place) error {
+	c := &Commit{Token: NewToken(), Owner: n.owner.ref}
+	for i, l := range n.lanes {
+		r, places, err := n.read(ctx, l.id)
+		if err != nil {
+			return err
+		}
+		for _, same := range n.lanes[i:] { // keys that share a record
+			if same.id == l.id {
+				places = edit(same, places)
+			}
+		}
+		ch := StoredChange{Expect: r.Revision, From: r.State, FromOrigin: r.Origin, To: r, MetadataOnly: r.Exists()}
+		if !r.Exists() {
+			ch.To.State, ch.To.Origin, ch.To.Event, ch.To.ChangeToken = turnsState, turnsState, turnsState, c.Token
+			ch.To.Sequence++
+			ch.To.Operation++
+		}
+		if ch.To.Args, err = json.Marshal(places); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(c.Changes, func(other StoredChange) bool { return other.To.Key == r.Key }) {
+			c.Changes = append(c.Changes, ch)
+		}
+	}
+	return n.store.Commit(ctx, c)
+}
+
+// read returns the record of a lane and its places.
+func (n *turn) read(ctx context.Context, id string) (r StoredRecord, places []place, err error) {
+	if r, err = n.store.Get(ctx, Key{turnsTable, id}); err != nil || len(r.Args) == 0 {
+		return r, nil, err
+	}
+	if err := json.Unmarshal(r.Args, &places); err != nil {
+		return r, nil, fmt.Errorf("%w: turns %s: %w", ErrForeign, id, err)
+	}
+	return r, places, nil
+}
+
+// sleep pauses, and reports whether neither the context nor the ownership has ended.
+func sleep(ctx context.Context, owner *Owner, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-owner.Lost():
+	}
+	return false
+}
