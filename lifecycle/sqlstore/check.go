@@ -150,6 +150,7 @@ func (l *layout) keeps(ch *lifecycle.StoredChange) error {
 		set bool
 	}{
 		{vOrigin, to.Origin != "" && to.Origin != to.State},
+		{vFence, to.Fence != 0},
 		{vVersion, to.Version != ""},
 		{vOperation, to.Operation != 0},
 		{vOwner, to.Owner != ""},

@@ -18,10 +18,14 @@ import (
 // the context lasts.
 //
 // Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
-// that are not up to 255 bytes of UTF-8 without NUL; [errors.ErrUnsupported] for
-// values that an existing table has no column for; [ErrRollback] in a transaction of the
-// caller; [ErrHistory] if a table was restored without the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what
-// is not UTF-8.
+// that are not up to 255 bytes of UTF-8 without NUL, and for values that a check, a
+// trigger or a column of an existing table refuses, with the engine's error;
+// [lifecycle.ErrPrecondition] if a foreign key or another unique index of it refuses them,
+// because of another row, with the engine's error;
+// [errors.ErrUnsupported] for values that an existing table has no column for;
+// [ErrRollback] in a transaction of the caller; [ErrHistory] if a table was restored without
+// the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what is not
+// UTF-8.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	p, err := s.plan(c)
 	if err != nil {
@@ -193,7 +197,7 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 	in := s.on(s.tx)
 	err := in.write(ctx, p)
 	missed, isMissed := errors.AsType[*missedError](err)
-	if savepoint && (isMissed || errors.Is(err, lifecycle.ErrStale)) {
+	if savepoint && (isMissed || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrPrecondition)) {
 		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
 			return failed(ctx, err)
 		}

@@ -32,7 +32,7 @@ func moved() *lifecycle.Commit {
 func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
-		state, state, "", revision, sequence, int64(0), nil, nil, "", "", int64(0), "", empty, empty, nil,
+		state, state, "", revision, sequence, int64(0), nil, nil, int64(0), "", "", int64(0), "", empty, empty, nil,
 		int64(1_000_000), "", "", "", empty, empty, token[:], int64(0),
 	}}
 }

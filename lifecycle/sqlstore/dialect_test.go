@@ -142,7 +142,11 @@ func TestMigrateIsAllOrNothing(t *testing.T) {
 			}
 		}
 		require.PanicsWithValue(t, "no more", func() { _ = Migrate(t.Context(), db, d, config) })
-		require.Equal(t, []string{"migrate tables app_*: 0 of 3", "migrate tables app_*: 1 of 3", "migrate tables app_*: 2 of 3"}, reports)
+		var steps []string
+		for done := range Version {
+			steps = append(steps, fmt.Sprintf("migrate tables app_*: %d of %d", done, Version))
+		}
+		require.Equal(t, steps, reports)
 		log = f.statements()
 		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
 	}

@@ -44,6 +44,11 @@
 //   - A commit of an owner ([lifecycle.Commit.Owner]) reads the owner's record in the same
 //     transaction, after its own writes and without a lock: heartbeats and commits do not
 //     wait for each other.
+//   - A commit under a lock of the same database ([lifecycle.Precondition].Grant) locks the
+//     row of the grant in its own transaction: the grant is lost after the commit, or the
+//     commit is refused. The driver of such a grant ([lock.GrantDriver]) has a method
+//     GuardStatement() (query string, args []any): the query returns a row and locks it
+//     for share if the grant is held, and returns none otherwise.
 //   - Times are the database's, in microseconds; on SQLite they are the process'.
 //   - Names are compared byte by byte.
 //   - An index answers queries by key, by state, by state and age, and by the three
@@ -58,6 +63,10 @@
 //
 //   - Reads and writes belong on one primary. Replicas, and several primaries, have no
 //     guarantee. The engine's configuration decides how durable a commit is.
+//   - A process that is stopped, or cut off, inside a commit of several statements keeps
+//     the locks of its rows, and the sweeps of other processes wait for them. Limit that on
+//     the server: on PostgreSQL, set idle_in_transaction_session_timeout to about the TTL of
+//     the owners.
 //   - MySQL is supported; the tests run on MariaDB.
 //   - The history grows until the caller calls [Store.Trim] or deletes rows: those of an
 //     object below its newest eight may be deleted at any time, oldest first. A removed

@@ -182,8 +182,46 @@ func failed(ctx context.Context, err error) error {
 	}
 	if unavailable(err) {
 		err = fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, err)
+	} else if sentinel := unfit(err); sentinel != nil {
+		err = fmt.Errorf("%w: %w", sentinel, err)
 	}
 	return fmt.Errorf("sqlstore: %w", err)
+}
+
+// unfit returns why the engine refuses the values of a row, or nil if it does not.
+// [lifecycle.ErrPrecondition]: another row is needed, or is in the way, by a foreign key or by
+// another unique index of the existing table. The same values fit when that row has changed.
+// [lifecycle.ErrInvalid]: a column, a check or a trigger refuses them.
+func unfit(err error) error {
+	var state postgresError
+	var code sqliteError
+	switch {
+	case errors.Is(err, errTaken):
+		return lifecycle.ErrPrecondition
+	case errors.As(err, &state):
+		switch s := state.SQLState(); {
+		case s == "23001", s == "23503", s == "23505", s == "23P01":
+			return lifecycle.ErrPrecondition
+		case strings.HasPrefix(s, "22"), strings.HasPrefix(s, "23"), s == "P0001":
+			return lifecycle.ErrInvalid
+		}
+		return nil
+	case errors.As(err, &code):
+		switch c := code.Code(); {
+		case c == 787, c == 1555, c == 2067: // foreign key, primary key, unique index
+			return lifecycle.ErrPrecondition
+		case c&0xff == 19:
+			return lifecycle.ErrInvalid
+		}
+		return nil
+	}
+	switch n, _ := numberOf(err); n {
+	case 1062, 1451, 1452:
+		return lifecycle.ErrPrecondition
+	case 1048, 1264, 1265, 1292, 1366, 1406, 1644, 3819, 4025:
+		return lifecycle.ErrInvalid
+	}
+	return nil
 }
 
 // unavailable reports whether a call that has written nothing may succeed later: the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // Get implements [lifecycle.Store].
@@ -82,13 +83,13 @@ func (s *session) lastNumbers(ctx context.Context, l *layout, r *record, vals *v
 
 // scan reads a row of builder.record: without the key if the caller has it.
 func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) {
-	var rev, sequence, operation, epoch int64
+	var rev, sequence, operation, fence, epoch int64
 	var saved bool
 	var admission, changeToken []byte
 	var deadline, changed sql.NullInt64
 	into := [...]any{
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &changeToken,
-		&r.Version,
+		&fence, &r.Version,
 		&r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
 		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}
@@ -115,7 +116,7 @@ func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) 
 		r.Origin = r.State
 	}
 	r.Revision, r.Sequence = l.revision(rev, r.token), uint64(sequence)
-	r.Operation, r.Epoch = lifecycle.OpID(operation), uint64(epoch)
+	r.Operation, r.Fence, r.Epoch = lifecycle.OpID(operation), lock.Token(fence), uint64(epoch)
 	if changed.Int64 != 0 {
 		r.ChangedAt = clock(changed.Int64)
 	}

@@ -24,6 +24,7 @@ const (
 	vOperation
 	vAdmission
 	vChangeToken
+	vFence
 	vVersion
 	vOwner
 	vEpoch
@@ -58,7 +59,7 @@ const (
 
 var columnNames = [columns]string{
 	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "admission", "change_token",
-	"table_version",
+	"fence", "table_version",
 	"owner", "epoch",
 	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
@@ -73,7 +74,7 @@ var historyNames = [values]string{
 
 func (v value) kind() kind {
 	switch v {
-	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
+	case vRevision, vSequence, vOperation, vFence, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
 		return ofNumber
 	case vAdmission, vChangeToken, vArgs, vWorkOptions, vPayload, vSaved, vToken, vExpectToken:
 		return ofBytes
@@ -140,6 +141,9 @@ func (e *engine) own(prefix string, version int) *layout {
 	}
 	if version < 3 {
 		l.objects.column[vChangeToken], l.objects.column[vVersion] = "", ""
+	}
+	if version < 4 {
+		l.objects.column[vFence] = ""
 	}
 	return l
 }

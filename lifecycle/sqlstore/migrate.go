@@ -23,7 +23,7 @@ import (
 // a migration. A migration that older processes cannot live with raises compatible. It
 // also renames a column that every statement of theirs names, so that the engine refuses
 // what running ones send, and they report [ErrSchema].
-const Version = 3
+const Version = 4
 
 //go:embed schema/*.sql
 var schemas embed.FS

@@ -101,6 +101,9 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	}
 	for i := range c.Require {
 		r := &c.Require[i]
+		if r.Grant != nil {
+			continue
+		}
 		if err := s.checkKey(r.Key); err != nil {
 			return nil, err
 		}
@@ -133,7 +136,7 @@ func (ch *change) fill(token lifecycle.Token) error {
 	row := *to
 	if ch.Remove { // the numbers continue
 		row = lifecycle.StoredRecord{
-			Key: to.Key, State: l.removed, Sequence: to.Sequence, Operation: to.Operation,
+			Key: to.Key, State: l.removed, Sequence: to.Sequence, Operation: to.Operation, Fence: to.Fence,
 			Actor: to.Actor, Event: to.Event, Reason: to.Reason,
 		}
 	}
@@ -145,7 +148,7 @@ func (ch *change) fill(token lifecycle.Token) error {
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
-		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken), vVersion: to.Version,
+		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken), vFence: int64(row.Fence), vVersion: to.Version,
 		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
 		vPayload: payload, vSaved: row.Saved, vToken: token[:],

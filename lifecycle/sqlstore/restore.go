@@ -20,7 +20,8 @@ import (
 // package documentation has the steps under "After a restore". The configuration names the
 // existing tables as for [Open].
 //
-// Lost is a number that no object has lost more commits than; 0 is 1,000,000. In one
+// Lost is a number that no object has lost more commits than; 0 is 1,000,000. If the same
+// backup is restored a second time, add the number of the first call to it. In one
 // transaction, AfterRestore
 //
 //   - adds lost to the revision and the operation of every record, of removed objects and

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,14 +36,47 @@ func (s *session) write(ctx context.Context, p *plan) error {
 		}
 	}
 	for _, r := range p.commit.Require {
-		if !slices.Contains(r.States, states[r.Key]) {
+		if r.Grant == nil && !slices.Contains(r.States, states[r.Key]) {
 			return &missedError{}
 		}
+	}
+	if err := s.checkGrants(ctx, p.commit.Require); err != nil {
+		return err
 	}
 	if err := s.checkOwner(ctx, p.commit.Owner); err != nil || len(p.commit.Messages) == 0 {
 		return err
 	}
 	return s.addMessages(ctx, p.commit.Messages)
+}
+
+// guarded is the driver of a grant that is a row of this database. The query returns a row
+// if the grant is held, and locks the row until the end of the transaction: the grant is
+// lost after this commit, or the commit is refused.
+type guarded interface {
+	GuardStatement() (query string, args []any)
+}
+
+// checkGrants refuses a commit under a grant that is lost. It comes after the changes, as
+// checkOwner does.
+func (s *session) checkGrants(ctx context.Context, require []lifecycle.Precondition) error {
+	for _, r := range require {
+		if r.Grant == nil {
+			continue
+		}
+		driver, ok := r.Grant.Driver().(guarded)
+		if !ok {
+			return fmt.Errorf("%w: the grant with token %v is not of a lock in this database", errors.ErrUnsupported, r.Grant.Token())
+		}
+		query, args := driver.GuardStatement()
+		held := false
+		if err := s.query(ctx, &statement{text: query}, args, func(*sql.Rows) error { held = true; return nil }); err != nil {
+			return err
+		}
+		if !held {
+			return &lifecycle.PreconditionError{Precondition: r}
+		}
+	}
+	return nil
 }
 
 // checkOwner refuses a commit of an owner that is not alive. It comes after the changes,

@@ -58,9 +58,7 @@ func undeclaredChangesAreRefused(t *tester) {
 // A store that does not declare Messages refuses a commit with a message with
 // errors.ErrUnsupported and writes nothing.
 func undeclaredMessagesAreRefused(t *tester) {
-	if t.has.Messages {
-		t.Skip("skipped: the store declares Messages")
-	}
+	t.needs(!t.has.Messages, "the store declares Messages")
 	before := t.get(key("a"))
 	c := commitOf(change(before, idle))
 	c.Messages = []lifecycle.Message{message("one")}
@@ -68,22 +66,27 @@ func undeclaredMessagesAreRefused(t *tester) {
 	t.unchanged("a refused commit", before)
 }
 
-// A store keeps the Version of a record until another change sets it, or refuses it with
-// errors.ErrUnsupported and writes nothing. The records of objects that were removed have
-// none.
+// A store keeps the Version and Fence of a record until another change sets them, or
+// refuses them with errors.ErrUnsupported and writes nothing. The records of objects that
+// were removed have no Version.
 func versionsAreKeptOrRefused(t *tester) {
 	before := t.get(key("a"))
 	ch := change(before, idle)
 	ch.To.Version = "2"
-	if t.config.NoVersions {
+	if t.config.Bare {
+		require.ErrorIs(t, send(t.Context(), t.store, commitOf(ch)), errors.ErrUnsupported)
+		ch.To.Version, ch.To.Fence = "", 7
 		require.ErrorIs(t, send(t.Context(), t.store, commitOf(ch)), errors.ErrUnsupported)
 		t.unchanged("a refused commit", before)
 		return
 	}
+	ch.To.Fence = 7
 	r := t.write(ch)
 	t.unchanged("a commit with a version", r)
 	r = t.write(takeOver(r, "one", 1))
-	require.Equal(t, "2", t.get(r.Key).Version, "after a MetadataOnly change")
+	now := t.get(r.Key)
+	require.Equal(t, "2", now.Version, "after a MetadataOnly change")
+	require.EqualValues(t, 7, now.Fence, "after a MetadataOnly change")
 	t.write(removal(r))
 	require.Empty(t, t.get(r.Key).Version, "after the removal")
 }

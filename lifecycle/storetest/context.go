@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -149,10 +150,11 @@ func (t *tester) endedOr(ctx context.Context, err error) {
 
 // After Close every call returns ErrClosed. Close may be called twice.
 func closeRefusesCalls(t *tester) {
-	closers := t.needsClosers()
 	r := t.put("a", idle)
 	for range 2 {
-		for _, closer := range closers {
+		for _, store := range t.stores {
+			closer, ok := store.(io.Closer)
+			t.needs(ok, "the store is no io.Closer")
 			if err := closer.Close(); err != nil {
 				require.ErrorIs(t, err, lifecycle.ErrClosed)
 			}

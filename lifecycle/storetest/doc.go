@@ -27,21 +27,25 @@
 // Every demand is a subtest and a function of that name. The files of this package
 // have one subject each, and every function states its demand in its comment:
 //
+//	Model           model.go         random commits against a naive model
 //	Get, Names      records.go       what Get returns, and which names and sizes a store keeps
-//	Commit          commits.go       what a commit writes, and when it is a conflict
-//	Numbers         commits.go       sequence numbers, operation ids and revisions
-//	Token           tokens.go        a commit that is sent again is not written again
+//	Commit, Numbers commits.go       what a commit sets, and which numbers are never reused
 //	Metadata        metadata.go      changes of lease fields only
-//	Transaction     transactions.go  several changes, preconditions and the owner of a commit
-//	History         history.go       one row for every change
+//	Transaction     transactions.go  grants, and the owner of a commit
+//	Request         requests.go      changes that are requested under a name
 //	Recent          recent.go        objects that have changed lately
 //	Messages        messages.go      the outbox
-//	List, Time      list.go, time.go queries, ages and deadlines
+//	List, Time      list.go, time.go lists during changes, ages and deadlines
 //	Context, Close  context.go       calls that are cancelled or come too late
 //	Kill            context.go       the process of a store is killed
 //	Outage          outage.go        lost connections and restarts of the engine
 //	Concurrent      concurrent.go    many callers
-//	Model           model.go         random commits against a naive model
+//
+// Read model.go first. The demand Model/random_commits_agree sends random commits, from
+// callers in sequence, and decides about all that follows from the contract without time,
+// faults and concurrency: conflicts, preconditions, tokens, histories, lists and messages.
+// A sequence that fails is shortened by package rapid, whose flags apply: -rapid.checks=1000
+// draws ten times as many sequences. The other demands state what no random sequence shows.
 //
 // The functions of [Config] enable further demands: a process that is killed, a clock that
 // moves, a connection that breaks, an engine that is killed.

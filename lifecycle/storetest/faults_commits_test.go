@@ -28,119 +28,11 @@ var commitFaults = map[string]map[string]fault{
 			}
 		}),
 	},
-	"Metadata/among_others_is_written_once": {
-		"known by the other change": {commit: func(s *faulty, ctx context.Context, c *commits) error {
-			if err := s.write(ctx, c); s.tokens[c.Token] < 2 || !leaseOnly(c) {
-				return err
-			}
-			return nil
-		}},
-		"written again": {before: func(s *faulty, c *commits) {
-			for i := range c.Changes {
-				if now := s.now(c.Changes[i].To.Key); s.tokens[c.Token] > 0 && leaseOnly(c) {
-					c.Changes[i].Expect, c.Changes[i].From = now.Revision, now.State
-				}
-			}
-		}},
-	},
-	"Metadata/writes_no_history": {
-		"a row": metadata(func(_ record, ch *edit) {
-			ch.MetadataOnly = false
-			ch.To.Sequence++
-		}),
-	},
-	"Metadata/is_compared": {
-		"the last one wins": metadata(func(now record, ch *edit) { ch.Expect = now.Revision }),
-		"known by its token": {before: func(s *faulty, c *commits) {
-			if c.Changes[0].MetadataOnly && s.tokens[c.Token] > 0 {
-				c.Changes[0].Expect = s.now(c.Changes[0].To.Key).Revision
-			}
-		}},
-	},
 
-	"Token/repeated_commit_is_written_once": {
-		"tokens are ignored": newTokens(func(*faulty, *commits) bool { return true }),
-		"written again": {before: func(s *faulty, c *commits) {
-			if s.tokens[c.Token] > 0 {
-				now := s.now(c.Changes[0].To.Key)
-				c.Changes[0].Expect, c.Changes[0].From, c.Changes[0].To.Sequence = now.Revision, now.State, now.Sequence+1
-				c.Token = lifecycle.NewToken()
-			}
+	"Transaction/grants_are_held_or_nothing_is_written": {
+		"ignored": {before: func(_ *faulty, c *commits) {
+			c.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return p.Grant != nil })
 		}},
-		"not filled": {after: func(s *faulty, c, sent *commits, err error) error {
-			if s.tokens[c.Token] > 1 {
-				c.Changes = sent.Changes
-			}
-			return err
-		}},
-	},
-	"Token/is_known_while_the_history_has_it": {
-		"of the last change only": newTokens(func(s *faulty, c *commits) bool {
-			return s.now(c.Changes[0].To.Key).Sequence > c.Changes[0].To.Sequence
-		}),
-		"not of a removed object": newTokens(func(s *faulty, c *commits) bool {
-			now := s.now(c.Changes[0].To.Key)
-			return !now.Exists()
-		}),
-	},
-	"Token/covers_all_changes": {
-		"the first only": {after: func(s *faulty, c, sent *commits, err error) error {
-			if s.tokens[c.Token] > 1 {
-				copy(c.Changes[1:], sent.Changes[1:])
-			}
-			return err
-		}},
-	},
-	"Token/precedes_preconditions": {
-		"preconditions first": {commit: func(s *faulty, ctx context.Context, c *commits) error {
-			return cmp.Or(s.unmet(c), s.write(ctx, c))
-		}},
-	},
-	"Token/another_token_conflicts": {
-		"the result counts": {after: func(_ *faulty, c, _ *commits, err error) error {
-			if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok && conflict.Current.State == c.Changes[0].To.State {
-				return nil
-			}
-			return err
-		}},
-	},
-
-	"Transaction/changes_several_objects": {
-		"three only": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[:min(3, len(c.Changes))] }},
-	},
-	"Transaction/writes_all_or_nothing": {
-		"one after the other": {commit: func(s *faulty, ctx context.Context, c *commits) error {
-			for i := range c.Changes {
-				if err := s.write(ctx, &commits{Token: c.Token, Changes: c.Changes[i : i+1]}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-	},
-	"Transaction/conflict_names_the_first_change": {
-		"always the first": conflicts(func(c *lifecycle.ConflictError) { c.Change = 0 }),
-		"the first in order of keys": {before: func(_ *faulty, c *commits) {
-			slices.SortFunc(c.Changes, func(x, y edit) int { return byID(x.To, y.To) })
-		}},
-	},
-	"Transaction/preconditions_hold_or_nothing_is_written": {
-		"ignored":        {before: func(_ *faulty, c *commits) { c.Require = nil }},
-		"the first only": {before: func(_ *faulty, c *commits) { c.Require = c.Require[:min(1, len(c.Require))] }},
-	},
-	"Transaction/absence_is_a_precondition": {
-		"no state is absence": {before: requirement(func(_ *commits, p *lifecycle.Precondition) {
-			p.States = slices.DeleteFunc(slices.Clone(p.States), func(s string) bool { return s == "" })
-		})},
-	},
-	"Transaction/preconditions_see_the_state_before": {
-		"the state after": {before: requirement(func(c *commits, p *lifecycle.Precondition) {
-			for _, ch := range c.Changes {
-				if ch.To.Key == p.Key && slices.Contains(p.States, ch.To.State) {
-					p.States = []string{ch.From}
-				}
-			}
-		})},
 	},
 	"Transaction/owner_is_alive_or_nothing_is_written": {
 		"ignored": owned(func(_ *faulty, c *commits) { c.Owner = lifecycle.OwnerRef{} }),
@@ -195,5 +87,91 @@ var commitFaults = map[string]map[string]fault{
 			c.Changes = free.Changes
 			return err
 		}},
+	},
+	"Model/random_commits_agree": {
+		"among others is written once: known by the other change": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if err := s.write(ctx, c); s.tokens[c.Token] < 2 || !leaseOnly(c) {
+				return err
+			}
+			return nil
+		}},
+		"among others is written once: written again": {before: func(s *faulty, c *commits) {
+			for i := range c.Changes {
+				if now := s.now(c.Changes[i].To.Key); s.tokens[c.Token] > 0 && leaseOnly(c) {
+					c.Changes[i].Expect, c.Changes[i].From = now.Revision, now.State
+				}
+			}
+		}},
+		"writes no history: a row": metadata(func(_ record, ch *edit) {
+			ch.MetadataOnly = false
+			ch.To.Sequence++
+		}),
+		"is compared: the last one wins": metadata(func(now record, ch *edit) { ch.Expect = now.Revision }),
+		"is compared: known by its token": {before: func(s *faulty, c *commits) {
+			if c.Changes[0].MetadataOnly && s.tokens[c.Token] > 0 {
+				c.Changes[0].Expect = s.now(c.Changes[0].To.Key).Revision
+			}
+		}},
+		"repeated commit is written once: tokens are ignored": newTokens(func(*faulty, *commits) bool { return true }),
+		"repeated commit is written once: written again": {before: func(s *faulty, c *commits) {
+			if s.tokens[c.Token] > 0 {
+				now := s.now(c.Changes[0].To.Key)
+				c.Changes[0].Expect, c.Changes[0].From, c.Changes[0].To.Sequence = now.Revision, now.State, now.Sequence+1
+				c.Token = lifecycle.NewToken()
+			}
+		}},
+		"repeated commit is written once: not filled": {after: func(s *faulty, c, sent *commits, err error) error {
+			if s.tokens[c.Token] > 1 {
+				c.Changes = sent.Changes
+			}
+			return err
+		}},
+		"is known while the history has it: of the last change only": newTokens(func(s *faulty, c *commits) bool {
+			return s.now(c.Changes[0].To.Key).Sequence > c.Changes[0].To.Sequence
+		}),
+		"is known while the history has it: not of a removed object": newTokens(func(s *faulty, c *commits) bool {
+			now := s.now(c.Changes[0].To.Key)
+			return !now.Exists()
+		}),
+		"covers all changes: the first only": {after: func(s *faulty, c, sent *commits, err error) error {
+			if s.tokens[c.Token] > 1 {
+				copy(c.Changes[1:], sent.Changes[1:])
+			}
+			return err
+		}},
+		"precedes preconditions: preconditions first": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			return cmp.Or(s.unmet(c), s.write(ctx, c))
+		}},
+		"another token conflicts: the result counts": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok && conflict.Current.State == c.Changes[0].To.State {
+				return nil
+			}
+			return err
+		}},
+		"changes several objects: three only": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[:min(3, len(c.Changes))] }},
+		"writes all or nothing: one after the other": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			for i := range c.Changes {
+				if err := s.write(ctx, &commits{Token: c.Token, Changes: c.Changes[i : i+1]}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		"conflict names the first change: always the first": conflicts(func(c *lifecycle.ConflictError) { c.Change = 0 }),
+		"conflict names the first change: the first in order of keys": {before: func(_ *faulty, c *commits) {
+			slices.SortFunc(c.Changes, func(x, y edit) int { return byID(x.To, y.To) })
+		}},
+		"preconditions hold or nothing is written: ignored":        {before: func(_ *faulty, c *commits) { c.Require = nil }},
+		"preconditions hold or nothing is written: the first only": {before: func(_ *faulty, c *commits) { c.Require = c.Require[:min(1, len(c.Require))] }},
+		"absence is a precondition: no state is absence": {before: requirement(func(_ *commits, p *lifecycle.Precondition) {
+			p.States = slices.DeleteFunc(slices.Clone(p.States), func(s string) bool { return s == "" })
+		})},
+		"preconditions see the state before: the state after": {before: requirement(func(c *commits, p *lifecycle.Precondition) {
+			for _, ch := range c.Changes {
+				if ch.To.Key == p.Key && slices.Contains(p.States, ch.To.State) {
+					p.States = []string{ch.From}
+				}
+			}
+		})},
 	},
 }

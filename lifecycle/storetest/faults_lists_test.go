@@ -14,45 +14,6 @@ import (
 
 // listFaults are the planted faults of the history, requests, messages and lists, by the demand that finds them.
 var listFaults = map[string]map[string]fault{
-	"History/one_row_per_change": {
-		"no row of a removal": history(func(list rows) rows {
-			return slices.DeleteFunc(list, func(row lifecycle.HistoryRow) bool { return row.To == gone })
-		}),
-		"no origin": changed(func(ch *edit) { ch.FromOrigin = ch.From }),
-	},
-	"History/keeps_the_newest_rows": {
-		"a gap": history(func(list rows) rows {
-			return slices.DeleteFunc(list, func(row lifecycle.HistoryRow) bool { return row.Sequence == 5 && len(list) > 5 })
-		}),
-		"seven rows": history(func(list rows) rows { return list[max(0, len(list)-7):] }),
-		"not of a removed object": {history: func(s *faulty, k lifecycle.Key, list rows) rows {
-			if now := s.now(k); !now.Exists() {
-				return nil
-			}
-			return list
-		}},
-	},
-	"History/has_no_row_of_refused_commits": {
-		"a row": {
-			after: func(s *faulty, c, _ *commits, err error) error {
-				if err != nil {
-					s.notes[c.Changes[0].To.Key] = c.Changes[0].To
-				}
-				return err
-			},
-			history: func(s *faulty, k lifecycle.Key, list rows) rows {
-				if r, ok := s.notes[k]; ok {
-					list = append(list, lifecycle.HistoryRow{Key: k, Sequence: r.Sequence})
-				}
-				return list
-			},
-		},
-	},
-	"History/pages": {
-		"from a number on": {pages: func(after *uint64, _ *int) { *after = max(*after, 1) - 1 }},
-		"no limit":         {pages: func(_ *uint64, limit *int) { *limit = all }},
-	},
-
 	"Request/is_unique_in_its_machine": {
 		"for one object": changed(func(ch *edit) {
 			if ch.Request != "" && ch.To.ID != "a" {
@@ -99,34 +60,8 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 
-	"Recent/has_the_newest_change": {
-		"an older number": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
-			for i := range list {
-				list[i].Sequence = 1
-			}
-			return list
-		}},
-		"twice": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
-			return slices.Concat(list, list)
-		}},
-		"only new objects": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
-			return slices.DeleteFunc(list, func(o lifecycle.ChangedObject) bool { return o.Sequence > 1 })
-		}},
-	},
 	"Recent/ends_with_age": {
 		"any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
-	},
-	"Recent/pages": {
-		"no limit": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject {
-			return slices.DeleteFunc(ask.whole, func(o lifecycle.ChangedObject) bool { return o.ID <= ask.after })
-		}},
-		"from the beginning": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject {
-			return ask.whole[:min(len(ask.whole), ask.limit)]
-		}},
-		"in reverse": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
-			slices.Reverse(list)
-			return list
-		}},
 	},
 
 	"Messages/come_with_the_commit": {
@@ -158,47 +93,6 @@ var listFaults = map[string]map[string]fault{
 			}),
 		},
 	},
-	"Messages/do_not_come_with_a_refused_commit": {
-		"kept": {after: func(s *faulty, c, _ *commits, err error) error {
-			if err != nil {
-				s.emit(c.Messages)
-			}
-			return err
-		}},
-	},
-	"Messages/come_once": {
-		"again": {after: func(s *faulty, c, _ *commits, err error) error {
-			if s.tokens[c.Token] > 1 {
-				s.emit(c.Messages)
-			}
-			return err
-		}},
-	},
-	"Messages/pages": {
-		"no limit": {messages: func(s *faulty, _ int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
-			whole, _ := s.MemoryStore.Messages(context.Background(), all)
-			return whole
-		}},
-		"reading removes": {messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
-			_ = s.MemoryStore.Discard(context.Background(), m.Number)
-		})},
-	},
-	"Messages/are_discarded_by_number": {
-		"up to a number": {discard: func(_ *faulty, numbers []uint64) []uint64 {
-			for n := slices.Max(append(numbers, 0)); n > 0; n-- {
-				numbers = append(numbers, n)
-			}
-			return numbers
-		}},
-		"numbers are places": {
-			messages: func(_ *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
-				for i := range list {
-					list[i].Number = uint64(i + 1)
-				}
-				return list
-			},
-		},
-	},
 	"Messages/reader_misses_none": {
 		"late numbers are lost": {messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
 			return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool { return m.Number%5 == 0 })
@@ -212,93 +106,6 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 
-	"List/returns_records": {
-		"no payloads":                 queried(func(q *lifecycle.Query) { q.WithoutPayload = true }),
-		"payloads that are not asked": queried(func(q *lifecycle.Query) { q.WithoutPayload = false }),
-		"those of the process": {
-			apart: true,
-			before: func(s *faulty, c *commits) {
-				for i := range c.Changes {
-					s.cache[c.Changes[i].To.Key] = record{}
-				}
-			},
-			found: func(s *faulty, _ lifecycle.Query, list []record) []record {
-				return slices.DeleteFunc(list, func(r record) bool { _, ok := s.cache[r.Key]; return !ok })
-			},
-		},
-		"a summary without payloads": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
-			for i := range list {
-				if q.WithoutPayload {
-					list[i].Reason = ""
-				}
-			}
-			return list
-		}},
-	},
-	"List/by_state": {
-		"the origin too": selecting(func(q lifecycle.Query, r record) bool {
-			origin := r
-			origin.State = r.Origin
-			return matches(q, r) || matches(q, origin)
-		}),
-	},
-	"List/not_owned_by": {
-		"names only": selecting(func(q lifecycle.Query, r record) bool {
-			return matches(q, r) && !slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool { return o.Name == r.Owner })
-		}),
-		"prefixes": selecting(func(q lifecycle.Query, r record) bool {
-			return matches(q, r) && !slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool {
-				return o.Name != "" && strings.HasPrefix(r.Owner, o.Name) && o.Epoch == r.Epoch
-			})
-		}),
-		"many owners": queried(func(q *lifecycle.Query) {
-			if len(q.NotOwnedBy) > 300 {
-				q.NotOwnedBy = q.NotOwnedBy[:1]
-			}
-		}),
-		"empty is nil": queried(func(q *lifecycle.Query) {
-			if len(q.NotOwnedBy) == 0 {
-				q.NotOwnedBy = nil
-			}
-		}),
-		"unowned too": selecting(func(q lifecycle.Query, r record) bool {
-			owners := q.NotOwnedBy
-			q.NotOwnedBy = nil
-			return matches(q, r) && !slices.Contains(owners, owner(r.Owner, r.Epoch))
-		}),
-	},
-	"List/unowned_and_no_deadline": {
-		"unowned is ignored": queried(func(q *lifecycle.Query) { q.Unowned = false }),
-		"a deadline in the future": selecting(func(q lifecycle.Query, r record) bool {
-			q.NoDeadline = q.NoDeadline && time.Now().After(r.Deadline)
-			return matches(q, r)
-		}),
-	},
-	"List/order_of_ids": {
-		"no case": {order: func(x, y record) int {
-			return cmp.Or(cmp.Compare(strings.ToLower(x.ID), strings.ToLower(y.ID)), byID(x, y))
-		}},
-		"after an unknown id": {query: func(s *faulty, q *lifecycle.Query) {
-			if now := s.now(lifecycle.Key{Machine: q.Machine, ID: q.After}); !now.Exists() {
-				q.After = ""
-			}
-		}},
-	},
-	"List/pages": {
-		"one is skipped": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
-			if q.After != "" {
-				return list[min(1, len(list)):]
-			}
-			return list
-		}},
-		"one is repeated": {found: func(s *faulty, q lifecycle.Query, list []record) []record {
-			if now := s.now(lifecycle.Key{Machine: q.Machine, ID: q.After}); now.Exists() && inStates(q, now) {
-				list = slices.Insert(list, 0, now)[:min(q.Limit, len(list)+1)]
-			}
-			return list
-		}},
-		"by owner": {order: func(x, y record) int { return cmp.Or(cmp.Compare(x.Owner, y.Owner), byID(x, y)) }},
-	},
 	"List/pages_during_changes": {
 		"one is skipped now and then": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
 			if s.calls++; s.calls%5 == 0 {
@@ -308,19 +115,15 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 
-	"Time/list_by_age": {
+	"Time/conditions_combine": {
 		"more, not at least": selecting(func(q lifecycle.Query, r record) bool {
 			return matches(q, r) && (q.UnchangedFor == 0 || time.Since(r.ChangedAt) > q.UnchangedFor)
 		}),
-	},
-	"Time/list_overdue": {
 		"no deadline has passed": selecting(func(q lifecycle.Query, r record) bool {
 			overdue := q.Overdue
 			q.Overdue = false
 			return matches(q, r) && (!overdue || time.Now().After(r.Deadline))
 		}),
-	},
-	"Time/conditions_combine": {
 		"one is enough": selecting(func(q lifecycle.Query, r record) bool {
 			either := q
 			either.UnchangedFor, either.Overdue = 0, false
@@ -333,5 +136,167 @@ var listFaults = map[string]map[string]fault{
 			q.UnchangedFor *= 1 << 40
 		}},
 		"the caller's time": {ownClock: true, query: wait},
+	},
+	"Model/random_commits_agree": {
+		"pages of a history: from a number on": {pages: func(after *uint64, _ *int) { *after = max(*after, 1) - 1 }},
+		"pages of a history: no limit":         {pages: func(_ *uint64, limit *int) { *limit = all }},
+		"has the newest change: an older number": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			for i := range list {
+				list[i].Sequence = 1
+			}
+			return list
+		}},
+		"has the newest change: twice": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			return slices.Concat(list, list)
+		}},
+		"has the newest change: only new objects": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			return slices.DeleteFunc(list, func(o lifecycle.ChangedObject) bool { return o.Sequence > 1 })
+		}},
+		"pages of recent changes: no limit": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject {
+			return slices.DeleteFunc(ask.whole, func(o lifecycle.ChangedObject) bool { return o.ID <= ask.after })
+		}},
+		"pages of recent changes: from the beginning": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject {
+			return ask.whole[:min(len(ask.whole), ask.limit)]
+		}},
+		"pages of recent changes: in reverse": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			slices.Reverse(list)
+			return list
+		}},
+		"pages of messages: no limit": {messages: func(s *faulty, _ int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			whole, _ := s.MemoryStore.Messages(context.Background(), all)
+			return whole
+		}},
+		"pages of messages: reading removes": {messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
+			_ = s.MemoryStore.Discard(context.Background(), m.Number)
+		})},
+		"are discarded by number: up to a number": {discard: func(_ *faulty, numbers []uint64) []uint64 {
+			for n := slices.Max(append(numbers, 0)); n > 0; n-- {
+				numbers = append(numbers, n)
+			}
+			return numbers
+		}},
+		"are discarded by number: numbers are places": {
+			messages: func(_ *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+				for i := range list {
+					list[i].Number = uint64(i + 1)
+				}
+				return list
+			},
+		},
+		"returns records: no payloads":                 queried(func(q *lifecycle.Query) { q.WithoutPayload = true }),
+		"returns records: payloads that are not asked": queried(func(q *lifecycle.Query) { q.WithoutPayload = false }),
+		"returns records: those of the process": {
+			apart: true,
+			before: func(s *faulty, c *commits) {
+				for i := range c.Changes {
+					s.cache[c.Changes[i].To.Key] = record{}
+				}
+			},
+			found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+				return slices.DeleteFunc(list, func(r record) bool { _, ok := s.cache[r.Key]; return !ok })
+			},
+		},
+		"returns records: a summary without payloads": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
+			for i := range list {
+				if q.WithoutPayload {
+					list[i].Reason = ""
+				}
+			}
+			return list
+		}},
+		"not owned by: names only": selecting(func(q lifecycle.Query, r record) bool {
+			return matches(q, r) && !slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool { return o.Name == r.Owner })
+		}),
+		"not owned by: prefixes": selecting(func(q lifecycle.Query, r record) bool {
+			return matches(q, r) && !slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool {
+				return o.Name != "" && strings.HasPrefix(r.Owner, o.Name) && o.Epoch == r.Epoch
+			})
+		}),
+		"not owned by: many owners": queried(func(q *lifecycle.Query) {
+			if len(q.NotOwnedBy) > 300 {
+				q.NotOwnedBy = q.NotOwnedBy[:1]
+			}
+		}),
+		"not owned by: empty is nil": queried(func(q *lifecycle.Query) {
+			if len(q.NotOwnedBy) == 0 {
+				q.NotOwnedBy = nil
+			}
+		}),
+		"not owned by: unowned too": selecting(func(q lifecycle.Query, r record) bool {
+			owners := q.NotOwnedBy
+			q.NotOwnedBy = nil
+			return matches(q, r) && !slices.Contains(owners, owner(r.Owner, r.Epoch))
+		}),
+		"order of ids: no case": {order: func(x, y record) int {
+			return cmp.Or(cmp.Compare(strings.ToLower(x.ID), strings.ToLower(y.ID)), byID(x, y))
+		}},
+		"order of ids: after an unknown id": {query: func(s *faulty, q *lifecycle.Query) {
+			if now := s.now(lifecycle.Key{Machine: q.Machine, ID: q.After}); !now.Exists() {
+				q.After = ""
+			}
+		}},
+		"one row per change: no row of a removal": history(func(list rows) rows {
+			return slices.DeleteFunc(list, func(row lifecycle.HistoryRow) bool { return row.To == gone })
+		}),
+		"one row per change: no origin": changed(func(ch *edit) { ch.FromOrigin = ch.From }),
+		"keeps the newest rows: a gap": history(func(list rows) rows {
+			return slices.DeleteFunc(list, func(row lifecycle.HistoryRow) bool { return row.Sequence == 5 && len(list) > 5 })
+		}),
+		"keeps the newest rows: seven rows": history(func(list rows) rows { return list[max(0, len(list)-7):] }),
+		"keeps the newest rows: not of a removed object": {history: func(s *faulty, k lifecycle.Key, list rows) rows {
+			if now := s.now(k); !now.Exists() {
+				return nil
+			}
+			return list
+		}},
+		"has no row of refused commits: a row": {
+			after: func(s *faulty, c, _ *commits, err error) error {
+				if err != nil {
+					s.notes[c.Changes[0].To.Key] = c.Changes[0].To
+				}
+				return err
+			},
+			history: func(s *faulty, k lifecycle.Key, list rows) rows {
+				if r, ok := s.notes[k]; ok {
+					list = append(list, lifecycle.HistoryRow{Key: k, Sequence: r.Sequence})
+				}
+				return list
+			},
+		},
+		"do not come with a refused commit: kept": {after: func(s *faulty, c, _ *commits, err error) error {
+			if err != nil {
+				s.emit(c.Messages)
+			}
+			return err
+		}},
+		"come once: again": {after: func(s *faulty, c, _ *commits, err error) error {
+			if s.tokens[c.Token] > 1 {
+				s.emit(c.Messages)
+			}
+			return err
+		}},
+		"by state: the origin too": selecting(func(q lifecycle.Query, r record) bool {
+			origin := r
+			origin.State = r.Origin
+			return matches(q, r) || matches(q, origin)
+		}),
+		"unowned and no deadline: unowned is ignored": queried(func(q *lifecycle.Query) { q.Unowned = false }),
+		"unowned and no deadline: a deadline in the future": selecting(func(q lifecycle.Query, r record) bool {
+			q.NoDeadline = q.NoDeadline && time.Now().After(r.Deadline)
+			return matches(q, r)
+		}),
+		"pages of a list: one is skipped": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
+			if q.After != "" {
+				return list[min(1, len(list)):]
+			}
+			return list
+		}},
+		"pages of a list: one is repeated": {found: func(s *faulty, q lifecycle.Query, list []record) []record {
+			if now := s.now(lifecycle.Key{Machine: q.Machine, ID: q.After}); now.Exists() && inStates(q, now) {
+				list = slices.Insert(list, 0, now)[:min(q.Limit, len(list)+1)]
+			}
+			return list
+		}},
+		"pages of a list: by owner": {order: func(x, y record) int { return cmp.Or(cmp.Compare(x.Owner, y.Owner), byID(x, y)) }},
 	},
 }

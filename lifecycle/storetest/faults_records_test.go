@@ -38,42 +38,15 @@ var recordFaults = map[string]map[string]fault{
 
 	"Capabilities/versions_are_kept_or_refused": {
 		"dropped":                  changed(func(ch *edit) { ch.To.Version = "" }),
+		"fence dropped":            changed(func(ch *edit) { ch.To.Fence = 0 }),
 		"cleared by metadata":      metadata(func(_ record, ch *edit) { ch.To.Version = "" }),
 		"that of a removed object": shown(func(r *record) { r.Version = "2" }),
 	},
 
-	"Get/absent_object_is_no_error": {
-		"an error": {read: func(_ *faulty, r *record) error {
-			if !r.Exists() {
-				return lifecycle.ErrNotFound
-			}
-			return nil
-		}},
-		"no key": shown(func(r *record) { r.Key = lifecycle.Key{} }),
-	},
-	"Get/returns_every_field": {
-		"no target":              changed(func(ch *edit) { ch.To.Target = "" }),
-		"arguments are text":     changed(func(ch *edit) { ch.To.Args = bytes.ToValidUTF8(ch.To.Args, []byte("?")) }),
-		"numbers are floats":     changed(func(ch *edit) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) }),
-		"empty keeps the field":  changedFrom(func(now record, ch *edit) { ch.To.Reason = cmp.Or(ch.To.Reason, now.Reason) }),
-		"no admission":           changed(func(ch *edit) { ch.To.Admission = lifecycle.Token{} }),
-		"a cache of the process": cached(),
-	},
-	"Get/keeps_payload_bytes": {
-		"an empty Saved is nil": shown(func(r *record) { r.Saved = append([]byte(nil), r.Saved...) }),
-		"blanks are removed":    shown(func(r *record) { r.Payload = bytes.ReplaceAll(r.Payload, []byte("  "), []byte(" ")) }),
-	},
 	"Get/results_are_not_overwritten": {
 		"a shared buffer": {record: func(s *faulty, r *record) {
 			s.buffer = append(s.buffer[:0], r.Payload...)
 			r.Payload = s.buffer
-		}},
-	},
-	"Get/removed_object_is_absent": {
-		"keeps its origin": {record: removedHas(func(r *record) { r.Origin = idle })},
-		"keeps its owner":  {record: removedHas(func(r *record) { r.Owner, r.Epoch = "one", 1 })},
-		"is listed": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
-			return append(list, s.now(key("a")))
 		}},
 	},
 
@@ -122,52 +95,6 @@ var recordFaults = map[string]map[string]fault{
 			return err
 		}},
 	},
-	"Commit/deadline_follows_the_timeout": {
-		"in minutes": changed(func(ch *edit) { ch.Timeout = ch.Timeout.Truncate(time.Minute) }),
-		"is kept": changedFrom(func(now record, ch *edit) {
-			if ch.Timeout == 0 && !now.Deadline.IsZero() {
-				ch.Timeout = max(1, time.Until(now.Deadline))
-			}
-		}),
-	},
-	"Commit/wrong_revision_conflicts": {
-		"the revision is ignored": changedFrom(func(now record, ch *edit) { ch.Expect = now.Revision }),
-		"a refused change is written": {after: func(s *faulty, _, _ *commits, err error) error {
-			if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
-				_ = s.MemoryStore.Commit(context.Background(), commitOf(change(conflict.Current, broken)))
-			}
-			return err
-		}},
-	},
-	"Commit/wrong_state_conflicts": {
-		"the state is ignored": changedFrom(func(now record, ch *edit) { ch.From = now.State }),
-		"case is ignored": changedFrom(func(now record, ch *edit) {
-			if strings.EqualFold(now.State, ch.From) {
-				ch.From = now.State
-			}
-		}),
-	},
-	"Commit/wrong_existence_conflicts": {
-		"a creation overwrites": changedFrom(func(now record, ch *edit) {
-			if ch.From == "" {
-				ch.From, ch.Expect = now.State, now.Revision
-			}
-		}),
-	},
-	"Commit/conflict_has_the_current_record": {
-		"no record":      conflicts(func(c *lifecycle.ConflictError) { c.Current = record{} }),
-		"no expectation": conflicts(func(c *lifecycle.ConflictError) { c.Expect = "" }),
-	},
-	"Commit/same_content_is_a_change": {
-		"not written": {commit: func(s *faulty, ctx context.Context, c *commits) error {
-			want := s.now(c.Changes[0].To.Key)
-			want.Sequence++
-			if difference(want, c.Changes[0].To) == "" {
-				return nil
-			}
-			return s.write(ctx, c)
-		}},
-	},
 	"Commit/malformed_is_refused": {
 		"the last change counts": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[max(0, len(c.Changes)-1):] }},
 		"an epoch is dropped": changed(func(ch *edit) {
@@ -183,13 +110,6 @@ var recordFaults = map[string]map[string]fault{
 		}),
 	},
 
-	"Numbers/sequence_has_no_gap": {
-		"a gap": {change: func(s *faulty, ch *edit) {
-			if ch.To.Key == key("a") && ch.To.Sequence > 5 {
-				ch.To.Sequence++
-			}
-		}},
-	},
 	"Numbers/revisions_never_repeat": {
 		"modulo 16": revisions(func(_ *faulty, r record) lifecycle.Revision {
 			return lifecycle.Revision(fmt.Sprint(r.Sequence % 16))
@@ -204,23 +124,78 @@ var recordFaults = map[string]map[string]fault{
 			return lifecycle.Revision(fmt.Sprint(r.ChangedAt.UnixNano()))
 		}),
 	},
-	"Numbers/continue_after_removal": {
-		"begin again": restartNumbers(func(*faulty, lifecycle.Key) bool { return true }),
-	},
 	"Numbers/survive_many_removals": {
 		"8 removed objects":    forgetting(8),
 		"200 removed objects":  forgetting(200),
 		"2000 removed objects": forgetting(2000),
 	},
-	"Numbers/outdated_creation_conflicts": {
-		"only existence counts": changedFrom(func(now record, ch *edit) {
+	"Model/random_commits_agree": {
+		"absent object is no error: an error": {read: func(_ *faulty, r *record) error {
+			if !r.Exists() {
+				return lifecycle.ErrNotFound
+			}
+			return nil
+		}},
+		"absent object is no error: no key":           shown(func(r *record) { r.Key = lifecycle.Key{} }),
+		"returns every field: no target":              changed(func(ch *edit) { ch.To.Target = "" }),
+		"returns every field: arguments are text":     changed(func(ch *edit) { ch.To.Args = bytes.ToValidUTF8(ch.To.Args, []byte("?")) }),
+		"returns every field: numbers are floats":     changed(func(ch *edit) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) }),
+		"returns every field: empty keeps the field":  changedFrom(func(now record, ch *edit) { ch.To.Reason = cmp.Or(ch.To.Reason, now.Reason) }),
+		"returns every field: no admission":           changed(func(ch *edit) { ch.To.Admission = lifecycle.Token{} }),
+		"returns every field: a cache of the process": cached(),
+		"keeps payload bytes: an empty Saved is nil":  shown(func(r *record) { r.Saved = append([]byte(nil), r.Saved...) }),
+		"keeps payload bytes: blanks are removed":     shown(func(r *record) { r.Payload = bytes.ReplaceAll(r.Payload, []byte("  "), []byte(" ")) }),
+		"removed object is absent: keeps its origin":  {record: removedHas(func(r *record) { r.Origin = idle })},
+		"removed object is absent: keeps its owner":   {record: removedHas(func(r *record) { r.Owner, r.Epoch = "one", 1 })},
+		"removed object is absent: is listed": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+			return append(list, s.now(key("a")))
+		}},
+		"deadline follows the timeout: in minutes": changed(func(ch *edit) { ch.Timeout = ch.Timeout.Truncate(time.Minute) }),
+		"deadline follows the timeout: is kept": changedFrom(func(now record, ch *edit) {
+			if ch.Timeout == 0 && !now.Deadline.IsZero() {
+				ch.Timeout = max(1, time.Until(now.Deadline))
+			}
+		}),
+		"wrong revision conflicts: the revision is ignored": changedFrom(func(now record, ch *edit) { ch.Expect = now.Revision }),
+		"wrong revision conflicts: a refused change is written": {after: func(s *faulty, _, _ *commits, err error) error {
+			if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
+				_ = s.MemoryStore.Commit(context.Background(), commitOf(change(conflict.Current, broken)))
+			}
+			return err
+		}},
+		"wrong state conflicts: the state is ignored": changedFrom(func(now record, ch *edit) { ch.From = now.State }),
+		"wrong state conflicts: case is ignored": changedFrom(func(now record, ch *edit) {
+			if strings.EqualFold(now.State, ch.From) {
+				ch.From = now.State
+			}
+		}),
+		"wrong existence conflicts: a creation overwrites": changedFrom(func(now record, ch *edit) {
+			if ch.From == "" {
+				ch.From, ch.Expect = now.State, now.Revision
+			}
+		}),
+		"conflict has the current record: no record":      conflicts(func(c *lifecycle.ConflictError) { c.Current = record{} }),
+		"conflict has the current record: no expectation": conflicts(func(c *lifecycle.ConflictError) { c.Expect = "" }),
+		"same content is a change: not written": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			want := s.now(c.Changes[0].To.Key)
+			want.Sequence++
+			if difference(want, c.Changes[0].To) == "" {
+				return nil
+			}
+			return s.write(ctx, c)
+		}},
+		"sequence has no gap: a gap": {change: func(s *faulty, ch *edit) {
+			if ch.To.ID == "a" && ch.To.Sequence > 5 {
+				ch.To.Sequence++
+			}
+		}},
+		"continue after removal: begin again": restartNumbers(func(*faulty, lifecycle.Key) bool { return true }),
+		"outdated creation conflicts: only existence counts": changedFrom(func(now record, ch *edit) {
 			if ch.From == "" && !now.Exists() {
 				ch.Expect, ch.To.Sequence = now.Revision, now.Sequence+1
 			}
 		}),
-	},
-	"Numbers/returning_to_a_state_conflicts": {
-		"a revision of the content": revisions(func(_ *faulty, r record) lifecycle.Revision {
+		"returning to a state conflicts: a revision of the content": revisions(func(_ *faulty, r record) lifecycle.Revision {
 			return lifecycle.Revision(fmt.Sprint(r.State, r.Origin, r.Operation))
 		}),
 	},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -102,10 +101,6 @@ func owned(f func(s *faulty, c *commits)) fault {
 	}}
 }
 
-func leaseOnly(c *commits) bool {
-	return slices.ContainsFunc(c.Changes, func(ch edit) bool { return ch.MetadataOnly })
-}
-
 func lost(f func(r *remote, ctx context.Context, c *commits, err error) error) fault {
 	return fault{remote: &remoteFault{lost: f}}
 }
@@ -136,7 +131,17 @@ func wait(*faulty, *lifecycle.Query) { time.Sleep(time.Millisecond) }
 var faults = func() map[string]map[string]fault {
 	all := make(map[string]map[string]fault)
 	for _, list := range []map[string]map[string]fault{recordFaults, commitFaults, listFaults, runFaults} {
-		maps.Copy(all, list)
+		for demand, planted := range list {
+			if all[demand] == nil {
+				all[demand] = make(map[string]fault)
+			}
+			for name, f := range planted {
+				if _, twice := all[demand][name]; twice {
+					panic("two faults of " + demand + " are named " + name)
+				}
+				all[demand][name] = f
+			}
+		}
 	}
 	return all
 }()

@@ -349,9 +349,7 @@ func (s *faulty) emit(messages []lifecycle.Message) {
 
 // matches reports whether a query selects a record.
 func matches(q lifecycle.Query, r record) bool {
-	return r.Machine == q.Machine && r.ID > q.After && inStates(q, r) && oldEnough(q, r) && late(q, r) &&
-		(!q.NoDeadline || r.Deadline.IsZero()) && (!q.Unowned || r.Owner == "") &&
-		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, owner(r.Owner, r.Epoch)))
+	return selects(q, r) && oldEnough(q, r) && late(q, r)
 }
 
 func inStates(q lifecycle.Query, r record) bool {

@@ -67,10 +67,8 @@ func (t *tester) fullChange(before lifecycle.StoredRecord) lifecycle.StoredChang
 			Payload: []byte(`{"load":[1,2,3]}`), Saved: []byte(`{"load":null}`),
 		},
 	}
-	if !t.config.NoVersions {
-		ch.To.Version = "2026-11 \"ü\""
-	}
-	if !t.config.NoTokens {
+	if !t.config.Bare {
+		ch.To.Version, ch.To.Fence = "2026-11 \"ü\"", 1<<62+5
 		ch.To.ChangeToken = lifecycle.Token{1, 0xfe, '"', 15: 2}
 		ch.To.Admission = lifecycle.Token{0, 0xff, '\'', 15: 1}
 	}
@@ -286,4 +284,22 @@ func (t *tester) eventually(what string, call func() error) {
 		}
 		require.True(t, time.Now().Before(end), "%s still fails: %v", what, err)
 	}
+}
+
+// sentCommit is a commit as it was sent and as the store filled it.
+type sentCommit struct{ sent, filled *lifecycle.Commit }
+
+func (t *tester) sent(c *lifecycle.Commit) sentCommit {
+	t.Helper()
+	s := sentCommit{c, clone(c)}
+	t.commit(s.filled)
+	return s
+}
+
+// repeat requires that a commit that is sent again has the same results.
+func (t *tester) repeat(s sentCommit, when string) {
+	t.Helper()
+	twin := clone(s.sent)
+	require.NoError(t, send(t.Context(), t.store, twin), "a commit that was sent again %s", when)
+	equal(t, s.filled.Changes, twin.Changes, "the result of a commit that was sent again "+when)
 }

@@ -13,60 +13,7 @@ import (
 )
 
 var recordDemands = []demand{
-	{name: "Get/absent_object_is_no_error", check: absentObjectIsNoError},
-	{name: "Get/returns_every_field", check: getReturnsEveryField},
-	{name: "Get/keeps_payload_bytes", check: getKeepsPayloadBytes},
 	{name: "Get/results_are_not_overwritten", check: resultsAreNotOverwritten},
-	{name: "Get/removed_object_is_absent", check: removedObjectIsAbsent},
-}
-
-// Get of an object that does not exist returns a record with its key and without a
-// state, and the same record every time.
-func absentObjectIsNoError(t *tester) {
-	r := t.get(key("a"))
-	require.False(t, r.Exists(), "an object exists in an empty store")
-	require.Equal(t, key("a"), r.Key)
-	t.unchanged("another Get", r)
-}
-
-// Get returns every field as it was committed: a record with all fields, a later
-// record with few fields, and both after a commit of another object.
-func getReturnsEveryField(t *tester) {
-	full := t.write(t.fullChange(t.get(key("a"))))
-	t.unchanged("a change of every field", full)
-	few := lifecycle.StoredRecord{
-		Key: full.Key, State: idle, Origin: idle, Sequence: full.Sequence + 1, Operation: full.Operation, Actor: "a",
-	}
-	few = t.write(lifecycle.StoredChange{Expect: full.Revision, From: full.State, FromOrigin: full.Origin, To: few})
-	t.unchanged("a change that clears fields", few)
-	other := t.put("b", moving)
-	t.unchanged("a commit of another object", few, other)
-}
-
-// Payloads come back byte by byte. An empty Saved comes back empty, a nil one nil.
-func getKeepsPayloadBytes(t *tester) {
-	every := make([]byte, 256)
-	for i := range every {
-		every[i] = byte(i)
-	}
-	none, empty := []byte(nil), []byte{}
-	r := t.get(key("a"))
-	for _, c := range []struct {
-		name           string
-		payload, saved []byte
-	}{
-		{"no payloads", none, none},
-		{"text with two blanks", []byte(`{"a": 1,  "b":"x"}`), none},
-		{"every byte", every, every},
-		{"empty payloads", empty, empty},
-		{"an empty Saved", none, empty},
-		{"no payloads again", none, none},
-	} {
-		ch := change(r, moving)
-		ch.To.Payload, ch.To.Saved = c.payload, c.saved
-		r = t.write(ch)
-		t.unchanged("a commit of "+c.name, r)
-	}
 }
 
 // The bytes of a payload that Get, List or a conflict returned never change.
@@ -90,26 +37,6 @@ func resultsAreNotOverwritten(t *tester) {
 		hold(t.conflict(commitOf(change(outdated, idle)), "an outdated revision").Current)
 	}
 	require.Equal(t, copies, held)
-}
-
-// A removed object is absent: its record has no field but key, revision, numbers, and
-// the event and actor that removed it, and List does not return it.
-func removedObjectIsAbsent(t *tester) {
-	full := t.write(t.fullChange(t.get(key("a"))))
-	ch := removal(full)
-	ch.To.Admission = full.Admission
-	ch.To.Actor, ch.To.Event, ch.To.Owner, ch.To.Epoch, ch.To.Work = "remover", "take away", "one", 1, "lift"
-	t.write(ch)
-	got := t.get(key("a"))
-	want := lifecycle.StoredRecord{
-		Key: got.Key, Revision: got.Revision, Sequence: got.Sequence, Operation: got.Operation, ChangedAt: got.ChangedAt,
-		Reason: got.Reason,
-	}
-	if got.Event != "" || got.Actor != "" {
-		want.Event, want.Actor = "take away", "remover"
-	}
-	equal(t, want, got, "the record of a removed object")
-	t.finds(query())
 }
 
 var nameDemands = []demand{
@@ -165,21 +92,21 @@ func anyID(t *tester) {
 
 // The same holds for states in records, expectations, preconditions and queries.
 func anyState(t *tester) {
-	for i, state := range names() {
-		id := fmt.Sprint("object", i)
+	states := names()
+	for i, state := range states {
+		id, other := fmt.Sprint("object", i), states[(i+1)%len(states)]
 		r := t.put(id, state)
 		t.finds(query(state), id)
-		other := names()[(i+1)%len(names())]
 		wrong := change(r, idle)
 		wrong.From = other
-		require.Equal(t, state, t.conflict(commitOf(wrong), "state "+other+" instead of "+state).Current.State)
+		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+state)
+		require.Equal(t, state, conflict.Current.State)
 		if t.has.Changes >= 2 {
-			p := lifecycle.Precondition{Key: r.Key, States: []string{other}}
-			witness := t.get(key("witness"))
-			t.unmet(witness, p, r)
-			p.States = append(p.States, state)
-			require.NoError(t, t.requires(witness, p))
-			t.remove(t.get(witness.Key))
+			c := commitOf(change(t.get(key("another")), "Another state"))
+			c.Require = []lifecycle.Precondition{{Key: r.Key, States: []string{other}}}
+			require.ErrorIs(t, send(t.Context(), t.store, c), lifecycle.ErrPrecondition, "%q instead of %q", other, state)
+			c.Require[0].States = []string{other, state}
+			t.commit(c)
 		}
 		moved := t.move(r, other)
 		if rows := t.rows(r.Key, r.Sequence, all); t.has.History {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -28,13 +29,10 @@ type Config struct {
 	// [lifecycle.MemoryStore]. Second is then ignored.
 	Exclusive bool
 
-	// NoTokens declares that the store keeps neither Admission nor ChangeToken of a
-	// [lifecycle.StoredRecord], such as a table of a user without columns for them.
-	NoTokens bool
-
-	// NoVersions declares that the store keeps no Version of a [lifecycle.StoredRecord].
-	// It then refuses a commit that sets it.
-	NoVersions bool
+	// Bare declares that the store keeps neither Admission, ChangeToken, Fence nor Version
+	// of a [lifecycle.StoredRecord], such as a table of a user without columns for them. It
+	// then refuses a commit that sets Fence or Version.
+	Bare bool
 
 	// Synctest declares that the store uses no network and the clock of this process.
 	// Demands about time then run in a bubble of testing/synctest.
@@ -149,8 +147,8 @@ const (
 
 // demands are all demands, in the order of the files.
 var demands = slices.Concat(
-	capabilityDemands, recordDemands, nameDemands, commitDemands, numberDemands, tokenDemands, metadataDemands,
-	transactionDemands, historyDemands, requestDemands, recentDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
+	capabilityDemands, recordDemands, nameDemands, commitDemands, numberDemands, metadataDemands,
+	transactionDemands, requestDemands, recentDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
 	concurrentDemands, modelDemands,
 )
 
@@ -236,44 +234,32 @@ func (t *tester) closeAtEnd(store lifecycle.Store) {
 	})
 }
 
+// needs skips a demand.
+func (t *tester) needs(has bool, otherwise string) {
+	t.Helper()
+	if !has {
+		t.Skip("skipped: " + otherwise)
+	}
+}
+
 func (t *tester) needsChanges(n int) {
 	t.Helper()
-	if t.has.Changes < n {
-		t.Skipf("skipped: the store declares fewer than %d changes in a commit", n)
-	}
+	t.needs(t.has.Changes >= n, fmt.Sprintf("the store declares fewer than %d changes in a commit", n))
 }
 
 func (t *tester) needsHistory() lifecycle.Historian {
 	t.Helper()
-	if !t.has.History {
-		t.Skip("skipped: the store declares no History")
-	}
+	t.needs(t.has.History, "the store declares no History")
 	return t.store.(lifecycle.Historian)
 }
 
 func (t *tester) needsMessages() lifecycle.Outbox {
 	t.Helper()
-	if !t.has.Messages {
-		t.Skip("skipped: the store declares no Messages")
-	}
+	t.needs(t.has.Messages, "the store declares no Messages")
 	return t.store.(lifecycle.Outbox)
-}
-
-func (t *tester) needsClosers() (list []io.Closer) {
-	t.Helper()
-	for _, store := range t.stores {
-		closer, ok := store.(io.Closer)
-		if !ok {
-			t.Skip("skipped: the store is no io.Closer")
-		}
-		list = append(list, closer)
-	}
-	return list
 }
 
 func (t *tester) needsConfig(field string, set bool) {
 	t.Helper()
-	if !set {
-		t.Skipf("skipped: Config.%s is not set", field)
-	}
+	t.needs(set, "Config."+field+" is not set")
 }

@@ -10,8 +10,6 @@ import (
 )
 
 var timeDemands = []demand{
-	{name: "Time/list_by_age", check: listByAge, clock: fakeClock},
-	{name: "Time/list_overdue", check: listOverdue, clock: fakeClock},
 	{name: "Time/conditions_combine", check: conditionsCombine, clock: fakeClock},
 	{name: "Time/clock_of_the_store", check: clockOfTheStore, clock: wrongClock},
 }
@@ -46,59 +44,9 @@ func overdue(states ...string) lifecycle.Query {
 	return lifecycle.Query{Machine: machine, Overdue: true, States: states}
 }
 
-// With UnchangedFor, List returns objects whose last change is at least this long ago.
-// Every change counts, also one that keeps the state.
-func listByAge(t *tester) {
-	t.needsConfig("Age", t.movesTime())
-	t.put("a", idle)
-	t.finds(unchangedFor(0), "a")
-	t.finds(unchangedFor(hour))
-	t.pass(hour)
-	b := t.put("b", idle)
-	t.finds(unchangedFor(hour), "a")
-	t.finds(unchangedFor(2 * hour))
-	t.pass(hour)
-	t.finds(unchangedFor(hour), "a", "b")
-	t.finds(unchangedFor(2*hour), "a")
-	if t.bubble { // no other time passes
-		t.finds(unchangedFor(2*hour + 1))
-	}
-	t.put("a", idle)
-	t.finds(unchangedFor(hour), "b")
-	t.pass(hour)
-	t.finds(unchangedFor(hour), "a", "b")
-	t.move(t.remove(t.get(b.Key)), idle)
-	t.finds(unchangedFor(hour), "a")
-	t.conflict(commitOf(removal(b)), "an outdated revision")
-	t.finds(unchangedFor(hour), "a")
-}
-
-// With Overdue, List returns objects whose deadline has passed, and no object without
-// a deadline.
-func listOverdue(t *tester) {
-	t.needsConfig("Age", t.movesTime())
-	t.put("never", moving)
-	t.due("late", moving, 100*hour)
-	t.due("a", moving, 2*hour)
-	t.due("b", moving, 4*hour)
-	t.pass(hour)
-	t.finds(overdue())
-	t.pass(2 * hour)
-	t.finds(overdue(), "a")
-	t.pass(2 * hour)
-	t.finds(overdue(), "a", "b")
-	t.due("a", moving, hour) // a new deadline
-	t.finds(overdue(), "b")
-	t.put("b", moving) // no deadline
-	t.finds(overdue())
-	t.pass(2 * hour)
-	t.finds(overdue(), "a")
-	t.remove(t.get(key("a")))
-	t.put("a", moving)
-	t.finds(overdue())
-}
-
-// List returns an object only if all conditions hold, and pages are full nevertheless.
+// With UnchangedFor, List returns objects whose last change is at least this long ago. With
+// Overdue, it returns objects whose deadline has passed, and none without a deadline. List
+// returns an object only if all conditions hold, and pages are full nevertheless.
 func conditionsCombine(t *tester) {
 	t.needsConfig("Age", t.movesTime())
 	t.due("a", moving, hour)
@@ -111,6 +59,11 @@ func conditionsCombine(t *tester) {
 	t.put("g", moving)
 	t.pass(2 * hour)
 	// a, b, c and d are four hours old, the others two; a, b and e are overdue.
+	t.finds(unchangedFor(4*hour), "a", "b", "c", "d")
+	t.finds(unchangedFor(5 * hour))
+	if t.bubble { // no other time passes
+		t.finds(unchangedFor(4*hour + 1))
+	}
 	t.finds(overdue(moving), "a", "e")
 	t.finds(overdue(broken), "b")
 	t.finds(unchangedFor(3*hour, moving), "a", "c", "d")
@@ -127,6 +80,15 @@ func conditionsCombine(t *tester) {
 	t.finds(q, "a", "c", "d")
 	q.After = "d"
 	t.finds(q, "e", "g")
+
+	t.due("a", moving, hour) // a new deadline
+	t.put("b", broken)       // no deadline
+	t.move(t.remove(t.get(key("e"))), moving)
+	t.put("f", broken)
+	t.finds(overdue())
+	t.finds(unchangedFor(hour), "c", "d", "g")
+	t.pass(2 * hour)
+	t.finds(overdue(), "a", "c")
 }
 
 // With OwnClock, ages, deadlines and ChangedAt are of the clock of the store. In this

@@ -1,136 +1,42 @@
 package storetest
 
 import (
+	"errors"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
 )
 
 var transactionDemands = []demand{
-	{name: "Transaction/changes_several_objects", check: changesSeveralObjects},
-	{name: "Transaction/writes_all_or_nothing", check: writesAllOrNothing},
-	{name: "Transaction/conflict_names_the_first_change", check: conflictNamesTheFirstChange},
-	{name: "Transaction/preconditions_hold_or_nothing_is_written", check: preconditionsHold},
-	{name: "Transaction/absence_is_a_precondition", check: absenceIsAPrecondition},
-	{name: "Transaction/preconditions_see_the_state_before", check: preconditionsSeeTheStateBefore},
+	{name: "Transaction/grants_are_held_or_nothing_is_written", check: grantsAreHeld},
 	{name: "Transaction/owner_is_alive_or_nothing_is_written", check: ownerIsAlive},
 	{name: "Transaction/owner_is_compared_last", check: ownerIsComparedLast},
 }
 
-// One commit creates, moves and removes several objects, also of different machines.
-func changesSeveralObjects(t *tester) {
-	t.needsChanges(4)
-	moved, removed := t.put("moved", idle), t.put("removed", idle)
-	created, foreign := t.get(key("created")), t.get(lifecycle.Key{Machine: "truck", ID: "created"})
-	c := commitOf(change(created, idle), change(moved, moving), removal(removed), change(foreign, broken))
-	t.commit(c)
-	t.unchanged("a commit of four changes", c.Changes[0].To, c.Changes[1].To, c.Changes[3].To)
-	t.absent(removed.Key)
-}
-
-// If one change is a conflict, no change is written, wherever it stands.
-func writesAllOrNothing(t *tester) {
-	t.needsChanges(3)
-	a, old := t.put("a", idle), t.put("b", idle)
-	b, never := t.move(old, idle), t.get(key("c"))
-	good, bad, creates := change(a, moving), change(old, moving), change(never, moving)
-	for _, c := range []*lifecycle.Commit{
-		commitOf(good, bad, creates), commitOf(bad, good, creates), commitOf(creates, good, bad),
-		commitOf(removal(a), bad), commitOf(good, removal(old)),
-	} {
-		t.conflict(c, "one outdated revision")
-		t.unchanged("a conflict", a, b, never)
-	}
-}
-
-// A conflict has the index, the expectation and the current record of the first
-// change whose expectation fails.
-func conflictNamesTheFirstChange(t *tester) {
-	t.needsChanges(3)
-	current := map[string]lifecycle.StoredRecord{}
-	var good, bad [3]lifecycle.StoredChange
-	for i, id := range []string{"a", "b", "c"} {
-		old := t.put(id, idle)
-		current[id] = t.move(old, idle)
-		good[i], bad[i] = change(current[id], moving), change(old, moving)
-	}
-	for _, c := range []struct {
-		changes []lifecycle.StoredChange
-		first   int
-	}{
-		{[]lifecycle.StoredChange{bad[0], good[1], good[2]}, 0},
-		{[]lifecycle.StoredChange{good[0], bad[1], good[2]}, 1},
-		{[]lifecycle.StoredChange{good[0], good[1], bad[2]}, 2},
-		{[]lifecycle.StoredChange{good[2], good[1], bad[0]}, 2}, // not in the order of ids
-		{[]lifecycle.StoredChange{good[2], bad[1], bad[0]}, 1},
-		{[]lifecycle.StoredChange{bad[2], bad[1], bad[0]}, 0},
-	} {
-		failed := c.changes[c.first]
-		want := lifecycle.ConflictError{Change: c.first, Expect: failed.Expect, From: failed.From, Current: current[failed.To.ID]}
-		equal(t, want, *t.conflict(commitOf(c.changes...), "outdated revisions"), "the conflict")
-	}
-}
-
-// requires commits a move of an object with preconditions.
-func (t *tester) requires(r lifecycle.StoredRecord, conditions ...lifecycle.Precondition) error {
-	c := commitOf(change(r, moving))
-	c.Require = conditions
-	return send(t.Context(), t.store, c)
-}
-
-// unmet requires that a move of r is refused because of the precondition p, although the
-// others hold.
-func (t *tester) unmet(
-	r lifecycle.StoredRecord, p lifecycle.Precondition, current lifecycle.StoredRecord, others ...lifecycle.Precondition,
-) {
-	t.Helper()
-	err := t.requires(r, append(others, p)...)
-	var unmet *lifecycle.PreconditionError
-	require.ErrorAs(t, err, &unmet, "%q instead of %q is required", p.States, current.State)
-	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-	equal(t, lifecycle.PreconditionError{Precondition: p, Current: current}, *unmet, "the error")
-}
-
-// A commit is written only if every required object is in one of the states. The error
-// is otherwise a *PreconditionError with the precondition and the current record.
-func preconditionsHold(t *tester) {
-	t.needsChanges(3)
-	a, other := t.put("a", idle), t.put("other", idle)
-	third := t.move(t.get(lifecycle.Key{Machine: "truck", ID: "other"}), broken)
-	holds := lifecycle.Precondition{Key: third.Key, States: []string{idle, broken}}
-	for _, states := range [][]string{{moving}, {moving, broken}, {"idle"}, {""}, {}} {
-		p := lifecycle.Precondition{Key: other.Key, States: states}
-		t.unmet(a, p, other)
-		t.unmet(a, p, other, holds)
-		require.ErrorIs(t, t.requires(a, p, holds), lifecycle.ErrPrecondition)
-		t.unchanged("a failed precondition", a, other, third)
-	}
-	p := lifecycle.Precondition{Key: other.Key, States: []string{moving, idle}}
-	require.NoError(t, t.requires(a, p, holds))
-	t.unchanged("a commit that required them", other, third)
-}
-
-// The empty state in a precondition means that the object does not exist: that it
-// never existed, or was removed.
-func absenceIsAPrecondition(t *tester) {
+// A commit that requires the grant of a lock which the store cannot compare is refused with
+// errors.ErrUnsupported. If the store can compare it, a lost grant fails the precondition.
+// In both cases nothing is written.
+func grantsAreHeld(t *tester) {
 	t.needsChanges(2)
-	a := t.put("a", idle)
-	for _, absent := range []lifecycle.StoredRecord{t.get(key("never")), t.remove(t.put("removed", idle))} {
-		t.unmet(a, lifecycle.Precondition{Key: absent.Key, States: []string{idle}}, absent)
-		require.NoError(t, t.requires(a, lifecycle.Precondition{Key: absent.Key, States: []string{idle, ""}}))
-		a = t.get(a.Key)
+	var tree lock.Tree
+	grant, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.X}, nil)
+	require.NoError(t, err)
+	write := func() error {
+		c := commitOf(change(t.get(key("a")), idle))
+		c.Require = []lifecycle.Precondition{{Grant: grant}}
+		return send(t.Context(), t.store, c)
 	}
-	t.unmet(t.put("b", idle), lifecycle.Precondition{Key: a.Key, States: []string{""}}, a)
-}
-
-// A precondition on an object that the same commit changes is about its state before.
-func preconditionsSeeTheStateBefore(t *tester) {
-	t.needsChanges(3)
-	a, b := t.put("a", idle), t.put("b", idle)
-	t.unmet(a, lifecycle.Precondition{Key: a.Key, States: []string{moving}}, a)
-	c := commitOf(change(a, moving), change(b, moving))
-	c.Require = []lifecycle.Precondition{{Key: b.Key, States: []string{idle}}}
-	t.commit(c)
+	if err := write(); err != nil {
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+	}
+	before := t.get(key("a"))
+	require.NoError(t, tree.Break(t.Context(), grant.Token(), "test"))
+	if err := write(); !errors.Is(err, errors.ErrUnsupported) {
+		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	}
+	t.unchanged("a commit under a lost grant", before)
 }
 
 // The states of an owner's record.

@@ -44,7 +44,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 		no %[2]s NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
 		status %[2]s NOT NULL, was %[2]s, rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
 		who %[2]s, life bigint, task %[5]s, task_args %[3]s, task_options %[3]s, due %[4]s, touched %[4]s,
-		goal %[5]s, doer %[5]s, cause %[5]s, why %[5]s, body %[3]s, body_before %[3]s, token %[3]s, admitted %[3]s, moved_by %[3]s, form %[5]s)`, prefix, name, blob, moment, long))
+		goal %[5]s, doer %[5]s, cause %[5]s, why %[5]s, body %[3]s, body_before %[3]s, token %[3]s, admitted %[3]s, moved_by %[3]s, fence bigint, form %[5]s)`, prefix, name, blob, moment, long))
 	exec(t, db, fmt.Sprintf(`CREATE TABLE %[1]slog (
 		line bigint NOT NULL DEFAULT 7, kind varchar(20) NOT NULL, thing %[2]s NOT NULL, n bigint NOT NULL, rev bigint,
 		token %[3]s NOT NULL, op bigint, old %[5]s, old_was %[5]s, new %[5]s, new_was %[5]s,
@@ -54,7 +54,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 		Columns: sqlstore.ColumnMap{
 			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Owner: "who", Epoch: "life",
 			Work: "task", Args: "task_args", WorkOptions: "task_options", Deadline: "due", ChangedAt: "touched", Target: "goal",
-			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "admitted", ChangeToken: "moved_by", Version: "form",
+			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "admitted", ChangeToken: "moved_by", Fence: "fence", Version: "form",
 		},
 		ExistingHistory: sqlstore.ExistingHistory{
 			Table: prefix + "log", Machine: "kind", ID: "thing", Sequence: "n", Revision: "rev", Token: "token", Operation: "op",
@@ -68,7 +68,7 @@ type usersStores struct {
 	stores
 	removed string
 	mixed   bool // only objects of one machine of the suite are in the user's table
-	bare    bool // no history of the user's, no columns for Admission, ChangeToken and Version
+	bare    bool // no history of the user's, no columns for Admission, ChangeToken, Fence and Version
 }
 
 func (s *usersStores) new(t testing.TB) lifecycle.Store { return s.by(t, s.way) }
@@ -83,7 +83,7 @@ func (s *usersStores) by(t testing.TB, w way) lifecycle.Store {
 	}
 	if s.bare {
 		m.table.ExistingHistory, m.table.Columns.Admission, m.table.Columns.ChangeToken = sqlstore.ExistingHistory{}, "", ""
-		m.table.Columns.Version = ""
+		m.table.Columns.Fence, m.table.Columns.Version = "", ""
 	}
 	return s.over(t, m)
 }
@@ -98,7 +98,7 @@ func (s *usersStores) second(t testing.TB, store lifecycle.Store) lifecycle.Stor
 // testConfig enables every demand that needs no server of the test's own.
 func (s *usersStores) testConfig() *storetest.Config {
 	config := testConfig(s.e, s.age, s.by, s.way)
-	config.Second, config.NoTokens, config.NoVersions = s.second, s.bare, s.bare
+	config.Second, config.Bare = s.second, s.bare
 	return config
 }
 
@@ -140,7 +140,7 @@ func TestExistingTableStore(t *testing.T) {
 				config := s.testConfig()
 				if removed != "" && !long() {
 					config.Groups = []string{
-						"Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "History", "Names", "Concurrent", "Model",
+						"Get", "Commit", "Metadata", "Numbers", "Transaction", "Names", "Concurrent", "Model",
 					}
 				}
 				storetest.Run(t, s.new, config)

@@ -32,13 +32,13 @@ func userTable(t testing.TB, db *sql.DB, e engine) sqlstore.ExistingTable {
 		no varchar(100) NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
 		status varchar(50) NOT NULL, was varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
 		who varchar(50), life bigint, task varchar(50), task_args %[1]s, task_options %[1]s, due %[2]s, touched %[2]s,
-		goal varchar(50), doer varchar(50), cause varchar(50), why varchar(500), body %[1]s, body_before %[1]s, token %[1]s, begun %[1]s, moved_by %[1]s, form varchar(50))`, blob, moment))
+		goal varchar(50), doer varchar(50), cause varchar(50), why varchar(500), body %[1]s, body_before %[1]s, token %[1]s, begun %[1]s, moved_by %[1]s, fence bigint, form varchar(50))`, blob, moment))
 	return sqlstore.ExistingTable{
 		Machine: "order", Table: "shop_orders",
 		Columns: sqlstore.ColumnMap{
 			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Owner: "who", Epoch: "life",
 			Work: "task", Args: "task_args", WorkOptions: "task_options", Deadline: "due", ChangedAt: "touched", Target: "goal",
-			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "begun", ChangeToken: "moved_by", Version: "form",
+			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "begun", ChangeToken: "moved_by", Fence: "fence", Version: "form",
 		},
 	}
 }

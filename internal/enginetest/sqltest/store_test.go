@@ -27,7 +27,7 @@ func TestStoreOfBothTables(t *testing.T) {
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), mixed: true, bare: true}
 		config := s.testConfig()
 		if !long() {
-			config.Groups = []string{"Get", "Commit", "Token", "Transaction", "Request", "Concurrent", "Model"}
+			config.Groups = []string{"Get", "Commit", "Transaction", "Request", "Concurrent", "Model"}
 		}
 		storetest.Run(t, s.new, config)
 	})
@@ -44,7 +44,7 @@ func TestExistingTableWithOwnHistory(t *testing.T) {
 		config := s.testConfig()
 		if !long() {
 			config.Groups = []string{
-				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Concurrent", "Messages", "Request",
+				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Transaction", "Concurrent", "Messages", "Request", "Model",
 			}
 		}
 		storetest.Run(t, s.new, config)

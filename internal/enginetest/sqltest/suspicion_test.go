@@ -50,7 +50,7 @@ func failsAtOnce(t *testing.T, call func() error) (err error) {
 	return nil
 }
 
-// A violation of another unique index of the user returns the engine's error at once.
+// A violation of another unique index of the user is a failed precondition at once.
 func TestExistingTableOtherUniqueIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
@@ -64,10 +64,62 @@ func TestExistingTableOtherUniqueIndex(t *testing.T) {
 		}
 		require.NoError(t, make("a"))
 		err = failsAtOnce(t, func() error { return make("b") }) // of the same price
+		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict)
 		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
 		require.Regexp(t, "price|lonely", err.Error())
 		require.False(t, func() bool { r := get(t, store, lifecycle.Key{Machine: kind, ID: "b"}); return r.Exists() }())
+	})
+}
+
+// Values that the user's table refuses are a bad request: by a check, a missing value, a small
+// column and the type of a column. A foreign key is a failed precondition, because the same
+// values fit later. The record stays as it was.
+func TestExistingTableRefusesValues(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE zones (zone varchar(5) NOT NULL PRIMARY KEY)")
+		exec(t, db, "INSERT INTO zones VALUES ('north')")
+		size := "varchar(5) CHECK (size IN ('small', 'large'))"
+		if e.name == "mysql" {
+			size = "enum('small', 'large')"
+		}
+		exec(t, db, `CREATE TABLE servers (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL,
+			cpus integer CHECK (cpus < 100), born date, size `+size+`, zone varchar(5) NOT NULL CHECK (length(zone) < 6), FOREIGN KEY (zone) REFERENCES zones (zone))`)
+		if e.name == "sqlite" {
+			db.SetMaxOpenConns(1) // the setting is that of a connection
+			exec(t, db, "PRAGMA foreign_keys = on")
+		}
+		store, err := openTable(t, db, e, sqlstore.ExistingTable{
+			Machine: "server", Table: "servers", Removed: "gone", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+			Fields: map[string]string{"cpus": "cpus", "born": "born", "size": "size", "zone": "zone"}, Types: map[string]sqlstore.Type{"cpus": sqlstore.Integer},
+		})
+		require.NoError(t, err)
+		defer store.Close()
+		with := func(r lifecycle.StoredRecord, payload string) *lifecycle.Commit {
+			r.Payload = []byte(payload)
+			return next(r, 0)
+		}
+		k := lifecycle.Key{Machine: "server", ID: "a"}
+		require.NoError(t, store.Commit(t.Context(), with(lifecycle.StoredRecord{Key: k, Revision: "0"}, `{"cpus": 1, "zone": "north"}`)))
+		before := get(t, store, k)
+		refused := func(payload string, reason error) {
+			t.Helper()
+			err := failsAtOnce(t, func() error { return store.Commit(t.Context(), with(before, payload)) })
+			require.ErrorIs(t, err, reason, payload)
+			require.Equal(t, before, get(t, store, k))
+		}
+		for _, payload := range []string{
+			`{"cpus": 100, "zone": "north"}`, `{"cpus": 1}`, `{"cpus": 1, "zone": "northern"}`, `{"size": "other", "zone": "north"}`,
+		} {
+			refused(payload, lifecycle.ErrInvalid)
+		}
+		if e.networked() { // SQLite has no type for dates
+			refused(`{"born": "early", "zone": "north"}`, lifecycle.ErrInvalid)
+		}
+		refused(`{"zone": "south"}`, lifecycle.ErrPrecondition)
+		exec(t, db, "INSERT INTO zones VALUES ('south')")
+		require.NoError(t, store.Commit(t.Context(), with(before, `{"zone": "south"}`)))
 	})
 }
 
