@@ -1,0 +1,550 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/internal/enginetest/proxy"
+	"github.com/interlock-go/interlock/internal/etcdtest"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/etcdlock"
+)
+
+func at(m lock.Mode, path string) lock.Request {
+	return lock.Request{Path: lock.MustParse(path), Mode: m}
+}
+
+func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
+
+// take is a TryLock that must succeed.
+func take(t testing.TB, l *etcdlock.Locker, r lock.Request, owner string) *lock.Grant {
+	t.Helper()
+	g, err := l.TryLock(t.Context(), r, by(owner))
+	require.NoError(t, err)
+	return g
+}
+
+// waiter is a Lock in a goroutine of its own.
+type waiter struct {
+	cancel  context.CancelFunc
+	done    chan struct{}
+	grant   *lock.Grant
+	err     error
+	claimed clientv3.LeaseID
+}
+
+// queue starts a Lock and returns when its claim waits in etcd.
+func queue(t testing.TB, l *etcdlock.Locker, client *clientv3.Client, prefix string, r lock.Request, owner string) *waiter {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &waiter{cancel: cancel, done: make(chan struct{})}
+	t.Cleanup(cancel)
+	go func() {
+		defer close(w.done)
+		w.grant, w.err = l.Lock(ctx, r, by(owner))
+	}()
+	require.Eventually(t, func() bool {
+		w.claimed = leaseOf(t, client, prefix, owner)
+		return w.claimed != 0
+	}, 10*time.Second, 5*time.Millisecond, "%s does not wait", owner)
+	return w
+}
+
+func (w *waiter) granted(t testing.TB) *lock.Grant {
+	t.Helper()
+	awaited(t, w.done)
+	require.NoError(t, w.err)
+	return w.grant
+}
+
+// awaited waits for a channel.
+func awaited(t testing.TB, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, "does not happen")
+	}
+}
+
+// leaseOf returns the lease of the claim of an owner, and 0 if there is none.
+func leaseOf(t testing.TB, client *clientv3.Client, prefix, owner string) clientv3.LeaseID {
+	t.Helper()
+	got, err := client.Get(context.Background(), prefix+"/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	for _, kv := range got.Kvs {
+		if strings.Contains(string(kv.Value), fmt.Sprintf(`"owner":%q`, owner)) {
+			return clientv3.LeaseID(kv.Lease)
+		}
+	}
+	return 0
+}
+
+// claims returns the number of claims in etcd, of all processes.
+func claims(t testing.TB, l *etcdlock.Locker) int {
+	t.Helper()
+	s, err := l.Snapshot(context.Background())
+	require.NoError(t, err)
+	return s.Nodes
+}
+
+// intercepted returns a client whose requests pass through a function.
+func intercepted(t testing.TB, server *etcdtest.Server, through grpc.UnaryClientInterceptor) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(through)},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// A pair takes two round trips at any depth, a refusal one, a list two.
+func TestRoundTrips(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var trips atomic.Int64
+	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		trips.Add(1)
+		return call(ctx, method, req, reply, cc, opts...)
+	})
+	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: time.Minute})
+	take(t, l, at(lock.X, "/other"), "other")
+	counted := func(do func()) int64 {
+		before := trips.Load()
+		do()
+		return trips.Load() - before
+	}
+	unlock := func(g *lock.Grant, err error) {
+		require.NoError(t, err)
+		require.NoError(t, g.Unlock(t.Context()))
+	}
+	for _, depth := range []int{1, 4, 16, 32} {
+		r := at(lock.X, strings.Repeat("/d", depth))
+		tries := counted(func() { unlock(l.TryLock(t.Context(), r, nil)) })
+		waits := counted(func() { unlock(l.Lock(t.Context(), r, nil)) })
+		refusals := counted(func() {
+			_, err := l.TryLock(t.Context(), at(lock.X, "/other"), nil)
+			require.ErrorIs(t, err, lock.ErrConflict)
+		})
+		t.Logf("depth %d: TryLock and Unlock %d, Lock and Unlock %d, refusal %d round trips", depth, tries, waits, refusals)
+		require.Equal(t, [3]int64{2, 2, 1}, [3]int64{tries, waits, refusals})
+	}
+	var list []lock.Request
+	for i := range 300 {
+		list = append(list, at(lock.X, fmt.Sprintf("/list/%d", i)))
+	}
+	require.EqualValues(t, 2, counted(func() { unlock(l.TryLockAll(t.Context(), list, nil)) }), "a list")
+}
+
+// A transaction that arrives after its caller has stopped waiting, and after the removal of
+// its key, fails. Without the comparison it would lock until the end of the session.
+func TestDelayedAttemptLeavesNoLock(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var delay atomic.Bool
+	gate, arrived := make(chan struct{}), make(chan *etcdserverpb.TxnResponse)
+	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if !delay.CompareAndSwap(true, false) {
+			return call(ctx, method, req, reply, cc, opts...)
+		}
+		go func() { // the network has the request, and delivers it late
+			<-gate
+			late := new(etcdserverpb.TxnResponse)
+			_ = call(context.WithoutCancel(ctx), method, req, late, cc, opts...)
+			arrived <- late
+		}()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: time.Minute})
+	g := take(t, l, at(lock.S, "/g"), "upgraded")
+	for _, c := range []struct {
+		what string
+		call func(context.Context) error
+		held int // claims afterwards
+	}{
+		{"TryLock", func(ctx context.Context) error { _, err := l.TryLock(ctx, at(lock.X, "/a"), nil); return err }, 1},
+		{"Lock", func(ctx context.Context) error { _, err := l.Lock(ctx, at(lock.X, "/a"), nil); return err }, 1},
+		{"Upgrade", func(ctx context.Context) error { return g.Upgrade(ctx, lock.X) }, 0},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		delay.Store(true)
+		require.ErrorIs(t, c.call(ctx), context.DeadlineExceeded, c.what)
+		cancel()
+		require.Eventually(t, func() bool { return claims(t, l) == c.held }, 10*time.Second, 5*time.Millisecond)
+		gate <- struct{}{}
+		late := <-arrived
+		require.NotNil(t, late.Header, "the late transaction is answered")
+		require.False(t, late.Succeeded, c.what)
+		t.Logf("%s: the late transaction fails, %d ghost locks", c.what, claims(t, l)-c.held)
+		require.Equal(t, c.held, claims(t, l), c.what)
+	}
+	require.ErrorIs(t, g.Check(), lock.ErrLost, "the outcome of the upgrade is unknown")
+	require.NoError(t, take(t, l, at(lock.X, "/"), "next").Unlock(t.Context()))
+}
+
+// A caller whose session ends while it waits gets an error. The Locker begins another
+// session.
+func TestSessionLostWhileWaiting(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	first, second := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g := take(t, first, at(lock.X, "/a"), "first")
+	w := queue(t, second, client, prefix, at(lock.X, "/a"), "second")
+	began := time.Now()
+	_, err := client.Revoke(t.Context(), w.claimed)
+	require.NoError(t, err)
+	awaited(t, w.done)
+	t.Logf("returned %v after the end of the session", time.Since(began).Round(time.Millisecond))
+	require.ErrorIs(t, w.err, lock.ErrLost)
+	require.NoError(t, g.Check())
+	require.NoError(t, take(t, second, at(lock.X, "/b"), "second").Unlock(t.Context()))
+}
+
+// Of writes after the loss of a session, the guarded ones are refused, and unguarded ones
+// overwrite those of the next holder.
+func TestGuardedWritesAfterALoss(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	lockers := []*etcdlock.Locker{open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)}
+	rounds, writes := 25, 4
+	if long {
+		rounds, writes = 1000, 10
+	}
+	var guarded, refused, unguarded int
+	var latest lock.Token // that has written
+	stale := map[string]int{}
+	// write counts a write that comes after one with a later token.
+	write := func(key string, g *lock.Grant, conditions ...clientv3.Cmp) bool {
+		r, err := client.Txn(t.Context()).If(conditions...).Then(clientv3.OpPut(key, g.Token().String())).Commit()
+		require.NoError(t, err)
+		if r.Succeeded && g.Token() < latest {
+			stale[key]++
+		}
+		return r.Succeeded
+	}
+	both := func(g *lock.Grant) {
+		guarded++
+		if !write("guarded", g, g.Driver().(etcdlock.Guard).GuardCompare()) {
+			refused++
+		}
+		unguarded++
+		write("unguarded", g)
+		latest = max(latest, g.Token())
+	}
+	for round := range rounds {
+		holder := lockers[round%2]
+		g, err := holder.Lock(t.Context(), at(lock.X, "/a"), by("holder"))
+		require.NoError(t, err)
+		w := queue(t, lockers[(round+1)%2], client, prefix, at(lock.S, "/a/b"), "next")
+		for range writes {
+			both(g)
+		}
+		_, err = client.Revoke(t.Context(), leaseOf(t, client, prefix, "holder"))
+		require.NoError(t, err)
+		next := w.granted(t)
+		both(next)
+		for range writes {
+			both(g) // it has not looked at Check
+		}
+		awaited(t, g.Lost())
+		require.ErrorIs(t, g.Check(), lock.ErrLost)
+		require.NoError(t, next.Unlock(t.Context()))
+	}
+	t.Logf("%d guarded writes: %d stale, %d refused; %d unguarded writes: %d stale",
+		guarded, stale["guarded"], refused, unguarded, stale["unguarded"])
+	require.Zero(t, stale["guarded"])
+	require.Equal(t, rounds*writes, refused)
+	require.Equal(t, rounds*writes, stale["unguarded"])
+}
+
+// Grants and waits survive a restart of etcd that is shorter than the TTL.
+func TestEngineRestarts(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	first, second := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	for range 2 {
+		g := take(t, first, at(lock.X, "/a"), "first")
+		w := queue(t, second, client, prefix, at(lock.X, "/a"), "second")
+		server.Kill(t)
+		server.Restart(t)
+		require.NoError(t, g.Check())
+		require.NoError(t, g.Unlock(t.Context()))
+		require.NoError(t, w.granted(t).Unlock(t.Context()))
+	}
+}
+
+// If etcd does not answer, the grant is lost before the lease can end, and a call
+// returns with its context.
+func TestEngineHangs(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	l := open(t, client, prefix, &etcdlock.Config{TTL: 2 * time.Second})
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	w := queue(t, l, client, prefix, at(lock.X, "/a"), "waiting")
+	server.Pause(t)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := l.TryLock(ctx, at(lock.X, "/b"), nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	t.Logf("a call of 50 ms returned after %v", time.Since(began).Round(time.Millisecond))
+	awaited(t, g.Lost())
+	t.Logf("lost %v after the last answer, with a TTL of 2 s", time.Since(began).Round(time.Millisecond))
+	require.ErrorIs(t, g.Check(), lock.ErrLost)
+	require.ErrorIs(t, g.Unlock(t.Context()), lock.ErrLost)
+	awaited(t, w.done)
+	require.ErrorIs(t, w.err, lock.ErrLost)
+	server.Continue(t)
+	next, err := l.Lock(t.Context(), at(lock.X, "/"), by("next"))
+	require.NoError(t, err)
+	require.Greater(t, next.Token(), g.Token())
+	require.Equal(t, 1, claims(t, l))
+}
+
+// The successor of a process that is cut off gets the lock when the lease ends, and the
+// lost process knows it by then.
+func TestHolderIsCutOff(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	line := proxy.New(t, "tcp", server.Endpoint())
+	remote := open(t, etcdtest.Client(t, line.Addr()), prefix, &etcdlock.Config{TTL: 2 * time.Second})
+	l := open(t, client, prefix, nil)
+	g := take(t, remote, at(lock.X, "/a"), "holder")
+	w := queue(t, l, client, prefix, at(lock.X, "/a"), "next")
+	began := time.Now()
+	line.SetDown(true)
+	next := w.granted(t)
+	require.ErrorIs(t, g.Check(), lock.ErrLost)
+	awaited(t, g.Lost())
+	t.Logf("the successor has the lock after %v, with a TTL of 2 s", time.Since(began).Round(time.Millisecond))
+	line.SetDown(false)
+	require.NoError(t, next.Unlock(t.Context()))
+	again, err := remote.Lock(t.Context(), at(lock.X, "/a"), by("again"))
+	require.NoError(t, err)
+	require.NoError(t, again.Unlock(t.Context()))
+}
+
+// A watch whose revision was compacted while its connection was cut is begun again.
+func TestCompactionWhileWaiting(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	line := proxy.New(t, "tcp", server.Endpoint())
+	l, remote := open(t, client, prefix, nil), open(t, etcdtest.Client(t, line.Addr()), prefix, nil)
+	for range 3 {
+		g := take(t, l, at(lock.X, "/a"), "first")
+		w := queue(t, remote, client, prefix, at(lock.X, "/a"), "second")
+		require.Equal(t, 2, claims(t, remote), "and its answer is on this side of the line")
+		line.SetDown(true)
+		require.NoError(t, g.Unlock(t.Context()))
+		var last *clientv3.PutResponse
+		for range 3 {
+			var err error
+			last, err = client.Put(t.Context(), "unrelated", "")
+			require.NoError(t, err)
+		}
+		_, err := client.Compact(t.Context(), last.Header.Revision, clientv3.WithCompactPhysical())
+		require.NoError(t, err)
+		line.SetDown(false)
+		require.NoError(t, w.granted(t).Unlock(t.Context()))
+	}
+}
+
+// Requests of two processes are granted in the order of their arrival.
+func TestOrderAcrossProcesses(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	lockers := []*etcdlock.Locker{open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)}
+	g := take(t, lockers[0], at(lock.X, "/a"), "first")
+	var queued []*waiter
+	for i := range 10 {
+		queued = append(queued, queue(t, lockers[i%2], client, prefix, at(lock.X, "/a"), fmt.Sprint("waiting ", i)))
+	}
+	for i, w := range queued {
+		for _, behind := range queued[i:] {
+			select {
+			case <-behind.done:
+				require.FailNow(t, "overtaken", "%v", behind.err)
+			default:
+			}
+		}
+		require.NoError(t, g.Unlock(t.Context()))
+		next := w.granted(t)
+		require.Greater(t, next.Token(), g.Token())
+		g = next
+	}
+}
+
+// A claim whose list is raised elsewhere while another one waits for it gets a token below
+// that of the waiting one.
+func TestUpgradeWhileAwaited(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g, err := l.TryLockAll(t.Context(), []lock.Request{at(lock.X, "/a"), at(lock.S, "/b")}, nil)
+	require.NoError(t, err)
+	first := queue(t, other, client, prefix, at(lock.S, "/a"), "first")
+	second := queue(t, l, client, prefix, at(lock.S, "/a/b"), "second")
+	third := queue(t, other, client, prefix, at(lock.X, "/a"), "third")
+	reader := take(t, l, at(lock.S, "/b"), "reader")
+	require.NoError(t, reader.Unlock(t.Context()))
+	require.NoError(t, g.Upgrade(t.Context(), lock.X))
+	require.Greater(t, g.Token(), reader.Token())
+	require.NoError(t, g.Unlock(t.Context()))
+	require.Greater(t, first.granted(t).Token(), g.Token())
+	require.Greater(t, second.granted(t).Token(), first.grant.Token())
+	require.NoError(t, errors.Join(first.grant.Unlock(t.Context()), second.grant.Unlock(t.Context())))
+	require.Greater(t, third.granted(t).Token(), second.grant.Token())
+}
+
+// Revoke and Break reach the holder in another process before they return. A holder that is
+// gone is broken after its TTL.
+func TestOperatorInAnotherProcess(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	line := proxy.New(t, "tcp", server.Endpoint())
+	holder, operator := open(t, server.Client(t), prefix, nil), open(t, client, prefix, nil)
+	remote := open(t, etcdtest.Client(t, line.Addr()), prefix, &etcdlock.Config{TTL: 2 * time.Second})
+	g := take(t, holder, at(lock.X, "/a"), "holder")
+	require.NoError(t, operator.Revoke(t.Context(), g.Token(), "maintenance"))
+	require.ErrorIs(t, g.Check(), lock.ErrRevoked)
+	require.ErrorContains(t, g.Check(), "maintenance")
+	require.Equal(t, 1, claims(t, operator), "the holder keeps the lock")
+	require.NoError(t, operator.Break(t.Context(), g.Token(), "too late"))
+	require.ErrorIs(t, g.Check(), lock.ErrLost)
+	require.ErrorContains(t, g.Check(), "too late")
+	require.Zero(t, claims(t, operator))
+	require.ErrorIs(t, operator.Break(t.Context(), g.Token(), ""), lock.ErrNotHeld)
+
+	g = take(t, remote, at(lock.X, "/a"), "remote")
+	line.SetDown(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, operator.Break(ctx, g.Token(), "cut off"), context.DeadlineExceeded)
+	began := time.Now()
+	err := operator.Break(t.Context(), g.Token(), "cut off")
+	t.Logf("broken after %v, with a TTL of 2 s", time.Since(began).Round(time.Millisecond))
+	if !errors.Is(err, lock.ErrNotHeld) { // the lease has ended first
+		require.NoError(t, err)
+	}
+	require.ErrorIs(t, g.Check(), lock.ErrLost)
+	require.NoError(t, take(t, operator, at(lock.X, "/a"), "next").Unlock(t.Context()))
+}
+
+// An id that another process has is in use for other requests, and conflicts for the same
+// ones, also in a mode that is compatible.
+func TestIDsAcrossProcesses(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	first, second := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g, err := first.TryLock(t.Context(), at(lock.S, "/a"), &lock.Options{ID: "deploy", Owner: "first"})
+	require.NoError(t, err)
+	_, err = second.TryLock(t.Context(), at(lock.S, "/a"), &lock.Options{ID: "deploy"})
+	require.ErrorIs(t, err, lock.ErrConflict)
+	require.ErrorContains(t, err, "S at /a held by first")
+	_, err = second.Lock(t.Context(), at(lock.S, "/b"), &lock.Options{ID: "deploy"})
+	require.ErrorIs(t, err, lock.ErrIDInUse)
+	require.NoError(t, g.Unlock(t.Context()))
+	_, err = second.TryLock(t.Context(), at(lock.S, "/b"), &lock.Options{ID: "deploy"})
+	require.NoError(t, err)
+}
+
+// Cancelled waits leave neither a key nor, as TestMain checks, a goroutine.
+func TestCancelledWaits(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	l := open(t, server.Client(t), freshPrefix(), nil)
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	n := 100
+	if long {
+		n = 1000
+	}
+	done := make(chan error, n)
+	ctx, cancel := context.WithCancel(t.Context())
+	for range n {
+		go func() {
+			_, err := l.Lock(ctx, at(lock.X, "/a"), nil)
+			done <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return claims(t, l) > n/2 }, 30*time.Second, 10*time.Millisecond)
+	cancel()
+	for range n {
+		require.ErrorIs(t, <-done, context.Canceled)
+	}
+	require.Eventually(t, func() bool { return claims(t, l) == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.NoError(t, g.Unlock(t.Context()))
+}
+
+// While the storage of etcd is full, requests fail and grants can be released.
+func TestStorageFull(t *testing.T) {
+	server := etcdtest.Start(t, &etcdtest.Config{Quota: 1 << 20})
+	client := server.Client(t)
+	l := open(t, client, freshPrefix(), nil)
+	g := take(t, l, at(lock.S, "/a"), "holder")
+	fill := strings.Repeat("x", 200_000)
+	var err error
+	for i := 0; err == nil; i++ {
+		_, err = client.Put(t.Context(), fmt.Sprint("fill", i), fill)
+	}
+	require.ErrorIs(t, err, rpctypes.ErrNoSpace)
+	_, err = l.TryLock(t.Context(), at(lock.X, "/b"), nil)
+	require.ErrorIs(t, err, rpctypes.ErrNoSpace)
+	require.ErrorIs(t, g.Upgrade(t.Context(), lock.X), rpctypes.ErrNoSpace)
+	require.NoError(t, g.Check(), "a refused upgrade changes nothing")
+	require.NoError(t, g.Unlock(t.Context()))
+	require.Zero(t, claims(t, l))
+}
+
+// What another program has written locks the whole tree: nothing is known about it.
+func TestUnreadableClaim(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	l := open(t, client, prefix, nil)
+	key := prefix + "/0000000000000001/0000000000000001"
+	_, err := client.Put(t.Context(), key, `{"version":9}`)
+	require.NoError(t, err)
+	_, err = l.TryLock(t.Context(), at(lock.IS, "/a"), nil)
+	require.ErrorIs(t, err, lock.ErrConflict)
+	require.ErrorContains(t, err, "cannot be read")
+	_, err = client.Delete(t.Context(), key)
+	require.NoError(t, err)
+	require.NoError(t, take(t, l, at(lock.IS, "/a"), "a").Unlock(t.Context()))
+}
+
+func TestOpenAndClose(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	for _, c := range []etcdlock.Config{{TTL: -1}, {MaxWaiters: -1}, {MaxHolders: -1}} {
+		_, err := etcdlock.Open(t.Context(), client, prefix, &c)
+		require.ErrorIs(t, err, lock.ErrInvalid)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := etcdlock.Open(ended, client, prefix, nil)
+	require.ErrorIs(t, err, context.Canceled)
+
+	l, other := open(t, client, prefix, nil), open(t, client, prefix, nil)
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	w := queue(t, l, client, prefix, at(lock.X, "/a"), "waiting")
+	l.Close()
+	l.Close()
+	awaited(t, w.done)
+	require.ErrorIs(t, w.err, lock.ErrLost)
+	require.ErrorIs(t, g.Check(), lock.ErrLost)
+	require.ErrorIs(t, g.Unlock(t.Context()), lock.ErrLost)
+	_, err = l.TryLock(t.Context(), at(lock.X, "/a"), nil)
+	require.ErrorIs(t, err, etcdlock.ErrClosed)
+	require.Zero(t, claims(t, other), "the session has ended with the Locker")
+}

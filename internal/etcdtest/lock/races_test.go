@@ -1,0 +1,242 @@
+package lock_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/interlock-go/interlock/internal/etcdtest"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/etcdlock"
+)
+
+// nextTxn returns a client whose next transaction, after the returned function was called,
+// passes through a function.
+func nextTxn(t testing.TB, server *etcdtest.Server, through func(execute func() error) error) (client *clientv3.Client, arm func()) {
+	t.Helper()
+	var armed atomic.Bool
+	client = intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		execute := func() error { return call(ctx, method, req, reply, cc, opts...) }
+		if _, txn := req.(*etcdserverpb.TxnRequest); txn && armed.CompareAndSwap(true, false) {
+			return through(execute)
+		}
+		return execute()
+	})
+	return client, func() { armed.Store(true) }
+}
+
+// A claim that is granted while the transaction of an upgrade elsewhere is under way
+// keeps its token.
+func TestUpgradeLeavesTheTokensOfOthers(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	sent, deliver := make(chan struct{}), make(chan struct{})
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		close(sent)
+		<-deliver
+		return execute()
+	})
+	direct, prefix := server.Client(t), freshPrefix()
+	l, other := open(t, client, prefix, nil), open(t, direct, prefix, nil)
+	g, err := l.TryLockAll(t.Context(), []lock.Request{at(lock.X, "/a"), at(lock.S, "/b")}, nil)
+	require.NoError(t, err)
+	blocker := take(t, other, at(lock.X, "/c"), "blocker")
+	bystander := queue(t, other, direct, prefix, at(lock.X, "/c"), "bystander")
+	behind := queue(t, other, direct, prefix, at(lock.S, "/a"), "behind")
+	require.NoError(t, take(t, l, at(lock.X, "/d"), "d").Unlock(t.Context()), "the view of l is up to date now")
+
+	arm()
+	upgraded := make(chan error)
+	go func() { upgraded <- g.Upgrade(t.Context(), lock.X) }()
+	awaited(t, sent)
+	require.NoError(t, blocker.Unlock(t.Context()))
+	token := bystander.granted(t).Token()
+	close(deliver)
+	require.NoError(t, <-upgraded)
+	holders, err := l.Holders(t.Context(), lock.MustParse("/c"), lock.At)
+	require.NoError(t, err)
+	require.Len(t, holders, 1)
+	require.Equal(t, token, holders[0].Token)
+	require.NoError(t, g.Unlock(t.Context()))
+	require.Greater(t, behind.granted(t).Token(), g.Token())
+}
+
+// A break reaches a call that still waits because its watch hangs: etcd has granted its
+// request. Without that, the call would return a grant whose key is deleted.
+func TestBreakWhileTheWatchHangs(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var hangs sync.RWMutex // locked: no answer of a watch arrives
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			stream, err := open(ctx, desc, cc, method, opts...)
+			if method != etcdserverpb.Watch_Watch_FullMethodName {
+				return stream, err
+			}
+			return &hangingStream{stream, &hangs}, err
+		})},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	direct, prefix := server.Client(t), freshPrefix()
+	l, other := open(t, client, prefix, &etcdlock.Config{TTL: 5 * time.Second}), open(t, direct, prefix, nil)
+	g := take(t, other, at(lock.X, "/a"), "first")
+	w := queue(t, l, direct, prefix, at(lock.X, "/a"), "second")
+	hangs.Lock()
+	defer hangs.Unlock()
+	require.NoError(t, g.Unlock(t.Context()))
+	holders, err := other.Holders(t.Context(), lock.MustParse("/a"), lock.At)
+	require.NoError(t, err)
+	require.NoError(t, other.Break(t.Context(), holders[0].Token, "maintenance"))
+	awaited(t, w.done)
+	require.ErrorIs(t, w.err, lock.ErrLost)
+	require.ErrorContains(t, w.err, "maintenance")
+}
+
+type hangingStream struct {
+	grpc.ClientStream
+	hangs *sync.RWMutex
+}
+
+func (s *hangingStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	s.hangs.RLock()
+	defer s.hangs.RUnlock()
+	return err
+}
+
+// The request that fills the storage is executed, although its answer is NOSPACE. Its claim
+// does not stay.
+func TestStorageFullButWritten(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		if err := execute(); err != nil {
+			return err
+		}
+		return rpctypes.ErrGRPCNoSpace
+	})
+	l := open(t, client, freshPrefix(), nil)
+	for _, lockIt := range []func(context.Context, lock.Request, *lock.Options) (*lock.Grant, error){l.TryLock, l.Lock} {
+		arm()
+		_, err := lockIt(t.Context(), at(lock.X, "/a"), nil)
+		require.ErrorIs(t, err, rpctypes.ErrNoSpace)
+		require.Eventually(t, func() bool { return claims(t, l) == 0 }, 10*time.Second, 5*time.Millisecond)
+	}
+}
+
+// The holder keeps a grant that is revoked, also if the answer to its confirmation is lost.
+func TestLostConfirmationOfARevocation(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	confirmed := make(chan struct{})
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		defer close(confirmed)
+		if err := execute(); err != nil {
+			return err
+		}
+		return status.Error(codes.Unavailable, "connection lost")
+	})
+	prefix := freshPrefix()
+	l, operator := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	arm()
+	require.NoError(t, operator.Revoke(t.Context(), g.Token(), "maintenance"))
+	awaited(t, confirmed)
+	require.ErrorIs(t, g.Check(), lock.ErrRevoked)
+	require.NoError(t, take(t, l, at(lock.X, "/b"), "b").Unlock(t.Context()))
+	require.Equal(t, 1, claims(t, operator), "the holder keeps the lock")
+	require.NoError(t, g.Unlock(t.Context()))
+}
+
+// A session whose lease is answered so late that little of its TTL is left is not used: a
+// grant in it would be lost before its first renewal.
+func TestLateLease(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	const ttl = 5 * time.Second
+	var late atomic.Bool
+	var lateLease int64
+	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := call(ctx, method, req, reply, cc, opts...)
+		lease, granted := reply.(*etcdserverpb.LeaseGrantResponse)
+		if !granted || !late.CompareAndSwap(true, false) {
+			return err
+		}
+		lateLease = lease.ID
+		select {
+		case <-time.After(ttl * 3 / 4):
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	prefix := freshPrefix()
+	l := open(t, client, prefix, &etcdlock.Config{TTL: ttl})
+	g := take(t, l, at(lock.X, "/a"), "first")
+	late.Store(true)
+	_, err := client.Revoke(t.Context(), leaseOf(t, client, prefix, "first"))
+	require.NoError(t, err)
+	awaited(t, g.Lost())
+	next, err := l.Lock(t.Context(), at(lock.X, "/a"), by("next"))
+	require.NoError(t, err)
+	require.False(t, late.Load())
+	require.NotEqual(t, lateLease, int64(leaseOf(t, client, prefix, "next")))
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// A Locker with a TTL of less than a second begins another session after the loss of one.
+func TestShortTTL(t *testing.T) {
+	client, prefix := etcdtest.Start(t, nil).Client(t), freshPrefix()
+	l := open(t, client, prefix, &etcdlock.Config{TTL: time.Millisecond})
+	g := take(t, l, at(lock.X, "/a"), "first")
+	_, err := client.Revoke(t.Context(), leaseOf(t, client, prefix, "first"))
+	require.NoError(t, err)
+	awaited(t, g.Lost())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	next, err := l.Lock(ctx, at(lock.X, "/a"), by("next"))
+	require.NoError(t, err)
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// slowContext calls a function when a context that was derived from it is cancelled.
+type slowContext struct {
+	context.Context
+	done      chan struct{}
+	cancelled func()
+}
+
+func (c slowContext) Done() <-chan struct{} { return c.done }
+
+func (c slowContext) AfterFunc(func()) (stop func() bool) {
+	return func() bool { c.cancelled(); return true }
+}
+
+// Close notifies all holders before it ends the lease, which lets others in.
+func TestCloseNotifiesBeforeItReleases(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	w := queue(t, other, client, prefix, at(lock.X, "/a"), "next")
+	early := false
+	_, cancel := g.Context(slowContext{t.Context(), make(chan struct{}), func() {
+		select {
+		case <-w.done:
+			early = true
+		case <-time.After(time.Second): // long enough for a grant that comes too early
+		}
+	}})
+	l.Close()
+	cancel()
+	require.False(t, early, "granted before the holder was notified")
+	require.NoError(t, w.granted(t).Unlock(t.Context()))
+}

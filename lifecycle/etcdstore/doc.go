@@ -1,0 +1,96 @@
+// Package etcdstore keeps the records of a [lifecycle.Manager] in etcd, for services that
+// run an etcd already, or that keep their locks in it.
+//
+//	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
+//	...
+//	store, err := etcdstore.Open(ctx, client, nil)
+//	if err != nil {
+//		return err
+//	}
+//	vms := lifecycle.Must(VMs, store, nil)
+//	go store.Listen(ctx, vms) // wakes Watch and Await for changes of other processes
+//
+// # Guarantees
+//
+// In addition to the guarantees of [lifecycle.Store]:
+//   - A commit is one transaction of etcd. It compares revision and state of every object,
+//     the preconditions, the life of the owner, and the requests; it writes the records,
+//     the history rows, the index and the messages. The record in a conflict is as of that
+//     comparison, without another request.
+//   - Reads are linearizable. Commit, Get, History and Requested need one request, and one
+//     more before a commit with messages.
+//   - If an answer is lost, or a context ends meanwhile, the store searches the history for
+//     the commit, and sends it again with its token. [lifecycle.ErrUnknownOutcome] is only
+//     returned if etcd does not answer the search either.
+//   - Without a connection, calls return [lifecycle.ErrUnavailable] at once. Without a quorum
+//     they do after [Config.Timeout], and a commit returns ErrUnknownOutcome. A full
+//     database (NOSPACE) is ErrUnavailable; nothing was written then.
+//   - No revision of a commit repeats, also if etcd was restored from an older snapshot: it
+//     contains the token of the commit.
+//   - Names are compared byte by byte. They are UTF-8 without NUL.
+//   - A commit under a lock of the same etcd ([lifecycle.Precondition].Grant) compares the
+//     grant in its transaction. The driver of such a grant ([lock.GrantDriver]) has a method
+//     GuardCompare() clientv3.Cmp. A grant of another etcd is not recognized as such, and
+//     fails the precondition.
+//   - List reads the index, and the records that it selects: by id, by state, by deadline for
+//     Overdue, and by owner for NotOwnedBy, whose named owners it skips. The entries of
+//     a state show age, owner and deadline, so that other conditions on a state read its
+//     entries and no other records. A query by age alone, or by more states than
+//     [Config.MaxTxnOps], reads all objects of the machine.
+//
+// # Limits
+//
+//   - etcd has no clock. ChangedAt and deadlines are of the clock of the process that
+//     writes, and ages are computed with the clock of the process that reads. A clock that is
+//     wrong makes a sweep come early or late; the comparison of the revision decides in any
+//     case which writer wins.
+//   - A transaction of etcd has at most 128 operations (--max-txn-ops), and a change needs up
+//     to 14: [lifecycle.Capabilities].Changes is 8. See [Config.MaxTxnOps]. With
+//     fewer changes, a commit has up to 128 messages.
+//   - A commit has at most 1.5 MiB (--max-request-bytes; above 2 MiB, the client's
+//     MaxCallSendMsgSize too), and values are JSON, in which a payload takes 4/3 of its size.
+//     A larger commit is [lifecycle.ErrInvalid].
+//   - Pages of Overdue and NotOwnedBy read all entries of the condition.
+//   - The history grows until the caller calls [Store.Trim]. A removed object keeps three
+//     small keys for ever. etcd keeps old versions of all keys until it compacts: configure
+//     --auto-compaction-retention.
+//   - The user of the client needs the right to read and write the prefix.
+//   - After an outage, the client connects again when its own pause has ended. See the
+//     options of grpc for the longest one.
+//
+// # After a restore
+//
+// An etcd that lost its newest commits, because it was restored from a snapshot or from a
+// copy of its data, hands out the same operation ids, epochs of owners, and perhaps numbers
+// of messages again. A worker that still executes a lost operation could then end another
+// one. The admission token prevents that for the outcomes of this library's own work, and
+// for reports that carry it ([lifecycle.Change.Admission]). For everything else:
+//
+//  1. Stop all processes that use the keys.
+//  2. Restore etcd. With etcdutl snapshot restore, use --bump-revision 1000000000 and
+//     --mark-compacted. Without them, the revisions of etcd repeat, and with them the tokens
+//     of lock/etcdlock.
+//  3. Open the store in one process, and call [Store.AfterRestore] once.
+//  4. Start the processes. They join as owners again, and sweeps find the operations that
+//     were in progress in the backup: their owners are dead.
+//
+// Reports about operations of before are then stale, also of operations that the backup
+// has. Compare the outside world by [lifecycle.Reconcile]. Changes that were lost stay lost.
+//
+// # Keys
+//
+// All keys begin with [Config.Prefix] and a kind; see keys.go. Parts are separated by NUL, so
+// that the keys of one machine, state or owner are exactly one range. A revision contains
+// what the index entries of its record depend on: a commit deletes them without reading the
+// record first. The entry of the state has the revision as its value, and one comparison of
+// this value covers revision and state.
+//
+// # Rejected designs
+//
+// Comparing ModRevision: it repeats after a restore from a snapshot, where a process that
+// was running before would overwrite what it has not read. An index by age and state: it
+// would make every commit write two more keys, and the entries of a state show the age. A
+// counter for the numbers of messages: all commits with messages would conflict. Leases for
+// deadlines: etcd extends them when its leader changes. Deleting old history rows in the
+// commit: it would need the requests of these rows, and therefore a read.
+package etcdstore

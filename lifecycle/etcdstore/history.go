@@ -1,0 +1,73 @@
+package etcdstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// page reads the first keys of a range. For etcd, a limit of 0 is none.
+func page(start, end string, limit int) clientv3.Op {
+	if limit <= 0 {
+		end = start // an empty range
+	}
+	return clientv3.OpGet(start, clientv3.WithRange(end), clientv3.WithLimit(int64(limit)))
+}
+
+// History implements [lifecycle.Historian].
+func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (rows []lifecycle.HistoryRow, err error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	all := s.key(histories, key.Machine, key.ID, "")
+	err = s.each(ctx, func(kv *mvccpb.KeyValue) error {
+		row, err := decodeRow(kv)
+		rows = append(rows, row)
+		return err
+	}, page(all+hex(after)+separator, end(all), limit))
+	return rows, err
+}
+
+// Requested implements [lifecycle.Historian].
+func (s *Store) Requested(ctx context.Context, machine, request string) (row lifecycle.HistoryRow, err error) {
+	if err := checkNames(machine, request); err != nil {
+		return row, err
+	}
+	err = s.each(ctx, func(kv *mvccpb.KeyValue) (err error) {
+		row, err = decodeRow(kv)
+		return err
+	}, clientv3.OpGet(s.key(requests, machine, request)))
+	return row, err
+}
+
+// Recent implements [lifecycle.Follower]. The age is the difference between the clock of
+// this process and the clock of the process that wrote the change.
+func (s *Store) Recent(
+	ctx context.Context, machine string, within time.Duration, after string, limit int,
+) (list []lifecycle.ChangedObject, err error) {
+	if err := checkNames(machine); err != nil {
+		return nil, err
+	}
+	all := s.key(times, machine, "")
+	since := all + hex(uint64(max(0, s.config.Clock().Add(-within).UnixMicro())))
+	err = s.each(ctx, func(kv *mvccpb.KeyValue) error {
+		sequence, err := strconv.ParseUint(string(kv.Value), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: value of key %.300q", ErrLayout, kv.Key)
+		}
+		if id := idOf(kv); id > after {
+			list = append(list, lifecycle.ChangedObject{ID: id, Sequence: sequence})
+		}
+		return nil
+	}, clientv3.OpGet(since, clientv3.WithRange(end(all))))
+	slices.SortFunc(list, func(a, b lifecycle.ChangedObject) int { return cmp.Compare(a.ID, b.ID) })
+	return list[:min(len(list), max(limit, 0))], err
+}

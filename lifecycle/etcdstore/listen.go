@@ -1,0 +1,74 @@
+package etcdstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Pauses of [Store.Listen] before it watches again.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// Waker is woken by [Store.Listen]. Every [lifecycle.Manager] is one.
+type Waker interface {
+	// Wake reports that an object may have changed. An empty ID means any object of
+	// the machine, an empty Machine any object. It does not wait.
+	Wake(key lifecycle.Key)
+}
+
+// Listen wakes the wakers after every commit with a history row, by any process, until ctx
+// ends; it then returns the context's error. If the watch ends, because etcd has compacted
+// what it has not sent yet or has no leader, Listen watches again, after pauses of 50
+// milliseconds that double up to 5 seconds, and wakes for all objects.
+func (s *Store) Listen(ctx context.Context, wakers ...Waker) error {
+	pause := firstPause
+	for ctx.Err() == nil {
+		if s.watch(ctx, wakers) {
+			pause = firstPause
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("etcdstore: listen: %w", lifecycle.Ended(ctx))
+}
+
+// watch wakes until the watch ends. It reports whether there was one. The client watches
+// again at the same revision after it has lost a connection. The reason why a watch ends
+// does not matter: the next one wakes for all objects.
+func (s *Store) watch(ctx context.Context, wakers []Waker) (watched bool) {
+	ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer stop() // ends the watch
+	all := s.key(histories)
+	changes := s.client.Watch(ctx, all, clientv3.WithPrefix(), clientv3.WithFilterDelete(), clientv3.WithCreatedNotify())
+	for resp := range changes {
+		if resp.Err() != nil {
+			return watched
+		}
+		if resp.Created {
+			watched = true
+			wake(wakers, lifecycle.Key{})
+		}
+		for _, event := range resp.Events {
+			parts := strings.Split(strings.TrimPrefix(string(event.Kv.Key), all), separator)
+			wake(wakers, lifecycle.Key{Machine: parts[0], ID: parts[1]})
+		}
+	}
+	return watched
+}
+
+func wake(wakers []Waker, key lifecycle.Key) {
+	for _, w := range wakers {
+		w.Wake(key)
+	}
+}

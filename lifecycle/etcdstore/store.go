@@ -1,0 +1,221 @@
+package etcdstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Config refines a [Store]. Nil and the zero Config are the defaults.
+type Config struct {
+	// Prefix begins all keys of the store. Two stores must not have prefixes of which one
+	// begins with the other. Default: "interlock/".
+	Prefix string
+	// MaxTxnOps is the --max-txn-ops of the etcd servers, at least 32. It bounds
+	// [lifecycle.Capabilities].Changes. Default: 128, which is the default of etcd.
+	MaxTxnOps int
+	// Timeout bounds how long one request waits for etcd. A request without an answer after
+	// this time is [lifecycle.ErrUnavailable]; a commit may be [lifecycle.ErrUnknownOutcome].
+	// Default: 5 s.
+	Timeout time.Duration
+	// Clock returns the time for ChangedAt and deadlines, and the present time of queries.
+	// Default: [time.Now]. Tests move it.
+	Clock func() time.Time
+}
+
+const (
+	defaultPrefix  = "interlock/"
+	defaultTxnOps  = 128
+	defaultTimeout = 5 * time.Second
+
+	leastTxnOps  = 32
+	opsPerChange = 14 // at most: see plan.add
+	sparedOps    = 16 // for messages
+)
+
+// layout is the version of the keys and values that this package reads and writes.
+const layout = "1"
+
+// ErrLayout: the keys below the prefix are of another version of this package.
+var ErrLayout = errors.New("etcdstore: unsuitable layout of keys")
+
+// Store keeps records in etcd. [Open] makes one. It is safe for concurrent use and must
+// not be copied.
+type Store struct {
+	client *clientv3.Client
+	config Config
+
+	mu     sync.Mutex // guards closed, and calls.Add against calls.Wait
+	closed bool
+	calls  sync.WaitGroup
+}
+
+var (
+	_ lifecycle.Historian = (*Store)(nil)
+	_ lifecycle.Outbox    = (*Store)(nil)
+	_ lifecycle.Follower  = (*Store)(nil)
+)
+
+// Open returns the store below the prefix of the configuration, which may be empty. The
+// client stays the caller's: [Store.Close] does not close it.
+//
+// Errors: [lifecycle.ErrInvalid] for the configuration, [ErrLayout], and
+// [lifecycle.ErrUnavailable] if etcd does not answer.
+func Open(ctx context.Context, client *clientv3.Client, config *Config) (*Store, error) {
+	s := &Store{client: client}
+	if config != nil {
+		s.config = *config
+	}
+	s.config.Prefix = cmp.Or(s.config.Prefix, defaultPrefix)
+	s.config.MaxTxnOps = cmp.Or(s.config.MaxTxnOps, defaultTxnOps)
+	s.config.Timeout = cmp.Or(s.config.Timeout, defaultTimeout)
+	if s.config.Clock == nil {
+		s.config.Clock = time.Now
+	}
+	switch {
+	case client == nil:
+		return nil, fmt.Errorf("%w: open store: a client is required", lifecycle.ErrInvalid)
+	case s.config.MaxTxnOps < leastTxnOps:
+		return nil, fmt.Errorf("%w: open store: MaxTxnOps %d is below %d", lifecycle.ErrInvalid, s.config.MaxTxnOps, leastTxnOps)
+	case s.config.Timeout < 0:
+		return nil, fmt.Errorf("%w: open store: Timeout %v is below 0", lifecycle.ErrInvalid, s.config.Timeout)
+	}
+	if err := s.checkLayout(ctx); err != nil {
+		return nil, failed(ctx, err)
+	}
+	return s, nil
+}
+
+// checkLayout compares the version of the keys, and writes it below an empty prefix. A
+// lost answer does no harm: the next Open finds either.
+func (s *Store) checkLayout(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, s.config.Timeout)
+	defer stop()
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	key := s.key(versions)
+	resp, err := s.client.Txn(ctx).If(missing(key)).Then(clientv3.OpPut(key, layout)).Else(clientv3.OpGet(key)).Commit()
+	if err != nil || resp.Succeeded {
+		return err
+	}
+	found, _, _ := strings.Cut(string(resp.Responses[0].GetResponseRange().Kvs[0].Value), "-")
+	if found != layout {
+		return fmt.Errorf("%w: version %.20q below %q, not %q", ErrLayout, found, s.config.Prefix, layout)
+	}
+	return nil
+}
+
+// Capabilities implements [lifecycle.Store]. So many changes, with 16 messages, always fit
+// into one transaction of etcd. The clock is that of the process: etcd has none.
+func (s *Store) Capabilities() lifecycle.Capabilities {
+	return lifecycle.Capabilities{Changes: (s.config.MaxTxnOps - sparedOps) / opsPerChange, History: true, Messages: true}
+}
+
+// Close makes every later call fail with [lifecycle.ErrClosed]. It waits for the calls in
+// progress, but not for [Store.Listen]. A second Close does nothing. The client stays open.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.calls.Wait()
+	return nil
+}
+
+// enter begins a call, unless the context has ended or the store is closed. After nil the
+// caller must call calls.Done.
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return lifecycle.Ended(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return lifecycle.ErrClosed
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// ready waits until the client has a connection. Without one, a request was not sent, and
+// the error of the client would not show that.
+func (s *Store) ready(ctx context.Context) error {
+	conn := s.client.ActiveConnection()
+	for {
+		state := conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			return errNoConnection
+		case connectivity.Idle:
+			conn.Connect()
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return ctx.Err()
+		}
+	}
+}
+
+// read executes operations in one transaction, linearizably. They are gets, or deletes that
+// may be executed twice: they are sent again if the connection breaks.
+func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (resp *clientv3.TxnResponse, err error) {
+	ctx, stop := context.WithTimeout(ctx, s.config.Timeout)
+	defer stop()
+	for range mostLost {
+		if err = s.ready(ctx); err != nil {
+			return nil, err
+		}
+		resp, err = s.client.Txn(ctx).Then(ops...).Commit()
+		if err == nil || ctx.Err() != nil || refused(err) {
+			return resp, err
+		}
+	}
+	return nil, err
+}
+
+// each makes a call of operations, and visits every key that the gets among them find.
+func (s *Store) each(ctx context.Context, visit func(kv *mvccpb.KeyValue) error, ops ...clientv3.Op) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	resp, err := s.read(ctx, ops...)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	for _, r := range resp.Responses {
+		for _, kv := range r.GetResponseRange().GetKvs() {
+			if err := visit(kv); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Get implements [lifecycle.Store].
+func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if err := checkKey(key); err != nil {
+		return lifecycle.StoredRecord{Key: key}, err
+	}
+	all := map[string]*mvccpb.KeyValue{}
+	err := s.each(ctx, func(kv *mvccpb.KeyValue) error {
+		all[string(kv.Key)] = kv
+		return nil
+	}, append(s.gets(key), clientv3.OpGet(s.key(versions)))...)
+	if err != nil {
+		return lifecycle.StoredRecord{Key: key}, err
+	}
+	return s.current(all, key)
+}

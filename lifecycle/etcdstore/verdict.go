@@ -1,0 +1,125 @@
+package etcdstore
+
+import (
+	"errors"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// isVerdict reports whether an error is about what the commit requires.
+func isVerdict(err error) bool {
+	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) ||
+		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrRepeated)
+}
+
+// verdict returns the outcome of a commit from what the plan's look has found: nil
+// if it was written, what contradicts it, or [errAgain]. If it proves that a transaction
+// whose answer was lost never will be executed, it forgets the loss.
+func (p *plan) verdict(resp *clientv3.TxnResponse) error {
+	all := found(resp)
+	for i := range p.changes {
+		ch := &p.changes[i]
+		now, err := p.current(all, ch.To.Key)
+		if err != nil {
+			return err
+		}
+		if now.Revision == ch.Expect && now.State == ch.From {
+			continue
+		}
+		rows, err := p.rows(all)
+		if err != nil {
+			return err
+		}
+		if p.written(all, rows) {
+			return nil
+		}
+		// The expected revision never comes back, and a change that has another row at its
+		// place, or none yet, was not made.
+		if row := rows[i]; !ch.MetadataOnly && (row.Sequence != 0 || now.Sequence < ch.To.Sequence) {
+			p.lost = nil
+		}
+		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
+	}
+	return p.unmet(all, resp)
+}
+
+// unmet returns what contradicts a commit besides its changes.
+func (p *plan) unmet(all map[string]*mvccpb.KeyValue, resp *clientv3.TxnResponse) error {
+	var held []bool // of the grants, in their order
+	for _, r := range resp.Responses {
+		if guard := r.GetResponseTxn(); guard != nil {
+			held = append(held, guard.Succeeded)
+		}
+	}
+	for i := range p.changes {
+		ch := &p.changes[i]
+		kv := all[p.key(requests, ch.To.Machine, ch.Request)]
+		if ch.Request == "" || kv == nil {
+			continue
+		}
+		row, err := decodeRow(kv)
+		if err != nil {
+			return err
+		}
+		return &lifecycle.RepeatedError{Row: row}
+	}
+	for i, r := range p.commit.Require {
+		if r.Grant != nil {
+			if !held[0] {
+				return &lifecycle.PreconditionError{Precondition: r}
+			}
+			held = held[1:]
+			continue
+		}
+		now, err := p.current(all, r.Key)
+		if err != nil {
+			return err
+		}
+		at := slices.Index(r.States, now.State)
+		if at < 0 {
+			return &lifecycle.PreconditionError{Precondition: r, Current: now}
+		}
+		p.require[i] = at
+	}
+	if o := p.commit.Owner; o.Name != "" && all[p.life(o)] == nil {
+		return &lifecycle.OwnerError{Owner: o}
+	}
+	return errAgain
+}
+
+// rows returns the history rows at the places of the changes, zero where there is none.
+func (p *plan) rows(all map[string]*mvccpb.KeyValue) (rows []lifecycle.HistoryRow, err error) {
+	rows = make([]lifecycle.HistoryRow, len(p.changes))
+	for i := range p.changes {
+		if kv := all[p.changes[i].row]; kv != nil {
+			if rows[i], err = decodeRow(kv); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// written reports whether the commit was written before, and sets its results as of then.
+// After a lost answer one trace proves it. Otherwise another call has written it, and the
+// results need every row: a commit with a MetadataOnly change is a conflict.
+func (p *plan) written(all map[string]*mvccpb.KeyValue, rows []lifecycle.HistoryRow) bool {
+	traces := 0
+	for i := range p.changes {
+		ch := &p.changes[i]
+		if row := &rows[i]; !ch.MetadataOnly && row.Token == p.commit.Token {
+			ch.done.Stamp(row.Revision, row.At)
+			traces++
+			continue
+		}
+		now, err := p.current(all, ch.To.Key)
+		if p.lost != nil && err == nil && now.Revision == ch.done.To.Revision {
+			traces++
+		}
+	}
+	return traces == len(p.changes) || p.lost != nil && traces > 0
+}

@@ -1,0 +1,339 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// acquisition is a claim of this process, with the calls that wait for it. It is the
+// [lock.GrantDriver] of its Grant.
+//
+//	entering -> waiting -> held -> gone
+//
+// The view moves it as far as held. Every state may go to gone.
+type acquisition struct {
+	locker  *Locker
+	session *session
+	key     string
+	asked   []lock.Request // normalized
+	options lock.Options
+	grant   *lock.Grant
+	lose    func(*lock.LostError) bool
+	removed chan struct{} // closed when it is gone and its key is deleted, or its session is over
+	kept    bool          // the key was not deleted for it; set before removed is closed
+
+	// The Locker's mu guards these.
+	state    state
+	changed  chan struct{} // closed and replaced after a change of state
+	claim    *claim        // nil while it enters
+	written  int64         // a revision at which the claim was there; 0: none is known
+	obeyed   int64         // the revision of the latest revocation
+	calls    int           // that have not returned
+	returned bool          // a call has returned the Grant
+	fault    *lock.LostError
+}
+
+type state uint8
+
+const (
+	entering state = iota
+	waiting
+	held
+	gone
+)
+
+// removal is what remains to be done when an acquisition has ended.
+type removal uint8
+
+const (
+	keepKey    removal = iota // the key does not exist, or ends with its session
+	deleteKey                 // once it is deleted, it does not come back
+	deleteLate                // a transaction that writes it may be under way: it must fail
+)
+
+// add makes an acquisition of the current session. It needs mu.
+func (l *Locker) add(rs []lock.Request, o *lock.Options) *acquisition {
+	s := l.session
+	s.names++
+	a := &acquisition{
+		locker: l, session: s, key: fmt.Sprintf("%s/%016x", s.key, s.names),
+		asked: rs, options: *o, removed: make(chan struct{}), changed: make(chan struct{}),
+	}
+	a.grant, a.lose = lock.NewGrant(a)
+	l.own[a.key] = a
+	if o.ID != "" {
+		l.ids[o.ID] = a
+	}
+	return a
+}
+
+// follow takes over the claim of a view. It needs mu.
+func (a *acquisition) follow(v *view, c *claim) {
+	a.claim, a.written = c, c.arrival
+	switch {
+	case a.state == held:
+	case v.held(c):
+		a.move(held)
+	case a.state == entering:
+		a.move(waiting)
+	}
+	a.obey(c)
+}
+
+func (a *acquisition) move(to state) {
+	a.state = to
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// lost returns a fault for end. It needs mu.
+func (a *acquisition) lost(reason string) *lock.LostError {
+	fault := &lock.LostError{Reason: reason, Err: lock.ErrLost}
+	if a.claim != nil {
+		fault.Token = a.claim.token()
+	}
+	return fault
+}
+
+// end ends an acquisition. In a goroutine of its own it first notifies the holder of a
+// fault, and then deletes the key, until it succeeds or the session has ended. Only the
+// first call has an effect. It needs mu.
+func (a *acquisition) end(fault *lock.LostError, remove removal) {
+	if a.state == gone {
+		return
+	}
+	l := a.locker
+	a.fault = fault
+	a.move(gone)
+	delete(l.own, a.key)
+	if l.ids[a.options.ID] == a {
+		delete(l.ids, a.options.ID)
+	}
+	a.session.endings.Go(func() {
+		defer close(a.removed)
+		if fault != nil {
+			a.lose(fault)
+		}
+		a.kept = remove == keepKey
+		for !a.kept && !a.remove(remove) {
+			select {
+			case <-time.After(retryPause):
+			case <-a.session.over:
+				a.kept = true
+				return
+			}
+		}
+	})
+}
+
+// remove deletes the key once, and reports whether it does not exist any more.
+func (a *acquisition) remove(how removal) bool {
+	l, s := a.locker, a.session
+	ops := []clientv3.Op{clientv3.OpDelete(a.key)}
+	if how == deleteLate {
+		// Bad schedule without it: the caller stops waiting for the answer, the key is
+		// deleted, and then the transaction arrives and locks for as long as the session
+		// lives. Every such transaction compares the revision of the session's key.
+		ops = append(ops, clientv3.OpPut(s.key, "", clientv3.WithIgnoreValue(), clientv3.WithIgnoreLease()))
+	}
+	ctx, cancel := l.within(context.Background(), s)
+	defer cancel()
+	r, err := l.client.Txn(ctx).Then(ops...).Commit()
+	if err == nil && r.Responses[0].GetResponseDeleteRange().Deleted > 0 {
+		_ = l.seen(ctx, r.Header.Revision) // the next request of this process finds the place free
+	}
+	return err == nil || errors.Is(err, rpctypes.ErrKeyNotFound) // of the session, which has ended
+}
+
+func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
+	rs, err := lock.Normalize(rs)
+	if err == nil {
+		err = o.Validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = new(lock.Options)
+	}
+	for {
+		if ctx.Err() != nil {
+			return nil, &lock.ConflictError{Requests: rs, Err: lock.Ended(ctx)}
+		}
+		g, err := l.attempt(ctx, rs, o, wait)
+		if _, detailed := errors.AsType[*lock.ConflictError](err); err != nil && !detailed {
+			err = &lock.ConflictError{Requests: rs, Err: err}
+		}
+		if g != nil || err != nil {
+			return g, err
+		}
+	}
+}
+
+// attempt is one round of acquire. It returns neither a grant nor an error if the
+// acquisition with the same id, which it joined, has ended meanwhile.
+func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
+	var a *acquisition
+	first := false
+	err := l.until(ctx, func() (bool, <-chan struct{}) {
+		if l.session == nil {
+			return false, l.changed
+		}
+		if a = l.ids[o.ID]; a == nil {
+			a, first = l.add(rs, o), true
+		}
+		a.calls++
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer l.leave(ctx, a) // also after a panic in a method of the context
+	if first {
+		err := a.enter(ctx, wait)
+		if err != nil && (!wait || ctx.Err() == nil) {
+			return nil, err
+		} // a wait that ends early lists the holders, too
+	}
+	other := !slices.Equal(a.asked, rs)
+	err = l.until(ctx, func() (bool, <-chan struct{}) {
+		return a.state == held || a.state == gone || a.state == waiting && (!wait || other), a.changed
+	})
+	// Bad schedule: the grant and the end of the context come together, and a caller
+	// that no longer waits gets the lock. So the context wins.
+	if err == nil && ctx.Err() != nil {
+		err = lock.Ended(ctx)
+	}
+	g, arrival, err := a.result(rs, err)
+	if g != nil || arrival == 0 {
+		return g, err
+	}
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	v, failed := l.read(short, l.prefix)
+	if failed != nil {
+		v = l.current()
+	}
+	return nil, v.refusal(rs, o, a.key, arrival, l.config.MaxHolders, err)
+}
+
+// result returns the grant of an acquisition that is held, or why a call does not get it.
+// The holders that arrived before its arrival are part of a refusal.
+func (a *acquisition) result(rs []lock.Request, ended error) (g *lock.Grant, arrival int64, why error) {
+	a.locker.mu.Lock()
+	defer a.locker.mu.Unlock()
+	if err := a.check(); err != nil {
+		return nil, 0, err
+	}
+	if arrival = everything; a.claim != nil {
+		arrival = a.claim.arrival
+	}
+	switch {
+	case ended != nil:
+		return nil, arrival, ended
+	case a.state == gone:
+		return nil, 0, nil // another call has released it
+	case !slices.Equal(a.asked, rs) || a.state == held && !a.covers(rs):
+		return nil, arrival, lock.ErrIDInUse
+	case a.state == waiting:
+		return nil, arrival, lock.ErrConflict
+	}
+	a.returned = true
+	return a.grant, arrival, nil
+}
+
+// covers reports whether the claim has at least the modes of rs, which are at the same
+// nodes. A downgrade may have left less. It needs mu.
+func (a *acquisition) covers(rs []lock.Request) bool {
+	for i, r := range a.claim.Requests {
+		if !r.Mode.Covers(rs[i].Mode) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave ends a call. The last call that leaves without the Grant withdraws the claim. It
+// waits for the removal for a short time, since its context may have ended.
+func (l *Locker) leave(ctx context.Context, a *acquisition) {
+	l.mu.Lock()
+	a.calls--
+	if a.calls == 0 && !a.returned {
+		how := deleteKey
+		if a.state == entering {
+			how = deleteLate
+		}
+		a.end(nil, how)
+	}
+	ended := a.state == gone
+	l.mu.Unlock()
+	if ended {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		_ = a.awaitRemoval(ctx)
+	}
+}
+
+func (a *acquisition) awaitRemoval(ctx context.Context) error {
+	select {
+	case <-a.removed:
+		return nil
+	case <-ctx.Done():
+		return lock.Ended(ctx)
+	}
+}
+
+// enter writes the claim of a new acquisition, unless it is refused. After an error the
+// acquisition is gone.
+//
+// A Lock without an id, on a tree without a limit, cannot be refused. Its claim takes the
+// last place unconditionally.
+func (a *acquisition) enter(ctx context.Context, wait bool) error {
+	l, o := a.locker, &a.options
+	how := ifUnchanged
+	if wait && o.ID == "" && l.config.MaxWaiters == 0 {
+		how = always
+	}
+	next := []*claim{{key: a.key, record: record{
+		Requests: a.asked, Asked: a.asked, ID: o.ID, Owner: o.Owner, Reason: o.Reason, Since: time.Now(),
+	}}}
+	revision, left, err := l.write(ctx, l.current(), a.session, a.key, how, func(v *view, _ *claim) ([]*claim, error) {
+		if how == always {
+			return next, nil
+		}
+		refuse := func(why error) ([]*claim, error) {
+			return nil, v.refusal(a.asked, o, a.key, everything, l.config.MaxHolders, why)
+		}
+		same := v.find(func(c *claim) bool { return o.ID != "" && c.ID == o.ID })
+		switch {
+		case same != nil && !slices.Equal(same.Asked, a.asked):
+			return refuse(lock.ErrIDInUse)
+		case v.free(a.asked, o.ID, a.key, everything):
+			return next, nil
+		case !wait:
+			return refuse(lock.ErrConflict)
+		case l.config.MaxWaiters > 0 && len(v.waiting()) >= l.config.MaxWaiters:
+			return refuse(lock.ErrQueueFull)
+		}
+		return next, nil
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
+		a.end(nil, left)
+	case a.state == entering && l.view.revision >= revision: // the key came and went between two watches
+		a.end(a.lost("its key was deleted"), keepKey)
+	default:
+		a.written = revision
+	}
+	return err
+}
