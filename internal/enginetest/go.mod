@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
+	github.com/interlock-go/interlock/lock/sqllock v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/stretchr/testify v1.12.1
@@ -17,11 +18,12 @@ require (
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
-	github.com/anishathalye/porcupine v1.3.1 // indirect
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/interlock-go/interlock/lifecycle/pgnotify v0.0.0-00010101000000-000000000000
+	github.com/interlock-go/interlock/queue/pgqueue v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
@@ -39,9 +41,13 @@ require (
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
+	pgregory.net/rapid v1.3.0
 )
 
 replace github.com/interlock-go/interlock => ../..
 
 replace github.com/interlock-go/interlock/lifecycle/pgnotify => ../../lifecycle/pgnotify
+
+replace github.com/interlock-go/interlock/queue/pgqueue => ../../queue/pgqueue
+
+replace github.com/interlock-go/interlock/lock/sqllock => ../../lock/sqllock

@@ -147,6 +147,7 @@ func handover(_ context.Context, w *crashtest.Clients[disks]) error {
 	if err != nil && w.Faultless() {
 		return err
 	}
+	w.Pass(time.Second) // the turn of the work has begun
 	w.Kill("alpha")
 	w.Pass(50 * time.Second) // beta considers alpha dead and does its work again
 	if err := w.Stop("beta"); err != nil && w.Faultless() {

@@ -71,6 +71,8 @@ func (p *process) wait() bool {
 	}
 }
 
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
 func (p *process) signal(signal os.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

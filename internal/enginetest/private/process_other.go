@@ -28,3 +28,6 @@ func (*process) running() bool          { return false }
 func (*process) wait() bool             { return true }
 func (*process) signal(os.Signal) error { return ErrMissing }
 func (*process) kill(string) error      { return ErrMissing }
+func (*process) pid() int               { return 0 }
+
+func processesIn(string) []int { return nil }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -178,6 +179,50 @@ func (s *Server) Kill() error {
 		return fmt.Errorf("private: kill %s: %w", s.engine.name, err)
 	}
 	return nil
+}
+
+// fullAt is the size of a full file. It is more than a segment of PostgreSQL's log, which
+// must have room: without it, the server ends as by Kill.
+const fullAt = 17 << 20
+
+// Fill fills tables of a PostgreSQL server as a full disk does: a statement that needs a new
+// page of them fails. The statements, which insert $1 rows, are repeated until none finds
+// room for one more row. Room ends that.
+func (s *Server) Fill(db *sql.DB, inserts ...string) (room func() error, err error) {
+	if err := s.limitFiles(strconv.Itoa(fullAt)); err != nil {
+		return nil, err
+	}
+	for _, insert := range inserts {
+		for rows := 10_000; rows > 0; rows /= 10 {
+			for err = nil; err == nil; {
+				_, err = db.Exec(insert, rows)
+			}
+		}
+		if !strings.Contains(err.Error(), "could not extend file") {
+			return nil, fmt.Errorf("private: fill: %w", err)
+		}
+	}
+	return func() error { return s.limitFiles("unlimited") }, nil
+}
+
+// limitFiles limits the size of the files that the processes of the server write. The first
+// process comes first: the others are listed when what it starts has the limit.
+func (s *Server) limitFiles(size string) error {
+	limit := func(pid int) error {
+		p, err := s.run([]string{"prlimit", "--fsize=" + size + ":", "--pid", strconv.Itoa(pid)})
+		if err != nil {
+			return fmt.Errorf("private: limit files: %w", err)
+		}
+		if p.wait(); p.err != nil && slices.Contains(processesIn(s.dir), pid) {
+			return fmt.Errorf("private: limit files of process %d: %w", pid, p.err)
+		}
+		return nil
+	}
+	err := limit(s.process.pid())
+	for _, pid := range processesIn(s.dir) {
+		err = errors.Join(err, limit(pid))
+	}
+	return err
 }
 
 // Close ends the server in order, or kills it after a minute, and removes all that it has.

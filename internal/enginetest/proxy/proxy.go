@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
@@ -124,6 +125,31 @@ func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cuts
+}
+
+// Storm cuts one in so many requests of all proxies at random. The first proxy is down for
+// a while, which is long or a tenth of that. Calm waits for the end of that, and ends the
+// cuts.
+func Storm(proxies []*Proxy, oneIn int, long time.Duration) (calm func()) {
+	var outage sync.WaitGroup
+	outage.Go(func() {
+		time.Sleep(rand.N(long / 20)) // until there is traffic
+		proxies[0].SetDown(true)
+		if rand.IntN(2) == 0 {
+			long /= 10
+		}
+		time.Sleep(long)
+		proxies[0].SetDown(false)
+	})
+	for _, p := range proxies {
+		p.CutAtRandom(oneIn)
+	}
+	return func() {
+		outage.Wait()
+		for _, p := range proxies {
+			p.CutAtRandom(0)
+		}
+	}
 }
 
 // accept runs until the listener is closed.

@@ -1,0 +1,676 @@
+package pgqueuetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+	"github.com/interlock-go/interlock/queue/pgqueue"
+)
+
+func TestMigrate(t *testing.T) {
+	_, db := database(t)
+	require.NoError(t, pgqueue.Migrate(t.Context(), db), "again")
+	execute(t, db, "UPDATE interlock_queue_schema SET version = 7, compatible = 1")
+	require.NoError(t, pgqueue.Migrate(t.Context(), db), "newer and compatible")
+	execute(t, db, "UPDATE interlock_queue_schema SET compatible = 7")
+	require.ErrorIs(t, pgqueue.Migrate(t.Context(), db), pgqueue.ErrSchema)
+	w, err := pgqueue.New(db, nil, nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Run(t.Context()), pgqueue.ErrSchema)
+	execute(t, db, "DROP TABLE interlock_queue_schema")
+	require.ErrorContains(t, w.Run(t.Context()), "call Migrate first")
+}
+
+// The handler gets what was enqueued, in order, with growing tokens.
+func TestOrder(t *testing.T) {
+	_, db := database(t)
+	execute(t, db, effect)
+	tokens := map[string]int64{}
+	seen := make(chan *pgqueue.Task, 100)
+	e := newEvents()
+	for i := range 20 {
+		enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: fmt.Append(nil, i)})
+	}
+	run(t, db, map[string]pgqueue.Handler{"work": {
+		Run:    func(_ context.Context, task *pgqueue.Task) error { seen <- task; return nil },
+		Settle: settle,
+	}}, &pgqueue.Config{Observer: e.observer()})
+	for i := range 40 {
+		if i < 20 { // some wait already, and some come while the worker runs
+			enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: fmt.Append(nil, 20+i)})
+		}
+		f := next(t, e.finished)
+		require.Equal(t, queue.OK, f.Outcome)
+		require.NoError(t, f.Err)
+		task := next(t, seen)
+		require.Equal(t, fmt.Sprint(i), string(task.Args))
+		require.Equal(t, []string{"a"}, task.Keys)
+		require.Equal(t, 1, task.Attempt)
+		require.Greater(t, task.Token, tokens["a"])
+		tokens["a"] = task.Token
+	}
+	require.Len(t, effects(t, db, "a"), 40)
+	empty(t, db)
+}
+
+// A transaction that is rolled back leaves nothing; one that commits starts the action.
+func TestRollback(t *testing.T) {
+	_, db := database(t)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"a", "b"}})
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"c"}, Delay: time.Hour})
+	execute(t, tx, "SAVEPOINT s")
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"a"}})
+	execute(t, tx, "ROLLBACK TO SAVEPOINT s")
+	require.NoError(t, tx.Rollback())
+	empty(t, db)
+}
+
+// A transaction above READ COMMITTED that began before the lane changed is refused, and
+// never breaks the order.
+func TestIsolation(t *testing.T) {
+	_, db := database(t)
+	for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
+		for _, before := range []bool{false, true} { // the lane exists before
+			e := newEvents()
+			if before {
+				enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+			}
+			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+			require.NoError(t, err)
+			execute(t, tx, "SELECT 1") // its snapshot
+			enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+			_, err = pgqueue.Enqueue(t.Context(), tx, &pgqueue.Action{Keys: []string{"a"}, Name: "work"})
+			require.ErrorContains(t, err, "40001")
+			require.NoError(t, tx.Rollback())
+			stop := run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
+			next(t, e.finished)
+			if before {
+				next(t, e.finished)
+			}
+			require.ErrorIs(t, stop(), context.Canceled)
+			empty(t, db)
+		}
+	}
+}
+
+// The order is that of the lane's lock: a producer that has it and is slow to commit comes
+// first, and the other lanes do not wait.
+func TestSlowCommit(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"a"}, Args: []byte("slow")})
+	quick := make(chan int64, 1)
+	go func() {
+		id, _ := pgqueue.Enqueue(context.Background(), db, &pgqueue.Action{Keys: []string{"a"}, Name: "work", Args: []byte("quick")})
+		quick <- id
+	}()
+	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond, "the other producer waits for the lane")
+	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}, Args: []byte("other")})
+	require.Equal(t, "other", string(next(t, e.finished).Args))
+	require.Empty(t, quick)
+	require.NoError(t, tx.Commit())
+	require.Equal(t, "slow", string(next(t, e.finished).Args))
+	require.Equal(t, "quick", string(next(t, e.finished).Args))
+	require.Positive(t, next(t, quick))
+}
+
+// A slow producer holds up the end of a running action of its key, and the leases of all
+// actions are renewed meanwhile.
+func TestSlowCommitDuringEnd(t *testing.T) {
+	_, db := database(t)
+	execute(t, db, effect)
+	e := newEvents()
+	release := make(chan struct{})
+	handlers := map[string]pgqueue.Handler{"work": {Settle: settle, Run: func(context.Context, *pgqueue.Task) error {
+		<-release
+		return nil
+	}}}
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("1")})
+	config := &pgqueue.Config{Observer: e.observer(), Lease: 3 * time.Second, Poll: 50 * time.Millisecond}
+	run(t, db, handlers, config)
+	first := next(t, e.started)
+	run(t, db, handlers, config)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"a"}, Args: []byte("2")})
+	close(release)
+	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond, "the end waits for the lane")
+	renewed(t, db, first.ID)
+	require.Empty(t, e.started)
+	require.NoError(t, tx.Commit())
+	require.Equal(t, first.Token, next(t, e.finished).Token)
+	require.Equal(t, "2", string(next(t, e.finished).Args))
+	require.Equal(t, []string{"1", "2"}, effects(t, db, "a"))
+}
+
+// A slow producer holds up no other end, also where a worker ends several actions at once.
+func TestSlowCommitHoldsUpItsLane(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	release := make(chan struct{})
+	for i := range 9 {
+		enqueue(t, db, pgqueue.Action{Keys: []string{fmt.Sprint(i)}})
+	}
+	run(t, db, handler(func(context.Context, *pgqueue.Task) error {
+		<-release
+		return nil
+	}), &pgqueue.Config{Observer: e.observer()})
+	for range 9 {
+		next(t, e.started)
+	}
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"0"}})
+	close(release)
+	for range 8 {
+		require.NotEqual(t, []string{"0"}, next(t, e.finished).Keys)
+	}
+	require.Empty(t, e.finished)
+	require.NoError(t, tx.Commit())
+	for range 2 {
+		require.Equal(t, []string{"0"}, next(t, e.finished).Keys)
+	}
+	idle(t, db)
+}
+
+// A slow transaction that cancels an action holds the one that advances. It holds up the end
+// of another action before that one, and no other end.
+func TestSlowCancelHoldsUpItsSuccessors(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	var release [9]chan struct{}
+	canceled := enqueue(t, db, pgqueue.Action{Keys: []string{"other"}})
+	for i := range release {
+		release[i] = make(chan struct{})
+		enqueue(t, db, pgqueue.Action{Keys: []string{fmt.Sprint(i)}})
+	}
+	successor := enqueue(t, db, pgqueue.Action{Keys: []string{"0", "other"}})
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	removed, err := pgqueue.Cancel(t.Context(), tx, canceled)
+	require.NoError(t, err)
+	require.True(t, removed)
+	run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
+		if task.ID != successor {
+			<-release[task.Keys[0][0]-'0']
+		}
+		return nil
+	}), &pgqueue.Config{Observer: e.observer(), Lease: 2 * patience, Poll: 50 * time.Millisecond})
+	for range release {
+		next(t, e.started)
+	}
+	close(release[0])
+	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond, "the end waits")
+	for _, c := range release[1:] {
+		close(c)
+	}
+	for range release[1:] {
+		require.NotEqual(t, []string{"0"}, next(t, e.finished).Keys)
+	}
+	require.Empty(t, e.finished)
+	require.NoError(t, tx.Commit())
+	require.Equal(t, []string{"0"}, next(t, e.finished).Keys)
+	require.Equal(t, successor, next(t, e.finished).ID)
+	idle(t, db)
+}
+
+// An action of several keys starts when it is first for all of them, and holds up the later
+// actions of each.
+func TestSeveralKeys(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	gates := map[string]chan struct{}{}
+	for _, name := range []string{"a", "b", "both", "a2", "b2"} {
+		gates[name] = make(chan struct{})
+	}
+	for _, a := range []struct {
+		name string
+		keys []string
+	}{{"a", []string{"a"}}, {"b", []string{"b"}}, {"both", []string{"b", "a"}}, {"a2", []string{"a"}}, {"b2", []string{"b"}}} {
+		enqueue(t, db, pgqueue.Action{Keys: a.keys, Args: []byte(a.name)})
+	}
+	run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
+		<-gates[string(task.Args)]
+		return nil
+	}), &pgqueue.Config{Observer: e.observer()})
+	started := func(want ...string) {
+		t.Helper()
+		var got []string
+		for range want {
+			got = append(got, string(next(t, e.started).Args))
+		}
+		require.ElementsMatch(t, want, got)
+		require.Empty(t, e.started)
+	}
+	started("a", "b")
+	close(gates["a"])
+	next(t, e.finished)
+	list, err := pgqueue.Inspect(t.Context(), db, "a")
+	require.NoError(t, err)
+	require.Equal(t, "waiting", list[0].State)
+	require.Equal(t, []string{"a", "b"}, list[0].Keys)
+	require.Equal(t, 1, list[0].Ahead)
+	close(gates["b"])
+	started("both")
+	close(gates["both"])
+	started("a2", "b2")
+	close(gates["a2"])
+	close(gates["b2"])
+	idle(t, db)
+}
+
+// A failed attempt is repeated after a pause, and no later action of its keys overtakes it.
+func TestRetries(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	retries := pgqueue.Retries{Attempts: 3, Delay: 20 * time.Millisecond}
+	for _, name := range []string{"fails", "fails once", "permanent", "undecided", "panics", "exits", "hangs"} {
+		enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte(name), Retries: retries, Timeout: 50 * time.Millisecond})
+	}
+	handlers := handler(func(ctx context.Context, task *pgqueue.Task) error {
+		switch string(task.Args) {
+		case "fails":
+			return errBad
+		case "fails once":
+			if task.Attempt == 1 {
+				return errBad
+			}
+		case "permanent":
+			return errPermanent
+		case "undecided":
+			return errUndecided
+		case "panics":
+			panic("at the disco")
+		case "exits":
+			runtime.Goexit()
+		case "hangs":
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	})
+	work := handlers["work"]
+	work.RetryIf = func(err error) bool {
+		if err == errUndecided {
+			panic(err)
+		}
+		return err != errPermanent
+	}
+	handlers["work"] = work
+	run(t, db, handlers, &pgqueue.Config{Observer: e.observer(), Lease: time.Minute, Poll: 20 * time.Millisecond})
+	for _, want := range []struct {
+		args    string
+		attempt int
+		outcome queue.Outcome
+		err     error
+	}{
+		{"fails", 3, queue.Failed, errBad},
+		{"fails once", 2, queue.OK, nil},
+		{"permanent", 1, queue.Failed, errPermanent},
+		{"undecided", 1, queue.Panicked, queue.ErrPanic},
+		{"panics", 1, queue.Panicked, queue.ErrPanic},
+		{"exits", 1, queue.Panicked, queue.ErrPanic},
+		{"hangs", 3, queue.TimedOut, queue.ErrTimeout},
+	} {
+		for attempt := 1; attempt <= want.attempt; attempt++ {
+			s := next(t, e.started)
+			require.Equal(t, want.args, string(s.Args), "nothing overtakes it")
+			require.Equal(t, attempt, s.Attempt)
+			if attempt < want.attempt {
+				r := next(t, e.retried)
+				require.Positive(t, r.Pause)
+				require.Error(t, r.Reason)
+			}
+		}
+		f := next(t, e.finished)
+		require.Equal(t, want.args, string(f.Args))
+		require.Equal(t, want.outcome, f.Outcome)
+		require.ErrorIs(t, f.Err, want.err)
+		require.False(t, f.Halted)
+	}
+	empty(t, db)
+}
+
+// In the pause between two attempts an action shows its error, and gives back its share.
+func TestRetryPause(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Class: "aws", Retries: pgqueue.Retries{Attempts: 2, Delay: time.Hour, MaxDelay: time.Hour}})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}, Class: "aws"})
+	run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
+		if task.Keys[0] == "a" {
+			return errBad
+		}
+		return nil
+	}), &pgqueue.Config{Observer: e.observer(), Classes: map[string]int{"aws": 1}})
+	require.Equal(t, []string{"b"}, next(t, e.finished).Keys)
+	list, err := pgqueue.Inspect(t.Context(), db, "a")
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, "retrying", list[0].State)
+	require.Equal(t, "bad", list[0].Error)
+	require.Equal(t, 1, list[0].Attempt)
+	require.Equal(t, 2, list[0].Retries.Attempts)
+	require.Zero(t, list[0].Token)
+	require.Greater(t, time.Until(list[0].At), 30*time.Minute)
+	removed, err := pgqueue.Cancel(t.Context(), db, list[0].ID)
+	require.NoError(t, err)
+	require.True(t, removed)
+	empty(t, db)
+}
+
+// A delayed action holds up nothing, and takes its place when its delay is over.
+func TestDelay(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	gate := make(chan struct{})
+	late := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("late"), Delay: time.Hour})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("delayed"), Delay: 300 * time.Millisecond})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("first")})
+	run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
+		if string(task.Args) == "first" {
+			<-gate
+		}
+		return nil
+	}), &pgqueue.Config{Observer: e.observer(), Poll: 50 * time.Millisecond, Lease: time.Hour})
+	require.Equal(t, "first", string(next(t, e.started).Args))
+	states := func() (states []string) {
+		list, err := pgqueue.Inspect(t.Context(), db, "a")
+		require.NoError(t, err)
+		for _, i := range list {
+			states = append(states, i.State)
+		}
+		return states
+	}
+	require.Eventually(t, func() bool { return states()[1] == "waiting" }, patience, 10*time.Millisecond, "it has entered")
+	require.Equal(t, []string{"running", "waiting", "delayed"}, states())
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("last")})
+	close(gate)
+	for _, want := range []string{"first", "delayed", "last"} {
+		require.Equal(t, want, string(next(t, e.finished).Args))
+	}
+	removed, err := pgqueue.Cancel(t.Context(), db, late)
+	require.NoError(t, err)
+	require.True(t, removed)
+	empty(t, db)
+}
+
+// A producer that is slow to commit holds up the delayed actions of its key, and no others.
+func TestDelayDuringSlowCommit(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"a"}, Args: []byte("slow")})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("delayed"), Delay: time.Millisecond})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}, Args: []byte("other"), Delay: 2 * time.Millisecond})
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer(), Lease: time.Hour})
+	require.Equal(t, "other", string(next(t, e.finished).Args))
+	require.NoError(t, tx.Commit())
+	require.Equal(t, "slow", string(next(t, e.finished).Args))
+	require.Equal(t, "delayed", string(next(t, e.finished).Args))
+	empty(t, db)
+}
+
+// An action without a handler is put back with an error, and runs when a worker has one.
+func TestNoHandler(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Name: "new", Retries: pgqueue.Retries{Attempts: 1}})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	stop := run(t, db, handler(nothing), &pgqueue.Config{Owner: "old", Observer: e.observer(), Lease: 500 * time.Millisecond})
+	for range 2 {
+		require.ErrorIs(t, next(t, e.retried).Reason, pgqueue.ErrNoHandler)
+	}
+	require.ErrorIs(t, stop(), context.Canceled)
+	list, err := pgqueue.Inspect(t.Context(), db, "a")
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Zero(t, list[0].Attempt)
+	require.Equal(t, `pgqueue: no handler: "new" in worker old`, list[0].Error)
+	require.Empty(t, e.started)
+	run(t, db, map[string]pgqueue.Handler{"new": {Run: nothing}, "work": {Run: nothing}}, &pgqueue.Config{Observer: e.observer()})
+	require.Equal(t, "new", next(t, e.finished).Name)
+	require.Equal(t, "work", next(t, e.finished).Name)
+}
+
+// A failed action halts all its keys until Resume. A halted key accepts actions.
+func TestHalt(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a", "b"}, Args: []byte("fails")})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	stop := run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
+		if string(task.Args) == "fails" {
+			return errBad
+		}
+		return nil
+	}), &pgqueue.Config{Observer: e.observer(), HaltOnFailure: true})
+	require.True(t, next(t, e.finished).Halted)
+	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"c"}})
+	require.Equal(t, []string{"c"}, next(t, e.finished).Keys)
+	heads, err := pgqueue.Heads(t.Context(), db, 10)
+	require.NoError(t, err)
+	require.Len(t, heads, 1)
+	require.Equal(t, "halted", heads[0].State)
+	require.Equal(t, "bad", heads[0].Error)
+	require.True(t, heads[0].At.IsZero())
+	resumed, err := pgqueue.Resume(t.Context(), db, "c")
+	require.NoError(t, err)
+	require.False(t, resumed)
+	resumed, err = pgqueue.Resume(t.Context(), db, "b")
+	require.NoError(t, err)
+	require.True(t, resumed)
+	next(t, e.finished)
+	next(t, e.finished)
+	require.ErrorIs(t, stop(), context.Canceled)
+	empty(t, db)
+}
+
+// Cancel removes an action in the middle of its lanes, and not one that runs.
+func TestCancel(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	gate := make(chan struct{})
+	first := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	middle := enqueue(t, db, pgqueue.Action{Keys: []string{"a", "b"}})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}})
+	last := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	run(t, db, handler(func(context.Context, *pgqueue.Task) error { <-gate; return nil }), &pgqueue.Config{Observer: e.observer(), Poll: time.Hour})
+	require.Equal(t, first, next(t, e.started).ID)
+	for id, want := range map[int64]bool{first: false, middle: true, 1 << 40: false} {
+		removed, err := pgqueue.Cancel(t.Context(), db, id)
+		require.NoError(t, err)
+		require.Equal(t, want, removed)
+	}
+	require.Equal(t, []string{"b"}, next(t, e.started).Keys)
+	require.Empty(t, e.started)
+	close(gate)
+	require.Equal(t, last, next(t, e.started).ID)
+	idle(t, db)
+}
+
+// Settle writes in the transaction of the end. Its errors and panics undo the end.
+func TestSettle(t *testing.T) {
+	_, db := database(t)
+	execute(t, db, effect)
+	e := newEvents()
+	calls := 0
+	errs := make(chan error, 100)
+	observer := e.observer()
+	observer.Error = func(_ context.Context, err error) { errs <- err }
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("1")})
+	run(t, db, map[string]pgqueue.Handler{"work": {Run: nothing, Settle: func(ctx context.Context, tx *sql.Tx, task *pgqueue.Task, o queue.Outcome, err error) error {
+		calls++
+		if failed := settle(ctx, tx, task, o, err); failed != nil {
+			return failed
+		}
+		switch calls {
+		case 1:
+			return errBad
+		case 2:
+			panic("oops")
+		}
+		return nil
+	}}}, &pgqueue.Config{Observer: observer})
+	require.ErrorIs(t, next(t, errs), errBad)
+	require.ErrorIs(t, next(t, errs), queue.ErrPanic)
+	require.Equal(t, 1, next(t, e.finished).Attempt)
+	require.Equal(t, []string{"1"}, effects(t, db, "a"))
+	require.Equal(t, 3, calls)
+}
+
+// When a worker stops, its handlers' contexts end, and what they did not complete is put
+// back. A success counts.
+func TestStop(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("fails")})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}, Args: []byte("succeeds")})
+	once := enqueue(t, db, pgqueue.Action{Keys: []string{"c"}, Args: []byte("fails"), Retries: pgqueue.Retries{Attempts: 1}})
+	stop := run(t, db, handler(func(ctx context.Context, task *pgqueue.Task) error {
+		<-ctx.Done()
+		if string(task.Args) == "fails" {
+			return errBad
+		}
+		return nil
+	}), &pgqueue.Config{Observer: e.observer(), Lease: time.Hour})
+	for range 3 {
+		next(t, e.started)
+	}
+	require.ErrorIs(t, stop(), context.Canceled)
+	require.Equal(t, []string{"b"}, next(t, e.finished).Keys)
+	require.Empty(t, e.finished)
+	other := newEvents()
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: other.observer()})
+	for range 2 {
+		f := next(t, other.finished)
+		require.Equal(t, 2, f.Attempt)
+		if f.ID == once {
+			require.Equal(t, queue.Failed, f.Outcome)
+			require.ErrorIs(t, f.Err, pgqueue.ErrInterrupted)
+		} else {
+			require.Equal(t, queue.OK, f.Outcome)
+		}
+	}
+}
+
+// Run does not wait for ever for a handler that ignores its context.
+func TestStopTimeout(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	gate, returned := make(chan struct{}), make(chan struct{})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	stop := run(t, db, handler(func(context.Context, *pgqueue.Task) error {
+		<-gate
+		close(returned)
+		return nil
+	}), &pgqueue.Config{Observer: e.observer(), Lease: time.Second, StopTimeout: 10 * time.Millisecond})
+	first := next(t, e.started)
+	require.ErrorIs(t, stop(), queue.ErrNotDrained)
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
+	require.Greater(t, next(t, e.finished).Token, first.Token, "it runs elsewhere after its lease")
+	close(gate)
+	<-returned
+	require.Empty(t, e.finished)
+}
+
+func TestInvalid(t *testing.T) {
+	db := sql.OpenDB(nil)
+	defer db.Close()
+	key := []string{"a"}
+	for _, a := range []*pgqueue.Action{
+		{Name: "x"},
+		{Keys: key},
+		{Keys: key, Name: "x", Class: "a//b"},
+		{Keys: key, Name: "x", Delay: -1},
+		{Keys: key, Name: "x", Timeout: -1},
+		{Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},
+	} {
+		_, err := pgqueue.Enqueue(t.Context(), db, a)
+		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", a)
+	}
+	for _, c := range []*pgqueue.Config{
+		{MaxRunning: -1},
+		{Lease: -1},
+		{Lease: time.Microsecond},
+		{Poll: -1},
+		{StopTimeout: -1},
+		{Classes: map[string]int{"a": 0}},
+		{Classes: map[string]int{"a/": 1}},
+		{Classes: map[string]int{"a/*/b": 1}},
+	} {
+		_, err := pgqueue.New(db, nil, c)
+		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", c)
+	}
+	_, err := pgqueue.New(db, map[string]pgqueue.Handler{"x": {}}, nil)
+	require.ErrorIs(t, err, queue.ErrInvalid)
+}
+
+// A claim is durable before its action runs, whatever the default of the connection: a server
+// that lost it could give its token to another run.
+func TestClaimIsDurable(t *testing.T) {
+	_, db := database(t)
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	execute(t, tx, "SET LOCAL synchronous_commit = off")
+	execute(t, tx, "SELECT interlock_queue_claim('worker', 60000000, '{}', '{}', 1)")
+	mode := ""
+	require.NoError(t, tx.QueryRow("SHOW synchronous_commit").Scan(&mode))
+	require.Equal(t, "on", mode)
+}
+
+// A late end waits for a lane while its action is given to another worker. It changes
+// nothing, also if a lane has gone meanwhile.
+func TestLateEnd(t *testing.T) {
+	_, db := database(t)
+	id := enqueue(t, db, pgqueue.Action{Keys: []string{"a", "b"}})
+	execute(t, db, "UPDATE interlock_queue_actions SET token = 1")
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"a"}})
+	late := make(chan bool, 1)
+	go func() {
+		var done bool
+		if err := db.QueryRow("SELECT interlock_queue_leave($1, 1)", id).Scan(&done); err == nil {
+			late <- done
+		}
+	}()
+	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond)
+	execute(t, db, "UPDATE interlock_queue_actions SET token = 2")
+	require.NoError(t, tx.Commit())
+	require.False(t, next(t, late))
+	lanes := func() (lanes string) {
+		require.NoError(t, db.QueryRow("SELECT coalesce(string_agg(key || n, ' ' ORDER BY key), '') FROM interlock_queue_lanes").Scan(&lanes))
+		return lanes
+	}
+	require.Equal(t, "a2 b1", lanes())
+	removed := false
+	require.NoError(t, db.QueryRow("SELECT interlock_queue_leave($1, 2)", id).Scan(&removed))
+	require.True(t, removed)
+	require.Equal(t, "a1", lanes())
+	run(t, db, handler(nothing), nil)
+	idle(t, db)
+}
+
+// waiting returns the number of statements that wait for a lock.
+func waiting(db *sql.DB) (n int) {
+	_ = db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()").Scan(&n)
+	return n
+}

@@ -1,0 +1,243 @@
+package sqllocktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/sqllock"
+)
+
+// result is what a waiting call returned.
+type result struct {
+	grant *lock.Grant
+	err   error
+}
+
+// wait starts a Lock in the place of a process, and returns when it waits.
+func wait(t *testing.T, l *sqllock.Locker, r lock.Request, owner string) chan result {
+	t.Helper()
+	done := make(chan result, 1)
+	go func() {
+		g, err := l.Lock(t.Context(), r, &lock.Options{Owner: owner})
+		done <- result{g, err}
+	}()
+	eventually(t, func() bool {
+		s, err := l.Snapshot(t.Context())
+		require.NoError(t, err)
+		for _, h := range s.Holders {
+			if h.Waiting && h.Owner == owner {
+				return true
+			}
+		}
+		return false
+	}, "%s does not wait", owner)
+	return done
+}
+
+func take(t *testing.T, l lock.Locker, r lock.Request) *lock.Grant {
+	t.Helper()
+	g, err := l.TryLock(t.Context(), r, nil)
+	require.NoError(t, err)
+	return g
+}
+
+func granted(t *testing.T, done chan result) *lock.Grant {
+	t.Helper()
+	r := <-done
+	require.NoError(t, r.err)
+	return r.grant
+}
+
+// Requests of two processes are granted in the order of their arrival, with growing tokens.
+func TestOrderAcrossProcesses(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	ls := []*sqllock.Locker{d.open(t, tree, nil), d.open(t, tree, nil)}
+	last := take(t, ls[0], at(lock.X, "/a"))
+	var queue []chan result
+	for i := range 10 {
+		queue = append(queue, wait(t, ls[i%2], at(lock.X, "/a"), fmt.Sprint(i)))
+	}
+	for _, done := range queue {
+		require.Empty(t, done)
+		require.NoError(t, last.Unlock(t.Context()))
+		next := granted(t, done)
+		require.Greater(t, next.Token(), last.Token())
+		last = next
+	}
+	require.NoError(t, last.Unlock(t.Context()))
+}
+
+// A holder in another process is notified of a revocation, and of a Break before Break returns
+// and before a waiting request is granted.
+func TestBreakAcrossProcesses(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
+	for range 20 {
+		held := take(t, a, at(lock.X, "/a"))
+		work, cancel := held.Context(t.Context())
+		next := wait(t, b, at(lock.X, "/"), "next")
+		require.NoError(t, b.Revoke(t.Context(), held.Token(), "maintenance"))
+		<-work.Done()
+		require.ErrorIs(t, held.Check(), lock.ErrRevoked)
+		require.Empty(t, next)
+		lost := make(chan error, 1)
+		go func() {
+			r := <-next
+			lost <- held.Check()
+			next <- r
+		}()
+		require.NoError(t, b.Break(t.Context(), held.Token(), "stuck"))
+		require.ErrorIs(t, held.Check(), lock.ErrLost)
+		require.ErrorIs(t, <-lost, lock.ErrLost)
+		require.ErrorIs(t, b.Break(t.Context(), held.Token(), "again"), lock.ErrNotHeld)
+		require.ErrorIs(t, held.Unlock(t.Context()), lock.ErrLost)
+		require.NoError(t, granted(t, next).Unlock(t.Context()))
+		cancel()
+	}
+}
+
+// An id belongs to one locker. Another one waits for its end.
+func TestIDsAcrossProcesses(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
+	deploy := &lock.Options{ID: "deploy"}
+	held, err := a.TryLock(t.Context(), at(lock.S, "/a"), deploy)
+	require.NoError(t, err)
+	_, err = b.TryLock(t.Context(), at(lock.S, "/b"), deploy)
+	require.ErrorIs(t, err, lock.ErrConflict)
+	next := make(chan result, 1)
+	go func() {
+		g, err := b.Lock(t.Context(), at(lock.S, "/a"), deploy)
+		next <- result{g, err}
+	}()
+	eventually(t, func() bool { s, err := a.Snapshot(t.Context()); return err == nil && s.Waiting == 1 }, "the id waits")
+	require.NoError(t, held.Unlock(t.Context()))
+	require.NoError(t, granted(t, next).Unlock(t.Context()))
+}
+
+// Close returns the waits and gives the locks to other processes at once.
+func TestClose(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
+	held := take(t, a, at(lock.X, "/a"))
+	waits := wait(t, a, at(lock.X, "/a/b"), "own")
+	next := wait(t, b, at(lock.X, "/a"), "next")
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close())
+	require.ErrorIs(t, held.Check(), lock.ErrLost)
+	require.ErrorIs(t, (<-waits).err, sqllock.ErrClosed)
+	_, err := a.TryLock(t.Context(), at(lock.X, "/z"), nil)
+	require.ErrorIs(t, err, sqllock.ErrClosed)
+	require.NoError(t, granted(t, next).Unlock(t.Context()))
+}
+
+// Cancelled waits leave no goroutine and no row.
+func TestCancelledWaitsLeaveNothing(t *testing.T) {
+	d := newDatabase(t)
+	l := d.open(t, newTree(), nil)
+	held := take(t, l, at(lock.X, "/a"))
+	before := runtime.NumGoroutine()
+	waits := 200
+	if long() {
+		waits = 1000
+	}
+	var returned atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	for range waits {
+		go func() {
+			_, err := l.Lock(ctx, at(lock.X, "/a"), nil)
+			if err != nil {
+				returned.Add(1)
+			}
+		}()
+	}
+	eventually(t, func() bool { s, err := l.Snapshot(t.Context()); return err == nil && s.Waiting == waits }, "all wait")
+	cancel()
+	eventually(t, func() bool { return returned.Load() == int64(waits) }, "all return")
+	require.NoError(t, held.Unlock(t.Context()))
+	eventually(t, func() bool { s, err := l.Snapshot(t.Context()); return err == nil && s.Nodes == 0 }, "no rows")
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+16 }, "no goroutines") // those of the pool
+}
+
+// Sessions of another isolation level are refused: their snapshot may be older than the latch.
+func TestIsolation(t *testing.T) {
+	d := newDatabase(t)
+	strict := pool(t, d.dsn+"&default_transaction_isolation=repeatable%20read")
+	_, err := sqllock.Open(t.Context(), strict, configOf(t, d.dsn), newTree(), nil)
+	require.ErrorContains(t, err, "sqllock requires transactions that are READ COMMITTED")
+}
+
+func TestBadSettings(t *testing.T) {
+	d := newDatabase(t)
+	for _, c := range []*sqllock.Config{
+		{Prefix: "Upper"}, {Prefix: "a b"}, {TTL: time.Millisecond}, {FirstToken: 1 << 63}, {MaxWaiters: -1}, {MaxHolders: -1},
+	} {
+		_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), "tree", c)
+		require.ErrorIs(t, err, lock.ErrInvalid)
+		require.ErrorIs(t, sqllock.Migrate(t.Context(), d.db, c), lock.ErrInvalid)
+	}
+	for _, tree := range []string{"", "\xff", "a\x00b", fmt.Sprintf("%0201d", 0)} {
+		_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, nil)
+		require.ErrorIs(t, err, lock.ErrInvalid)
+	}
+	_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), "tree", &sqllock.Config{Prefix: "other_"})
+	require.ErrorContains(t, err, "other_lock_begin")
+	require.ErrorContains(t, err, "call Migrate first")
+
+	other := &sqllock.Config{Prefix: "other_", FirstToken: 1 << 50, MaxHolders: 1}
+	require.NoError(t, sqllock.Migrate(t.Context(), d.db, other))
+	other.FirstToken = 1
+	require.NoError(t, sqllock.Migrate(t.Context(), d.db, other), "again, and lower")
+	l := d.open(t, "tree", other)
+	require.Greater(t, take(t, l, at(lock.X, "/a")).Token(), lock.Token(1<<50))
+}
+
+// Conversions of one grant at the same time are made one after the other: none raises what
+// another one has lowered.
+func TestConversionsAtOnce(t *testing.T) {
+	d := newDatabase(t)
+	l := d.open(t, newTree(), nil)
+	for range 20 {
+		g := take(t, l, at(lock.X, "/a"))
+		var both sync.WaitGroup
+		for _, m := range []lock.Mode{lock.S, lock.IS} {
+			both.Go(func() {
+				if err := g.Downgrade(t.Context(), m); err != nil && !errors.Is(err, lock.ErrInvalid) {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		require.Equal(t, []lock.Request{at(lock.IS, "/a")}, g.Requests())
+		other := take(t, l, at(lock.IX, "/a"))
+		require.NoError(t, other.Unlock(t.Context()))
+		require.NoError(t, g.Unlock(t.Context()))
+	}
+}
+
+// A session that the engine has ended, here because its clock stepped, is lost at the next
+// look, and another one begins.
+func TestEndedSession(t *testing.T) {
+	d := newDatabase(t)
+	l := d.open(t, newTree(), &sqllock.Config{TTL: 3 * time.Second})
+	held := take(t, l, at(lock.X, "/a"))
+	_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour'")
+	require.NoError(t, err)
+	<-held.Lost()
+	var lost *lock.LostError
+	require.ErrorAs(t, held.Check(), &lost)
+	require.Equal(t, "the engine has ended the session", lost.Reason)
+	eventually(t, func() bool {
+		g, err := l.TryLock(t.Context(), at(lock.X, "/"), nil)
+		return err == nil && g.Unlock(t.Context()) == nil
+	}, "it works again")
+}

@@ -1,0 +1,84 @@
+package sqllocktest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lock"
+)
+
+var disk = fsm.Must[string](fsm.Spec[string, string]{
+	Name: "disk", Initial: "none", Actors: []fsm.Actor{"user"},
+	States: []fsm.State[string]{{Name: "none", Kind: fsm.Absent}, {Name: "ready"}},
+	Rows: fsm.Rows(
+		fsm.Move("none", "create", "ready").By("user"),
+		fsm.Move("ready", "resize", "ready").By("user"),
+		fsm.Move("ready", "delete", "none").By("user"),
+	),
+})
+
+// pausedDriver is a grant of a process that was stopped after its last Check.
+type pausedDriver struct{ lock.GrantDriver }
+
+func (pausedDriver) Check() error { return nil }
+
+func (p pausedDriver) GuardStatement() (query string, args []any) {
+	return p.GrantDriver.(guard).GuardStatement()
+}
+
+// paused returns the grant as a process has it that does not notice its loss.
+func paused(g *lock.Grant) *lock.Grant {
+	p, _ := lock.NewGrant(pausedDriver{g.Driver()})
+	return p
+}
+
+// A commit of a record in the database of the lock is refused after the loss of the grant,
+// also if its process has not noticed. The record refuses the token of an earlier holder.
+func TestRecordsUnderALock(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	require.NoError(t, sqlstore.Migrate(t.Context(), d.db, sqlstore.Postgres, nil))
+	store, err := sqlstore.Open(t.Context(), d.db, sqlstore.Postgres, nil)
+	require.NoError(t, err)
+	defer store.Close()
+	disks := lifecycle.Must(disk, store, nil)
+	_, err = disks.Create(t.Context(), "a", "create", "user", "", nil)
+	require.NoError(t, err)
+	resize := func(change *lifecycle.Change[string]) error {
+		_, err := disks.Fire(t.Context(), "a", "resize", "user", change)
+		return err
+	}
+	under := func(g *lock.Grant) error {
+		return resize(&lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: g}}})
+	}
+	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
+	for _, how := range []string{"break", "session"} {
+		held := take(t, a, at(lock.X, "/a"))
+		late := paused(held)
+		require.NoError(t, under(held), how)
+		require.NoError(t, under(late), how)
+		if how == "break" {
+			require.NoError(t, b.Break(t.Context(), held.Token(), "stuck"))
+		} else {
+			_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
+				" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
+			require.NoError(t, err)
+		}
+		next := take(t, b, at(lock.X, "/a"))
+		for _, g := range []*lock.Grant{held, late} {
+			err := under(g)
+			require.ErrorIs(t, err, lock.ErrLost, how)
+			require.ErrorIs(t, err, lifecycle.ErrPrecondition, how)
+		}
+		require.NoError(t, under(next), how)
+
+		// Without the precondition, the token alone.
+		require.NoError(t, resize(&lifecycle.Change[string]{Fence: held.Token()}), "no higher token has come yet")
+		require.NoError(t, resize(&lifecycle.Change[string]{Fence: next.Token()}))
+		require.ErrorIs(t, resize(&lifecycle.Change[string]{Fence: held.Token()}), lock.ErrStaleToken)
+		require.NoError(t, next.Unlock(t.Context()))
+	}
+}

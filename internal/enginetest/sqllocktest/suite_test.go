@@ -1,0 +1,77 @@
+package sqllocktest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/locktest"
+	"github.com/interlock-go/interlock/lock/sqllock"
+)
+
+// mostOpen is more than any demand of the suite uses at once.
+const mostOpen = 16
+
+// opener opens lockers and closes the oldest ones, which a test that needs hundreds, one after
+// the other, does not use any more: each has a connection that listens.
+type opener struct {
+	*database
+	each int // lockers of one tree
+	mu   sync.Mutex
+	open map[testing.TB][]*sqllock.Locker
+
+	lines []line // those of faulty
+	stop  func() // closes the lockers of faulty
+}
+
+func (o *opener) new(t testing.TB, c lock.Config) lock.Locker {
+	config := &sqllock.Config{FirstToken: c.FirstToken, MaxWaiters: c.MaxWaiters, MaxHolders: c.MaxHolders}
+	if c.FirstToken > 0 {
+		require.NoError(t, sqllock.Migrate(t.Context(), o.db, config))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.open[t]) == 0 {
+		t.Cleanup(func() { o.close(t, 0) })
+	}
+	o.close(t, mostOpen-o.each)
+	tree := newTree()
+	for range o.each {
+		l, err := sqllock.Open(t.Context(), o.db, configOf(t, o.dsn), tree, config)
+		require.NoError(t, err)
+		o.open[t] = append(o.open[t], l)
+	}
+	return locktest.Several(o.open[t][len(o.open[t])-o.each:]...)
+}
+
+// close closes the oldest lockers of a test until so many are left.
+func (o *opener) close(t testing.TB, left int) {
+	for len(o.open[t]) > left {
+		require.NoError(t, o.open[t][0].Close())
+		o.open[t] = o.open[t][1:]
+	}
+}
+
+func harness(t testing.TB, lockers int) locktest.Harness {
+	o := &opener{database: newDatabase(t), each: lockers, open: map[testing.TB][]*sqllock.Locker{}}
+	h := locktest.Harness{
+		New: o.new, FirstToken: true, MaxWaiters: true, MaxHolders: true,
+		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
+	}
+	if lockers > 1 {
+		h.Faulty, h.Unknown, h.TTL = o.faulty, unknown, faultyTTL
+	}
+	if long() {
+		h.Steps, h.Histories, h.Attempts = 10_000, 400, 100
+	}
+	return h
+}
+
+// A locker passes the conformance suite of lock drivers, the vectors included.
+func TestConforms(t *testing.T) { locktest.Run(t, harness(t, 1)) }
+
+// So do several lockers of one tree, as those of several processes.
+func TestSeveralConform(t *testing.T) { locktest.Run(t, harness(t, 3)) }

@@ -1,0 +1,84 @@
+package sqllocktest
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/sqllock"
+)
+
+// long reports whether tests may take minutes each.
+func long() bool { return os.Getenv("INTERLOCK_LONG") != "" }
+
+func at(m lock.Mode, path string) lock.Request {
+	return lock.Request{Path: lock.MustParse(path), Mode: m}
+}
+
+// pool opens a pool of connections until the test ends.
+func pool(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// database is one with the tables of lockers.
+type database struct {
+	dsn string
+	db  *sql.DB
+}
+
+func newDatabase(t testing.TB) *database {
+	t.Helper()
+	return migrated(t, servers.Postgres(t))
+}
+
+func migrated(t testing.TB, dsn string) *database {
+	t.Helper()
+	d := &database{dsn, pool(t, dsn)}
+	require.NoError(t, sqllock.Migrate(t.Context(), d.db, nil))
+	return d
+}
+
+func configOf(t testing.TB, dsn string) *pgx.ConnConfig {
+	t.Helper()
+	c, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	return c
+}
+
+// open opens a locker that the test closes at its end.
+func (d *database) open(t testing.TB, tree string, c *sqllock.Config) *sqllock.Locker {
+	t.Helper()
+	l, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	return l
+}
+
+var trees atomic.Int64
+
+func newTree() string { return fmt.Sprint("tree ", trees.Add(1)) }
+
+// eventually waits until a condition is true that follows from what has happened.
+func eventually(t testing.TB, is func() bool, format string, args ...any) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			require.Fail(t, fmt.Sprintf(format, args...))
+		}
+	}
+}

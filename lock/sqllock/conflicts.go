@@ -1,0 +1,94 @@
+package sqllock
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// ranges are where requests conflict with others: in the paths from low to before high, with
+// the modes of the mask. They are the arguments of interlock_lock_conflicts.
+type ranges struct {
+	low, high []string
+	mask      []int32 // a bit for every mode
+}
+
+const allModes = 1<<(lock.X+1) - 1
+
+func (r *ranges) add(low, high string, mask int32) {
+	if mask != 0 {
+		r.low, r.high, r.mask = append(r.low, low), append(r.high, high), append(r.mask, mask)
+	}
+}
+
+// at adds a node. No path has a control character, so no other path is in the range.
+func (r *ranges) at(p lock.Path, mask int32) { r.add(key(p), key(p)+"\x01", mask) }
+
+func (r *ranges) above(p lock.Path, mask int32) {
+	for parent, ok := p.Parent(); ok; parent, ok = parent.Parent() {
+		r.at(parent, mask)
+	}
+}
+
+// below adds what is below a node. The byte after the slash is the zero.
+func (r *ranges) below(p lock.Path, mask int32) { r.add(key(p)+"/", key(p)+"0", mask) }
+
+// conflicts returns where requests conflict.
+func conflicts(rs []lock.Request) (all ranges) {
+	for _, r := range rs {
+		var at, above, below int32
+		for _, other := range lock.Modes {
+			if !lock.Compatible(r.Mode, other) {
+				at |= 1 << other
+			}
+			if !lock.Compatible(r.Mode.Intent(), other) {
+				above |= 1 << other
+			}
+			if !lock.Compatible(r.Mode, other.Intent()) {
+				below |= 1 << other
+			}
+		}
+		all.at(r.Path, at)
+		all.above(r.Path, above)
+		all.below(r.Path, below)
+	}
+	return all
+}
+
+// key is the text of a path in the tables: that of an ancestor is a prefix that ends before a
+// slash.
+func key(p lock.Path) string {
+	if p.IsRoot() {
+		return ""
+	}
+	return p.String()
+}
+
+// columns returns the paths and modes of requests.
+func columns(rs []lock.Request) (paths []string, modes []int32) {
+	for _, r := range rs {
+		paths, modes = append(paths, key(r.Path)), append(modes, int32(r.Mode))
+	}
+	return paths, modes
+}
+
+// list is a JSON result of the engine. NULL is an empty one.
+type list[T any] []T
+
+// Scan implements [sql.Scanner].
+func (l *list[T]) Scan(from any) error {
+	switch text := from.(type) {
+	case string:
+		return json.Unmarshal([]byte(text), (*[]T)(l))
+	case []byte:
+		return json.Unmarshal(text, (*[]T)(l))
+	}
+	return nil
+}
+
+// report returns the holders in ranges that arrived before a number.
+func (l *Locker) report(ctx context.Context, r ranges, before int64, most int) (found list[lock.Holder], err error) {
+	err = l.query(ctx, "report", []any{l.tree, r.low, r.high, r.mask, "", before, 0, most}, &found)
+	return found, err
+}

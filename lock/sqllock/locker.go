@@ -1,0 +1,388 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// Locker is the [lock.Locker] of a tree in a database. [Open] makes one. It is safe for
+// concurrent use and must not be copied.
+type Locker struct {
+	db       *sql.DB
+	listen   *pgx.ConnConfig
+	tree     string
+	config   Config
+	stop     context.CancelFunc // of run
+	ended    chan struct{}      // closed when run has returned
+	releases sync.WaitGroup     // goroutines that remove claims; each ends with its session
+
+	mu         sync.Mutex // guards what follows; not held during I/O
+	session    *session
+	closed     bool
+	claims     map[int64]*claim  // by attempt: all that are not gone
+	ids        map[string]*claim // those with an id
+	attempt    int64             // of the latest claim
+	generation int64             // of the next attempts
+}
+
+var _ lock.Locker = (*Locker)(nil)
+
+// TryLock implements [lock.Locker].
+func (l *Locker) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
+	return l.acquire(ctx, []lock.Request{r}, o, false)
+}
+
+// Lock implements [lock.Locker].
+func (l *Locker) Lock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
+	return l.acquire(ctx, []lock.Request{r}, o, true)
+}
+
+// TryLockAll implements [lock.Locker].
+func (l *Locker) TryLockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
+	return l.acquire(ctx, rs, o, false)
+}
+
+// LockAll implements [lock.Locker].
+func (l *Locker) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
+	return l.acquire(ctx, rs, o, true)
+}
+
+const maxPath = 2000 // a path is in an index
+
+func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
+	rs, err := lock.Normalize(rs)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = new(lock.Options)
+	}
+	for _, r := range rs {
+		if p := r.Path.String(); len(p) > maxPath {
+			return nil, &lock.InvalidError{What: "path", Value: p, Reason: fmt.Sprintf("is longer than %d bytes", maxPath)}
+		}
+	}
+	for ctx.Err() == nil {
+		c, first, err := l.enter(rs, o)
+		switch {
+		case err != nil:
+			return nil, err
+		case first:
+			return l.request(ctx, c, wait)
+		}
+		select {
+		case <-c.answered:
+			if g, err, done := l.join(ctx, c, rs, o, wait); done {
+				return g, err
+			}
+		case <-ctx.Done():
+		}
+	}
+	return nil, &lock.ConflictError{Requests: rs, Err: lock.Ended(ctx)}
+}
+
+// enter returns the claim with the id, or a new one, which the caller requests.
+func (l *Locker) enter(rs []lock.Request, o *lock.Options) (c *claim, first bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.ids[o.ID]; c != nil {
+		return c, false, nil
+	}
+	if l.closed {
+		return nil, false, ErrClosed
+	}
+	if !l.holds(l.session) {
+		return nil, false, errSession
+	}
+	l.attempt++
+	c = &claim{
+		l: l, session: l.session, attempt: l.attempt, options: *o, asked: rs, has: rs, calls: 1,
+		answered: make(chan struct{}), granted: make(chan struct{}), released: make(chan struct{}), turn: make(chan struct{}, 1),
+	}
+	c.grant, c.lose = lock.NewGrant(c)
+	l.claims[c.attempt] = c
+	if o.ID != "" {
+		l.ids[o.ID] = c
+	}
+	return c, true, nil
+}
+
+// join is a repeated acquisition of a claim that the engine has answered. It is not done if the
+// claim has gone.
+func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.Options, wait bool) (g *lock.Grant, err error, done bool) {
+	l.mu.Lock()
+	switch {
+	case c.state == gone:
+		l.mu.Unlock()
+		return nil, nil, false
+	case !slices.Equal(c.asked, rs), c.state == held && !slices.EqualFunc(c.has, rs, func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }):
+		var own []lock.Holder
+		for _, r := range c.has {
+			own = append(own, lock.Holder{
+				Path: r.Path, Mode: r.Mode, ID: o.ID, Owner: c.options.Owner, Reason: c.options.Reason,
+				Token: c.token, Since: c.since, Waiting: c.state == waiting,
+			})
+		}
+		l.mu.Unlock()
+		return nil, l.refusal(rs, o, lock.ErrIDInUse, own), true
+	case c.state == waiting && !wait:
+		number := c.number
+		l.mu.Unlock()
+		blockers, err := l.report(ctx, conflicts(rs), number, l.config.MaxHolders+1)
+		if err != nil {
+			return nil, err, true
+		}
+		return nil, l.refusal(rs, o, lock.ErrConflict, blockers), true
+	}
+	c.calls++
+	l.mu.Unlock()
+	g, err = l.wait(ctx, c)
+	return g, err, true
+}
+
+// refusal returns a ConflictError with as many holders as the configuration permits.
+func (l *Locker) refusal(rs []lock.Request, o *lock.Options, why error, found []lock.Holder) error {
+	err := &lock.ConflictError{Requests: slices.Clone(rs), Holders: found, Err: why}
+	if len(found) > l.config.MaxHolders {
+		err.Holders, err.More = found[:l.config.MaxHolders], true
+	}
+	for i, h := range err.Holders {
+		err.Holders[i].Mine = o.Owner != "" && o.Owner == h.Owner
+	}
+	return err
+}
+
+// answer is what the engine decides.
+type answer struct {
+	outcome string // granted, waiting, conflict, full, late, ended or gone
+	number  int64  // of arrival; of a grant it is the token
+	since   time.Time
+	holders list[lock.Holder]
+}
+
+func (l *Locker) ask(ctx context.Context, function string, args ...any) (a answer, err error) {
+	var number sql.NullInt64
+	var since sql.NullTime
+	err = l.query(ctx, function, args, &a.outcome, &number, &since, &a.holders)
+	a.number, a.since = number.Int64, since.Time
+	return a, err
+}
+
+// request makes the first call for a claim.
+func (l *Locker) request(ctx context.Context, c *claim, wait bool) (*lock.Grant, error) {
+	a, err := l.send(ctx, c, wait)
+	switch {
+	case err != nil && ctx.Err() != nil && wait: // the request may have waited before its answer came
+		return nil, l.cancelled(ctx, c, math.MaxInt64)
+	case err != nil && ctx.Err() != nil:
+		return nil, &lock.ConflictError{Requests: c.asked, Err: lock.Ended(ctx)}
+	case err != nil:
+		return nil, err
+	case a.outcome == "conflict":
+		return nil, l.refusal(c.asked, &c.options, lock.ErrConflict, a.holders)
+	case a.outcome == "full":
+		return nil, l.refusal(c.asked, &c.options, lock.ErrQueueFull, a.holders)
+	}
+	return l.wait(ctx, c)
+}
+
+// send sends a claim to the engine and records the answer. After an error, or a panic of the
+// context, the engine may still grant the claim, so send removes it.
+func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err error) {
+	defer close(c.answered)
+	decided := false
+	defer func() {
+		if !decided {
+			awaitSoon(c.release(ctx))
+		}
+	}()
+	paths, modes := columns(c.asked)
+	r := conflicts(c.asked)
+	for a.outcome = "late"; a.outcome == "late"; {
+		l.mu.Lock()
+		generation := l.generation
+		l.mu.Unlock()
+		a, err = l.ask(ctx, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
+			c.options.ID, c.options.Owner, c.options.Reason, l.config.MaxWaiters, l.config.MaxHolders+1)
+		if err != nil {
+			return a, err
+		}
+	}
+	decided = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch a.outcome {
+	case "granted":
+		c.hold(a.number, a.number, a.since)
+	case "waiting":
+		c.number = a.number
+		if c.state == asking { // it may be granted already, see apply
+			c.state, c.since = waiting, a.since
+		}
+	case "ended":
+		c.drop()
+		return a, errSession
+	default:
+		c.drop()
+	}
+	return a, nil
+}
+
+// wait returns the grant of a claim when it is held. If the context ends first, it takes back
+// the call, and with the last call the claim.
+func (l *Locker) wait(ctx context.Context, c *claim) (g *lock.Grant, err error) {
+	defer func() {
+		if g == nil { // an error, or a panic of the context
+			awaitSoon(l.leave(ctx, c))
+		}
+	}()
+	granted := false
+	select {
+	case <-c.granted:
+		granted = true
+	case <-ctx.Done():
+	}
+	// The grant and the end of the context may come together. The context wins, so that an
+	// error means that nothing is held.
+	ended := !granted || ctx.Err() != nil
+	l.mu.Lock()
+	number, err := c.number, c.err
+	l.mu.Unlock()
+	switch {
+	case !ended && err != nil:
+		return nil, err
+	case !ended:
+		return c.grant, nil
+	}
+	return nil, l.cancelled(ctx, c, number)
+}
+
+// cancelled returns the error of a wait whose context has ended, with the holders that
+// arrived before a number, as of now.
+func (l *Locker) cancelled(ctx context.Context, c *claim, before int64) error {
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	blockers, _ := l.report(soon, conflicts(c.asked), before, l.config.MaxHolders+1) // none without an answer
+	return l.refusal(c.asked, &c.options, lock.Ended(ctx), blockers)
+}
+
+// leave takes back one call. The channel is nil if others remain.
+func (l *Locker) leave(ctx context.Context, c *claim) (done <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.calls--; c.calls > 0 {
+		return nil
+	}
+	return c.remove(ctx)
+}
+
+// patience bounds how long a call that ends with an error waits for its own removal.
+const patience = 2 * time.Second
+
+func awaitSoon(done <-chan struct{}) {
+	if done == nil {
+		return
+	}
+	select {
+	case <-done:
+	case <-time.After(patience):
+	}
+}
+
+// Holders implements [lock.Locker].
+func (l *Locker) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.Holder, error) {
+	if err := (lock.Request{Path: p, Mode: lock.X}).Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	var r ranges
+	if s&lock.Above != 0 {
+		r.above(p, allModes)
+	}
+	if s&lock.At != 0 {
+		r.at(p, allModes)
+	}
+	if s&lock.Below != 0 {
+		r.below(p, allModes)
+	}
+	return l.report(ctx, r, math.MaxInt64, math.MaxInt32)
+}
+
+// Snapshot implements [lock.Locker]. LastToken is the latest number of the database: any tree
+// may have used it for a grant, a request that waits, or a session.
+func (l *Locker) Snapshot(ctx context.Context) (s lock.Snapshot, err error) {
+	var all ranges
+	all.at(lock.Root(), allModes)
+	all.below(lock.Root(), allModes)
+	err = l.query(ctx, "snapshot", []any{l.tree, all.low, all.high, all.mask}, (*list[lock.Holder])(&s.Holders), &s.Held, &s.Waiting, &s.LastToken)
+	s.Nodes = len(s.Holders)
+	return s, err
+}
+
+// Revoke implements [lock.Locker]. The holder in another process is notified soon after.
+func (l *Locker) Revoke(ctx context.Context, t lock.Token, reason string) error {
+	return l.mark(ctx, t, revoked, reason)
+}
+
+// Break implements [lock.Locker]. It waits until the process of the holder has announced the
+// loss, or its session has ended. If the context ends first, that still happens.
+func (l *Locker) Break(ctx context.Context, t lock.Token, reason string) error {
+	err := l.mark(ctx, t, broken, reason)
+	if err != nil {
+		return err
+	}
+	for pause := time.Millisecond; err == nil; pause = min(2*pause, longestPause) {
+		sleep(ctx, pause)
+		err = l.mark(ctx, t, broken, reason)
+	}
+	if errors.Is(err, lock.ErrNotHeld) {
+		return nil
+	}
+	return err
+}
+
+// mark is what an operator wants of a grant.
+type mark int
+
+const (
+	revoked mark = 1
+	broken  mark = 2
+)
+
+func (l *Locker) mark(ctx context.Context, t lock.Token, how mark, reason string) error {
+	if ctx.Err() != nil {
+		return lock.Ended(ctx)
+	}
+	if err := (&lock.Options{Reason: reason}).Validate(); err != nil {
+		return err
+	}
+	var session, attempt sql.NullInt64
+	if err := l.query(ctx, "mark", []any{l.tree, int64(t), int(how), reason}, &session, &attempt); err != nil {
+		return err
+	}
+	if !session.Valid {
+		return fmt.Errorf("%w: token %d", lock.ErrNotHeld, t)
+	}
+	l.mu.Lock()
+	own := session.Int64 == l.session.id
+	l.mu.Unlock()
+	if own {
+		l.apply(news{Attempt: attempt.Int64, Mark: how, Why: reason})
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package sqllock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// session is what the engine knows of a locker: while it is renewed, it holds.
+//
+//	the locker sends a renewal at t      the grants hold until t + 0.9 TTL
+//	the engine records it at u, u >= t   the engine removes the locks after u + TTL
+//
+// So a loss is announced before the engine grants again, if the clock of the engine runs less
+// than 10 % faster than that of the process.
+type session struct {
+	id   int64
+	wake chan struct{} // full when the engine has news
+
+	// Locker.mu guards these.
+	renewed time.Time // when the last successful renewal was sent
+	over    bool
+}
+
+const (
+	firstPause   = 20 * time.Millisecond // before a failed statement is repeated
+	longestPause = time.Second
+)
+
+// query calls a function of the engine. It is one round trip.
+func (l *Locker) query(ctx context.Context, function string, args []any, results ...any) error {
+	places := make([]string, len(args))
+	for i := range args {
+		places[i] = fmt.Sprintf("$%d", i+1)
+	}
+	text := fmt.Sprintf("SELECT * FROM %slock_%s(%s)", l.config.Prefix, function, strings.Join(places, ", "))
+	err := l.db.QueryRowContext(ctx, text, args...).Scan(results...)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return lock.Ended(ctx)
+	}
+	return fmt.Errorf("sqllock: %s: %w", function, err)
+}
+
+// begin begins a session in the place of another one, which is over.
+func (l *Locker) begin(ctx context.Context, former int64) (*session, error) {
+	s := &session{wake: make(chan struct{}, 1), renewed: time.Now()}
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.TTL/3, errSlow)
+	defer cancel()
+	err := l.query(ctx, "begin", []any{l.tree, former, l.config.TTL.Milliseconds()}, &s.id)
+	return s, err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// holds reports whether the grants of the session hold. Time is that of the monotonic clock.
+// Locker.mu is held.
+func (l *Locker) holds(s *session) bool { return !s.over && l.left(s) > 0 }
+
+func (l *Locker) current(s *session) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holds(s)
+}
+
+// left returns how long the grants of the session hold without a renewal.
+func (l *Locker) left(s *session) time.Duration { return l.config.TTL*9/10 - time.Since(s.renewed) }
+
+// run keeps sessions, one after the other, until the context ends.
+func (l *Locker) run(ctx context.Context, s *session) {
+	defer close(l.ended)
+	for {
+		l.keep(ctx, s)
+		if ctx.Err() != nil {
+			return // Close ends the session
+		}
+		next, err := l.begin(ctx, s.id)
+		for pause := firstPause; err != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
+			sleep(ctx, pause)
+			next, err = l.begin(ctx, s.id)
+		}
+		if err != nil {
+			return
+		}
+		s = next
+		l.mu.Lock()
+		l.session = s
+		l.mu.Unlock()
+	}
+}
+
+// end ends a session. Its holders are notified, and its waiting calls return an error.
+func (l *Locker) end(s *session, reason string, err error) {
+	l.mu.Lock()
+	s.over = true
+	claims := l.claims
+	l.claims, l.ids = map[int64]*claim{}, map[string]*claim{}
+	for _, c := range claims {
+		if c.state != held {
+			c.err = err
+			close(c.granted)
+		}
+		c.state = gone
+		close(c.released)
+	}
+	l.mu.Unlock()
+	for _, c := range claims {
+		c.lose(&lock.LostError{Token: c.Token(), Reason: reason, Err: lock.ErrLost})
+	}
+}
+
+// keep renews the session until the context ends, or until it cannot hold any more, and ends
+// it then.
+func (l *Locker) keep(ctx context.Context, s *session) {
+	listening, stop := context.WithCancel(ctx)
+	var listener sync.WaitGroup
+	listener.Go(func() { l.listenTo(listening, s) })
+	defer listener.Wait()
+	defer stop()
+	var pause time.Duration
+	var err error // of the latest tick
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		left, age := l.left(s), time.Since(s.renewed)
+		l.mu.Unlock()
+		if left <= 0 || errors.Is(err, errEnded) {
+			l.end(s, cmp.Or(err, errLate).Error(), errSession) // before the listener ends, which may take a while
+			return
+		}
+		pause, err = l.tick(ctx, s, age >= l.config.TTL/3, left)
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-time.After(min(pause, left)):
+		}
+	}
+}
+
+var (
+	errSlow  = errors.New("a session did not begin within a third of the TTL")
+	errLate  = errors.New("the session was not renewed in time")
+	errEnded = errors.New("the engine has ended the session")
+)
+
+// news is what happened to a claim.
+type news struct {
+	Attempt int64     `json:"attempt"`
+	Number  int64     `json:"number"`
+	Token   int64     `json:"token"`
+	Since   time.Time `json:"since"`
+	Mark    mark      `json:"mark"`
+	Why     string    `json:"why"`
+}
+
+// tick renews the session if it is time, reads the news, and returns when to come again: for
+// the next renewal, and for any session that may expire, so that what waits for it is granted.
+func (l *Locker) tick(ctx context.Context, s *session, renew bool, left time.Duration) (pause time.Duration, err error) {
+	attempts, paths := []int64{}, []string{}
+	l.mu.Lock()
+	for _, c := range l.claims {
+		if c.state != held {
+			attempts, paths = append(attempts, c.attempt), append(paths, key(c.asked[0].Path))
+		}
+	}
+	l.mu.Unlock()
+	var alive bool
+	var due float64
+	var all list[news]
+	sent := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, min(left, l.config.TTL/3))
+	defer cancel()
+	if err := l.query(ctx, "tick", []any{l.tree, s.id, renew, attempts, paths}, &alive, &due, &all); err != nil {
+		return firstPause, err
+	}
+	if !alive {
+		return 0, errEnded
+	}
+	l.mu.Lock()
+	// A renewal whose answer comes too late does not bring a grant back that Check has
+	// reported as lost.
+	if renew && l.holds(s) {
+		s.renewed = sent
+	}
+	pause = l.config.TTL/3 - time.Since(s.renewed)
+	l.mu.Unlock()
+	for _, n := range all {
+		l.apply(n)
+	}
+	expiry := time.Duration(due*float64(time.Second)) + time.Millisecond
+	return max(min(pause, expiry), time.Millisecond), nil
+}
+
+// apply does what the engine reports of a claim.
+func (l *Locker) apply(n news) {
+	l.mu.Lock()
+	c := l.claims[n.Attempt]
+	if c != nil && n.Token > 0 {
+		c.hold(n.Number, n.Token, n.Since)
+	}
+	l.mu.Unlock()
+	switch {
+	case c == nil: // it was released meanwhile
+	case n.Mark == revoked:
+		c.lose(&lock.LostError{Token: c.Token(), Reason: n.Why, Err: lock.ErrRevoked})
+	case n.Mark == broken:
+		c.lose(&lock.LostError{Token: c.Token(), Reason: n.Why, Err: lock.ErrLost})
+		c.release(context.Background())
+	}
+}
+
+// listenTo wakes the session when the engine notifies it, until the context ends. After a lost
+// connection it wakes, too: a notification may be lost.
+func (l *Locker) listenTo(ctx context.Context, s *session) {
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		conn, err := pgx.ConnectConfig(ctx, l.listen)
+		if err == nil {
+			_, err = conn.Exec(ctx, fmt.Sprintf("LISTEN %slock_%d", l.config.Prefix, s.id))
+			for err == nil {
+				pause = firstPause
+				select {
+				case s.wake <- struct{}{}:
+				default: // it is awake already, and looks later than now
+				}
+				_, err = conn.WaitForNotification(ctx)
+			}
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+			_ = conn.Close(closing)
+			cancel()
+		}
+		sleep(ctx, pause)
+	}
+}

@@ -1,0 +1,174 @@
+package sqllock
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// ErrClosed reports a call after [Locker.Close].
+var ErrClosed = errors.New("sqllock: the locker is closed")
+
+// errSession is the error of an acquisition, or of a release, that the session of the locker did
+// not outlive. The locker begins another session as soon as the engine answers.
+var errSession = fmt.Errorf("sqllock: %w: the session has ended", lock.ErrLost)
+
+// Config has the settings of a [Locker]. Nil and the zero Config mean the defaults.
+type Config struct {
+	// Prefix begins the names of tables and functions: lower-case letters, digits and _, at
+	// most 32 of them, and no digit first. Default: "interlock_".
+	Prefix string
+	// TTL is how long the engine keeps the locks of a process from which it receives no
+	// renewal. The locker renews every third of it. A grant is lost after nine tenths of it.
+	// Default: 10 s. The minimum is 1 s.
+	TTL time.Duration
+	// FirstToken is the lowest token that is granted after [Migrate]. It is for a database that
+	// was restored, and lower than the tokens before does nothing. Open ignores it. Default: 1.
+	FirstToken lock.Token
+	// MaxWaiters and MaxHolders are those of [lock.Config]. The waiters of all processes count.
+	MaxWaiters int
+	MaxHolders int
+}
+
+const defaultPrefix = "interlock_"
+
+var prefixes = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,31}$`)
+
+func (c *Config) resolved() (r Config, err error) {
+	if c != nil {
+		r = *c
+	}
+	r.Prefix = cmp.Or(r.Prefix, defaultPrefix)
+	r.TTL = cmp.Or(r.TTL, 10*time.Second)
+	r.MaxHolders = cmp.Or(r.MaxHolders, 16)
+	invalid := func(what string, value any, reason string) {
+		err = &lock.InvalidError{What: what, Value: fmt.Sprint(value), Reason: reason}
+	}
+	switch {
+	case !prefixes.MatchString(r.Prefix):
+		invalid("Prefix", r.Prefix, "is not of up to 32 lower-case letters, digits and _")
+	case r.TTL < time.Second:
+		invalid("TTL", r.TTL, "is below 1s")
+	case r.FirstToken > math.MaxInt64:
+		invalid("FirstToken", r.FirstToken, "is above 1<<63 - 1")
+	case r.MaxWaiters < 0 || r.MaxWaiters > math.MaxInt32:
+		invalid("MaxWaiters", r.MaxWaiters, "is negative or above 1<<31 - 1")
+	case r.MaxHolders < 0 || r.MaxHolders >= math.MaxInt32:
+		invalid("MaxHolders", r.MaxHolders, "is negative or above 1<<31 - 2")
+	}
+	return r, err
+}
+
+//go:embed schema.sql
+var schema string
+
+// Migrate makes the tables and functions, or replaces the functions, in one transaction. It
+// may be called again, and by several processes at once. The role owns them from then on.
+// The others need USAGE of the sequence and SELECT, INSERT, UPDATE and DELETE of the tables.
+// Of the configuration only Prefix and FirstToken count.
+//
+// Errors: [lock.ErrInvalid] for the configuration; the driver's.
+func Migrate(ctx context.Context, db *sql.DB, config *Config) error {
+	c, err := config.resolved()
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("sqllock: migrate: %w", err)
+	}
+	defer tx.Rollback()
+	statements := []string{
+		"SELECT pg_advisory_xact_lock(hashtextextended('" + c.Prefix + "lock', 0))",
+		strings.ReplaceAll(schema, defaultPrefix, c.Prefix),
+	}
+	if c.FirstToken > 0 {
+		// What draws a number also writes to the table. Bad schedule without LOCK: a number is
+		// drawn between the test and setval, which sets the sequence back.
+		statements = append(statements, "LOCK TABLE "+c.Prefix+"lock_requests IN EXCLUSIVE MODE",
+			fmt.Sprintf("SELECT setval('%[1]slock_numbers', %[2]d, false) FROM %[1]slock_numbers WHERE last_value < %[2]d", c.Prefix, c.FirstToken))
+	}
+	for _, text := range statements {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return fmt.Errorf("sqllock: migrate: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("sqllock: migrate: %w", err)
+	}
+	return nil
+}
+
+const maxTree = 200
+
+// Open returns the locker of a tree, and begins its session. Lockers of one tree in one
+// database exclude each other, whatever their processes. The database is opened with pgx and
+// stays the caller's. The locker listens on a connection of its own, made with this
+// configuration. The caller calls [Locker.Close].
+//
+// Errors: [lock.ErrInvalid] for the configuration and for a name of a tree that is empty,
+// longer than 200 bytes, or no text; the driver's, also if [Migrate] did not run;
+// [context.DeadlineExceeded] if the session does not begin within a third of the TTL.
+func Open(ctx context.Context, db *sql.DB, listen *pgx.ConnConfig, tree string, config *Config) (*Locker, error) {
+	c, err := config.resolved()
+	if err != nil {
+		return nil, err
+	}
+	if tree == "" || len(tree) > maxTree || (&lock.Options{ID: tree}).Validate() != nil {
+		return nil, &lock.InvalidError{What: "tree", Value: tree, Reason: fmt.Sprintf("is not a text of 1 to %d bytes", maxTree)}
+	}
+	l := &Locker{
+		db: db, listen: listen.Copy(), tree: tree, config: c, generation: 1,
+		claims: map[int64]*claim{}, ids: map[string]*claim{}, ended: make(chan struct{}),
+	}
+	l.session, err = l.begin(ctx, 0)
+	var state interface{ SQLState() string } // of pgx
+	if errors.As(err, &state) && state.SQLState() == undefinedFunction {
+		return nil, fmt.Errorf("%w: call Migrate first", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The session outlives the call, and Close ends it.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	go l.run(running, l.session)
+	return l, nil
+}
+
+const undefinedFunction = "42883" // SQLSTATE
+
+const closeWithin = 5 * time.Second
+
+// Close ends the session: all grants are lost, all waits return, and other processes are
+// granted what they wait for. A second Close does nothing. The error is the driver's. The
+// session then ends after its TTL.
+func (l *Locker) Close() error {
+	l.mu.Lock()
+	closed := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if closed {
+		return nil
+	}
+	l.stop()
+	<-l.ended
+	s := l.session // run, which changes it, has returned
+	l.end(s, "the locker is closed", ErrClosed)
+	l.releases.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	var removed bool
+	return l.query(ctx, "sweep", []any{l.tree, s.id}, &removed)
+}

@@ -1,0 +1,87 @@
+// Package pgqueue runs actions on objects in several processes, over PostgreSQL: the actions
+// of one object one at a time in the order of their commits, those of different objects in
+// parallel, under limits that all processes share. It is package queue for actions that
+// survive the process.
+//
+// An [Action] is data: a name, arguments, and one key or several. [Enqueue] adds it in the
+// caller's transaction, together with the change of the object's state. A [Worker] in each
+// process claims actions and calls the handler of the name.
+//
+//	err := pgqueue.Migrate(ctx, db) // once
+//
+//	tx, err := db.BeginTx(ctx, nil)
+//	_, err = tx.ExecContext(ctx, "UPDATE vm SET state = 'starting' WHERE id = $1 AND state = 'stopped'", id)
+//	_, err = pgqueue.Enqueue(ctx, tx, &pgqueue.Action{Keys: []string{id}, Name: "start"})
+//	err = tx.Commit()
+//
+//	worker, err := pgqueue.New(db, map[string]pgqueue.Handler{"start": {Run: start, Settle: record}}, nil)
+//	err = worker.Run(ctx) // in each process
+//
+// An object that is kept by sqlstore changes in the same transaction through
+// sqlstore.Store.WithTx.
+//
+// # Guarantees
+//
+//  1. Order. Actions of one key run in the order in which their transactions got the lock
+//     of its lane, which is the order of their commits. An action with a Delay takes its
+//     place when the delay is over. An action with several keys starts when it is first for
+//     all of them. A retry is never overtaken by later actions of its keys.
+//  2. Exclusion. At most one worker has the lease of an action, and no action of the same
+//     key has one. Each start has a fencing token, higher than those before of its keys. The
+//     handler's context ends before its lease can be given to another worker.
+//  3. No loss. An action whose transaction has committed ends exactly once, also if its
+//     worker, its connection or the server dies. An end by a worker is refused if another
+//     worker has claimed the action since. Settle is committed exactly once, with the end. If
+//     a worker dies, its actions start elsewhere when their leases are over.
+//  4. Nothing of a transaction that is rolled back is left.
+//  5. Limits hold over all workers together: see [Config].Classes.
+//  6. Progress. Transactions of workers never deadlock with each other, except through what
+//     Settle locks, an Enqueue in it included. PostgreSQL resolves such a deadlock, and one
+//     with a transaction of the caller, and the worker tries again.
+//
+// # Limits
+//
+//   - A handler may run more than once: after the death of its worker, and after the loss of
+//     a lease. Two runs may overlap in real time if a process is stopped in between. Only
+//     the target can refuse the late one, by the token. Such a run is not counted by the
+//     limits either.
+//   - Leases and delays are judged by the clock of the server. If that clock jumps forward,
+//     leases end early, and if it jumps backward, late. A worker uses its own clock, which does
+//     not count while its machine is suspended. No action is lost or ends twice.
+//   - A commit that the server loses, because of asynchronous commit, a failover to a replica
+//     that was behind, or a restore, takes all that it wrote with it: an action, the end of an
+//     action with what Settle wrote, so that the action runs again, or a lease, so that another
+//     run overlaps until the first worker's lease is over. Claims commit synchronously, but
+//     after a failover or a restore tokens may repeat, and then the target cannot refuse the
+//     late run, nor does its lease end. Stop the workers, raise the sequence
+//     interlock_queue_tokens by setval above all tokens that were given, and start them.
+//   - A transaction holds the lanes that it has enqueued to. A slow one holds up the end of a
+//     running action of these keys, and other transactions that enqueue to them.
+//   - PostgreSQL makes commits that notify one after the other. An Enqueue notifies only if
+//     the action can start at once; the end of an action does not.
+//   - What is not notified is noticed after up to [Config].Poll: the end of a delay, a pause
+//     and a lease, an action that could start in another worker than the one that ended the
+//     action before it, and, behind a pooler that shares connections between transactions,
+//     everything.
+//   - Claims of workers with Classes wait for each other, and read past the ready actions of
+//     full classes.
+//   - Unlike package queue it has no Preempt, Guard, Coalesce, QueueTimeout, MaxPerKey,
+//     MaxChildren and Fair. An action has no id of the caller: the change of the object's
+//     state in the same transaction decides whether a request is a repetition.
+//   - The statements are tested with PostgreSQL 15 and driver pgx.
+//
+// # Rejected designs
+//
+//   - Order by a sequence alone: a transaction that has drawn a lower number may commit
+//     later.
+//   - Advisory locks for the lanes: they need no rows, but a transaction above READ COMMITTED
+//     would go on with what it saw before it had the lock. A row lock makes it fail.
+//   - A process that ends expired leases: they are claimed like ready actions.
+//   - Counters of running actions by class: a process that dies leaves them too high. Running
+//     actions are counted under a lock.
+//   - Claims that skip actions without a handler: such an action would wait without a sign.
+//   - Ends that wait for lanes together: one slow producer would hold up all of them. A worker
+//     ends several actions in one transaction if no other transaction is in the way, and otherwise
+//     each in its own. Settle has a transaction of its own.
+//   - A table of actions that have ended: Settle keeps what the caller needs.
+package pgqueue

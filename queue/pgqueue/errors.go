@@ -1,0 +1,18 @@
+package pgqueue
+
+import "errors"
+
+// A call or a configuration that is wrong is refused with a [*queue.InvalidError], which
+// matches [queue.ErrInvalid].
+var (
+	// ErrSchema: the tables do not exist or are of another version. Call [Migrate].
+	ErrSchema = errors.New("pgqueue: unsuitable tables")
+	// ErrNoHandler: the worker has no handler of the action's name. The action waits for
+	// the time of a lease, and is then tried again by any worker.
+	ErrNoHandler = errors.New("pgqueue: no handler")
+	// ErrLost: the lease of an action has ended, and another worker may run the action. It
+	// is the cause of the handler's context.
+	ErrLost = errors.New("pgqueue: the lease was lost")
+	// ErrInterrupted: the last attempt of an action has ended with its worker.
+	ErrInterrupted = errors.New("pgqueue: the attempt was not completed")
+)

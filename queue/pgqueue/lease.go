@@ -1,0 +1,70 @@
+package pgqueue
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"time"
+)
+
+// lease is an action that this worker has claimed, until its end is written.
+type lease struct {
+	*Info
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // ends ctx when the lease is over on this worker's clock
+}
+
+// left returns how long a lease is valid whose claim or renewal was sent at a time. It ends
+// here before another worker can claim the action: the server begins to count later, and a
+// tenth is for a late timer and for clocks whose rates differ. The clocks of the server and
+// of this process need not have the same time.
+func (w *Worker) left(sent time.Time) time.Duration {
+	return time.Until(sent.Add(w.config.Lease / 10 * 9))
+}
+
+// hold notes an action whose claim was sent at a time.
+func (w *Worker) hold(ctx context.Context, i *Info, sent time.Time) *lease {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l := &lease{Info: i, ctx: ctx, cancel: cancel}
+	l.timer = time.AfterFunc(w.left(sent), func() { cancel(ErrLost) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[i.Token] = l
+	return l
+}
+
+// drop forgets an action that has ended here. There is room for another one.
+func (w *Worker) drop(l *lease) {
+	l.timer.Stop()
+	l.cancel(nil)
+	w.mu.Lock()
+	delete(w.held, l.Token)
+	w.mu.Unlock()
+	w.wake()
+}
+
+// renew extends the leases. One that the answer does not have is lost, or about to end: its
+// timer decides.
+func (w *Worker) renew(ctx context.Context) (time.Duration, error) {
+	interval := w.config.Lease / 3
+	w.mu.Lock()
+	leases := maps.Clone(w.held)
+	w.mu.Unlock()
+	var ids, tokens []int64
+	for token, l := range leases {
+		ids, tokens = append(ids, l.ID), append(tokens, token)
+	}
+	limited, stop := context.WithTimeout(ctx, interval)
+	defer stop()
+	before := time.Now()
+	err := query(limited, w.db, renew, []any{w.config.Lease.Microseconds(), ids, tokens}, func(rows *sql.Rows) error {
+		var token int64
+		err := rows.Scan(&token)
+		if l := leases[token]; err == nil {
+			l.timer.Reset(w.left(before))
+		}
+		return err
+	})
+	return interval - time.Since(before), err
+}

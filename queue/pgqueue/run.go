@@ -1,0 +1,188 @@
+package pgqueue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// ending is how an attempt ended, until it is written.
+type ending struct {
+	outcome   queue.Outcome // Pending: the action is put back
+	err       error
+	pause     time.Duration // of Pending
+	uncounted int           // of Pending: 1 if the attempt does not count
+}
+
+// work makes one attempt and writes how it ended. While the database fails, it writes again,
+// and the lease is renewed meanwhile.
+func (w *Worker) work(life context.Context, l *lease) {
+	defer w.drop(l)
+	e := w.attempt(life, l)
+	for pause := 10 * time.Millisecond; e != nil && life.Err() == nil; pause = min(2*pause, time.Second) {
+		done, err := w.write(life, l, e)
+		if err == nil {
+			w.reportEnd(life, l, e, done)
+			return
+		}
+		w.failed(life, err)
+		select {
+		case <-time.After(pause):
+		case <-life.Done():
+		}
+	}
+}
+
+// attempt runs the handler. The result is nil if the worker no longer waits for it.
+func (w *Worker) attempt(life context.Context, l *lease) *ending {
+	handler, found := w.handlers[l.Name]
+	attempts := l.Retries.Attempts
+	switch {
+	case l.ctx.Err() != nil:
+		// The handler has not begun. This is first: a claim that was under way at the stop may
+		// get an action again that was put back because of the stop, and must not end it as
+		// interrupted.
+		return &ending{err: context.Cause(l.ctx), uncounted: 1}
+	case !found:
+		err := fmt.Errorf("%w: %q in worker %s", ErrNoHandler, l.Name, w.config.Owner)
+		return &ending{err: err, pause: w.config.Lease, uncounted: 1}
+	case attempts > 0 && l.Attempt > attempts:
+		return &ending{outcome: queue.Failed, err: fmt.Errorf("%w; the last error: %q", ErrInterrupted, l.Error)}
+	}
+	report(l.ctx, w.config.Observer.Started, Started{&l.Task})
+	e := call(life, l, handler)
+	if e == nil || e.outcome != queue.Failed && e.outcome != queue.TimedOut || l.Attempt >= attempts {
+		return e
+	}
+	retry := true
+	err := guarded(func() error {
+		retry = handler.RetryIf == nil || handler.RetryIf(e.err)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return &ending{outcome: queue.Panicked, err: err}
+	case retry:
+		return &ending{err: e.err, pause: l.Retries.pause(l.Attempt)}
+	}
+	return e
+}
+
+// call runs the handler in a goroutine of its own, because it may call runtime.Goexit, and
+// because it may ignore its context when the worker stops: the result is then nil, and the
+// goroutine ends with the handler.
+func call(life context.Context, l *lease, handler Handler) *ending {
+	ctx, stop := l.ctx, context.CancelFunc(func() {})
+	if l.Timeout > 0 {
+		ctx, stop = context.WithTimeoutCause(ctx, l.Timeout, &queue.EndError{Outcome: queue.TimedOut})
+	}
+	defer stop()
+	returned := make(chan error, 1)
+	go func() {
+		err := error(&queue.PanicError{Goexit: true})
+		defer func() { returned <- err }()
+		err = guarded(func() error { return handler.Run(ctx, &l.Task) })
+	}()
+	select {
+	case err := <-returned:
+		return judge(ctx, l, err)
+	case <-life.Done():
+		return nil
+	}
+}
+
+// judge turns what a handler returned into an ending.
+func judge(ctx context.Context, l *lease, err error) *ending {
+	switch _, panicked := err.(*queue.PanicError); {
+	case err == nil:
+		return &ending{outcome: queue.OK}
+	case panicked:
+		return &ending{outcome: queue.Panicked, err: err}
+	case l.ctx.Err() != nil:
+		// The attempt ended with its worker. The error may have any text.
+		return &ending{err: &queue.EndError{Outcome: queue.Canceled, Cause: context.Cause(l.ctx), Err: err}}
+	case ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrTimeout)):
+		return &ending{outcome: queue.TimedOut, err: &queue.EndError{Outcome: queue.TimedOut, Err: err}}
+	}
+	return &ending{outcome: queue.Failed, err: err}
+}
+
+// write writes an ending, with Settle in the same transaction. It reports whether the action
+// had the token.
+func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, w.config.Lease)
+	defer stop()
+	settle := w.handlers[l.Name].Settle
+	switch {
+	case e.outcome == queue.Pending || w.halts(e) && settle == nil:
+		return w.release(ctx, w.db, l, e)
+	case settle == nil:
+		if w.remove(ctx, l) {
+			return true, nil
+		}
+		return w.release(ctx, w.db, l, e)
+	}
+	err = transact(ctx, w.db, func(tx *sql.Tx) error {
+		if err := guarded(func() error { return settle(ctx, tx, &l.Task, e.outcome, e.err) }); err != nil {
+			return fmt.Errorf("pgqueue: settle %q: %w", l.Name, err)
+		}
+		// The lanes are locked last, like by producers that change an object and then enqueue.
+		if done, err = w.release(ctx, tx, l, e); err == nil && !done {
+			err = errUndo
+		}
+		return err
+	})
+	if err == errUndo {
+		err = nil
+	}
+	return done, err
+}
+
+// errUndo makes a transaction roll back what Settle has written, because the action does not
+// have the token.
+var errUndo = errors.New("pgqueue: undo")
+
+// guarded calls f. A panic becomes the error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// release puts an action back, halts its lanes, or removes it. It reports whether the action
+// had the token.
+func (w *Worker) release(ctx context.Context, on Tx, l *lease, e *ending) (done bool, err error) {
+	text, args := leave, []any{l.ID, l.Token}
+	if e.outcome == queue.Pending || w.halts(e) {
+		pause := sql.NullInt64{Int64: e.pause.Microseconds(), Valid: !w.halts(e)}
+		reason := strings.ToValidUTF8(strings.ReplaceAll(e.err.Error(), "\x00", ""), "?") // what the table can keep
+		text, args = putBack, append(args, reason, e.uncounted, pause)
+	}
+	err = queryRow(ctx, on, text, args, &done)
+	return done, err
+}
+
+// halts reports whether an ending halts the lanes.
+func (w *Worker) halts(e *ending) bool {
+	return w.config.HaltOnFailure && e.outcome != queue.Pending && e.outcome != queue.OK
+}
+
+func (w *Worker) reportEnd(ctx context.Context, l *lease, e *ending, done bool) {
+	switch o := &w.config.Observer; {
+	case !done:
+		report(ctx, o.Lost, Lost{&l.Task, e.outcome, e.err})
+	case e.outcome == queue.Pending:
+		report(ctx, o.Retried, Retried{&l.Task, e.err, e.pause})
+	default:
+		report(ctx, o.Finished, Finished{&l.Task, e.outcome, e.err, w.halts(e)})
+	}
+}

@@ -1,0 +1,94 @@
+package pgqueue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// The functions are in schema/postgres_1.sql. Their comments and those below argue the races.
+const (
+	lockMigration = "SELECT pg_advisory_xact_lock(6001973321)"
+	schemaExists  = "SELECT to_regclass('interlock_queue_schema') IS NOT NULL"
+	readSchema    = "SELECT version, compatible FROM interlock_queue_schema"
+
+	enqueue = "SELECT interlock_queue_enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+	// enterDue lets one delayed action enter its lanes. false: none is due.
+	enterDue = "SELECT interlock_queue_enter_due()"
+	// leave removes an action. false: it does not have the token.
+	leave = "SELECT interlock_queue_leave($1, $2)"
+	// leaveAll removes actions whose lanes no producer holds, and returns their tokens.
+	leaveAll = "SELECT interlock_queue_leave_all($1, $2)"
+
+	// claim starts actions.
+	claim = "SELECT 'running', " + infoColumns + " FROM interlock_queue_claim($1, $2, $3, $4, $5)"
+
+	// renew extends leases. Tokens are unique: a row with another token is not this worker's
+	// any more. A row that is locked is about to end, and the other leases need not wait for
+	// that.
+	renew = `UPDATE interlock_queue_actions SET at = statement_timestamp() + $1 * interval '1 microsecond'
+		WHERE id = ANY (ARRAY(SELECT id FROM interlock_queue_actions WHERE id = ANY ($2) AND token = ANY ($3) FOR UPDATE SKIP LOCKED))
+		RETURNING token`
+
+	// putBack ends an attempt. false: the action does not have the token.
+	putBack = "SELECT interlock_queue_put_back($1, $2, $3, $4, $5)"
+
+	resume = `SELECT interlock_queue_leave(id, 0) FROM interlock_queue_actions
+		WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1 ORDER BY seq LIMIT 1) AND at = 'infinity'`
+	notify = "SELECT pg_notify('interlock_queue', '')"
+	listen = "LISTEN interlock_queue"
+
+	infoColumns = "id, token, array_to_json(keys), name, args, class, attempt, attempts, timeout, delay, max_delay, " +
+		"error, ahead, owner, enqueued, coalesce(started, '0001-01-01'), coalesce(nullif(at, 'infinity'), '0001-01-01')"
+	inspect    = "SELECT state, " + infoColumns + " FROM interlock_queue "
+	inspectKey = inspect + `WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1
+			UNION ALL SELECT id FROM interlock_queue_actions WHERE seq IS NULL AND $1 = ANY (keys))
+		ORDER BY seq NULLS LAST, at, id`
+	inspectHeads = inspect + "WHERE ahead = 0 ORDER BY at LIMIT $1"
+)
+
+// Tx is where a statement runs: a *sql.Tx, or a *sql.DB or *sql.Conn for a transaction of
+// its own. The driver is pgx.
+type Tx interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// transact calls do in a transaction. It is READ COMMITTED, whatever the default of the
+// connection: a statement after a lock is to see what was committed before the lock.
+func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return prefixed(err)
+	}
+	defer tx.Rollback()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return prefixed(tx.Commit())
+}
+
+// query calls read for every row.
+func query(ctx context.Context, on Tx, text string, args []any, read func(*sql.Rows) error) error {
+	rows, err := on.QueryContext(ctx, text, args...)
+	if err != nil {
+		return prefixed(err)
+	}
+	defer rows.Close()
+	for err == nil && rows.Next() {
+		err = read(rows)
+	}
+	return prefixed(errors.Join(err, rows.Err()))
+}
+
+// queryRow scans the last row. The values stay as they are if there is none.
+func queryRow(ctx context.Context, on Tx, text string, args []any, values ...any) error {
+	return query(ctx, on, text, args, func(rows *sql.Rows) error { return rows.Scan(values...) })
+}
+
+func prefixed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pgqueue: %w", err)
+}
