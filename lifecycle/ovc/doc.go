@@ -52,7 +52,8 @@
 //   - A machine and a disk that is attached to it or detached, and a machine and
 //     the disks that are deleted with it, move in one commit, at the beginning and at
 //     the end.
-//   - Actions on one machine and on its disks run one at a time, in one process.
+//   - Actions on one machine and on its disks run one at a time, in one process; with
+//     [Config.Shared], in all processes.
 //   - Every transition state has a deadline. An object that is stuck returns to its
 //     origin, status and model. An action that waits for its turn is not stuck, unless
 //     it waits for a method that has run for longer than StuckAfter.
@@ -62,7 +63,8 @@
 //
 //   - An object that was moved back may differ from its record: a method that failed, or
 //     whose process died, may have done half of its work. [Config.Observe] may look.
-//   - Queues do not keep actions of different processes apart: see below.
+//   - Without [Config.Shared], queues do not keep actions of different processes apart: see
+//     below.
 //   - A method that ignores its context does not end. It keeps the queue of its
 //     objects, and an action that is requested meanwhile is moved back after StuckAfter
 //     too. Its handle has the outcome when the method ends, or after
@@ -86,9 +88,9 @@
 //   - An object whose retention is over is destroyed by the first process that finds
 //     it.
 //
-// Other processes see only the status: a migration does not delay actions of another
-// process, and an action on an attached disk does not delay those on its machine.
-// If that matters, route the requests for a machine and its disks to one process.
+// Other processes see only the status. Without [Config.Shared], a migration does not delay
+// actions of another process, and an action on an attached disk does not delay those on
+// its machine.
 //
 // # The machines alone
 //

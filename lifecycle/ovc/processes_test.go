@@ -193,7 +193,7 @@ func TestTwoProcesses(t *testing.T) {
 }
 
 // A migration is in no status: an action in another process does not wait for it. The first
-// process sees the status of that action.
+// process sees the status of that action. Config.Shared changes that, see below.
 func TestMigrationElsewhere(t *testing.T) {
 	s, store := attached(t)
 	other := ovc.Must(store, nil)
@@ -261,5 +261,30 @@ func TestOneHealer(t *testing.T) {
 		require.EqualValues(t, n, moved.Load())
 		require.EqualValues(t, n, expired.Load())
 		require.EqualValues(t, n, destroyed.Load())
+	})
+}
+
+// The document: an action of a user during a migration is executed after the migration is
+// completed. With shared turns that holds for an action in another process too.
+func TestActionOfAnotherProcessWaitsForTheMigration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		process := func(name string) *ovc.Service {
+			owner, err := lifecycle.Join(t.Context(), store, name, 0)
+			require.NoError(t, err)
+			return ovc.Must(store, &ovc.Config{Owner: owner, Shared: true})
+		}
+		one, other := process("one"), process("other")
+		running(t, one, "m")
+		migrated := make(chan struct{})
+		migration := migrate(t, one, "m", deaf(migrated))
+		synctest.Wait()
+		time.AfterFunc(time.Minute, func() { close(migrated) })
+		stop := begin(t, other, ovc.KindVM, "m", ovc.Stop, nil)
+		require.Equal(t, ovc.Stopping, get(t, one, ovc.KindVM, "m").State, "the action is admitted")
+		began := time.Now()
+		require.Equal(t, ovc.Halted, outcome(t, stop).State)
+		require.InDelta(t, time.Minute, time.Since(began), float64(2*time.Second))
+		require.NoError(t, migration.Err())
 	})
 }

@@ -32,6 +32,12 @@ type Config struct {
 	// Owner is this process, if several work on one store. Default: none; the
 	// actions of a dead process are then found by their deadlines only.
 	Owner *lifecycle.Owner
+	// Shared: the processes that work on one store share the turns of its objects, see
+	// [lifecycle.Turns]. An action of one process then starts after the action of another
+	// one on the same object, a migration too. It needs Owner, in all processes. An action
+	// that waits for another process counts under MaxRunning. Default: each process has
+	// turns of its own.
+	Shared bool
 	// MaxRunning bounds the actions that run at once. Default:
 	// [queue.DefaultMaxRunning].
 	MaxRunning int
@@ -50,7 +56,7 @@ type Service struct {
 }
 
 // New returns a service for the objects in a store. The error is [lifecycle.ErrInvalid]
-// if there is no store, and for a negative duration or number.
+// if there is no store, for a negative duration or number, and for Shared without Owner.
 func New(store lifecycle.Store, config *Config) (*Service, error) {
 	s := &Service{store: store, managers: make(map[Kind]*Manager)}
 	if config != nil {
@@ -66,12 +72,18 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 	if s.queuer, err = queue.New(&queue.Config[lifecycle.Key]{MaxRunning: c.MaxRunning}); err != nil {
 		return nil, fmt.Errorf("ovc: %w: %w", lifecycle.ErrInvalid, err)
 	}
+	var turns *lifecycle.Turns
+	if c.Shared {
+		if turns, err = lifecycle.NewTurns(c.Owner, nil); err != nil {
+			return nil, err
+		}
+	}
 	for _, k := range kinds {
 		machine := fsm.Must[Model](withTimeouts(k.table(), c.StuckAfter, c.Retention))
 		s.managers[k.kind], err = lifecycle.New(machine, store, &lifecycle.Config[Event]{
 			WorkerActor: Worker, Done: []Event{Done}, Undo: []Event{Stuck},
 			Handlers: map[string]lifecycle.Handler{methods: s.handle},
-			Observe:  s.observe, Observer: c.Observer, Owner: c.Owner, Queue: s.queuer,
+			Observe:  s.observe, Observer: c.Observer, Owner: c.Owner, Queue: lifecycle.Shared(s.queuer, turns),
 		})
 		if err != nil {
 			return nil, err

@@ -44,9 +44,9 @@
 //     confirm it. Three requests without an answer make a VM at rest Undefined.
 //   - Silence is not a failure. Only a rejection by the provider fails at once.
 //   - The limits of providers and regions hold for all requests of the process together,
-//     also for the VMs that it takes over from a process that has died. The deadline of a
-//     VM begins when its turn comes: it is committed before the first request to the
-//     provider.
+//     also for the VMs that it takes over from a process that has died; with [Config].Shared
+//     for those of all processes together. The deadline of a VM begins when its turn comes:
+//     it is committed before the first request to the provider.
 //   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.

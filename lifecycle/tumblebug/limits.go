@@ -9,7 +9,7 @@ import (
 )
 
 // Limit bounds the concurrent requests to one provider, by all MCIs of the process
-// together. 0 is no bound.
+// together, or of all processes with [Config].Shared. 0 is no bound.
 type Limit struct {
 	Regions int // regions with a running request
 	VMs     int // running requests in one region
@@ -29,9 +29,10 @@ func DefaultLimits() map[string]Limit {
 // maxRunning bounds requests to providers without a limit.
 const maxRunning = 1 << 20
 
-// limited returns the configuration of the queue in which VMs wait for their turn.
-func limited(limits map[string]Limit) (*queue.Config[lifecycle.Key], error) {
-	config := &queue.Config[lifecycle.Key]{MaxRunning: maxRunning, Classes: map[string]queue.Limit{}}
+// classesOf returns the limits of the queue in which VMs wait for their turn, by class: the
+// name of a provider in lower case, and its regions below it.
+func classesOf(limits map[string]Limit) (map[string]queue.Limit, error) {
+	classes := map[string]queue.Limit{}
 	for provider, limit := range limits {
 		if err := checkName("provider", provider); err != nil {
 			return nil, err
@@ -40,13 +41,13 @@ func limited(limits map[string]Limit) (*queue.Config[lifecycle.Key], error) {
 			return nil, fmt.Errorf("%w: negative limit of provider %q", lifecycle.ErrInvalid, provider)
 		}
 		name := strings.ToLower(provider)
-		if _, twice := config.Classes[name]; twice {
+		if _, twice := classes[name]; twice {
 			return nil, fmt.Errorf("%w: two limits of provider %q", lifecycle.ErrInvalid, name)
 		}
-		config.Classes[name] = queue.Limit{MaxChildren: limit.Regions}
-		config.Classes[name+"/*"] = queue.Limit{MaxRunning: limit.VMs}
+		classes[name] = queue.Limit{MaxChildren: limit.Regions}
+		classes[name+"/*"] = queue.Limit{MaxRunning: limit.VMs}
 	}
-	return config, nil
+	return classes, nil
 }
 
 // work returns the work of an action on a VM. Forced work does not wait for the work

@@ -27,6 +27,7 @@ type System struct {
 	mcis     *lifecycle.Manager[State, Event, MCISpec]
 	vms      *lifecycle.Manager[State, Event, VMSpec]
 	queue    *queue.Queuer[lifecycle.Key] // of requests to providers
+	shared   lifecycle.Queue              // the same, in turns with other processes
 	orders   *queue.Queuer[string]        // of operations of MCIs, by id
 	limited  map[string]bool              // the providers with limits
 	owner    *lifecycle.Owner
@@ -50,6 +51,10 @@ type Config struct {
 	// of a process that died by their deadlines only, and a sweep of another process
 	// moves a VM to Undefined that waits for its turn for longer than its deadline.
 	Owner *lifecycle.Owner
+	// Shared: the limits hold for all processes on the store together, see
+	// [lifecycle.Turns]. It needs Owner, and the same Limits in all processes. Default: they
+	// hold for each process.
+	Shared bool
 	// Limits are those of the providers by name, in any case; others have none.
 	// Default: [DefaultLimits].
 	Limits map[string]Limit
@@ -74,8 +79,8 @@ const (
 
 // New makes a system. The error is [lifecycle.ErrInvalid] if there is no store or no
 // provider, for a negative Poll, for limits that are negative or belong to a provider
-// without a valid name, and for timeouts that are not positive or belong to a state
-// without one.
+// without a valid name, for Shared without Owner, and for timeouts that are not positive or
+// belong to a state without one.
 func New(store lifecycle.Store, provider Provider, config *Config) (*System, error) {
 	if config == nil {
 		config = &Config{}
@@ -88,7 +93,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if limits == nil {
 		limits = DefaultLimits()
 	}
-	turns, err := limited(limits)
+	classes, err := classesOf(limits)
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +116,16 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	for name := range limits {
 		s.limited[strings.ToLower(name)] = true
 	}
-	turns.Base = config.Base
-	if s.queue, err = queue.New(turns); err != nil {
+	if s.queue, err = queue.New(&queue.Config[lifecycle.Key]{Base: config.Base, MaxRunning: maxRunning, Classes: classes}); err != nil {
 		return nil, err
+	}
+	s.shared = s.queue
+	if config.Shared {
+		turns, err := lifecycle.NewTurns(config.Owner, classes)
+		if err != nil {
+			return nil, fmt.Errorf("tumblebug: new system: %w", err)
+		}
+		s.shared = lifecycle.Shared(s.queue, turns)
 	}
 	if s.orders, err = queue.New(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning}); err != nil {
 		return nil, err
@@ -121,7 +133,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if s.vms, err = lifecycle.New(s.machine, store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
-		Owner:    config.Owner, Queue: s.queue, Observe: s.observeVM, Observer: config.Observer,
+		Owner:    config.Owner, Queue: s.shared, Observe: s.observeVM, Observer: config.Observer,
 		// What the record of an MCI has room for fits into those of its VMs, with other names.
 		Limits: lifecycle.Limits{Payload: 2 << 20},
 	}); err != nil {

@@ -16,7 +16,7 @@ import (
 func (s *System) takeOver(ctx context.Context, vm *vmRecord) error {
 	id, operation := vm.ID, vm.Operation
 	name := fmt.Sprintf("take over operation %d", operation)
-	_, err := s.queue.Submit(ctx, lifecycle.Key{Machine: VM.Name(), ID: id}, &queue.Action{
+	_, err := s.shared.Submit(ctx, lifecycle.Key{Machine: VM.Name(), ID: id}, &queue.Action{
 		Name: name, ID: id + " " + name, Class: s.class(&vm.Payload), Timeout: s.timeout(vm),
 		Run: func(ctx context.Context) error { return s.continueVM(ctx, id, operation) },
 		Settle: func(ctx context.Context, outcome queue.Outcome, err error) {
