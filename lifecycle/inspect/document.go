@@ -130,10 +130,11 @@ type ObjectPage struct {
 	Problem     *lifecycle.ProblemDetails `json:"problem,omitempty"`
 	// History has at most [ShownRows] rows, the newest first. Before is the parameter
 	// before of the page with the rows in front of them; 0: there are none. NoHistory: the
-	// store keeps no history.
-	History   []lifecycle.HistoryRow `json:"history"`
-	Before    uint64                 `json:"before,omitempty"`
-	NoHistory bool                   `json:"noHistory,omitempty"`
+	// store keeps no history. HistoryProblem is why the rows cannot be read.
+	History        []lifecycle.HistoryRow    `json:"history"`
+	Before         uint64                    `json:"before,omitempty"`
+	NoHistory      bool                      `json:"noHistory,omitempty"`
+	HistoryProblem *lifecycle.ProblemDetails `json:"historyProblem,omitempty"`
 }
 
 // ShownRows is the greatest length of the history of an [ObjectPage].
@@ -143,6 +144,8 @@ const ShownRows = 50
 type OwnerPage struct {
 	Time   time.Time `json:"time"`
 	Owners []Owner   `json:"owners"` // by name and epoch
+	// Problem is why the owners of a store cannot be read; those of other stores are listed.
+	Problem *lifecycle.ProblemDetails `json:"problem,omitempty"`
 }
 
 // Owner is a process that executes operations, see [lifecycle.Owner].

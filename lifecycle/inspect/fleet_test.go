@@ -158,6 +158,36 @@ func TestNoHistory(t *testing.T) {
 	require.Equal(t, 404, ask(page, "GET", "/object?machine=vm&id=b").StatusCode)
 }
 
+// noHistory is a store whose history cannot be read.
+type noHistory struct{ *lifecycle.MemoryStore }
+
+func (noHistory) History(context.Context, lifecycle.Key, uint64, int) ([]lifecycle.HistoryRow, error) {
+	return nil, lifecycle.ErrUnavailable
+}
+
+// TestPartsThatCannotBeRead: a history, or the owners of one store, hide nothing else.
+func TestPartsThatCannotBeRead(t *testing.T) {
+	whole := lifecycle.NewMemoryStore()
+	owner, err := lifecycle.Join(t.Context(), whole, "host-1", time.Hour)
+	require.NoError(t, err)
+	broken := &failing{MemoryStore: lifecycle.NewMemoryStore(), err: lifecycle.ErrUnavailable}
+	m := vms(noHistory{whole}, lifecycle.Config[string]{Owner: owner})
+	_, err = m.Create(t.Context(), "a", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	disks := lifecycle.Must(vmTable("disk"), broken, &lifecycle.Config[string]{})
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(disks, nil), inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	object := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a")
+	require.Equal(t, "creating", object.Explanation.State)
+	require.Equal(t, "unavailable", object.HistoryProblem.Code)
+	require.Contains(t, body(t, ask(page, "GET", "/object?machine=vm&id=a")), "<code>unavailable</code>")
+	require.Equal(t, 503, ask(page, "GET", "/object?machine=vm&id=b").StatusCode)
+	owners := document[inspect.OwnerPage](t, page, "/owners")
+	require.Equal(t, "host-1", owners.Owners[0].Name)
+	require.Equal(t, "unavailable", owners.Problem.Code)
+	require.Contains(t, body(t, ask(page, "GET", "/owners")), "<code>unavailable</code>")
+}
+
 // TestForeign: objects of another table's version are counted and shown, and hide no others.
 func TestForeign(t *testing.T) {
 	store := lifecycle.NewMemoryStore()

@@ -81,8 +81,10 @@ func (p *Page) objectPage(ctx context.Context, r *http.Request) (any, error) {
 	switch {
 	case errors.Is(failed, errors.ErrUnsupported):
 		doc.NoHistory = true
-	case failed != nil:
+	case failed != nil && doc.Explanation == nil:
 		return nil, failed
+	case failed != nil:
+		doc.HistoryProblem = problemOf(failed)
 	}
 	if gone && len(rows) == 0 {
 		return nil, err

@@ -36,5 +36,9 @@ func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
 
 func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (any, error) {
 	owners, err := p.readOwners(ctx)
-	return OwnerPage{Time: now(), Owners: owners}, err
+	doc := OwnerPage{Time: now(), Owners: owners}
+	if len(owners) > 0 && err != nil {
+		doc.Problem, err = problemOf(err), nil
+	}
+	return doc, err
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
+	"github.com/interlock-go/interlock/internal/visible"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -22,7 +22,10 @@ var sources embed.FS
 // templates are the pages by name of their route. They stay the same: parsing cannot fail
 // at run time, because a test renders all of them.
 var templates = sync.OnceValue(func() map[string]*template.Template {
-	functions := template.FuncMap{"visible": visible, "moment": newMoment, "table": newTable, "indented": indented}
+	functions := template.FuncMap{
+		"visible": func(x any) string { return visible.Text(fmt.Sprint(x)) },
+		"moment":  newMoment, "table": newTable, "indented": indented,
+	}
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(sources, "templates/layout.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}
 	for _, name := range []string{"overview", "machine", "objects", "object", "queues", "locks", "owners", "problem", "picture"} {
@@ -74,24 +77,6 @@ func (p *Page) render(w io.Writer, v view) error {
 	return templates()[cmp.Or(v.Route, "overview")].Execute(w, v)
 }
 
-// visible replaces every character that is not printable by <U+XXXX>, and the empty text by
-// <empty>. Among them are the characters that reverse the direction of text.
-func visible(text any) string {
-	s := fmt.Sprint(text)
-	if s == "" {
-		return "<empty>"
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		}
-	}
-	return b.String()
-}
-
 // moment is a time on a page: exact, and how long ago it was or in how long it will be.
 type moment struct{ Exact, Text string }
 
@@ -132,7 +117,7 @@ func indented(data json.RawMessage) (string, error) {
 	err := json.Indent(&text, data, "", "  ")
 	lines := strings.Split(text.String(), "\n")
 	for i := range lines {
-		lines[i] = visible(lines[i])
+		lines[i] = visible.Text(lines[i])
 	}
 	return strings.Join(lines, "\n"), err
 }
