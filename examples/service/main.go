@@ -12,7 +12,7 @@
 //	schema.sql   the SQL table that keeps the records
 //	versions.go  version 2 of the table, and the way to it
 //	store.go     opens the database, maps the columns, and deletes old history
-//	provider.go  the cloud where the VMs run, simulated
+//	provider.go  the cloud where the VMs run: its API, or simulated
 //	work.go      the manager of the VMs: work and its retries
 //	api.go       requests
 //	reply.go     answers and errors
@@ -34,6 +34,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -49,7 +50,9 @@ var (
 	doSwitch = flag.Bool("switch", false, "make new VMs of version 2, and migrate the others")
 	workers  = flag.Int("workers", 16, "calls of the provider at once")
 	ttl      = flag.Duration("ttl", lifecycle.DefaultTTL, "other replicas take over the work of one without heartbeats for so long")
-	delay    = flag.Duration("delay", time.Second, "duration of a call of the simulated provider")
+	cloudURL = flag.String("provider", "", "`URL` of the provider's API, see provider.go; empty: it is simulated")
+	delay    = flag.Duration("delay", time.Second, "wait before a call of the provider")
+	printing = flag.Bool("table", false, "print the VMs' table as JSON, for command fsm, and end")
 )
 
 // grace is the time for requests and work to end at a shutdown.
@@ -68,6 +71,9 @@ func main() {
 // run serves until ctx ends, and then shuts down. The service also ends when it has lost
 // its ownership: other replicas do its work then, and it has to start again.
 func run(ctx context.Context) error {
+	if *printing {
+		return fsm.WriteTable(os.Stdout, setVersion(&lifecycle.Config[Event]{}).Table())
+	}
 	db, store, err := open(ctx)
 	if err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +42,10 @@ var table = sqlstore.ExistingTable{
 func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
 	driver, dialect, name := "sqlite", sqlstore.SQLite, *database
 	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+		var err error
+		if name, err = releaseLocks(name); err != nil {
+			return nil, nil, err
+		}
 		driver, dialect = "pgx", sqlstore.Postgres
 	} else {
 		name = "file:" + name + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
@@ -63,6 +69,25 @@ func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return db, store, nil
+}
+
+const idleTimeout = "idle_in_transaction_session_timeout" // in milliseconds
+
+// releaseLocks adds a setting to the URL of a PostgreSQL, unless it has one: the server ends
+// a transaction whose replica sends nothing for the TTL. The bad schedule without it: a
+// replica is paused, or cut off, between two statements, and its row locks stop the sweeps of
+// all other replicas. A pooler in front of the server has to permit the setting.
+func releaseLocks(postgres string) (string, error) {
+	u, err := url.Parse(postgres)
+	if err != nil {
+		return "", err
+	}
+	settings := u.Query()
+	if !settings.Has(idleTimeout) {
+		settings.Set(idleTimeout, strconv.FormatInt(ttl.Milliseconds(), 10))
+	}
+	u.RawQuery = settings.Encode()
+	return u.String(), nil
 }
 
 // progress shows on a terminal how far a migration is, as one line that clear removes. It

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -13,15 +14,16 @@ type (
 
 // newManager returns the manager of the VMs.
 func newManager(store lifecycle.Store, owner *lifecycle.Owner, work lifecycle.Queue) (*manager, error) {
-	cloud := &provider{delay: *delay}
+	cloud := &provider{delay: *delay, url: *cloudURL}
+	cloud.client.Transport = &http.Transport{MaxIdleConnsPerHost: *workers}
 	config := &lifecycle.Config[Event]{
 		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
 		Owner: owner, Queue: work, Observer: lifecycle.Log(nil),
 		Handlers: map[string]lifecycle.Handler{
 			string(Create): cloud.create,
-			string(Start):  cloud.change,
-			string(Stop):   cloud.change,
-			string(Delete): cloud.change,
+			string(Start):  cloud.start,
+			string(Stop):   cloud.stop,
+			string(Delete): cloud.remove,
 		},
 	}
 	return lifecycle.New(setVersion(config), store, config)

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/internal/enginetest/private"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/inspect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestRun lets each fault happen once, and several times with INTERLOCK_LONG=1.
+func TestRun(t *testing.T) {
+	*addr, *serverURL, *objects, *duration, *ttl = "127.0.0.1:0", "", 60, 0, 2*time.Second
+	if os.Getenv("INTERLOCK_LONG") != "" { // more than 10,000 orders with the fence
+		*objects, *duration, *least = 2000, 5*time.Minute, 21_000
+	}
+	out := &lines{}
+	dead := make(chan bool)
+	go func() { dead <- out.deadOwner() }()
+	err := run(t.Context(), out, t.TempDir())
+	out.end()
+	seen := <-dead
+	t.Logf("\n%s", out.text())
+	if errors.Is(err, private.ErrMissing) {
+		require.NotEqual(t, "1", os.Getenv("REQUIRE_ENGINES"), "%v", err)
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	require.True(t, seen, "the page did not show the dead owner of a replica that was struck")
+	for _, line := range []string{
+		`a: killed by SIGKILL, with \d+ operations`,
+		`b: paused by SIGSTOP, with \d+ operations`,
+		`c: cut off from the database, with \d+ operations`,
+		`orders with the fence: \d+ executed, [1-9]\d* late ones refused, 0 late ones executed`,
+		`orders of the control: \d+ executed, [1-9]\d* late ones among them`,
+		`verdict: good`,
+	} {
+		require.Regexp(t, line, out.text())
+	}
+}
+
+// lines keeps the output of a run.
+type lines struct {
+	mu    sync.Mutex
+	out   bytes.Buffer
+	ended bool
+}
+
+func (l *lines) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(data)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.String()
+}
+
+func (l *lines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+func (l *lines) running() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.ended
+}
+
+// deadOwner reports whether the page has shown a dead owner and VMs in transition before the
+// run ends.
+func (l *lines) deadOwner() bool {
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for l.running() {
+		<-time.After(interval)
+		page := regexp.MustCompile(`page: (\S+)`).FindStringSubmatch(l.text())
+		if page == nil {
+			continue
+		}
+		answer, err := client.Get(page[1] + "/?format=json")
+		if err != nil {
+			continue
+		}
+		var overview inspect.Overview
+		err = json.NewDecoder(answer.Body).Decode(&overview)
+		_ = answer.Body.Close()
+		if err != nil || len(overview.Machines) != 1 || overview.Machines[0].Transitional == 0 {
+			continue
+		}
+		for _, owner := range overview.Owners {
+			if !owner.Alive {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestJudge checks that the verdict finds every fault.
+func TestJudge(t *testing.T) {
+	token := lifecycle.NewToken()
+	good := func() *object {
+		return &object{
+			vm: "vm-1", state: "running",
+			rows: []lifecycle.HistoryRow{
+				{Sequence: 1, Operation: 1, Event: "create", To: "creating", Token: token, Request: "r"},
+				{Sequence: 2, Operation: 2, Event: "again", From: "creating", To: "creating", Token: token},
+				{Sequence: 3, Operation: 2, Event: "done", From: "creating", To: "running"},
+			},
+			orders:   []order{{Operation: 2, Admission: token}, {Operation: 1, Admission: token, refused: true}},
+			requests: []request{{"r", "create", 1}},
+		}
+	}
+	for name, test := range map[string]struct {
+		plant func(*object)
+		fault string
+	}{
+		"nothing wrong":     {func(*object) {}, ""},
+		"accepted twice":    {func(o *object) { o.rows[1].Request = "r" }, "a request was accepted twice"},
+		"another state":     {func(o *object) { o.state = "stopped" }, "the record is stopped, the history ends with running"},
+		"request lost":      {func(o *object) { o.rows[0].Request = "" }, "a user was answered"},
+		"another operation": {func(o *object) { o.requests[0].operation = 7 }, "a user was answered"},
+		"another event":     {func(o *object) { o.requests[0].event = "stop" }, "a user was answered"},
+		"unknown order":     {func(o *object) { o.orders[0].Operation = 9 }, "no operation has the order"},
+		"another admission": {func(o *object) { o.orders[0].Admission = lifecycle.NewToken() }, "no operation has the order"},
+		"done and refused":  {func(o *object) { o.orders[0].refused = true }, "done without an order"},
+		"done by nothing":   {func(o *object) { o.orders = nil }, "done without an order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, found := good(), tally{}
+			test.plant(o)
+			found.judge(o)
+			if test.fault == "" {
+				require.Equal(t, tally{executed: 1, refused: 1}, found)
+				return
+			}
+			require.Contains(t, strings.Join(found.faults, "\n"), test.fault)
+		})
+	}
+	late := good()
+	late.orders[1].refused = false
+	var found tally
+	found.judge(late)
+	require.Equal(t, tally{executed: 2, stale: 1}, found)
+}
+
+// TestProvider: late orders are refused, except for the control.
+func TestProvider(t *testing.T) {
+	c := &cloud{orders: map[string][]order{}}
+	routes := http.NewServeMux()
+	routes.Handle("PUT /provider/{vm}", c)
+	send := func(vm, body string) int {
+		r, err := http.NewRequest(http.MethodPut, "/provider/"+vm, strings.NewReader(body))
+		require.NoError(t, err)
+		w := &recorder{code: http.StatusOK}
+		routes.ServeHTTP(w, r)
+		return w.code
+	}
+	for vm, late := range map[string]int{nameOf(0): http.StatusConflict, nameOf(1): http.StatusOK} {
+		require.Equal(t, http.StatusBadRequest, send(vm, "{"))
+		require.Equal(t, http.StatusOK, send(vm, `{"operation": 2}`))
+		require.Equal(t, http.StatusOK, send(vm, `{"operation": 2}`), "the same operation again")
+		require.Equal(t, late, send(vm, `{"operation": 1}`))
+		require.True(t, c.seen(vm, 1))
+		require.False(t, c.seen(vm, 2))
+		require.Len(t, c.orders[vm], 3)
+	}
+}
+
+type recorder struct {
+	io.Writer
+	code int
+}
+
+func (r *recorder) Header() http.Header            { return http.Header{} }
+func (r *recorder) WriteHeader(code int)           { r.code = code }
+func (r *recorder) Write(data []byte) (int, error) { return len(data), nil }
+
+// TestProxy: answers are swallowed while requests arrive, and later connections are whole.
+func TestProxy(t *testing.T) {
+	engine, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	arrived := make(chan string, 10)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := engine.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				buffer := make([]byte, 10)
+				for {
+					n, err := conn.Read(buffer)
+					if err != nil {
+						return
+					}
+					arrived <- string(buffer[:n])
+					_, _ = conn.Write(buffer[:n])
+				}
+			})
+		}
+	})
+	p, err := newProxy(engine.Addr().String())
+	require.NoError(t, err)
+	defer func() {
+		require.NoError(t, errors.Join(p.stop(), engine.Close()))
+		serving.Wait()
+	}()
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", p.listener.Addr().String())
+		require.NoError(t, err)
+		return conn
+	}
+	echo := func(conn net.Conn, text string) {
+		_, err := io.WriteString(conn, text)
+		require.NoError(t, err)
+		require.Equal(t, text, <-arrived)
+		answer := make([]byte, len(text))
+		_, err = io.ReadFull(conn, answer)
+		require.NoError(t, err)
+		require.Equal(t, text, string(answer))
+	}
+	first := dial()
+	defer first.Close()
+	echo(first, "one")
+	p.delay.Store(int64(time.Millisecond))
+	echo(first, "two")
+	p.swallow.Store(true)
+	_, err = io.WriteString(first, "three")
+	require.NoError(t, err)
+	require.Equal(t, "three", <-arrived)
+	require.NoError(t, first.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+	_, err = first.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the answer does not come")
+	require.NoError(t, first.SetReadDeadline(time.Time{}))
+	p.heal()
+	_, _ = io.ReadAll(first) // until the connection has ended
+	second := dial()
+	defer second.Close()
+	echo(second, "four")
+}
