@@ -42,14 +42,10 @@ func (c *Clients[A]) Insist(role, what string, f func(ctx context.Context, app A
 
 // Pass lets at least d pass. The processes send heartbeats and sweep meanwhile.
 func (c *Clients[A]) Pass(d time.Duration) {
-	wake := make(chan struct{})
 	c.sim.mu.Lock()
-	c.sim.sleepers = append(c.sim.sleepers, sleeper{c.sim.elapsed + d, wake})
+	until := c.sim.elapsed + d
 	c.sim.mu.Unlock()
-	select {
-	case <-wake:
-	case <-c.sim.ctx.Done():
-	}
+	_ = c.sim.await(func() bool { return c.sim.passed >= until })
 }
 
 // Kill ends a process without warning. Another one is started for the next Ask, and for
@@ -86,7 +82,7 @@ func (c *Clients[A]) Stop(role string) error {
 	if c.sim.roles[role] == p {
 		c.sim.roles[role] = nil
 	}
-	c.sim.notify()
+	c.sim.changed.Broadcast()
 	return err
 }
 
@@ -107,52 +103,39 @@ func (c *Clients[A]) Faultless() bool {
 func (c *Clients[A]) Errorf(format string, args ...any) { c.sim.report(format, args...) }
 
 // ask calls f in a process of a role and returns that process, or nil if there is none.
-func (s *simulation) ask(role, what string, f func(context.Context, *Process) error) (*Process, error) {
-	p, err := s.await(role)
-	if err != nil {
-		return nil, err
-	}
-	answer := make(chan error, 1)
-	p.run(what, func(ctx context.Context) error { return f(ctx, p) }, func(err error) { answer <- err })
-	for {
-		s.mu.Lock()
-		changed, lost := s.changed, p.state == gone || p.state == over
-		s.mu.Unlock()
-		if lost {
-			return p, ErrCrashed
-		}
-		select {
-		case err := <-answer:
-			return p, err
-		case <-changed:
-		case <-s.ctx.Done():
-			return p, context.Cause(s.ctx)
-		}
-	}
-}
-
-// await waits for a live process of a role.
-func (s *simulation) await(role string) (*Process, error) {
+func (s *simulation) ask(role, what string, f func(context.Context, *Process) error) (p *Process, err error) {
 	if err := s.checkRole(role); err != nil {
 		return nil, err
 	}
-	for {
-		s.mu.Lock()
-		p, changed := s.roles[role], s.changed
-		alive := p != nil && p.lives()
-		if !alive {
+	live := func() bool {
+		if p = s.roles[role]; p == nil || !p.lives() {
 			s.wanted[role] = true
+			return false
 		}
-		s.mu.Unlock()
-		if alive {
-			return p, nil
-		}
-		select {
-		case <-changed:
-		case <-s.ctx.Done():
-			return nil, context.Cause(s.ctx)
-		}
+		return true
 	}
+	if err := s.await(live); err != nil {
+		return nil, err
+	}
+	var answer error
+	answered, lost := false, false
+	p.run(what, func(ctx context.Context) error { return f(ctx, p) }, func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		answered, answer = true, err
+		s.changed.Broadcast()
+	})
+	err = s.await(func() bool {
+		lost = p.state == gone || p.state == over
+		return answered || lost
+	})
+	switch {
+	case err != nil:
+		return p, err
+	case lost:
+		return p, ErrCrashed
+	}
+	return p, answer // nothing writes it any more
 }
 
 // checkRole refuses a role that the scenario does not have.

@@ -58,7 +58,7 @@ func (s *simulation) apply(op operation, author string) error {
 	}
 	s.outside.newest[op.Key] = op.id
 	if before, again := s.outside.applied[op]; again {
-		s.reportLocked("operation %d of %s is applied again: by %s, then by %s", op.id, nameOf(op.Key), before, author)
+		s.report("operation %d of %s is applied again: by %s, then by %s", op.id, nameOf(op.Key), before, author)
 	}
 	s.outside.applied[op] = author
 	return nil

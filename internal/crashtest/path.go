@@ -31,7 +31,7 @@ func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := readHistory(ctx, h, k)
+	rows, err := h.History(ctx, k, 0, everything)
 	if err != nil {
 		return nil, err
 	}
@@ -39,19 +39,6 @@ func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) 
 		return rows, fmt.Errorf("crashtest: the history of %s: %s", nameOf(k), problem)
 	}
 	return rows, nil
-}
-
-// readHistory reads all rows of an object.
-func readHistory(ctx context.Context, h lifecycle.Historian, k lifecycle.Key) (rows []lifecycle.HistoryRow, err error) {
-	for after := uint64(0); ; after = rows[len(rows)-1].Sequence {
-		page, err := h.History(ctx, k, after, 100)
-		if err != nil {
-			return nil, err
-		}
-		if rows = append(rows, page...); len(page) < 100 {
-			return rows, nil
-		}
-	}
 }
 
 // path returns why the history is no path of the table that ends in the record, or

@@ -32,12 +32,11 @@ type Process struct {
 
 	// Guarded by sim.mu.
 	state    processState
-	gate     chan struct{} // closed when a process that stands continues, or the point is over
-	ready    bool          // Start has succeeded
-	failed   bool          // Start has failed
-	lost     bool          // its ownership is lost
-	left     bool          // Clients.Stop has ended it
-	hit      bool          // the fault has happened in it
+	ready    bool // Start has succeeded
+	failed   bool // Start has failed
+	lost     bool // its ownership is lost
+	left     bool // Clients.Stop has ended it
+	hit      bool // the fault has happened in it
 	replaced bool
 	ticking  bool
 	pending  map[*string]bool // requests that are not answered
@@ -138,19 +137,15 @@ func Manage[S, E comparable, T any](
 // enter waits while the process stalls or is gone. The error is [ErrCrashed] when the
 // point is over.
 func (p *Process) enter() error {
-	for {
-		p.sim.mu.Lock()
-		state, gate := p.state, p.gate
-		p.sim.mu.Unlock()
-		switch state {
-		case running:
-			return nil
-		case over:
-			return ErrCrashed
-		case paused, gone:
-			<-gate
-		}
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	for p.state == paused || p.state == gone {
+		p.sim.changed.Wait()
 	}
+	if p.state == over {
+		return ErrCrashed
+	}
+	return nil
 }
 
 // stop ends or pauses a process that runs.
@@ -158,19 +153,18 @@ func (p *Process) stop(state processState) {
 	p.sim.mu.Lock()
 	defer p.sim.mu.Unlock()
 	if p.state == running {
-		p.state, p.gate = state, make(chan struct{})
-		p.sim.notify()
+		p.state = state
+		p.sim.changed.Broadcast()
 	}
 }
 
-// resume releases the calls that wait at the gate. A process that was paused finds at its
+// resume releases the calls that wait in enter. A process that was paused finds at its
 // next heartbeat that its ownership is lost.
 func (p *Process) resume(state processState) {
 	p.sim.mu.Lock()
 	defer p.sim.mu.Unlock()
 	p.state = state
-	close(p.gate)
-	p.sim.notify()
+	p.sim.changed.Broadcast()
 }
 
 // terminate waits for the work of the process.
@@ -215,7 +209,7 @@ func (p *Process) start() {
 		p.sim.mu.Lock()
 		defer p.sim.mu.Unlock()
 		p.ready, p.failed = err == nil, err != nil
-		p.sim.notify()
+		p.sim.changed.Broadcast()
 	})
 }
 

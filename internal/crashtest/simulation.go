@@ -31,13 +31,13 @@ type simulation struct {
 	// mu guards everything below, and the guarded fields of processes. No call of a
 	// store runs under it.
 	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced when a process has changed
-	processes []*Process    // all of them, in order of their start
+	changed   *sync.Cond // of mu: a process, an answer or the time has changed
+	processes []*Process // all of them, in order of their start
 	roles     map[string]*Process
 	wanted    map[string]bool // roles that a client waits for
 	elapsed   time.Duration
-	sleepers  []sleeper
-	finished  bool // the script has returned scriptErr
+	passed    time.Duration // elapsed, as clients see it: all processes have had their tick
+	finished  bool          // the script has returned scriptErr
 	scriptErr error
 	done      bool // later writes are not counted
 
@@ -51,46 +51,50 @@ type simulation struct {
 	sent         map[string]int         // messages that were committed
 	managers     map[string]manager     // by machine
 	outside      outside
-	problems     []string
+
+	reporting sync.Mutex // guards problems; taken last
+	problems  []string
 }
 
-// sleeper is a client that waits until so much time has passed.
-type sleeper struct {
-	until time.Duration
-	wake  chan struct{}
+// everything is a limit that is greater than any result.
+const everything = 1_000_000
+
+// await waits until ready returns true. It returns an error if the point is over before.
+// ready is called under s.mu.
+func (s *simulation) await(ready func() bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !ready() {
+		if s.ctx.Err() != nil {
+			return context.Cause(s.ctx)
+		}
+		s.changed.Wait()
+	}
+	return nil
 }
 
-func newSimulation(t testing.TB, h *Harness, s *scenario, inner fullStore, fault *point) *simulation {
+func newSimulation(t testing.TB, h *Harness, what *scenario, inner fullStore, fault *point) *simulation {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &simulation{
-		t: t, h: h, s: s, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
-		changed: make(chan struct{}), roles: map[string]*Process{}, wanted: map[string]bool{},
+	s := &simulation{
+		t: t, h: h, s: what, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
+		roles: map[string]*Process{}, wanted: map[string]bool{},
 		times: map[string]int{}, tokens: map[lifecycle.Token]bool{}, unanswered: map[lifecycle.Token]bool{},
 		keys: map[lifecycle.Key]bool{}, sent: map[string]int{}, managers: map[string]manager{}, outside: newOutside(),
 	}
+	s.changed = sync.NewCond(&s.mu)
+	return s
 }
 
 // errOver is the cause of all contexts at the end of a point.
 var errOver = errors.New("crashtest: the point is over")
 
-// report notes a problem, each text once.
+// report notes a problem, each text once. The caller may hold s.mu.
 func (s *simulation) report(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reportLocked(format, args...)
-}
-
-// reportLocked is report. REQUIRES: s.mu.
-func (s *simulation) reportLocked(format string, args ...any) {
+	s.reporting.Lock()
+	defer s.reporting.Unlock()
 	if text := fmt.Sprintf(format, args...); !slices.Contains(s.problems, text) {
 		s.problems = append(s.problems, text)
 	}
-}
-
-// notify wakes goroutines that wait for a process. REQUIRES: s.mu.
-func (s *simulation) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 // unnoticed reports whether clients must get the same answers as without a fault.
@@ -152,13 +156,8 @@ func (s *simulation) tick() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sleepers = slices.DeleteFunc(s.sleepers, func(sleeper sleeper) bool {
-		if sleeper.until > s.elapsed {
-			return false
-		}
-		close(sleeper.wake)
-		return true
-	})
+	s.passed = s.elapsed
+	s.changed.Broadcast()
 }
 
 // launch starts a process in a role.
@@ -172,7 +171,7 @@ func (s *simulation) launch(role, name string, successor bool) {
 	s.processes = append(s.processes, p)
 	s.roles[role] = p
 	delete(s.wanted, role)
-	s.notify()
+	s.changed.Broadcast()
 	s.mu.Unlock()
 	p.start()
 }
@@ -297,20 +296,12 @@ func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
 }
 
 // records reads all objects of a machine.
-func (s *simulation) records(machine string) (list []lifecycle.StoredRecord) {
-	q := lifecycle.Query{Machine: machine, Limit: 500}
-	for {
-		found, err := s.inner.List(context.Background(), q)
-		if err != nil {
-			s.report("List: %v", err)
-			return list
-		}
-		list = append(list, found...)
-		if len(found) < q.Limit {
-			return list
-		}
-		q.After = found[len(found)-1].ID
+func (s *simulation) records(machine string) []lifecycle.StoredRecord {
+	list, err := s.inner.List(context.Background(), lifecycle.Query{Machine: machine, Limit: everything})
+	if err != nil {
+		s.report("List: %v", err)
 	}
+	return list
 }
 
 // end ends all goroutines of the point. A goroutine that ignores its context is a
@@ -318,6 +309,7 @@ func (s *simulation) records(machine string) (list []lifecycle.StoredRecord) {
 func (s *simulation) end() {
 	s.cancel(errOver)
 	s.mu.Lock()
+	s.changed.Broadcast()
 	all := slices.Clone(s.processes)
 	s.mu.Unlock()
 	for _, p := range all {
