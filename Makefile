@@ -36,9 +36,9 @@ race=-race; $(GO) build -race runtime/cgo 2>/dev/null || { race=; echo "make $@:
 endef
 
 # SQLite for Go is C that was translated into one package: with the race detector
-# it is built for minutes, and runs several times as long. "make long" does that;
-# "make test" leaves it out here. Stores of the root module are raced on fakes.
-UNRACED := ./internal/enginetest ./examples/sqlite ./examples/service ./lifecycle/cmd/interlock
+# it is built for minutes, and runs several times as long. So does etcd. "make long" does
+# that; "make test" leaves it out here. Stores of the root module are raced on fakes.
+UNRACED := ./internal/enginetest ./internal/etcdtest ./examples/sqlite ./examples/service ./lifecycle/cmd/interlock
 
 .PHONY: help
 help: ## list the targets
@@ -85,7 +85,7 @@ untested = out=; \
 RUN ?= test
 
 .PHONY: engines
-engines: ## make test, or RUN=long, with PostgreSQL and MariaDB: of this machine, or started for it
+engines: ## make test, or RUN=long or RUN=faults, with PostgreSQL and MariaDB: of this machine, or started for it
 	@REQUIRE_ENGINES=1 $(GO) run -C internal/enginetest ./engines $(MAKE) -C "$(CURDIR)" --no-print-directory $(RUN)
 
 .PHONY: browser
@@ -95,6 +95,13 @@ browser: ## the operator's page in Chromium; SHOTS=DIRECTORY keeps the screensho
 .PHONY: long
 long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1
 	@$(find_race); ( $(call in_each,$(filter-out $(BROWSER),$(CODE)),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
+
+# What kills, stops, cuts off and fills the processes and servers that replicas share.
+FAULTS := ./internal/etcdtest ./internal/enginetest/sqllocktest ./internal/enginetest/pgqueuetest ./examples/replicas
+
+.PHONY: faults
+faults: ## the faults of several replicas at full size, with their counts: make engines RUN=faults
+	@$(call in_each,$(FAULTS),INTERLOCK_LONG=1 $(GO) test -count=1 -timeout=0 -v ./...)
 
 # go test without a package leaves the terminal to the tests: they show how far they are.
 .PHONY: verify
@@ -106,8 +113,16 @@ lint: vet ## vet, for 32 bits and Windows too, staticcheck, and functions that n
 	@CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
 	@CGO_ENABLED=0 GOOS=windows $(GO) vet ./...
 	@$(call in_each,$(CODE),$(TOOL) staticcheck ./...)
-	@$(call in_each,$(CODE),dead=$$($(TOOL) deadcode -test ./...) && \
-		{ [ -z "$$dead" ] || { echo "no program and no test reaches:"; echo "$$dead"; false; }; })
+	@$(call in_each,$(filter-out $(DRIVERS),$(CODE)),$(call reached,<module>))
+	@$(call in_each,./internal/enginetest ./internal/etcdtest,$(call reached,/interlock/($(subst $(space),|,$(DRIVERS:./%=%)))))
+
+# $(call reached,FILTER) fails if a module has functions in packages that match the filter
+# which no program and no test of the module reaches.
+reached = dead=$$($(TOOL) deadcode -test -filter '$(1)' ./...) && \
+	{ [ -z "$$dead" ] || { echo "no program and no test reaches:"; echo "$$dead"; false; }; }
+# The tests of these modules are in internal/enginetest and internal/etcdtest.
+DRIVERS := ./lock/sqllock ./lock/etcdlock ./lifecycle/etcdstore ./queue/pgqueue
+space := $(subst ,, )
 
 .PHONY: vet
 vet: ## go vet

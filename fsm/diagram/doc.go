@@ -35,7 +35,7 @@
 //     order of declaration.
 //   - The output is well formed and shows every name unchanged. Names are labels in
 //     which every special character is escaped. A character that is not printable
-//     shows as <U+XXXX>, an empty name as <empty>.
+//     shows as its number, such as <U+202E>, an empty name as <empty>.
 //   - A list contains every row once. A picture contains a row for each of its sources,
 //     and a return for each possible origin.
 //   - A table with faults is drawn too. Undeclared states are dotted red. An index that

@@ -4,24 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-)
 
-// visible replaces every character that is not printable by <U+XXXX>, and the empty
-// name by <empty>. Among them are the characters that reverse the direction of text.
-func visible(s string) string {
-	if s == "" {
-		return "<empty>"
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		}
-	}
-	return b.String()
-}
+	"github.com/interlock-go/interlock/internal/visible"
+)
 
 // oneLine returns a text in one line, and "" for white space.
 func oneLine(s string) string {
@@ -29,7 +14,7 @@ func oneLine(s string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return visible(strings.Join(words, " "))
+	return visible.Text(strings.Join(words, " "))
 }
 
 // escapeWith passes every character that keep refuses to write. The neighbours of a
@@ -65,7 +50,7 @@ func inner(before, after rune) bool {
 // punctuation where they cannot be markup. Every other character becomes #code;, which
 // Mermaid replaces before it parses the text.
 func mermaidText(s string) string {
-	s = mermaidInternal.Replace(visible(s))
+	s = mermaidInternal.Replace(visible.Text(s))
 	numbered := strings.HasPrefix(strings.TrimLeftFunc(s, unicode.IsDigit), ")") // 1) begins a list
 	return escapeWith(s, func(before, r, after rune) bool {
 		switch r {
@@ -96,12 +81,12 @@ const noBreak = '\u00a0' // a space that a layout program keeps
 // dotText escapes a name for a quoted DOT label. Graphviz reads HTML entities there,
 // so that an ampersand becomes one.
 func dotText(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `&`, `&amp;`).Replace(visible(s))
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `&`, `&amp;`).Replace(visible.Text(s))
 }
 
 // markdownText escapes a name for a cell of a Markdown table.
 func markdownText(s string) string {
-	return markdown(visible(s))
+	return markdown(visible.Text(s))
 }
 
 func markdown(s string) string {

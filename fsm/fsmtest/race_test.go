@@ -20,7 +20,8 @@ type torn struct {
 	m      *fsm.Machine[string, string, disk]
 	mu     sync.Mutex
 	at     fsm.Status[string]
-	losers bool // whether it refuses all requests
+	losers bool           // whether it refuses all requests
+	read   sync.WaitGroup // delays every request until all have read the state
 }
 
 func (s *torn) Reset(testing.TB, string) string {
@@ -36,23 +37,18 @@ func (s *torn) Apply(t testing.TB, r fsmtest.Request) (string, error) {
 	if err != nil || s.losers {
 		return at.State, fsm.ErrConflict
 	}
-	meet.Wait()
+	s.read.Done()
+	s.read.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at = step.Status
 	return step.State, nil
 }
 
-// meet delays every request until all have read the state, so that the race is lost
-// every time.
-var meet sync.WaitGroup
-
 func TestRaceFindsSeveralWinners(t *testing.T) {
 	system := &torn{m: fsmtest.ScriptedGuards(disks)}
-	meet.Add(1)
-	var once sync.Once
-	waits := &bentRace{torn: system, entered: func() { once.Do(func() { go meet.Done() }) }}
-	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), waits, nil) }, "8 of 8 are accepted; the first answer is creating")
+	system.read.Add(8)
+	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), system, nil) }, "8 of 8 are accepted; the first answer is creating")
 	system.losers = true
 	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), system, nil) }, "0 of 8 are accepted")
 	begins := &bent{Driver: fsmtest.Drive(disks, nil), reset: func(string) string { return "gone" }}
@@ -62,21 +58,4 @@ func TestRaceFindsSeveralWinners(t *testing.T) {
 		Rows: fsm.Rows(fsm.Move("s", "e", "t"), fsm.Move("t", "e", "s")),
 	})
 	fails(t, func(t testing.TB) { fsmtest.Race(t, loops.Table(), fsmtest.Drive(loops, nil), nil) }, "no step has a single winner")
-}
-
-// bentRace waits for eight requests before one of them goes on.
-type bentRace struct {
-	*torn
-	entered func()
-	mu      sync.Mutex
-	n       int
-}
-
-func (b *bentRace) Apply(t testing.TB, r fsmtest.Request) (string, error) {
-	b.mu.Lock()
-	if b.n++; b.n == 8 {
-		b.entered()
-	}
-	b.mu.Unlock()
-	return b.torn.Apply(t, r)
 }
