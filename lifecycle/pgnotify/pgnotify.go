@@ -5,11 +5,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -95,10 +97,17 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 // connection and starts no goroutine. If the connection is lost or cannot be made, it
 // connects again, after pauses of 50 milliseconds that double up to 5 seconds, and wakes
 // for all objects when it listens. The prefix is that of Install.
+//
+// If the server refuses the user, its password or the database of the configuration,
+// Listen returns the error of the driver, because no further attempt can mend that.
 func Listen(ctx context.Context, config *pgx.ConnConfig, prefix string, wakers ...Waker) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		if listen(ctx, config, cmp.Or(prefix, defaultPrefix)+function, wakers) {
+		listened, err := listen(ctx, config, cmp.Or(prefix, defaultPrefix)+function, wakers)
+		if refused(err) {
+			return fmt.Errorf("pgnotify: listen: %w", err)
+		}
+		if listened {
 			pause = firstPause
 		}
 		select {
@@ -110,12 +119,20 @@ func Listen(ctx context.Context, config *pgx.ConnConfig, prefix string, wakers .
 	return fmt.Errorf("pgnotify: listen: %w", lifecycle.Ended(ctx))
 }
 
-// listen wakes until the connection is lost. It reports whether there was one. The reason
-// why it is lost does not matter: the next connection covers it.
-func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wakers []Waker) (listened bool) {
+// refused reports whether the server has refused the user or the database: by its rules of
+// authorization (28), because the database does not exist (3D), or by the rights of the
+// user (42501).
+func refused(err error) bool {
+	server, is := errors.AsType[*pgconn.PgError](err)
+	return is && (strings.HasPrefix(server.Code, "28") || strings.HasPrefix(server.Code, "3D") || server.Code == "42501")
+}
+
+// listen wakes until the connection is lost. It reports whether there was one, and why it
+// is lost: the next connection covers what it has missed.
+func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wakers []Waker) (listened bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
@@ -123,7 +140,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wakers 
 		_ = conn.Close(ctx)
 	}()
 	if _, err := conn.Exec(ctx, "LISTEN "+quoted(channel)); err != nil {
-		return false
+		return false, err
 	}
 	var changed lifecycle.Key // at first: there may have been any change
 	for {
@@ -132,7 +149,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wakers 
 		}
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
-			return true
+			return true, err
 		}
 		changed = lifecycle.Key{}
 		if json.Unmarshal([]byte(n.Payload), &changed) != nil {

@@ -3,9 +3,11 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
@@ -115,6 +117,28 @@ func TestNotifyAfterALostConnection(t *testing.T) {
 	require.Zero(t, <-received)
 	put(t, store, "b")
 	require.Equal(t, lifecycle.Key{Machine: "crane", ID: "b"}, <-received)
+}
+
+// A configuration that the server refuses is no outage: Listen ends.
+func TestNotifyRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*pgx.ConnConfig)
+		code   string
+	}{
+		"no such database": {func(c *pgx.ConnConfig) { c.Database = "nothing" }, "3D000"},
+		"no such user":     {func(c *pgx.ConnConfig) { c.User = "nobody at all" }, "28"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := pgx.ParseConfig(servers.Postgres(t))
+			require.NoError(t, err)
+			test.change(config)
+			err = pgnotify.Listen(t.Context(), config, "")
+			server, is := errors.AsType[*pgconn.PgError](err)
+			require.True(t, is, "%v", err)
+			require.Contains(t, server.Code, test.code)
+		})
+	}
 }
 
 var _ pgnotify.Waker = (*orders)(nil)
