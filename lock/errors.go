@@ -105,14 +105,17 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
 // LostError reports that a grant was taken away or revoked. It unwraps to Err.
 type LostError struct {
-	Token  Token
+	Token  Token  // 0: the request had no grant yet
 	Reason string // of Break, Revoke or the driver
 	Err    error  // ErrLost or ErrRevoked
 }
 
-// Error returns the text of Err, the token and the reason.
+// Error returns the text of Err, the token if there is one, and the reason.
 func (e *LostError) Error() string {
-	text := textOf(e.Err) + ": token " + e.Token.String()
+	text := textOf(e.Err)
+	if e.Token != 0 {
+		text += ": token " + e.Token.String()
+	}
 	if e.Reason != "" {
 		text += ": " + printable(e.Reason)
 	}

@@ -185,7 +185,7 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	first := false
 	err := l.until(ctx, func() (bool, <-chan struct{}) {
 		if l.session == nil {
-			return false, l.changed
+			return !wait && !l.closed, l.changed
 		}
 		if a = l.ids[o.ID]; a == nil {
 			a, first = l.add(rs, o), true
@@ -195,6 +195,9 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	})
 	if err != nil {
 		return nil, err
+	}
+	if a == nil { // only a Lock waits for a session
+		return nil, &lock.LostError{Reason: "no session could begin yet", Err: lock.ErrLost}
 	}
 	defer l.leave(ctx, a) // also after a panic in a method of the context
 	if first {

@@ -230,13 +230,16 @@ func (l *Locker) show(v *view) {
 	l.wake()
 }
 
-// TryLock implements [lock.Locker]. The claim is one transaction.
+// TryLock implements [lock.Locker]. The claim is one transaction. The error is
+// [lock.ErrLost], at once, while the Locker has no session: etcd has not answered for a
+// TTL, and no new session could begin yet.
 func (l *Locker) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return l.acquire(ctx, []lock.Request{r}, o, false)
 }
 
-// Lock implements [lock.Locker]. The error is [lock.ErrLost] if the session ends while
-// the request waits: it has lost its place.
+// Lock implements [lock.Locker]. While the Locker has no session, Lock waits for the next
+// one. The error is [lock.ErrLost] if the session ends while the request waits: it has lost
+// its place.
 func (l *Locker) Lock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return l.acquire(ctx, []lock.Request{r}, o, true)
 }

@@ -210,7 +210,9 @@ func TestSessionLostWhileWaiting(t *testing.T) {
 	t.Logf("returned %v after the end of the session", time.Since(began).Round(time.Millisecond))
 	require.ErrorIs(t, w.err, lock.ErrLost)
 	require.NoError(t, g.Check())
-	require.NoError(t, take(t, second, at(lock.X, "/b"), "second").Unlock(t.Context()))
+	next, err := second.Lock(t.Context(), at(lock.X, "/b"), by("second")) // waits for the next session
+	require.NoError(t, err)
+	require.NoError(t, next.Unlock(t.Context()))
 }
 
 // Of writes after the loss of a session, the guarded ones are refused, and unguarded ones
@@ -307,6 +309,9 @@ func TestEngineHangs(t *testing.T) {
 	require.ErrorIs(t, g.Unlock(t.Context()), lock.ErrLost)
 	awaited(t, w.done)
 	require.ErrorIs(t, w.err, lock.ErrLost)
+	_, err = l.TryLock(t.Context(), at(lock.X, "/b"), nil) // returns while etcd is silent
+	require.ErrorIs(t, err, lock.ErrLost)
+	require.ErrorContains(t, err, "no session")
 	server.Continue(t)
 	next, err := l.Lock(t.Context(), at(lock.X, "/"), by("next"))
 	require.NoError(t, err)
