@@ -53,10 +53,13 @@ func (s *Server) Client(t testing.TB) *clientv3.Client {
 }
 
 // Client returns a client of the servers at some addresses, which may be those of proxies.
-// It is closed at the end of the test.
+// It leaves a server that has not answered for about eleven seconds, which is the shortest
+// time that grpc permits. It is closed at the end of the test.
 func Client(t testing.TB, endpoints ...string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: endpoints, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: time.Second, Logger: zap.NewNop(),
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

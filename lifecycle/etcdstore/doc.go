@@ -1,7 +1,7 @@
 // Package etcdstore keeps the records of a [lifecycle.Manager] in etcd, for services that
 // run an etcd already, or that keep their locks in it.
 //
-//	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
+//	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: 10 * time.Second})
 //	...
 //	store, err := etcdstore.Open(ctx, client, nil)
 //	if err != nil {
@@ -55,6 +55,8 @@
 //     small keys for ever. etcd keeps old versions of all keys until it compacts: configure
 //     --auto-compaction-retention.
 //   - The user of the client needs the right to read and write the prefix.
+//   - Set DialKeepAliveTime of the client: without it, calls to a member that hangs fail after
+//     [Config.Timeout] for as long as it hangs.
 //   - After an outage, the client connects again when its own pause has ended. See the
 //     options of grpc for the longest one.
 //
