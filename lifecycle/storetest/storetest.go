@@ -81,7 +81,7 @@ type Network interface {
 	// the place, and forwards it after held has returned, even if the store has
 	// closed the connection meanwhile. settled returns false if no request was
 	// held; otherwise it returns true as soon as the engine has answered the
-	// request or closed the connection.
+	// request or closed the connection, or if it does neither for a long time.
 	Hold(at Place, n int, held func()) (settled func() bool)
 	// SetDown cuts all connections and refuses new ones while down is true.
 	SetDown(down bool)

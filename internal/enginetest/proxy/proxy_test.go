@@ -145,6 +145,20 @@ func TestHold(t *testing.T) {
 	require.False(t, p.Hold(storetest.AfterRequest, 1, nil)(), "nothing was held")
 }
 
+// A request that the engine does not answer, like some frames of HTTP/2, is settled all the
+// same. This takes ten seconds.
+func TestHoldWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	e, p := start(t)
+	c := dial(t, p)
+	settled := p.Hold(storetest.BeforeRequest, 1, func() {})
+	_, err := io.WriteString(c, "not a line")
+	require.NoError(t, err)
+	require.Eventually(t, settled, time.Minute, time.Millisecond)
+	require.NoError(t, c.Close())
+	require.Eventually(t, func() bool { return e.content() == "not a line" }, time.Minute, time.Millisecond)
+}
+
 func TestSetDown(t *testing.T) {
 	e, p := start(t)
 	c := dial(t, p)
