@@ -69,8 +69,8 @@
 //     does each refusal. Snapshot costs the square of the claims at worst.
 //   - A call whose context ends returns up to a second later if etcd does not answer: it
 //     tries to withdraw its claim and to list the holders. The withdrawal goes on after it.
-//   - While it has no session, because etcd does not answer, a Locker lets every call wait,
-//     TryLock too, until the context of the call ends.
+//   - While it has no session, because etcd does not answer, a Locker refuses TryLock with
+//     [lock.ErrLost], and Lock waits until its context ends.
 //   - Requests of several processes that do not wait, to one tree at the same moment,
 //     are written one after the other, with one more round trip each time another one was faster.
 //     Independent systems take a prefix each.

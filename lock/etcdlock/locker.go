@@ -22,7 +22,7 @@ type Config struct {
 	// TTL is how long the grants of a process block others after the process has
 	// stopped. Its own grants are lost 10 % earlier. It is rounded up to seconds; etcd
 	// raises it to its minimum, about two seconds. It may differ between processes.
-	// Default, 0: 15 seconds.
+	// Default, 0: 15 seconds. The maximum is a day.
 	TTL time.Duration
 	// MaxWaiters is how many acquisitions of the tree, of all processes, may wait
 	// before this Locker refuses another one with [lock.ErrQueueFull]. Default, 0: no
@@ -34,6 +34,7 @@ type Config struct {
 
 const (
 	defaultTTL        = 15 * time.Second
+	maxTTL            = 24 * time.Hour
 	defaultMaxHolders = 16
 
 	retryPause = 200 * time.Millisecond
@@ -70,12 +71,12 @@ var _ lock.Locker = (*Locker)(nil)
 // begins a session; the context bounds only this call. [Locker.Close] ends the session. The
 // client must live longer.
 //
-// Errors: [lock.ErrInvalid] for a negative setting, the errors of etcd, and the error of
-// the context.
+// Errors: [lock.ErrInvalid] for a negative setting and for a TTL above a day, the errors of
+// etcd, and the error of the context.
 func Open(ctx context.Context, client *clientv3.Client, prefix string, config *Config) (*Locker, error) {
 	config = cmp.Or(config, new(Config))
-	if config.TTL < 0 || config.MaxWaiters < 0 || config.MaxHolders < 0 {
-		return nil, &lock.InvalidError{What: "config", Value: fmt.Sprintf("%+v", *config), Reason: "has a negative setting"}
+	if config.TTL < 0 || config.TTL > maxTTL || config.MaxWaiters < 0 || config.MaxHolders < 0 {
+		return nil, &lock.InvalidError{What: "config", Value: fmt.Sprintf("%+v", *config), Reason: "has a negative setting, or a TTL above a day"}
 	}
 	l := &Locker{
 		client: client, prefix: prefix + "/", config: *config, turn: make(chan struct{}, 1), view: new(view),

@@ -87,8 +87,9 @@ func (l *list[T]) Scan(from any) error {
 	return nil
 }
 
-// report returns the holders in ranges that arrived before a number.
-func (l *Locker) report(ctx context.Context, r ranges, before int64, most int) (found list[lock.Holder], err error) {
-	err = l.query(ctx, "report", []any{l.tree, r.low, r.high, r.mask, "", before, 0, most}, &found)
+// report returns the holders in ranges, and those with an id that is not empty, which arrived
+// before a number.
+func (l *Locker) report(ctx context.Context, r ranges, id string, before int64, most int) (found list[lock.Holder], err error) {
+	err = l.query(ctx, "report", []any{l.tree, r.low, r.high, r.mask, id, before, 0, most}, &found)
 	return found, err
 }

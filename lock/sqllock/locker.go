@@ -141,7 +141,7 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 	case c.state == waiting && !wait:
 		number := c.number
 		l.mu.Unlock()
-		blockers, err := l.report(ctx, conflicts(rs), number, l.config.MaxHolders+1)
+		blockers, err := l.report(ctx, conflicts(rs), o.ID, number, l.config.MaxHolders+1)
 		if err != nil {
 			return nil, err, true
 		}
@@ -275,7 +275,11 @@ func (l *Locker) wait(ctx context.Context, c *claim) (g *lock.Grant, err error) 
 func (l *Locker) cancelled(ctx context.Context, c *claim, before int64) error {
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	blockers, _ := l.report(soon, conflicts(c.asked), before, l.config.MaxHolders+1) // none without an answer
+	id := c.options.ID
+	if before == math.MaxInt64 { // the claim itself may be in the tree, with its id
+		id = ""
+	}
+	blockers, _ := l.report(soon, conflicts(c.asked), id, before, l.config.MaxHolders+1) // none without an answer
 	return l.refusal(c.asked, &c.options, lock.Ended(ctx), blockers)
 }
 
@@ -320,7 +324,7 @@ func (l *Locker) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock
 	if s&lock.Below != 0 {
 		r.below(p, allModes)
 	}
-	return l.report(ctx, r, math.MaxInt64, math.MaxInt32)
+	return l.report(ctx, r, "", math.MaxInt64, math.MaxInt32)
 }
 
 // Snapshot implements [lock.Locker]. LastToken is the latest number of the database: any tree

@@ -237,6 +237,8 @@ BEGIN
 		WHERE r.tree = t AND r.path = ANY (paths) AND r.session = s AND r.attempt = a LIMIT 1;
 	END IF;
 	DELETE FROM interlock_lock_requests r WHERE r.tree = t AND r.path = ANY (paths) AND r.number = n;
+	-- No timeout for the latch: it would undo the DELETE and lose the place among those who wait.
+	PERFORM set_config('lock_timeout', '0', true);
 	PERFORM interlock_lock_latch(t);
 	IF EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.blocker = n AND r.token IS NULL) THEN
 		PERFORM interlock_lock_settle(t, ARRAY[n]);

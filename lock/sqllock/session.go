@@ -212,9 +212,18 @@ func (l *Locker) apply(n news) {
 	if c != nil && n.Token > 0 {
 		c.hold(n.Number, n.Token, n.Since)
 	}
+	if c != nil && c.state != held {
+		// A mark that the locker has made itself is faster than the tick that reads the grant.
+		// That tick reads the mark too.
+		select {
+		case l.session.wake <- struct{}{}:
+		default: // it is awake
+		}
+		c = nil
+	}
 	l.mu.Unlock()
 	switch {
-	case c == nil: // it was released meanwhile
+	case c == nil: // it was released meanwhile, or comes again
 	case n.Mark == revoked:
 		c.lose(&lock.LostError{Token: c.Token(), Reason: n.Why, Err: lock.ErrRevoked})
 	case n.Mark == broken:

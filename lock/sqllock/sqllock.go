@@ -31,7 +31,7 @@ type Config struct {
 	Prefix string
 	// TTL is how long the engine keeps the locks of a process from which it receives no
 	// renewal. The locker renews every third of it. A grant is lost after nine tenths of it.
-	// Default: 10 s. The minimum is 1 s.
+	// Default: 10 s. The minimum is 1 s, the maximum a day.
 	TTL time.Duration
 	// FirstToken is the lowest token that is granted after [Migrate]. It is for a database that
 	// was restored, and lower than the tokens before does nothing. Open ignores it. Default: 1.
@@ -58,8 +58,8 @@ func (c *Config) resolved() (r Config, err error) {
 	switch {
 	case !prefixes.MatchString(r.Prefix):
 		invalid("Prefix", r.Prefix, "is not of up to 32 lower-case letters, digits and _")
-	case r.TTL < time.Second:
-		invalid("TTL", r.TTL, "is below 1s")
+	case r.TTL < time.Second || r.TTL > 24*time.Hour:
+		invalid("TTL", r.TTL, "is below 1s or above 24h")
 	case r.FirstToken > math.MaxInt64:
 		invalid("FirstToken", r.FirstToken, "is above 1<<63 - 1")
 	case r.MaxWaiters < 0 || r.MaxWaiters > math.MaxInt32:
@@ -75,7 +75,8 @@ var schema string
 
 // Migrate makes the tables and functions, or replaces the functions, in one transaction. It
 // may be called again, and by several processes at once. The role owns them from then on.
-// The others need USAGE of the sequence and SELECT, INSERT, UPDATE and DELETE of the tables.
+// The others need USAGE and SELECT of the sequence, and SELECT, INSERT, UPDATE and DELETE of
+// the tables.
 // Of the configuration only Prefix and FirstToken count.
 //
 // Errors: [lock.ErrInvalid] for the configuration; the driver's.

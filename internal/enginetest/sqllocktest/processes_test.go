@@ -179,7 +179,7 @@ func TestIsolation(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	d := newDatabase(t)
 	for _, c := range []*sqllock.Config{
-		{Prefix: "Upper"}, {Prefix: "a b"}, {TTL: time.Millisecond}, {FirstToken: 1 << 63}, {MaxWaiters: -1}, {MaxHolders: -1},
+		{Prefix: "Upper"}, {Prefix: "a b"}, {TTL: time.Millisecond}, {TTL: 50 * 365 * 24 * time.Hour}, {FirstToken: 1 << 63}, {MaxWaiters: -1}, {MaxHolders: -1},
 	} {
 		_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), "tree", c)
 		require.ErrorIs(t, err, lock.ErrInvalid)

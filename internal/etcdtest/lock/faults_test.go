@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -531,7 +532,7 @@ func TestUnreadableClaim(t *testing.T) {
 func TestOpenAndClose(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	client, prefix := server.Client(t), freshPrefix()
-	for _, c := range []etcdlock.Config{{TTL: -1}, {MaxWaiters: -1}, {MaxHolders: -1}} {
+	for _, c := range []etcdlock.Config{{TTL: -1}, {TTL: math.MaxInt64}, {MaxWaiters: -1}, {MaxHolders: -1}} {
 		_, err := etcdlock.Open(t.Context(), client, prefix, &c)
 		require.ErrorIs(t, err, lock.ErrInvalid)
 	}

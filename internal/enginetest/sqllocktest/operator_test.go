@@ -1,0 +1,135 @@
+package sqllocktest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/sqllock"
+)
+
+// A grant is broken through its own locker before the locker knows that the engine has
+// granted it. The Lock that waits for it returns.
+func TestBreakOfAnUnknownGrant(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	first := d.open(t, tree, nil)
+	silent := configOf(t, d.dsn) // no notification comes, and the next renewal after 20 s
+	silent.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no connection") }
+	second, err := sqllock.Open(t.Context(), d.db, silent, tree, &sqllock.Config{TTL: slow})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, second.Close()) })
+	held := take(t, first, at(lock.X, "/a"))
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	waits := make(chan result, 1)
+	go func() {
+		g, err := second.Lock(ctx, at(lock.X, "/a"), nil)
+		waits <- result{g, err}
+	}()
+	snapshot := func() lock.Snapshot {
+		s, err := first.Snapshot(t.Context())
+		require.NoError(t, err)
+		return s
+	}
+	eventually(t, func() bool { return snapshot().Waiting == 1 }, "the Lock does not wait")
+	require.NoError(t, held.Unlock(t.Context()))
+	require.Equal(t, 1, snapshot().Held)
+	token := snapshot().Holders[0].Token
+	require.NoError(t, second.Break(t.Context(), token, "stuck"))
+	r := <-waits
+	if r.err == nil {
+		r.err = r.grant.Check()
+	}
+	lost, is := errors.AsType[*lock.LostError](r.err)
+	require.True(t, is, "%v", r.err)
+	require.Equal(t, lock.LostError{Token: token, Reason: "stuck", Err: lock.ErrLost}, *lost)
+	require.NoError(t, take(t, first, at(lock.X, "/a")).Unlock(t.Context()))
+}
+
+// Many decisions of a tree wait for each other for longer than a second. A release waits with
+// them, and keeps its place.
+func TestUnlockBehindManyDecisions(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, nil)
+	held := take(t, l, at(lock.X, "/a"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var decisions errgroup.Group
+	for range 8 {
+		decisions.Go(func() error {
+			for ctx.Err() == nil {
+				if _, err := d.db.ExecContext(t.Context(), "SELECT pg_sleep(0.25) FROM interlock_lock_latch($1)", tree); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, d.db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity"+
+			" WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%pg_sleep%'").Scan(&waiting))
+		return waiting > 5
+	}, "there is no queue")
+	short, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	require.NoError(t, held.Unlock(short))
+	cancel()
+	require.NoError(t, decisions.Wait())
+}
+
+// A role with the rights that Migrate names can do everything.
+func TestRights(t *testing.T) {
+	d := newDatabase(t)
+	for _, text := range []string{
+		"CREATE ROLE locker",
+		"GRANT USAGE, SELECT ON SEQUENCE interlock_lock_numbers TO locker",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON interlock_lock_sessions, interlock_lock_requests TO locker",
+	} {
+		_, err := d.db.ExecContext(t.Context(), text)
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		_, err := d.db.ExecContext(context.Background(), "DROP OWNED BY locker; DROP ROLE locker")
+		require.NoError(t, err)
+	})
+	c := configOf(t, d.dsn)
+	c.RuntimeParams["role"] = "locker"
+	db := stdlib.OpenDB(*c)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	l, err := sqllock.Open(t.Context(), db, c, newTree(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	g := take(t, l, at(lock.S, "/a"))
+	s, err := l.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, s.Held)
+	require.NoError(t, g.Upgrade(t.Context(), lock.X))
+	require.NoError(t, g.Downgrade(t.Context(), lock.S))
+	require.NoError(t, l.Revoke(t.Context(), g.Token(), "test"))
+	require.NoError(t, l.Break(t.Context(), g.Token(), "test"))
+	require.NoError(t, take(t, l, at(lock.X, "/a")).Unlock(t.Context()))
+}
+
+// An id of another locker is a conflict, and the error of a wait that ends names it.
+func TestIDOfAnotherLocker(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
+	id := &lock.Options{ID: "deploy", Owner: "first"}
+	g, err := first.Lock(t.Context(), at(lock.S, "/a"), id)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = second.Lock(ctx, at(lock.S, "/a"), id)
+	conflict, is := errors.AsType[*lock.ConflictError](err)
+	require.True(t, is, "%v", err)
+	require.Len(t, conflict.Holders, 1)
+	require.Equal(t, g.Token(), conflict.Holders[0].Token)
+	require.NoError(t, g.Unlock(t.Context()))
+}
