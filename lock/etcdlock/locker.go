@@ -75,8 +75,11 @@ var _ lock.Locker = (*Locker)(nil)
 // etcd, and the error of the context.
 func Open(ctx context.Context, client *clientv3.Client, prefix string, config *Config) (*Locker, error) {
 	config = cmp.Or(config, new(Config))
-	if config.TTL < 0 || config.TTL > maxTTL || config.MaxWaiters < 0 || config.MaxHolders < 0 {
-		return nil, &lock.InvalidError{What: "config", Value: fmt.Sprintf("%+v", *config), Reason: "has a negative setting, or a TTL above a day"}
+	switch {
+	case config.TTL < 0, config.MaxWaiters < 0, config.MaxHolders < 0:
+		return nil, &lock.InvalidError{What: "config", Value: fmt.Sprintf("%+v", *config), Reason: "has a negative setting"}
+	case config.TTL > maxTTL:
+		return nil, &lock.InvalidError{What: "TTL", Value: config.TTL.String(), Reason: "is above 24h"}
 	}
 	l := &Locker{
 		client: client, prefix: prefix + "/", config: *config, turn: make(chan struct{}, 1), view: new(view),
