@@ -66,8 +66,8 @@
 //     the locker. The engine frees the lock at the end of the TTL.
 //   - A call whose context ends returns up to four seconds later if the engine does not answer:
 //     it tries to remove its claim and to list the holders. The removal goes on after it.
-//   - Without a session, because the engine does not answer, every call fails with
-//     [lock.ErrLost] at once.
+//   - While it has no session, because the engine does not answer, a Locker refuses TryLock
+//     with [lock.ErrLost], and Lock waits until its context ends.
 //   - Paths have up to 2,000 bytes.
 //   - A tree makes one decision at a time, each with a commit. Independent systems take a
 //     tree each.

@@ -37,12 +37,14 @@ type Locker struct {
 
 var _ lock.Locker = (*Locker)(nil)
 
-// TryLock implements [lock.Locker].
+// TryLock implements [lock.Locker]. The error is [lock.ErrLost], at once, while the Locker has
+// no session: the engine has not answered for a TTL, and no new session could begin yet.
 func (l *Locker) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return l.acquire(ctx, []lock.Request{r}, o, false)
 }
 
-// Lock implements [lock.Locker].
+// Lock implements [lock.Locker]. While the Locker has no session, Lock waits for the next one.
+// The error is [lock.ErrLost] if the session ends while the request waits.
 func (l *Locker) Lock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return l.acquire(ctx, []lock.Request{r}, o, true)
 }
@@ -78,6 +80,9 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 	for ctx.Err() == nil {
 		c, first, err := l.enter(rs, o)
 		switch {
+		case wait && errors.Is(err, errSession): // the next one may begin soon
+			sleep(ctx, firstPause)
+			continue
 		case err != nil:
 			return nil, err
 		case first:

@@ -152,9 +152,9 @@ const undefinedFunction = "42883" // SQLSTATE
 
 const closeWithin = 5 * time.Second
 
-// Close ends the session: all grants are lost, all waits return, and other processes are
-// granted what they wait for. A second Close does nothing. The error is the driver's. The
-// session then ends after its TTL.
+// Close ends the session: all grants are lost, calls that wait return [lock.ErrLost], and
+// other processes are granted what they wait for. Later calls return [ErrClosed]. A second
+// Close does nothing. The error is the driver's. The session then ends after its TTL.
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	closed := l.closed
@@ -166,7 +166,7 @@ func (l *Locker) Close() error {
 	l.stop()
 	<-l.ended
 	s := l.session // run, which changes it, has returned
-	l.end(s, "the locker is closed", ErrClosed)
+	l.end(s, "the locker is closed", errSession)
 	l.releases.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()

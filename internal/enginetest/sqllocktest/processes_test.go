@@ -134,7 +134,7 @@ func TestClose(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())
 	require.ErrorIs(t, held.Check(), lock.ErrLost)
-	require.ErrorIs(t, (<-waits).err, sqllock.ErrClosed)
+	require.ErrorIs(t, (<-waits).err, lock.ErrLost)
 	_, err := a.TryLock(t.Context(), at(lock.X, "/z"), nil)
 	require.ErrorIs(t, err, sqllock.ErrClosed)
 	require.NoError(t, granted(t, next).Unlock(t.Context()))
