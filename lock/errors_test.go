@@ -236,7 +236,7 @@ func TestHostileTextsAreQuoted(t *testing.T) {
 
 // Methods of zero values do not panic. A driver may return errors without fields.
 func TestZeroValues(t *testing.T) {
-	require.Equal(t, "error: token 0", new(lock.LostError).Error())
+	require.Equal(t, "error", new(lock.LostError).Error())
 	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
 	require.Zero(t, lock.Handle{}.Token())
 	require.False(t, lock.Handle{}.Unlock())

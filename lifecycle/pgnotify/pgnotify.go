@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -123,8 +122,8 @@ func Listen(ctx context.Context, config *pgx.ConnConfig, prefix string, wakers .
 // authorization (28), because the database does not exist (3D), or by the rights of the
 // user (42501).
 func refused(err error) bool {
-	server, is := errors.AsType[*pgconn.PgError](err)
-	return is && (strings.HasPrefix(server.Code, "28") || strings.HasPrefix(server.Code, "3D") || server.Code == "42501")
+	var state interface{ SQLState() string } // of pgx
+	return errors.As(err, &state) && (strings.HasPrefix(state.SQLState(), "28") || strings.HasPrefix(state.SQLState(), "3D") || state.SQLState() == "42501")
 }
 
 // listen wakes until the connection is lost. It reports whether there was one, and why it
