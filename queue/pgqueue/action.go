@@ -13,7 +13,7 @@ import (
 // Action is a unit of work as data. Keys and Name are required. It is a plain value.
 type Action struct {
 	// Keys are the objects that the action works on: one or several, in any order. A key
-	// that is there twice counts once.
+	// that is there twice counts once. A key has at most 1,024 bytes.
 	Keys []string
 	// Name is that of a [Handler].
 	Name string
@@ -85,10 +85,16 @@ func Enqueue(ctx context.Context, tx Tx, a *Action) (id int64, err error) {
 	return id, err
 }
 
+// maxKey limits a key in bytes. PostgreSQL indexes no more than 2,704. An index would refuse
+// the key of a delayed action only when its delay is over.
+const maxKey = 1024
+
 func (a *Action) check() error {
 	switch {
 	case len(a.Keys) == 0:
 		return &queue.InvalidError{Field: "Keys", Problem: "none"}
+	case slices.ContainsFunc(a.Keys, func(key string) bool { return len(key) > maxKey }):
+		return &queue.InvalidError{Field: "Keys", Problem: "a key of more than 1,024 bytes"}
 	case a.Name == "":
 		return &queue.InvalidError{Field: "Name", Problem: "empty"}
 	case min(a.Delay, a.Timeout, a.Retries.Delay, a.Retries.MaxDelay) < 0 || a.Retries.Attempts < 0:

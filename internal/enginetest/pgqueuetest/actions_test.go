@@ -3,7 +3,9 @@ package pgqueuetest
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -404,6 +406,27 @@ func TestDelay(t *testing.T) {
 	removed, err := pgqueue.Cancel(t.Context(), db, late)
 	require.NoError(t, err)
 	require.True(t, removed)
+	empty(t, db)
+}
+
+// A key that no index can hold would fail each entry of a delayed action, and hold up all later
+// ones. Enqueue refuses it. The longest key that it accepts fits into the indexes.
+func TestLongKey(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	random := make([]byte, 512)                     // PostgreSQL compresses other text
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // it never fails
+	longest := hex.EncodeToString(random)
+	for _, delay := range []time.Duration{0, time.Millisecond} {
+		_, err := pgqueue.Enqueue(t.Context(), db, &pgqueue.Action{Keys: []string{"a", longest + "0"}, Name: "work", Delay: delay})
+		require.ErrorIs(t, err, queue.ErrInvalid, "with delay %v", delay)
+		enqueue(t, db, pgqueue.Action{Keys: []string{longest}, Delay: delay})
+		enqueue(t, db, pgqueue.Action{Keys: []string{"other"}, Delay: 2 * delay})
+	}
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer(), Poll: 50 * time.Millisecond})
+	for range 4 {
+		require.Equal(t, queue.OK, next(t, e.finished).Outcome)
+	}
 	empty(t, db)
 }
 
