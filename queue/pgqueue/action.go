@@ -19,8 +19,8 @@ type Action struct {
 	Name string
 	// Args are for the handler.
 	Args []byte
-	// Class is the path of the class whose limits apply, such as "aws/seoul". Empty: the
-	// root. See [Config].Classes.
+	// Class is the path of the class whose limits apply, such as "aws/seoul". No part of it
+	// is "*". Empty: the root. See [Config].Classes.
 	Class string
 	// Delay is the time from the commit's Enqueue until the action enters its lanes, at
 	// their ends. Until then it holds up no other action. 0: no delay.
@@ -99,8 +99,8 @@ func (a *Action) check() error {
 		return &queue.InvalidError{Field: "Name", Problem: "empty"}
 	case min(a.Delay, a.Timeout, a.Retries.Delay, a.Retries.MaxDelay) < 0 || a.Retries.Attempts < 0:
 		return &queue.InvalidError{Field: "Action", Problem: "a negative number"}
-	case a.Class != "" && strings.Contains("/"+a.Class+"/", "//"):
-		return &queue.InvalidError{Field: "Class", Problem: "empty part in path " + a.Class}
+	case a.Class != "" && strings.Contains("/"+a.Class+"/", "//"), strings.Contains("/"+a.Class+"/", "/*/"):
+		return &queue.InvalidError{Field: "Class", Problem: "an empty part, or a part *, in path " + a.Class}
 	}
 	return nil
 }

@@ -620,6 +620,9 @@ func TestInvalid(t *testing.T) {
 		{Name: "x"},
 		{Keys: key},
 		{Keys: key, Name: "x", Class: "a//b"},
+		{Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
+		{Keys: key, Name: "x", Class: "a/*"},
+		{Keys: key, Name: "x", Class: "a/*/b"},
 		{Keys: key, Name: "x", Delay: -1},
 		{Keys: key, Name: "x", Timeout: -1},
 		{Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},
