@@ -40,7 +40,7 @@ const (
 	listen = "LISTEN interlock_queue"
 
 	infoColumns = "id, token, array_to_json(keys), name, args, class, attempt, attempts, timeout, delay, max_delay, " +
-		"error, ahead, owner, enqueued, coalesce(started, '0001-01-01'), coalesce(nullif(at, 'infinity'), '0001-01-01')"
+		"error, ahead, owner, enqueued, started, nullif(at, 'infinity')"
 	inspect    = "SELECT state, " + infoColumns + " FROM interlock_queue "
 	inspectKey = inspect + `WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1
 			UNION ALL SELECT id FROM interlock_queue_actions WHERE seq IS NULL AND $1 = ANY (keys))

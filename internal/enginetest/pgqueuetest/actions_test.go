@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"runtime"
 	"testing"
 	"time"
@@ -428,6 +429,29 @@ func TestLongKey(t *testing.T) {
 		require.Equal(t, queue.OK, next(t, e.finished).Outcome)
 	}
 	empty(t, db)
+}
+
+// The times of an action that has not started are zero in every time zone of a connection, and
+// in both formats of the driver.
+func TestZeroTimes(t *testing.T) {
+	dsn, db := database(t)
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	execute(t, db, "UPDATE interlock_queue_actions SET at = 'infinity'")
+	for _, zone := range []string{"UTC", "Asia/Seoul", "America/New_York"} {
+		for _, mode := range []string{"cache_statement", "simple_protocol"} {
+			u, err := url.Parse(dsn)
+			require.NoError(t, err)
+			values := u.Query()
+			values.Set("timezone", zone)
+			values.Set("default_query_exec_mode", mode)
+			u.RawQuery = values.Encode()
+			list, err := pgqueue.Inspect(t.Context(), pool(t, u.String()), "a")
+			require.NoError(t, err)
+			require.True(t, list[0].Started.IsZero(), "%s: %v", zone, list[0].Started)
+			require.True(t, list[0].At.IsZero(), "%s: %v", zone, list[0].At)
+			require.False(t, list[0].Enqueued.IsZero())
+		}
+	}
 }
 
 // A producer that is slow to commit holds up the delayed actions of its key, and no others.
