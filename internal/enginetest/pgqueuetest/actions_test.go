@@ -616,6 +616,27 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// The error of Run matches the error of the context, and its cause.
+func TestRunError(t *testing.T) {
+	_, db := database(t)
+	w, err := pgqueue.New(db, nil, nil)
+	require.NoError(t, err)
+	for cause, text := range map[error]string{nil: "pgqueue: run: context canceled", errBad: "pgqueue: run: context canceled: bad"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		listening(t, db, 1)
+		cancel(cause)
+		err := next(t, ended)
+		require.ErrorIs(t, err, context.Canceled)
+		require.EqualError(t, err, text)
+		if cause != nil {
+			require.ErrorIs(t, err, cause)
+		}
+		listening(t, db, 0)
+	}
+}
+
 // Run does not wait for ever for a handler that ignores its context.
 func TestStopTimeout(t *testing.T) {
 	_, db := database(t)
