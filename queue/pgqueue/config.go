@@ -19,7 +19,8 @@ type Handler struct {
 	// Run does the work. Its context ends after the action's Timeout, when the context
 	// of [Worker.Run] ends, and when the lease is lost ([ErrLost]). It may run again after
 	// any of its steps, in any process. Pass Token to what it changes, so that a late run
-	// can be refused. Its panic and runtime.Goexit end the action as [queue.Panicked].
+	// can be refused. Its panic, one of a method of its error, and runtime.Goexit end the
+	// action as [queue.Panicked].
 	Run func(ctx context.Context, t *Task) error
 	// RetryIf reports whether an error is worth another attempt. nil: every error is. Its
 	// panic ends the action as [queue.Panicked].

@@ -346,6 +346,64 @@ func TestRetries(t *testing.T) {
 	empty(t, db)
 }
 
+// wrong is an error whose methods panic with a nil pointer.
+type wrong struct{ err error }
+
+func (w *wrong) Error() string { return w.err.Error() }
+
+func (w *wrong) Unwrap() error { return w.err }
+
+// sorry is an error whose Unwrap panics with a nil pointer, and whose Error does not.
+type sorry struct{ *wrong }
+
+func (sorry) Error() string { return "sorry" }
+
+// A panic in a method of a handler's error ends the action as Panicked, like one of the handler.
+func TestErrorPanics(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	for _, attempts := range []int{1, 2} {
+		for _, name := range []string{"error", "unwrap"} {
+			enqueue(t, db, pgqueue.Action{
+				Keys: []string{"a"}, Args: []byte(name), Timeout: 10 * time.Millisecond, Retries: pgqueue.Retries{Attempts: attempts},
+			})
+		}
+	}
+	run(t, db, handler(func(ctx context.Context, task *pgqueue.Task) error {
+		if string(task.Args) == "unwrap" {
+			<-ctx.Done() // the worker looks for the reason in the error
+			return sorry{}
+		}
+		return (*wrong)(nil)
+	}), &pgqueue.Config{Observer: e.observer()})
+	for range 4 {
+		f := next(t, e.finished)
+		require.Equal(t, queue.Panicked, f.Outcome, "%s", f.Args)
+		require.ErrorContains(t, f.Err, "nil pointer")
+		require.NotEmpty(t, f.Err.(*queue.PanicError).Stack)
+	}
+	require.Empty(t, e.retried)
+	empty(t, db)
+}
+
+// The cause of the context of Run may be such an error. The action is put back.
+func TestCausePanics(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	w, err := pgqueue.New(db, handler(func(ctx context.Context, _ *pgqueue.Task) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}), &pgqueue.Config{Observer: e.observer()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	next(t, e.started)
+	cancel((*wrong)(nil))
+	require.ErrorIs(t, next(t, ended), context.Canceled)
+}
+
 // In the pause between two attempts an action shows its error, and gives back its share.
 func TestRetryPause(t *testing.T) {
 	_, db := database(t)
