@@ -71,6 +71,53 @@ func TestRetryIf(t *testing.T) {
 	})
 }
 
+// unwrapPanics is an error whose Unwrap panics with a nil pointer.
+type unwrapPanics struct{ err *error }
+
+func (unwrapPanics) Error() string { return "unwrap panics" }
+
+func (u unwrapPanics) Unwrap() error { return *u.err }
+
+// The queue compares the error of an action that was ended from outside. A panic in a method of
+// the error ends the action as Panicked, like one of the action.
+func TestErrorPanics(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		act := &queue.Action{Retry: queue.Retry{Attempts: 2}, Run: func(ctx context.Context) error {
+			<-ctx.Done()
+			return unwrapPanics{}
+		}}
+		ticket := submit(t, q, "a", act)
+		behind := submit(t, q, "a", takes("behind", 0, nil))
+		synctest.Wait()
+		ticket.Cancel(nil)
+		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+		require.Equal(t, queue.Panicked, ticket.Outcome())
+		require.NoError(t, behind.Wait(t.Context()))
+		requireEmpty(t, q)
+	})
+}
+
+// An action that is cancelled after its time-out, before the queue has its result, ends as
+// Canceled.
+func TestCancelAfterTimeout(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for _, err := range []func(context.Context) error{context.Cause, context.Context.Err} {
+			q := makeQueue(t, nil)
+			ticket := submit(t, q, "a", &queue.Action{Timeout: time.Second, Run: func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				return err(ctx)
+			}})
+			time.Sleep(1500 * time.Millisecond)
+			ticket.Cancel(errBoom)
+			require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
+			require.Equal(t, queue.Canceled, ticket.Outcome())
+			requireEmpty(t, q)
+		}
+	})
+}
+
 // Concurrent submits with one ID return the ticket of the first. The test runs in real
 // time, because the race is between two instructions.
 func TestRepeatedIDsMeetAdmissions(t *testing.T) {
