@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -95,6 +96,26 @@ func TestErrorPanics(t *testing.T) {
 		require.Equal(t, queue.Panicked, ticket.Outcome())
 		require.NoError(t, behind.Wait(t.Context()))
 		requireEmpty(t, q)
+	})
+}
+
+// problems is an error that Go cannot compare.
+type problems []error
+
+func (p problems) Error() string { return errors.Join(p...).Error() }
+
+// The text of an EndError does not repeat that of the cause, and is there for every type of error.
+func TestEndErrorText(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for cause, text := range map[string]string{"boom": "queue: canceled: boom", "late": "queue: canceled: late: boom"} {
+			q := makeQueue(t, nil)
+			act := takes("act", 0, problems{errBoom})
+			act.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Hour)}
+			ticket := submit(t, q, "a", act)
+			synctest.Wait()
+			ticket.Cancel(problems{errors.New(cause)})
+			require.EqualError(t, ticket.Wait(t.Context()), text)
+		}
 	})
 }
 
