@@ -28,8 +28,10 @@ type Handler struct {
 	// Settle, if it is not nil, updates the object's state in the transaction that ends the
 	// action. Its effect is committed exactly once, and before later actions of the keys
 	// start. Its context ends after the time of a lease, and when StopTimeout is over: it
-	// must then return, because Run waits for it. If the transaction fails, it is called
-	// again, or by another worker; while it returns errors, the action keeps its keys.
+	// must then return, because Run waits for it. The server rolls the transaction back if it
+	// gets no statement for the time of a lease, so that a worker that is cut off holds up
+	// no other. If the transaction fails, Settle is called again, or by another worker; while
+	// it returns errors, the action keeps its keys.
 	Settle func(ctx context.Context, tx *sql.Tx, t *Task, outcome queue.Outcome, err error) error
 }
 

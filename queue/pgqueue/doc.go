@@ -56,7 +56,9 @@
 //     late run, nor does its lease end. Stop the workers, raise the sequence
 //     interlock_queue_tokens by setval above all tokens that were given, and start them.
 //   - A transaction holds the lanes that it has enqueued to. A slow one holds up the end of a
-//     running action of these keys, and other transactions that enqueue to them.
+//     running action of these keys, and other transactions that enqueue to them. If its process
+//     is cut off, they wait until the server notices: set idle_in_transaction_session_timeout
+//     for producers.
 //   - PostgreSQL makes commits that notify one after the other. An Enqueue notifies only if
 //     the action can start at once; the end of an action does not.
 //   - What is not notified is noticed after up to [Config].Poll: the end of a delay, a pause

@@ -137,6 +137,9 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 		return w.release(ctx, w.db, l, e)
 	}
 	err = transact(ctx, w.db, func(tx *sql.Tx) error {
+		if err := queryRow(ctx, tx, limitSilence, []any{w.config.Lease.Microseconds()}, new(string)); err != nil {
+			return err
+		}
 		if err := guarded(func() error { return settle(ctx, tx, &l.Task, e.outcome, e.err) }); err != nil {
 			return fmt.Errorf("pgqueue: settle %q: %w", l.Name, err)
 		}
