@@ -17,7 +17,8 @@ type Action struct {
 	Keys []string
 	// Name is that of a [Handler].
 	Name string
-	// Args are for the handler.
+	// Args are for the handler. Keep what is larger than a few kilobytes in a table: each
+	// claim of the action transfers them.
 	Args []byte
 	// Class is the path of the class whose limits apply, such as "aws/seoul". No part of it
 	// is "*". Empty: the root. See [Config].Classes.
