@@ -124,11 +124,12 @@ type EndError struct {
 
 // Error returns the outcome, the cause and the last error.
 func (e *EndError) Error() string {
-	text := "queue: " + e.Outcome.String()
+	text, cause := "queue: "+e.Outcome.String(), ""
 	if e.Cause != nil {
-		text += ": " + e.Cause.Error()
+		cause = e.Cause.Error()
+		text += ": " + cause
 	}
-	if e.Err != nil && e.Err != e.Cause {
+	if e.Err != nil && e.Err.Error() != cause { // to compare the errors panics for some types
 		text += ": " + e.Err.Error()
 	}
 	return text

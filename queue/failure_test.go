@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -68,6 +69,73 @@ func TestRetryIf(t *testing.T) {
 		require.Equal(t, 3*time.Minute, time.Since(start))
 		require.Equal(t, 3, ticket.Info().Attempt)
 		requireEmpty(t, q)
+	})
+}
+
+// unwrapPanics is an error whose Unwrap panics with a nil pointer.
+type unwrapPanics struct{ err *error }
+
+func (unwrapPanics) Error() string { return "unwrap panics" }
+
+func (u unwrapPanics) Unwrap() error { return *u.err }
+
+// The queue compares the error of an action that was ended from outside. A panic in a method of
+// the error ends the action as Panicked, like one of the action.
+func TestErrorPanics(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		act := &queue.Action{Retry: queue.Retry{Attempts: 2}, Run: func(ctx context.Context) error {
+			<-ctx.Done()
+			return unwrapPanics{}
+		}}
+		ticket := submit(t, q, "a", act)
+		behind := submit(t, q, "a", takes("behind", 0, nil))
+		synctest.Wait()
+		ticket.Cancel(nil)
+		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+		require.Equal(t, queue.Panicked, ticket.Outcome())
+		require.NoError(t, behind.Wait(t.Context()))
+		requireEmpty(t, q)
+	})
+}
+
+// problems is an error that Go cannot compare.
+type problems []error
+
+func (p problems) Error() string { return errors.Join(p...).Error() }
+
+// The text of an EndError does not repeat that of the cause, and is there for every type of error.
+func TestEndErrorText(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for cause, text := range map[string]string{"boom": "queue: canceled: boom", "late": "queue: canceled: late: boom"} {
+			q := makeQueue(t, nil)
+			act := takes("act", 0, problems{errBoom})
+			act.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Hour)}
+			ticket := submit(t, q, "a", act)
+			synctest.Wait()
+			ticket.Cancel(problems{errors.New(cause)})
+			require.EqualError(t, ticket.Wait(t.Context()), text)
+		}
+	})
+}
+
+// An action that is cancelled after its time-out, before the queue has its result, ends as
+// Canceled.
+func TestCancelAfterTimeout(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for _, err := range []func(context.Context) error{context.Cause, context.Context.Err} {
+			q := makeQueue(t, nil)
+			ticket := submit(t, q, "a", &queue.Action{Timeout: time.Second, Run: func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				return err(ctx)
+			}})
+			time.Sleep(1500 * time.Millisecond)
+			ticket.Cancel(errBoom)
+			require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
+			require.Equal(t, queue.Canceled, ticket.Outcome())
+			requireEmpty(t, q)
+		}
 	})
 }
 

@@ -71,7 +71,8 @@ type result struct {
 	retry    bool          // err is worth another attempt
 	pause    time.Duration // before that attempt
 	err      error
-	cause    error // of the end of the context; nil if it has not ended
+	cause    error     // of the end of the context; nil if it has not ended
+	end      *EndError // err, if it is of the end of the context; otherwise nil
 }
 
 // attemptContext returns the context of one attempt. What the first attempt leaves behind
@@ -86,7 +87,8 @@ func attemptContext(parent context.Context, act *Action) (context.Context, conte
 	return parent, func() {}
 }
 
-// try calls Guard and Run. A panic becomes the result.
+// try calls Guard and Run, and what may call methods of their errors. A panic becomes the
+// result.
 func (t *Ticket[K]) try(parent context.Context) (r result) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -108,7 +110,9 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 	if r.err = act.Run(ctx); r.err == nil {
 		return r
 	}
-	r.cause = context.Cause(ctx)
+	if r.cause = context.Cause(ctx); r.cause != nil {
+		r.end = endOf(r.cause, r.err)
+	}
 	r.retry = int(t.attempt) < act.Retry.Attempts && (act.Retry.If == nil || act.Retry.If(r.err))
 	if r.retry && act.Retry.Backoff != nil {
 		r.pause = max(0, act.Retry.Backoff(int(t.attempt), r.err))
@@ -117,6 +121,23 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 		t.reportRetry(ctx, r)
 	}
 	return r
+}
+
+// endOf returns the error of an action whose context ended with the cause, or nil if the
+// action failed for another reason. It may call methods of both errors.
+func endOf(cause, err error) *EndError {
+	var end *EndError
+	if !errors.As(cause, &end) {
+		end = &EndError{Outcome: Canceled, Cause: cause} // the base has ended
+	}
+	switch {
+	case errors.Is(err, error(end)):
+		return end
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		end.Cause != nil && errors.Is(err, end.Cause):
+		return &EndError{end.Outcome, end.Cause, err}
+	}
+	return nil
 }
 
 // reportRetry calls the observer.
@@ -183,21 +204,12 @@ func (t *Ticket[K]) judge(r result) (Outcome, error) {
 		return t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, r.err}
 	case r.skipped:
 		return Skipped, &EndError{Outcome: Skipped, Err: r.err}
-	case r.cause == nil:
+	case r.end == nil:
 		return Failed, r.err
+	case t.signal != nil && r.cause != error(t.signal): // it came after the end of the context
+		return t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, r.err}
 	}
-	end := t.signal
-	if end == nil && !errors.As(r.cause, &end) {
-		end = &EndError{Outcome: Canceled, Cause: r.cause} // the base has ended
-	}
-	switch {
-	case errors.Is(r.err, error(end)):
-		return end.Outcome, end
-	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded),
-		end.Cause != nil && errors.Is(r.err, end.Cause):
-		return end.Outcome, &EndError{end.Outcome, end.Cause, r.err}
-	}
-	return Failed, r.err
+	return r.end.Outcome, r.end
 }
 
 // suspend starts the back-off of a running action. The action keeps its places and

@@ -13,14 +13,15 @@ import (
 // Action is a unit of work as data. Keys and Name are required. It is a plain value.
 type Action struct {
 	// Keys are the objects that the action works on: one or several, in any order. A key
-	// that is there twice counts once.
+	// that is there twice counts once. A key has at most 1,024 bytes.
 	Keys []string
 	// Name is that of a [Handler].
 	Name string
-	// Args are for the handler.
+	// Args are for the handler. Keep what is larger than a few kilobytes in a table: each
+	// claim of the action transfers them.
 	Args []byte
-	// Class is the path of the class whose limits apply, such as "aws/seoul". Empty: the
-	// root. See [Config].Classes.
+	// Class is the path of the class whose limits apply, such as "aws/seoul". No part of it
+	// is "*". Empty: the root. See [Config].Classes.
 	Class string
 	// Delay is the time from the commit's Enqueue until the action enters its lanes, at
 	// their ends. Until then it holds up no other action. 0: no delay.
@@ -85,16 +86,22 @@ func Enqueue(ctx context.Context, tx Tx, a *Action) (id int64, err error) {
 	return id, err
 }
 
+// maxKey limits a key in bytes. PostgreSQL indexes no more than 2,704. An index would refuse
+// the key of a delayed action only when its delay is over.
+const maxKey = 1024
+
 func (a *Action) check() error {
 	switch {
 	case len(a.Keys) == 0:
 		return &queue.InvalidError{Field: "Keys", Problem: "none"}
+	case slices.ContainsFunc(a.Keys, func(key string) bool { return len(key) > maxKey }):
+		return &queue.InvalidError{Field: "Keys", Problem: "a key of more than 1,024 bytes"}
 	case a.Name == "":
 		return &queue.InvalidError{Field: "Name", Problem: "empty"}
 	case min(a.Delay, a.Timeout, a.Retries.Delay, a.Retries.MaxDelay) < 0 || a.Retries.Attempts < 0:
 		return &queue.InvalidError{Field: "Action", Problem: "a negative number"}
-	case a.Class != "" && strings.Contains("/"+a.Class+"/", "//"):
-		return &queue.InvalidError{Field: "Class", Problem: "empty part in path " + a.Class}
+	case a.Class != "" && strings.Contains("/"+a.Class+"/", "//"), strings.Contains("/"+a.Class+"/", "/*/"):
+		return &queue.InvalidError{Field: "Class", Problem: "an empty part, or a part *, in path " + a.Class}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type Handler struct {
 	// Run does the work. Its context ends after the action's Timeout, when the context
 	// of [Worker.Run] ends, and when the lease is lost ([ErrLost]). It may run again after
 	// any of its steps, in any process. Pass Token to what it changes, so that a late run
-	// can be refused. Its panic and runtime.Goexit end the action as [queue.Panicked].
+	// can be refused. Its panic, one of a method of its error, and runtime.Goexit end the
+	// action as [queue.Panicked].
 	Run func(ctx context.Context, t *Task) error
 	// RetryIf reports whether an error is worth another attempt. nil: every error is. Its
 	// panic ends the action as [queue.Panicked].
@@ -27,8 +28,10 @@ type Handler struct {
 	// Settle, if it is not nil, updates the object's state in the transaction that ends the
 	// action. Its effect is committed exactly once, and before later actions of the keys
 	// start. Its context ends after the time of a lease, and when StopTimeout is over: it
-	// must then return, because Run waits for it. If the transaction fails, it is called
-	// again, or by another worker; while it returns errors, the action keeps its keys.
+	// must then return, because Run waits for it. The server rolls the transaction back if it
+	// gets no statement for the time of a lease, so that a worker that is cut off holds up
+	// no other. If the transaction fails, Settle is called again, or by another worker; while
+	// it returns errors, the action keeps its keys.
 	Settle func(ctx context.Context, tx *sql.Tx, t *Task, outcome queue.Outcome, err error) error
 }
 

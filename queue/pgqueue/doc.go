@@ -56,7 +56,9 @@
 //     late run, nor does its lease end. Stop the workers, raise the sequence
 //     interlock_queue_tokens by setval above all tokens that were given, and start them.
 //   - A transaction holds the lanes that it has enqueued to. A slow one holds up the end of a
-//     running action of these keys, and other transactions that enqueue to them.
+//     running action of these keys, and other transactions that enqueue to them. If its process
+//     is cut off, they wait until the server notices: set idle_in_transaction_session_timeout
+//     for producers.
 //   - PostgreSQL makes commits that notify one after the other. An Enqueue notifies only if
 //     the action can start at once; the end of an action does not.
 //   - What is not notified is noticed after up to [Config].Poll: the end of a delay, a pause
@@ -65,6 +67,10 @@
 //     everything.
 //   - Claims of workers with Classes wait for each other, and read past the ready actions of
 //     full classes.
+//   - The server sends Args with a claim, before its commit. If a worker is stopped or cut off
+//     meanwhile, and the Args of its claim exceed what the connection can hold, other claims with
+//     Classes wait, for the time of a lease. On a server that is not on Linux, or behind a Unix
+//     socket, they wait until the server notices: keep Args there to a few kilobytes.
 //   - Unlike package queue it has no Preempt, Guard, Coalesce, QueueTimeout, MaxPerKey,
 //     MaxChildren and Fair. An action has no id of the caller: the change of the object's
 //     state in the same transaction decides whether a request is a repetition.

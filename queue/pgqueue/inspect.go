@@ -40,9 +40,11 @@ func infos(ctx context.Context, on Tx, text string, args ...any) (list []*Info, 
 	err = query(ctx, on, text, args, func(rows *sql.Rows) error {
 		i := new(Info)
 		var keys []byte
+		var started, at sql.NullTime
 		err := rows.Scan(&i.State, &i.ID, &i.Token, &keys, &i.Name, &i.Args, &i.Class,
 			&i.Attempt, &i.Retries.Attempts, &i.Timeout, &i.Retries.Delay, &i.Retries.MaxDelay,
-			&i.Error, &i.Ahead, &i.Owner, &i.Enqueued, &i.Started, &i.At)
+			&i.Error, &i.Ahead, &i.Owner, &i.Enqueued, &started, &at)
+		i.Started, i.At = started.Time, at.Time // NULL is the zero time
 		list = append(list, i)
 		return errors.Join(err, json.Unmarshal(keys, &i.Keys))
 	})

@@ -83,27 +83,35 @@ func call(life context.Context, l *lease, handler Handler) *ending {
 		ctx, stop = context.WithTimeoutCause(ctx, l.Timeout, &queue.EndError{Outcome: queue.TimedOut})
 	}
 	defer stop()
-	returned := make(chan error, 1)
+	returned := make(chan *ending, 1)
 	go func() {
-		err := error(&queue.PanicError{Goexit: true})
-		defer func() { returned <- err }()
-		err = guarded(func() error { return handler.Run(ctx, &l.Task) })
+		e := &ending{outcome: queue.Panicked, err: &queue.PanicError{Goexit: true}}
+		defer func() { returned <- e }()
+		err := guarded(func() error {
+			e = judge(ctx, l, handler.Run(ctx, &l.Task))
+			return nil
+		})
+		if err != nil {
+			e = &ending{outcome: queue.Panicked, err: err}
+		}
 	}()
 	select {
-	case err := <-returned:
-		return judge(ctx, l, err)
+	case e := <-returned:
+		return e
 	case <-life.Done():
 		return nil
 	}
 }
 
-// judge turns what a handler returned into an ending.
+// judge turns what a handler returned into an ending. It panics if a method of the error does.
 func judge(ctx context.Context, l *lease, err error) *ending {
-	switch _, panicked := err.(*queue.PanicError); {
-	case err == nil:
+	if err == nil {
 		return &ending{outcome: queue.OK}
-	case panicked:
-		return &ending{outcome: queue.Panicked, err: err}
+	}
+	// If Error panics, it does so here. The bad schedule otherwise: it panics when the text is
+	// needed, that ends the process, and then each process that claims the action again.
+	_ = err.Error()
+	switch {
 	case l.ctx.Err() != nil:
 		// The attempt ended with its worker. The error may have any text.
 		return &ending{err: &queue.EndError{Outcome: queue.Canceled, Cause: context.Cause(l.ctx), Err: err}}
@@ -129,6 +137,9 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 		return w.release(ctx, w.db, l, e)
 	}
 	err = transact(ctx, w.db, func(tx *sql.Tx) error {
+		if err := queryRow(ctx, tx, limitSilence, []any{w.config.Lease.Microseconds()}, new(string)); err != nil {
+			return err
+		}
 		if err := guarded(func() error { return settle(ctx, tx, &l.Task, e.outcome, e.err) }); err != nil {
 			return fmt.Errorf("pgqueue: settle %q: %w", l.Name, err)
 		}
@@ -164,7 +175,8 @@ func (w *Worker) release(ctx context.Context, on Tx, l *lease, e *ending) (done 
 	text, args := leave, []any{l.ID, l.Token}
 	if e.outcome == queue.Pending || w.halts(e) {
 		pause := sql.NullInt64{Int64: e.pause.Microseconds(), Valid: !w.halts(e)}
-		reason := strings.ToValidUTF8(strings.ReplaceAll(e.err.Error(), "\x00", ""), "?") // what the table can keep
+		// fmt recovers if Error panics, as that of the cause of Run's context may.
+		reason := strings.ToValidUTF8(strings.ReplaceAll(fmt.Sprint(e.err), "\x00", ""), "?") // what the table can keep
 		text, args = putBack, append(args, reason, e.uncounted, pause)
 	}
 	err = queryRow(ctx, on, text, args, &done)

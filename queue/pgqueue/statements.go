@@ -16,6 +16,9 @@ const (
 	enqueue = "SELECT interlock_queue_enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 	// enterDue lets one delayed action enter its lanes. false: none is due.
 	enterDue = "SELECT interlock_queue_enter_due()"
+	// limitSilence makes the server end the transaction if it gets no statement for so many
+	// microseconds. Otherwise the locks of a process that is cut off, or stopped, stay.
+	limitSilence = `SELECT set_config('idle_in_transaction_session_timeout', least($1::bigint / 1000, 2147483647)::text, true)`
 	// leave removes an action. false: it does not have the token.
 	leave = "SELECT interlock_queue_leave($1, $2)"
 	// leaveAll removes actions whose lanes no producer holds, and returns their tokens.
@@ -40,7 +43,7 @@ const (
 	listen = "LISTEN interlock_queue"
 
 	infoColumns = "id, token, array_to_json(keys), name, args, class, attempt, attempts, timeout, delay, max_delay, " +
-		"error, ahead, owner, enqueued, coalesce(started, '0001-01-01'), coalesce(nullif(at, 'infinity'), '0001-01-01')"
+		"error, ahead, owner, enqueued, started, nullif(at, 'infinity')"
 	inspect    = "SELECT state, " + infoColumns + " FROM interlock_queue "
 	inspectKey = inspect + `WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1
 			UNION ALL SELECT id FROM interlock_queue_actions WHERE seq IS NULL AND $1 = ANY (keys))

@@ -21,8 +21,8 @@ import (
 // ended when it returns, except handlers that have not returned. A lost connection or server
 // does not end Run: it tries again, and reports to [Observer].Error.
 //
-// The error is that of ctx, and matches [queue.ErrNotDrained] too if handlers have not returned;
-// or, at the start, [ErrSchema] or the driver's.
+// The error matches that of ctx and its cause, and [queue.ErrNotDrained] too if handlers have not
+// returned; or, at the start, it is [ErrSchema] or the driver's.
 func (w *Worker) Run(ctx context.Context) error {
 	version, err := schemaVersion(ctx, w.db)
 	switch {
@@ -43,7 +43,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	renewing.Go(func() { w.loop(life, nil, w.renew) })
 	renewing.Go(func() { w.removeAll(life) })
 	claiming.Wait()
-	err = fmt.Errorf("pgqueue: run: %w", context.Cause(ctx))
+	err = fmt.Errorf("pgqueue: run: %w", ctx.Err())
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
 	drained := make(chan struct{})
 	go func() {
 		working.Wait()

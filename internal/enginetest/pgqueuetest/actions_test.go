@@ -3,7 +3,10 @@ package pgqueuetest
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
+	"net/url"
 	"runtime"
 	"testing"
 	"time"
@@ -343,6 +346,64 @@ func TestRetries(t *testing.T) {
 	empty(t, db)
 }
 
+// wrong is an error whose methods panic with a nil pointer.
+type wrong struct{ err error }
+
+func (w *wrong) Error() string { return w.err.Error() }
+
+func (w *wrong) Unwrap() error { return w.err }
+
+// sorry is an error whose Unwrap panics with a nil pointer, and whose Error does not.
+type sorry struct{ *wrong }
+
+func (sorry) Error() string { return "sorry" }
+
+// A panic in a method of a handler's error ends the action as Panicked, like one of the handler.
+func TestErrorPanics(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	for _, attempts := range []int{1, 2} {
+		for _, name := range []string{"error", "unwrap"} {
+			enqueue(t, db, pgqueue.Action{
+				Keys: []string{"a"}, Args: []byte(name), Timeout: 10 * time.Millisecond, Retries: pgqueue.Retries{Attempts: attempts},
+			})
+		}
+	}
+	run(t, db, handler(func(ctx context.Context, task *pgqueue.Task) error {
+		if string(task.Args) == "unwrap" {
+			<-ctx.Done() // the worker looks for the reason in the error
+			return sorry{}
+		}
+		return (*wrong)(nil)
+	}), &pgqueue.Config{Observer: e.observer()})
+	for range 4 {
+		f := next(t, e.finished)
+		require.Equal(t, queue.Panicked, f.Outcome, "%s", f.Args)
+		require.ErrorContains(t, f.Err, "nil pointer")
+		require.NotEmpty(t, f.Err.(*queue.PanicError).Stack)
+	}
+	require.Empty(t, e.retried)
+	empty(t, db)
+}
+
+// The cause of the context of Run may be such an error. The action is put back.
+func TestCausePanics(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	w, err := pgqueue.New(db, handler(func(ctx context.Context, _ *pgqueue.Task) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}), &pgqueue.Config{Observer: e.observer()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	next(t, e.started)
+	cancel((*wrong)(nil))
+	require.ErrorIs(t, next(t, ended), context.Canceled)
+}
+
 // In the pause between two attempts an action shows its error, and gives back its share.
 func TestRetryPause(t *testing.T) {
 	_, db := database(t)
@@ -405,6 +466,50 @@ func TestDelay(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, removed)
 	empty(t, db)
+}
+
+// A key that no index can hold would fail each entry of a delayed action, and hold up all later
+// ones. Enqueue refuses it. The longest key that it accepts fits into the indexes.
+func TestLongKey(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	random := make([]byte, 512)                     // PostgreSQL compresses other text
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // it never fails
+	longest := hex.EncodeToString(random)
+	for _, delay := range []time.Duration{0, time.Millisecond} {
+		_, err := pgqueue.Enqueue(t.Context(), db, &pgqueue.Action{Keys: []string{"a", longest + "0"}, Name: "work", Delay: delay})
+		require.ErrorIs(t, err, queue.ErrInvalid, "with delay %v", delay)
+		enqueue(t, db, pgqueue.Action{Keys: []string{longest}, Delay: delay})
+		enqueue(t, db, pgqueue.Action{Keys: []string{"other"}, Delay: 2 * delay})
+	}
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer(), Poll: 50 * time.Millisecond})
+	for range 4 {
+		require.Equal(t, queue.OK, next(t, e.finished).Outcome)
+	}
+	empty(t, db)
+}
+
+// The times of an action that has not started are zero in every time zone of a connection, and
+// in both formats of the driver.
+func TestZeroTimes(t *testing.T) {
+	dsn, db := database(t)
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	execute(t, db, "UPDATE interlock_queue_actions SET at = 'infinity'")
+	for _, zone := range []string{"UTC", "Asia/Seoul", "America/New_York"} {
+		for _, mode := range []string{"cache_statement", "simple_protocol"} {
+			u, err := url.Parse(dsn)
+			require.NoError(t, err)
+			values := u.Query()
+			values.Set("timezone", zone)
+			values.Set("default_query_exec_mode", mode)
+			u.RawQuery = values.Encode()
+			list, err := pgqueue.Inspect(t.Context(), pool(t, u.String()), "a")
+			require.NoError(t, err)
+			require.True(t, list[0].Started.IsZero(), "%s: %v", zone, list[0].Started)
+			require.True(t, list[0].At.IsZero(), "%s: %v", zone, list[0].At)
+			require.False(t, list[0].Enqueued.IsZero())
+		}
+	}
 }
 
 // A producer that is slow to commit holds up the delayed actions of its key, and no others.
@@ -569,6 +674,27 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// The error of Run matches the error of the context, and its cause.
+func TestRunError(t *testing.T) {
+	_, db := database(t)
+	w, err := pgqueue.New(db, nil, nil)
+	require.NoError(t, err)
+	for cause, text := range map[error]string{nil: "pgqueue: run: context canceled", errBad: "pgqueue: run: context canceled: bad"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		listening(t, db, 1)
+		cancel(cause)
+		err := next(t, ended)
+		require.ErrorIs(t, err, context.Canceled)
+		require.EqualError(t, err, text)
+		if cause != nil {
+			require.ErrorIs(t, err, cause)
+		}
+		listening(t, db, 0)
+	}
+}
+
 // Run does not wait for ever for a handler that ignores its context.
 func TestStopTimeout(t *testing.T) {
 	_, db := database(t)
@@ -597,6 +723,9 @@ func TestInvalid(t *testing.T) {
 		{Name: "x"},
 		{Keys: key},
 		{Keys: key, Name: "x", Class: "a//b"},
+		{Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
+		{Keys: key, Name: "x", Class: "a/*"},
+		{Keys: key, Name: "x", Class: "a/*/b"},
 		{Keys: key, Name: "x", Delay: -1},
 		{Keys: key, Name: "x", Timeout: -1},
 		{Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},

@@ -11,12 +11,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
 
@@ -29,6 +31,7 @@ type orders struct {
 	Name  string
 	Lease time.Duration
 	Gated bool // an action takes until the parent releases the gate
+	Stops bool // the process stops, as by SIGSTOP, between the end of an action and its COMMIT
 }
 
 // report is a line that a child prints.
@@ -79,7 +82,20 @@ func child(text string) error {
 		}
 		return nil
 	}
-	w, err := pgqueue.New(db, map[string]pgqueue.Handler{"work": {Run: work, Settle: settle}}, &pgqueue.Config{
+	h := pgqueue.Handler{Run: work, Settle: settle}
+	if o.Stops {
+		h.Settle = func(ctx context.Context, tx *sql.Tx, t *pgqueue.Task, outcome queue.Outcome, cause error) error {
+			if err := settle(ctx, tx, t, outcome, cause); err != nil {
+				return err
+			}
+			// As the worker does after Settle.
+			if _, err := tx.ExecContext(ctx, "SELECT interlock_queue_leave($1, $2)", t.ID, t.Token); err != nil {
+				return err
+			}
+			return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		}
+	}
+	w, err := pgqueue.New(db, map[string]pgqueue.Handler{"work": h}, &pgqueue.Config{
 		Owner: o.Name, Lease: o.Lease, Poll: 100 * time.Millisecond, Observer: pgqueue.Observer{
 			Started: func(_ context.Context, s pgqueue.Started) { send("started", s.Task) },
 			Lost:    func(_ context.Context, l pgqueue.Lost) { send("lost", l.Task) },

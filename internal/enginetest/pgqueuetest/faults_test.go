@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/internal/enginetest/private"
@@ -73,6 +74,34 @@ func TestCutOff(t *testing.T) {
 	p.SetDown(false)
 	require.Equal(t, first.Token, next(t, cutOff.lost).Token)
 	require.Equal(t, []string{"1", "2"}, effects(t, db, "a"))
+	empty(t, db)
+}
+
+// A process is stopped, or cut off, while the server sends it what it has claimed: large
+// arguments, which the connection cannot hold. The claim is undone after its lease, and then the
+// claims of other workers, and its actions, go on.
+func TestClaimIsNotReceived(t *testing.T) {
+	dsn, db := database(t)
+	const actions = 40
+	for i := range actions {
+		enqueue(t, db, pgqueue.Action{Keys: []string{fmt.Sprint(i)}, Class: "aws", Args: make([]byte, 1<<20)})
+	}
+	deaf, err := pgconn.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer deaf.Close(context.Background())
+	// The result is not read.
+	deaf.Exec(t.Context(), fmt.Sprintf("SELECT args FROM interlock_queue_claim('deaf', 3000000, '{aws}', '{%d}', %[1]d)", actions))
+	require.Eventually(t, func() bool {
+		n := 0
+		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite' AND query LIKE '%deaf%'").Scan(&n)
+		return err == nil && n == 1
+	}, patience, 10*time.Millisecond, "the server waits for the process")
+	e := newEvents()
+	enqueue(t, db, pgqueue.Action{Keys: []string{"other"}})
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer(), Classes: map[string]int{"aws": actions}})
+	for range actions + 1 {
+		require.Equal(t, 1, next(t, e.finished).Attempt)
+	}
 	empty(t, db)
 }
 

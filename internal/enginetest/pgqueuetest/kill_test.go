@@ -3,6 +3,7 @@
 package pgqueuetest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -119,4 +120,28 @@ func TestPause(t *testing.T) {
 	require.Equal(t, keys, overlapped)
 	t.Logf("stopped for %v with a lease of %v: %d of %d late ends refused, none lost, twice or out of order",
 		time.Since(stopped).Round(time.Millisecond), lease, keys, keys)
+}
+
+// A process is stopped in the transaction that ends its action. The server keeps the transaction
+// no longer than a lease: the action runs elsewhere, and a producer of its key goes on.
+func TestPauseBeforeCommit(t *testing.T) {
+	dsn, db := database(t)
+	execute(t, db, effect)
+	execute(t, db, target)
+	first := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("1")})
+	const lease = 3 * time.Second
+	launch(t, orders{DSN: dsn, Name: "first", Lease: lease, Stops: true})
+	require.Eventually(t, func() bool {
+		n := 0
+		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%interlock_queue_leave%'").Scan(&n)
+		return err == nil && n == 1
+	}, patience, 10*time.Millisecond, "the action is removed, and that is not committed")
+	patient, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	_, err := pgqueue.Enqueue(patient, db, &pgqueue.Action{Keys: []string{"a"}, Name: "work", Args: []byte("2")})
+	require.NoError(t, err)
+	second := launch(t, orders{DSN: dsn, Name: "second", Lease: lease})
+	require.Equal(t, first, next(t, second.reports).ID)
+	idle(t, db)
+	require.Equal(t, []string{"1", "2"}, effects(t, db, "a"))
 }

@@ -299,6 +299,12 @@ $$;
 -- A claim commits synchronously, whatever the default: a server that lost it could give the
 -- token to another run.
 --
+-- The rows are sent before the commit, and may be more than the connection can hold. The bad
+-- schedule: a worker is stopped or cut off, the server waits for it, and the claims of all other
+-- workers with limits wait for the lock. tcp_user_timeout, in milliseconds, ends the connection
+-- if the worker takes nothing for the time of a lease. A server that is not on Linux does not
+-- have it, and writes that to its log.
+--
 -- The settings: the claim reads the index in its order, also if the table was small when the
 -- plan was made. Such a plan looks expensive enough to be compiled each time.
 CREATE FUNCTION interlock_queue_claim(worker text, lease bigint, paths text[], limits bigint[], most bigint)
@@ -330,6 +336,9 @@ BEGIN
 			ORDER BY a.at LIMIT room FOR UPDATE SKIP LOCKED))
 		RETURNING action.*;
 		GET DIAGNOSTICS started_now = ROW_COUNT;
+		IF started_now > 0 THEN
+			PERFORM set_config('tcp_user_timeout', least(lease / 1000, 2147483647)::text, true);
+		END IF;
 		most := most - started_now;
 		EXIT WHEN most = 0 OR started_now < room;
 	END LOOP;
