@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -102,6 +104,9 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	for i := range c.Require {
 		r := &c.Require[i]
 		if r.Grant != nil {
+			if _, ok := r.Grant.Driver().(guarded); !ok {
+				return nil, fmt.Errorf("%w: the grant with token %v is not of a lock in this database", errors.ErrUnsupported, r.Grant.Token())
+			}
 			continue
 		}
 		if err := s.checkKey(r.Key); err != nil {

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -112,7 +113,13 @@ func TestGrantInTheSameDatabase(t *testing.T) {
 		var tree lock.Tree
 		foreign, err := tree.TryLock(t.Context(), lock.Request{Path: lock.Root(), Mode: lock.X}, nil)
 		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "a", note, customer, &lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: foreign}}})
-		require.ErrorContains(t, err, "the grant with token 1 is not of a lock in this database")
+		grant = foreign
+		before := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+		require.ErrorContains(t, under(store), "the grant with token 1 is not of a lock in this database")
+		require.NoError(t, inTx(func(tx *sql.Tx) error {
+			require.ErrorIs(t, under(store.WithTx(tx)), errors.ErrUnsupported)
+			return tx.Commit()
+		}))
+		require.Equal(t, before, get(t, store, before.Key), "nothing is written")
 	})
 }
