@@ -89,10 +89,8 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		if err := ch.l.checkChange(ch.StoredChange); err != nil {
 			return nil, err
 		}
-		if ch.l.objects.existing {
-			if err := ch.l.keeps(ch.StoredChange); err != nil {
-				return nil, err
-			}
+		if err := ch.l.keeps(ch.StoredChange); err != nil {
+			return nil, err
 		}
 		if err := ch.fill(c.Token); err != nil {
 			return nil, err
