@@ -27,7 +27,9 @@ type Waker interface {
 // Listen wakes the wakers after every commit with a history row, by any process, until ctx
 // ends; it then returns the context's error. If the watch ends, because etcd has compacted
 // what it has not sent yet or has no leader, Listen watches again, after pauses of 50
-// milliseconds that double up to 5 seconds, and wakes for all objects.
+// milliseconds that double up to 5 seconds, and wakes for all objects. A Watch that is woken
+// finds changes by [Store.Recent], and misses those of a clock that is more than about 20
+// seconds behind; see the limits of the package.
 //
 // If etcd refuses the user of the client, its password, its token or its right to read the
 // prefix, Listen returns the error of the client, because no further attempt can mend that.
