@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // pair is a manager of VMs with a BeforeCommit that changes leases: a VM that is
@@ -195,6 +196,62 @@ func TestBeforeCommitOfOutcomes(t *testing.T) {
 		cases = sweep(t, p.vms)
 		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 	})
+}
+
+// A grant that BeforeCommit requires is lost between the hook and the commit. The hook runs
+// again. If it has no other grant, the work counts as failed.
+func TestBeforeCommitRequiresAGrant(t *testing.T) {
+	for name, c := range map[string]struct {
+		again bool // the hook acquires the lock again
+		ends  state
+	}{
+		"another grant":  {true, "Ready"},
+		"the same grant": {false, "Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tree lock.Tree
+			var grant *lock.Grant
+			acquire := func() (err error) {
+				grant, err = tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/vm/v"), Mode: lock.X}, nil)
+				return err
+			}
+			require.NoError(t, acquire())
+			vm, store := vms(t)
+			ready(t, vm, "v")
+			asked := 0
+			m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{
+				WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+				BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+					if ch.To.State != "Ready" {
+						return nil, nil
+					}
+					if asked++; asked == 2 && c.again {
+						require.NoError(t, acquire())
+					}
+					return needing(lifecycle.Precondition{Grant: grant}), nil
+				},
+			})
+			_, err := do(t, m, "v", "update", user, lifecycle.Func(func(context.Context) error {
+				store.reset()
+				store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+					if n == 1 {
+						require.NoError(t, tree.Break(t.Context(), grant.Token(), "in between"))
+					}
+					return write()
+				}
+				return nil
+			}), nil).Wait(t.Context())
+			require.Equal(t, c.ends, get(t, m, "v").State)
+			require.Equal(t, 2, asked)
+			if c.again {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, lock.ErrLost)
+			require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
+			require.NoError(t, outcomeError(t, err).Unwritten)
+		})
+	}
 }
 
 // The changes of BeforeCommit for every object of one operation are in the two

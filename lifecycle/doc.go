@@ -68,7 +68,8 @@
 // A process that is paused, or cut off, may write after it has lost its lock. A commit
 // refuses such a write in one of two ways. [Precondition].Grant compares the grant in the
 // commit: it is exact, and needs lock and records in one database. [Change].Fence works with
-// every store: the record keeps the highest fencing token, and refuses a lower one.
+// locks of any kind, if the store has a place for the token: the record keeps the highest
+// fencing token, and refuses a lower one.
 //
 // # Metrics, traces and logs
 //

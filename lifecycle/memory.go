@@ -171,8 +171,8 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 		}
 	}
 	for _, p := range c.Require {
-		// A grant that is lost after this is followed by its successor's commits, which wait
-		// for s.mu: they come after this one.
+		// A grant of a Tree that is lost after this is followed by its successor's commits,
+		// which wait for s.mu: they come after this one.
 		if p.Grant != nil {
 			if p.held() != nil {
 				return &PreconditionError{Precondition: p}

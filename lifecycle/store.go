@@ -219,9 +219,10 @@ type Precondition struct {
 	States []string
 	// Grant, if it is not nil, must be held; Key and States are then empty. The commit and
 	// the loss of the grant exclude each other, so a late holder writes nothing: no clock is
-	// involved. The lock and the records must be in one database, or the grant is that of a
-	// [lock.Tree] and the store a [MemoryStore]. Any other store refuses the commit with
-	// [errors.ErrUnsupported]; see [Change].Fence for it. A revoked grant is still held.
+	// involved. This needs the lock and the records in one database, or a [lock.Tree] and a
+	// [MemoryStore]. With a grant of any other lock, a MemoryStore compares what this process
+	// knows of it, which may be late; any other store refuses the commit with
+	// [errors.ErrUnsupported], see [Change].Fence for it. A revoked grant is still held.
 	Grant *lock.Grant
 }
 

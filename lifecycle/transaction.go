@@ -75,7 +75,7 @@ type transaction struct {
 	require  []Precondition // of the whole transaction
 	requests []*request     // all of them
 	writes   []*request     // those that write something, in the order of the commit
-	hooked   map[Key]bool   // objects of the preconditions that BeforeCommit has added
+	hooked   []Precondition // those that BeforeCommit has added
 	commit   Commit
 	answered bool   // the error is the store's answer to the commit
 	call     Stored // the commit, for the observer; without Call: nothing was sent, or there is none
@@ -244,14 +244,7 @@ func (t *transaction) runHook(ctx context.Context, r *request, change *StoredCha
 	if err := more.use(); err != nil {
 		return nil, err
 	}
-	if t.hooked == nil {
-		t.hooked = make(map[Key]bool)
-	}
-	for i := range more.require {
-		if more.require[i].Grant == nil { // a grant that is lost stays lost
-			t.hooked[more.require[i].Key] = true
-		}
-	}
+	t.hooked = append(t.hooked, more.require...)
 	t.commit.Require = append(t.commit.Require, more.require...)
 	for _, added := range more.requests {
 		added.by = r
@@ -328,7 +321,7 @@ func (t *transaction) retries(culprit *request, err error) bool {
 		return t.answered && !slices.ContainsFunc(t.writes, func(r *request) bool { return !r.decision.MetadataOnly })
 	}
 	if failed, ok := err.(*PreconditionError); ok {
-		return t.answered && t.hooked[failed.Key]
+		return t.answered && slices.ContainsFunc(t.hooked, failed.Precondition.equal)
 	}
 	lost, ok := err.(*ConflictError)
 	switch {
@@ -350,7 +343,7 @@ func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*
 	if lost, ok := err.(*ConflictError); ok && t.answered && lost.From == "" && lost.Current.Exists() {
 		err = &existsError{lost}
 	}
-	if failed, ok := err.(*PreconditionError); ok && t.hooked[failed.Key] {
+	if failed, ok := err.(*PreconditionError); ok && slices.ContainsFunc(t.hooked, failed.Precondition.equal) {
 		err = &hookError{err}
 	}
 	if culprit.by == nil {

@@ -18,10 +18,11 @@ const (
 	cutOff = "cut off from the database"
 )
 
+var faults = []string{killed, paused, cutOff}
+
 // strikeAll strikes one replica after the other as long as the flags demand it, and each fault
 // happens at least once.
 func (w *world) strikeAll(ctx context.Context) error {
-	faults := []string{killed, paused, cutOff}
 	for i := 0; i < len(faults) || time.Since(w.began) < *duration || w.users.accepted.Load() < *least; i++ {
 		// The replica differs from that of the same fault in the round before.
 		fault, r := faults[i%len(faults)], w.replicas[(i+i/len(faults))%len(w.replicas)]

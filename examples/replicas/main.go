@@ -19,10 +19,17 @@
 // The verdict is good, and the exit code 0, if
 //
 //   - every history conforms to the table, has no gap, and ends in the state of the record;
-//   - every accepted request has one row, with the operation that the user was answered;
-//   - every order has the admission token of an operation, and every success an order;
+//   - every accepted request has one row, with the operation that the user was answered, and
+//     no request that had a row was refused;
+//   - every order has the admission token of an operation, all orders of an operation are of
+//     one replica, every success has an earlier order, and no operation has failed;
 //   - the provider has executed no late order with the fence, and some without;
-//   - no VM is in transition.
+//   - no VM is in transition;
+//   - the run shows what it is for: late orders that were refused, repeated answers, and
+//     operations that were taken over after every kind of fault.
+//
+// Some of this compares times of the database with those of this program. Their clocks may
+// differ by ten milliseconds.
 //
 // The program needs a Unix system, and without -db the binaries of PostgreSQL on Linux. The
 // replicas reach the server of -db through a proxy, so that they cannot verify its name. If

@@ -49,6 +49,7 @@ func TestRun(t *testing.T) {
 		`c: cut off from the database, with \d+ operations`,
 		`orders with the fence: \d+ executed, [1-9]\d* late ones refused, 0 late ones executed`,
 		`orders of the control: \d+ executed, [1-9]\d* late ones among them`,
+		`\d+ attempts without an answer, [1-9]\d* answers that repeat a lost one`,
 		`verdict: good`,
 	} {
 		require.Regexp(t, line, out.text())
@@ -117,17 +118,21 @@ func (l *lines) deadOwner() bool {
 
 // TestJudge checks that the verdict finds every fault.
 func TestJudge(t *testing.T) {
-	token := lifecycle.NewToken()
+	token, began := lifecycle.NewToken(), time.Now()
+	at := func(second time.Duration) time.Time { return began.Add(second * time.Second) }
 	good := func() *object {
 		return &object{
 			vm: "vm-1", state: "running",
 			rows: []lifecycle.HistoryRow{
-				{Sequence: 1, Operation: 1, Event: "create", To: "creating", Token: token, Request: "r"},
-				{Sequence: 2, Operation: 2, Event: "again", From: "creating", To: "creating", Token: token},
-				{Sequence: 3, Operation: 2, Event: "done", From: "creating", To: "running"},
+				{Sequence: 1, Operation: 1, Event: "create", To: "creating", Token: token, Request: "r", At: at(1)},
+				{Sequence: 2, Operation: 2, Event: "again", From: "creating", To: "creating", Token: token, At: at(2)},
+				{Sequence: 3, Operation: 2, Event: "done", From: "creating", To: "running", At: at(4)},
 			},
-			orders:   []order{{Operation: 2, Admission: token}, {Operation: 1, Admission: token, refused: true}},
-			requests: []request{{"r", "create", 1}},
+			orders: []order{
+				{Operation: 2, Admission: token, Replica: "b", at: at(3)},
+				{Operation: 1, Admission: token, Replica: "a", at: at(5), refused: true},
+			},
+			requests: []request{{key: "r", event: "create", operation: 1}, {key: "never written", event: "stop", refused: at(3)}},
 		}
 	}
 	for name, test := range map[string]struct {
@@ -144,6 +149,15 @@ func TestJudge(t *testing.T) {
 		"another admission": {func(o *object) { o.orders[0].Admission = lifecycle.NewToken() }, "no operation has the order"},
 		"done and refused":  {func(o *object) { o.orders[0].refused = true }, "done without an order"},
 		"done by nothing":   {func(o *object) { o.orders = nil }, "done without an order"},
+		"done too early":    {func(o *object) { o.orders[0].at = at(5) }, "done without an order"},
+		"unknown and zero":  {func(o *object) { o.orders[0] = order{Operation: 9} }, "no operation has the order"},
+		"two replicas": {func(o *object) {
+			o.orders = append(o.orders, order{Operation: 2, Admission: token, Replica: "c", at: at(5)})
+		}, "two replicas, b and c, have ordered operation 2"},
+		"written and refused":  {func(o *object) { o.requests[0].refused = at(2) }, "a user was refused"},
+		"refused, then late":   {func(o *object) { o.requests[0].refused = at(0) }, ""},
+		"a request of no user": {func(o *object) { o.requests = nil }, "no user was answered"},
+		"failed":               {func(o *object) { o.rows[2].Event = "fail" }, "an operation has failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, found := good(), tally{}
@@ -161,6 +175,31 @@ func TestJudge(t *testing.T) {
 	var found tally
 	found.judge(late)
 	require.Equal(t, tally{executed: 2, stale: 1}, found)
+}
+
+// TestShows checks that a run is not good in which what it is for has not happened.
+func TestShows(t *testing.T) {
+	good := func() (w *world, guarded, control *tally) {
+		w = &world{users: &users{}, took: map[string][]time.Duration{}}
+		w.users.replayed.Store(1)
+		for _, fault := range faults {
+			w.took[fault] = []time.Duration{1}
+		}
+		return w, &tally{refused: 1}, &tally{stale: 1}
+	}
+	require.Empty(t, (*world).missing(good()))
+	for want, spoil := range map[string]func(w *world, guarded, control *tally){
+		"late orders that the fence refuses":                         func(_ *world, guarded, _ *tally) { guarded.refused = 0 },
+		"late orders that are executed without the fence":            func(_ *world, _, control *tally) { control.stale = 0 },
+		"answers that repeat a lost one":                             func(w *world, _, _ *tally) { w.users.replayed.Store(0) },
+		"operations of a replica that was killed by SIGKILL":         func(w *world, _, _ *tally) { delete(w.took, killed) },
+		"operations of a replica that was paused by SIGSTOP":         func(w *world, _, _ *tally) { delete(w.took, paused) },
+		"operations of a replica that was cut off from the database": func(w *world, _, _ *tally) { delete(w.took, cutOff) },
+	} {
+		w, guarded, control := good()
+		spoil(w, guarded, control)
+		require.Equal(t, []string{"the run shows nothing about " + want}, w.missing(guarded, control))
+	}
 }
 
 // TestProvider: late orders are refused, except for the control.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -17,7 +18,8 @@ type order struct {
 	Admission lifecycle.Token `json:"admission"`
 	Replica   string          `json:"replica"`
 
-	refused bool // because an order of a later operation had come before
+	at      time.Time // when it arrived
+	refused bool      // because an order of a later operation had come before
 }
 
 // cloud is the provider, and the network to it. It keeps all orders as they came. It is safe
@@ -57,7 +59,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 	}
 	// One step: between the comparison and the execution no other order is executed.
-	o.refused = fenced(vm) && c.later(vm, o.Operation)
+	o.at, o.refused = time.Now(), fenced(vm) && c.later(vm, o.Operation)
 	c.orders[vm] = append(c.orders[vm], o)
 	c.mu.Unlock()
 	if o.refused {

@@ -15,11 +15,12 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// request is a request that a replica has accepted, as the user was answered.
+// request is a request as a replica has answered it.
 type request struct {
 	key       string // its id
 	event     string
 	operation lifecycle.OpID
+	refused   time.Time // when the attempt was sent that was refused; zero: it was accepted
 }
 
 // users send requests to the replicas. They are safe for concurrent use.
@@ -32,7 +33,7 @@ type users struct {
 	lost     atomic.Int64 // attempts without an answer
 
 	mu       sync.Mutex
-	requests map[string][]request // the accepted ones, by VM
+	requests map[string][]request // by VM
 }
 
 func newUsers(vms *manager, replicas []*replica) *users {
@@ -93,17 +94,19 @@ func (u *users) request(ctx context.Context, dice *rand.Rand, vm string, r reque
 		method, route = http.MethodDelete, "/vms/"+vm
 	}
 	for {
-		at := u.replicas[dice.IntN(len(u.replicas))].address
+		at, sent := u.replicas[dice.IntN(len(u.replicas))].address, time.Now()
 		code, err := u.send(ctx, method, "http://"+at+route, body, &r)
-		switch {
-		case err == nil && code == http.StatusAccepted:
-			u.accepted.Add(1)
+		lost := dice.IntN(20) == 0 // on the way to the user
+		if !lost && err == nil && code < http.StatusInternalServerError {
+			if code == http.StatusAccepted {
+				u.accepted.Add(1)
+			} else {
+				r.refused = sent
+			}
 			u.mu.Lock()
 			u.requests[vm] = append(u.requests[vm], r)
 			u.mu.Unlock()
 			return nil
-		case err == nil && code < http.StatusInternalServerError:
-			return nil // refused
 		}
 		u.lost.Add(1)
 		select {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm/history"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -27,6 +28,9 @@ type tally struct {
 	faults   []string
 }
 
+// skew is how far the clocks of the database and of this program may differ.
+const skew = 10 * time.Millisecond
+
 // judge checks an object. Package history checks the rows alone.
 func (t *tally) judge(o *object) {
 	fault := func(format string, args ...any) {
@@ -40,6 +44,9 @@ func (t *tally) judge(o *object) {
 			fault("a request was accepted twice: %v", row)
 		}
 		asked[row.Request] = row
+		if row.Event == "fail" {
+			fault("an operation has failed: %v", row)
+		}
 		if _, known := started[row.Operation]; !known {
 			started[row.Operation] = row
 		}
@@ -49,32 +56,63 @@ func (t *tally) judge(o *object) {
 		fault("the record is %s, the history ends with %s", o.state, last)
 	}
 	for _, r := range o.requests {
-		if row := asked[r.key]; row.Event != r.event || row.Operation != r.operation {
-			fault("a user was answered %+v, the history has %v", r, row)
+		row, written := asked[r.key]
+		delete(asked, r.key)
+		switch {
+		case r.refused.IsZero() && (row.Event != r.event || row.Operation != r.operation):
+			fault("a user was answered operation %d for %s (%s), the history has %v", r.operation, r.key, r.event, row)
+		case !r.refused.IsZero() && written && row.At.Before(r.refused.Add(-skew)):
+			// If the row came later, an earlier attempt without an answer was late.
+			fault("a user was refused %s (%s), although the history had %v", r.key, r.event, row)
 		}
 	}
-	executed := map[lifecycle.OpID]bool{}
+	delete(asked, "")
+	for request, row := range asked {
+		fault("no user was answered for %s, the history has %v", request, row)
+	}
+	first := map[lifecycle.OpID]order{} // if it was refused, the others were too
 	var latest lifecycle.OpID
 	for _, order := range o.orders {
-		if started[order.Operation].Token != order.Admission {
-			fault("no operation has the order %+v", order)
+		if row, known := started[order.Operation]; !known || row.Token != order.Admission {
+			fault("no operation has the order of replica %s for operation %d", order.Replica, order.Operation)
+		}
+		if _, again := first[order.Operation]; !again {
+			first[order.Operation] = order
+		} else if by := first[order.Operation].Replica; by != order.Replica {
+			fault("two replicas, %s and %s, have ordered operation %d", by, order.Replica, order.Operation)
 		}
 		if order.refused {
 			t.refused++
 			continue
 		}
 		t.executed++
-		executed[order.Operation] = true
 		if order.Operation < latest {
 			t.stale++
 		}
 		latest = max(latest, order.Operation)
 	}
 	for _, row := range o.rows {
-		if row.Event == "done" && !executed[row.Operation] {
-			fault("done without an order: %v", row)
+		order, ok := first[row.Operation]
+		if row.Event == "done" && (!ok || order.refused || row.At.Before(order.at.Add(-skew))) {
+			fault("done without an order before it: %v", row)
 		}
 	}
+}
+
+// missing returns what the run is for and has not happened: without it, the run shows nothing.
+func (w *world) missing(guarded, control *tally) (list []string) {
+	check := func(happened bool, what string) {
+		if !happened {
+			list = append(list, "the run shows nothing about "+what)
+		}
+	}
+	check(guarded.refused > 0, "late orders that the fence refuses")
+	check(control.stale > 0, "late orders that are executed without the fence")
+	check(w.users.replayed.Load() > 0, "answers that repeat a lost one")
+	for _, fault := range faults {
+		check(len(w.took[fault]) > 0, "operations of a replica that was "+fault)
+	}
+	return list
 }
 
 // judge reads all objects and returns an error if the verdict is bad.
@@ -105,29 +143,27 @@ func (w *world) judge(ctx context.Context) error {
 	if err := errors.Join(unread, err, unlisted); err != nil {
 		return err
 	}
-	faults := slices.Concat(guarded.faults, control.faults)
+	found := slices.Concat(guarded.faults, control.faults)
 	for _, finding := range summary.Findings {
-		faults = append(faults, finding.String())
+		found = append(found, finding.String())
 	}
 	for _, s := range stuck {
-		faults = append(faults, fmt.Sprintf("%s is stuck: %s", s.ID, s.Cause))
+		found = append(found, fmt.Sprintf("%s is stuck: %s", s.ID, s.Cause))
 	}
 	if guarded.stale > 0 {
-		faults = append(faults, "late orders were executed in spite of the fence")
+		found = append(found, "late orders were executed in spite of the fence")
 	}
-	if control.stale == 0 {
-		faults = append(faults, "no late order was executed without the fence either: the run shows nothing")
-	}
-	w.printf("requests: %d accepted, %d times because an earlier attempt had been; %d attempts without an answer",
-		w.users.accepted.Load(), w.users.replayed.Load(), w.users.lost.Load())
+	found = append(found, w.missing(&guarded, &control)...)
+	w.printf("requests: %d accepted; %d attempts without an answer, %d answers that repeat a lost one",
+		w.users.accepted.Load(), w.users.lost.Load(), w.users.replayed.Load())
 	w.printf("history: %v", summary)
 	w.printf("orders with the fence: %d executed, %d late ones refused, %d late ones executed", guarded.executed, guarded.refused, guarded.stale)
 	w.printf("orders of the control: %d executed, %d late ones among them", control.executed, control.stale)
-	for _, fault := range faults[:min(len(faults), 20)] {
+	for _, fault := range found[:min(len(found), 20)] {
 		w.printf("fault: %s", fault)
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("the verdict is bad: %d faults", len(faults))
+	if len(found) > 0 {
+		return fmt.Errorf("the verdict is bad: %d faults", len(found))
 	}
 	w.printf("verdict: good")
 	return nil

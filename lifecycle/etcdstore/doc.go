@@ -20,8 +20,10 @@
 //   - Reads are linearizable. Commit, Get, History and Requested need one request, and one
 //     more before a commit with messages.
 //   - If an answer is lost, or a context ends meanwhile, the store searches the history for
-//     the commit, and sends it again with its token. [lifecycle.ErrUnknownOutcome] is only
-//     returned if etcd does not answer the search either.
+//     the commit, and sends it again with its token. Commit returns
+//     [lifecycle.ErrUnknownOutcome] if etcd does not answer the search either, if the search
+//     finds no proof and the context has ended, after the third lost answer, and if the
+//     records do not show any more whether the commit was written.
 //   - Without a connection, calls return [lifecycle.ErrUnavailable] at once. Without a quorum
 //     they do after [Config.Timeout], and a commit returns ErrUnknownOutcome. A full
 //     database (NOSPACE) is ErrUnavailable; nothing was written then.
@@ -44,6 +46,11 @@
 //     writes, and ages are computed with the clock of the process that reads. A clock that is
 //     wrong makes a sweep come early or late; the comparison of the revision decides in any
 //     case which writer wins.
+//   - [lifecycle.Manager.Watch] finds a change by the writer's time, which is that of the
+//     beginning of its commit. It misses the change, until the object changes again, if the
+//     writer's clock is behind the reader's by more than 20 seconds less the time that the
+//     commit took. A clock that is ahead does no harm. [Store.Listen] does not mend this: it
+//     only makes Watch look sooner. Await reads the object itself and misses nothing.
 //   - A transaction of etcd has at most 128 operations (--max-txn-ops), and a change needs up
 //     to 14: [lifecycle.Capabilities].Changes is 8. See [Config.MaxTxnOps]. With
 //     fewer changes, a commit has up to 128 messages.
@@ -52,7 +59,8 @@
 //     A larger commit is [lifecycle.ErrInvalid].
 //   - Pages of Overdue and NotOwnedBy read all entries of the condition.
 //   - The history grows until the caller calls [Store.Trim]. A removed object keeps three
-//     small keys for ever. etcd keeps old versions of all keys until it compacts: configure
+//     small keys for ever, and its newest history rows ([LeastKept]) with their requests: etcd
+//     grows with every id that is never used again. etcd keeps old versions of all keys until it compacts: configure
 //     --auto-compaction-retention.
 //   - The user of the client needs the right to read and write the prefix.
 //   - Set DialKeepAliveTime of the client: without it, calls to a member that hangs fail after

@@ -49,7 +49,8 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 }
 
 // Recent implements [lifecycle.Follower]. The age is the difference between the clock of
-// this process and the clock of the process that wrote the change.
+// this process and the clock of the process that wrote the change, so Recent does not find a
+// change of a process whose clock is too far behind; see the limits of the package.
 func (s *Store) Recent(
 	ctx context.Context, machine string, within time.Duration, after string, limit int,
 ) (list []lifecycle.ChangedObject, err error) {

@@ -27,12 +27,19 @@ type Waker interface {
 // Listen wakes the wakers after every commit with a history row, by any process, until ctx
 // ends; it then returns the context's error. If the watch ends, because etcd has compacted
 // what it has not sent yet or has no leader, Listen watches again, after pauses of 50
-// milliseconds that double up to 5 seconds, and wakes for all objects.
+// milliseconds that double up to 5 seconds, and wakes for all objects. A Watch that is woken
+// finds changes by [Store.Recent], and misses those of a clock that is more than about 20
+// seconds behind; see the limits of the package.
+//
+// If etcd refuses the user of the client, its password, its token or its right to read the
+// prefix, Listen returns the error of the client, because no further attempt can mend that.
 func (s *Store) Listen(ctx context.Context, wakers ...Waker) error {
 	pause := firstPause
 	for ctx.Err() == nil {
 		if s.watch(ctx, wakers) {
 			pause = firstPause
+		} else if err := s.tryRead(ctx); denied(err) {
+			return fmt.Errorf("etcdstore: listen: %w", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -41,6 +48,13 @@ func (s *Store) Listen(ctx context.Context, wakers ...Waker) error {
 		}
 	}
 	return fmt.Errorf("etcdstore: listen: %w", lifecycle.Ended(ctx))
+}
+
+// tryRead reads what a watch does. The client does not return the reason why etcd refuses a
+// watch as an error with a code, but it returns that of a read so.
+func (s *Store) tryRead(ctx context.Context) error {
+	_, err := s.read(ctx, clientv3.OpGet(s.key(histories), clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()))
+	return err
 }
 
 // watch wakes until the watch ends. It reports whether there was one. The client watches
@@ -61,7 +75,9 @@ func (s *Store) watch(ctx context.Context, wakers []Waker) (watched bool) {
 		}
 		for _, event := range resp.Events {
 			parts := strings.Split(strings.TrimPrefix(string(event.Kv.Key), all), separator)
-			wake(wakers, lifecycle.Key{Machine: parts[0], ID: parts[1]})
+			if len(parts) == 3 { // otherwise another program has written the key
+				wake(wakers, lifecycle.Key{Machine: parts[0], ID: parts[1]})
+			}
 		}
 	}
 	return watched

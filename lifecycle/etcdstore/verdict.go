@@ -37,10 +37,13 @@ func (p *plan) verdict(resp *clientv3.TxnResponse) error {
 		if p.written(all, rows) {
 			return nil
 		}
-		// The expected revision never comes back, and a change that has another row at its
-		// place, or none yet, was not made.
-		if row := rows[i]; !ch.MetadataOnly && (row.Sequence != 0 || now.Sequence < ch.To.Sequence) {
-			p.lost = nil
+		// The expected revision never comes back. A plan was not executed if the place of one
+		// of its rows has another row, or no row yet.
+		for j := range p.changes {
+			other := rows[j].Sequence != 0 || j == i && now.Sequence < ch.To.Sequence
+			if !p.changes[j].MetadataOnly && other {
+				p.lost = nil
+			}
 		}
 		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
 	}
@@ -105,21 +108,22 @@ func (p *plan) rows(all map[string]*mvccpb.KeyValue) (rows []lifecycle.HistoryRo
 }
 
 // written reports whether the commit was written before, and sets its results as of then.
-// After a lost answer one trace proves it. Otherwise another call has written it, and the
-// results need every row: a commit with a MetadataOnly change is a conflict.
+// After a lost answer one revision of this plan proves it. Otherwise another call, with
+// another time, has written it, and the results need every row: a commit with a MetadataOnly
+// change is a conflict.
 func (p *plan) written(all map[string]*mvccpb.KeyValue, rows []lifecycle.HistoryRow) bool {
-	traces := 0
+	byToken, byPlan := true, false
 	for i := range p.changes {
-		ch := &p.changes[i]
-		if row := &rows[i]; !ch.MetadataOnly && row.Token == p.commit.Token {
-			ch.done.Stamp(row.Revision, row.At)
-			traces++
-			continue
-		}
+		ch, row := &p.changes[i], &rows[i]
 		now, err := p.current(all, ch.To.Key)
-		if p.lost != nil && err == nil && now.Revision == ch.done.To.Revision {
-			traces++
+		if row.Revision == ch.done.To.Revision || err == nil && now.Revision == ch.done.To.Revision {
+			byPlan = true
+		}
+		if row.Token == p.commit.Token {
+			ch.done.Stamp(row.Revision, row.At)
+		} else {
+			byToken = false
 		}
 	}
-	return traces == len(p.changes) || p.lost != nil && traces > 0
+	return byToken || p.lost != nil && byPlan
 }

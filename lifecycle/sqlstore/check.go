@@ -141,8 +141,8 @@ func (s *shared) CheckState(machine, state string, absent bool) error {
 	return l.history.checkTyped(vTo, state)
 }
 
-// keeps refuses a change that sets a field for which an existing table has no
-// column, if the loss of the field would be unsound.
+// keeps refuses a change that sets a field for which the table has no column, if the loss
+// of the field would be unsound. The store's own table lacks columns in older versions.
 func (l *layout) keeps(ch *lifecycle.StoredChange) error {
 	to := &ch.To
 	for _, field := range []struct {

@@ -22,7 +22,8 @@ import (
 // trigger or a column of an existing table refuses, with the engine's error;
 // [lifecycle.ErrPrecondition] if a foreign key or another unique index of it refuses them,
 // because of another row, with the engine's error;
-// [errors.ErrUnsupported] for values that an existing table has no column for;
+// [errors.ErrUnsupported] for values that an existing table, or the store's own table of an
+// older version, has no column for;
 // [ErrRollback] in a transaction of the caller; [ErrHistory] if a table was restored without
 // the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what is not
 // UTF-8.

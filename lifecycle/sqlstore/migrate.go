@@ -13,9 +13,9 @@ import (
 // Version is the version of the tables that [Migrate] makes. [Open] also accepts:
 //
 //   - Tables of an older version, from 1 on. What they have no columns for is not kept:
-//     with version 1, [lifecycle.StoredRecord].Admission is read as the zero token. With
-//     versions 1 and 2 so is ChangeToken, and requests of clients are refused
-//     ([Store.Requested]).
+//     with version 1, [lifecycle.StoredRecord].Admission is read as the zero token, and with
+//     versions 1 and 2 so is ChangeToken. [Store.Commit] refuses requests of clients and a
+//     Version with versions 1 and 2, and a Fence with versions 1 to 3.
 //   - Tables of a newer version, if the column compatible of the table interlock_schema is
 //     not above Version. A migration that only adds keeps it.
 //

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -87,10 +89,8 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		if err := ch.l.checkChange(ch.StoredChange); err != nil {
 			return nil, err
 		}
-		if ch.l.objects.existing {
-			if err := ch.l.keeps(ch.StoredChange); err != nil {
-				return nil, err
-			}
+		if err := ch.l.keeps(ch.StoredChange); err != nil {
+			return nil, err
 		}
 		if err := ch.fill(c.Token); err != nil {
 			return nil, err
@@ -102,6 +102,9 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	for i := range c.Require {
 		r := &c.Require[i]
 		if r.Grant != nil {
+			if _, ok := r.Grant.Driver().(guarded); !ok {
+				return nil, fmt.Errorf("%w: the grant with token %v is not of a lock in this database", errors.ErrUnsupported, r.Grant.Token())
+			}
 			continue
 		}
 		if err := s.checkKey(r.Key); err != nil {

@@ -33,6 +33,12 @@ var commitFaults = map[string]map[string]fault{
 		"ignored": {before: func(_ *faulty, c *commits) {
 			c.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return p.Grant != nil })
 		}},
+		"refused as unsupported after it was written": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if err == nil && slices.ContainsFunc(c.Require, func(p lifecycle.Precondition) bool { return p.Grant != nil }) {
+				return errors.ErrUnsupported
+			}
+			return err
+		}},
 	},
 	"Transaction/owner_is_alive_or_nothing_is_written": {
 		"ignored": owned(func(_ *faulty, c *commits) { c.Owner = lifecycle.OwnerRef{} }),

@@ -28,10 +28,12 @@ func grantsAreHeld(t *tester) {
 		c.Require = []lifecycle.Precondition{{Grant: grant}}
 		return send(t.Context(), t.store, c)
 	}
+	before := t.get(key("a"))
 	if err := write(); err != nil {
 		require.ErrorIs(t, err, errors.ErrUnsupported)
+		t.unchanged("an unsupported commit", before)
 	}
-	before := t.get(key("a"))
+	before = t.get(key("a"))
 	require.NoError(t, tree.Break(t.Context(), grant.Token(), "test"))
 	if err := write(); !errors.Is(err, errors.ErrUnsupported) {
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)

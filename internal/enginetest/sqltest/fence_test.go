@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -44,6 +46,29 @@ func TestFence(t *testing.T) {
 		defer over.Close()
 		_, err = manage(over).Create(t.Context(), "b", place, customer, "one", with(7))
 		require.ErrorContains(t, err, "the table has no column for fence")
+	})
+}
+
+// Own tables of a version that has no column for the token refuse it, instead of accepting a
+// lower one later.
+func TestFenceInOlderTables(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		for version := 1; version <= sqlstore.Version; version++ {
+			runSchema(t, e, db, "", version)
+			store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+			require.NoError(t, err)
+			m, id := manage(store), fmt.Sprint("a", version)
+			_, err = m.Create(t.Context(), id, place, customer, "one", nil)
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), id, note, customer, &lifecycle.Change[string]{Fence: 7})
+			if version < 4 {
+				require.ErrorIs(t, err, errors.ErrUnsupported, "version %d", version)
+			} else {
+				require.NoError(t, err)
+			}
+			require.NoError(t, store.Close())
+		}
 	})
 }
 
@@ -112,7 +137,13 @@ func TestGrantInTheSameDatabase(t *testing.T) {
 		var tree lock.Tree
 		foreign, err := tree.TryLock(t.Context(), lock.Request{Path: lock.Root(), Mode: lock.X}, nil)
 		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "a", note, customer, &lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: foreign}}})
-		require.ErrorContains(t, err, "the grant with token 1 is not of a lock in this database")
+		grant = foreign
+		before := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+		require.ErrorContains(t, under(store), "the grant with token 1 is not of a lock in this database")
+		require.NoError(t, inTx(func(tx *sql.Tx) error {
+			require.ErrorIs(t, under(store.WithTx(tx)), errors.ErrUnsupported)
+			return tx.Commit()
+		}))
+		require.Equal(t, before, get(t, store, before.Key), "nothing is written")
 	})
 }

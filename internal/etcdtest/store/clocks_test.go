@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/etcdstore"
 )
 
 // A clock that is wrong decides when a sweep comes, and nothing else: the sweep of a slow
@@ -44,4 +47,47 @@ func TestWrongClocks(t *testing.T) {
 	_, err = slow.Fire(t.Context(), "b", "done", worker, nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	p.audit(t)
+}
+
+// Watch finds a change by the writer's time: a clock that is ten seconds behind or an hour
+// ahead does no harm, and a change of one that is an hour behind is missed, although Listen
+// wakes for it.
+func TestWatchByWrongClocks(t *testing.T) {
+	p := newPlace(etcdtest.Start(t, nil))
+	manager := func(ahead time.Duration) (*etcdstore.Store, disks) {
+		other := newPlace(p.server)
+		other.prefix = p.prefix
+		other.ahead.Store(int64(ahead))
+		store := other.open(t)
+		return store, lifecycle.Must(disk, store, nil)
+	}
+	store, right := manager(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	w, ended := make(woken, 1000), make(chan error, 1)
+	go func() { ended <- store.Listen(ctx, right, w) }()
+	w.until(t, lifecycle.Key{})
+	next, stop := iter.Pull2(right.Watch(ctx))
+	defer stop()
+	create := func(id string, ahead time.Duration) {
+		_, m := manager(ahead)
+		_, err := m.Create(t.Context(), id, "make", user, 0, nil)
+		require.NoError(t, err)
+		w.until(t, lifecycle.Key{Machine: disk.Table().Name, ID: id})
+	}
+	sees := func(want string) {
+		got, err, _ := next()
+		require.NoError(t, err)
+		require.Equal(t, want, got.ID)
+	}
+	create("a", 0)
+	sees("a")
+	create("b", -10*time.Second)
+	sees("b")
+	create("c", time.Hour)
+	sees("c")
+	create("d", -time.Hour)
+	create("e", 0)
+	sees("e") // pages are in order of id: d would be the first
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
 }

@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -313,5 +318,36 @@ func TestRestoredBackup(t *testing.T) {
 	require.Equal(t, lost.Sequence, again.Sequence)
 	require.NotEqual(t, lost.Revision, again.Revision)
 	require.ErrorIs(t, store.Commit(t.Context(), commitOf(change(lost, "Idle"))), lifecycle.ErrConflict)
+	p.audit(t)
+}
+
+// A commit with a MetadataOnly change is written, and sent again by another call, whose
+// answer is lost. The second call is a conflict: it has no trace of the first deadline.
+func TestMixedCommitIsSentAgain(t *testing.T) {
+	p := newPlace(etcdtest.Start(t, nil))
+	var armed atomic.Bool
+	store := p.over(t, intercepted(t, p.server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		if txn, ok := req.(*etcdserverpb.TxnRequest); ok && len(txn.Compare) > 0 && armed.CompareAndSwap(true, false) {
+			return status.Error(codes.Unavailable, "the answer is lost")
+		}
+		return err
+	}))
+	for _, metadataFirst := range []bool{false, true} {
+		name := fmt.Sprint("metadata first: ", metadataFirst)
+		moved, beaten := put(t, store, key("moved "+name), "Idle"), put(t, store, key("beaten "+name), "Idle")
+		beat := lifecycle.StoredChange{Expect: beaten.Revision, From: "Idle", To: beaten, MetadataOnly: true, Timeout: time.Hour}
+		first := commitOf(change(moved, "Moving"), beat)
+		if metadataFirst {
+			slices.Reverse(first.Changes)
+		}
+		again := *first
+		again.Changes = slices.Clone(first.Changes)
+		require.NoError(t, store.Commit(t.Context(), first))
+		p.ahead.Add(int64(time.Minute))
+		armed.Store(true)
+		require.ErrorIs(t, store.Commit(t.Context(), &again), lifecycle.ErrConflict, name)
+		require.False(t, armed.Load())
+	}
 	p.audit(t)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // counted returns a client that counts the keys that the server sends.
-func counted(t testing.TB, endpoint string) (client *clientv3.Client, keys *atomic.Int64) {
+func counted(t testing.TB, server *etcdtest.Server) (client *clientv3.Client, keys *atomic.Int64) {
 	keys = new(atomic.Int64)
 	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, cc, opts...)
@@ -28,19 +28,14 @@ func counted(t testing.TB, endpoint string) (client *clientv3.Client, keys *atom
 		}
 		return err
 	}
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{endpoint}, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	return client, keys
+	return intercepted(t, server, count), keys
 }
 
 // The queries of sweeps and of users read what they select, and little more, among many
 // objects at rest and many operations in progress.
 func TestQueriesReadWhatTheySelect(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
-	client, keys := counted(t, p.server.Endpoint())
+	client, keys := counted(t, p.server)
 	store := p.over(t, client)
 	const rest, running, special = 300, 200, 5
 	n := 0

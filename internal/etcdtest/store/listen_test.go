@@ -3,8 +3,12 @@ package store
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -68,4 +72,68 @@ func TestListen(t *testing.T) {
 	w.until(t, key("d"))
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// A key that is none of the store's wakes for nothing.
+func TestListenSkipsStrayKeys(t *testing.T) {
+	p := newPlace(etcdtest.Start(t, nil))
+	store, w := p.open(t), make(woken, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- store.Listen(ctx, w) }()
+	w.until(t, lifecycle.Key{})
+	_, err := p.server.Client(t).Put(t.Context(), p.prefix+"history/stray", "")
+	require.NoError(t, err)
+	put(t, store, key("a"), "Idle")
+	w.until(t, key("a"))
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// Listen ends if etcd refuses the user, and goes on after a restart of etcd, which does not
+// know the tokens from before.
+func TestListenEndsIfTheUserIsRefused(t *testing.T) {
+	p := newPlace(etcdtest.Start(t, nil))
+	as := func(user string) *clientv3.Client {
+		client, err := clientv3.New(clientv3.Config{
+			Endpoints: []string{p.server.Endpoint()}, Username: user, Password: "secret", Logger: zap.NewNop(),
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
+	admin := p.server.Client(t)
+	for name, role := range map[string]string{"root": "root", "vms": "writer"} {
+		_, err := admin.RoleAdd(t.Context(), role)
+		require.NoError(t, err)
+		_, err = admin.UserAdd(t.Context(), name, "secret")
+		require.NoError(t, err)
+		_, err = admin.UserGrantRole(t.Context(), name, role)
+		require.NoError(t, err)
+	}
+	end := clientv3.GetPrefixRangeEnd(p.prefix)
+	_, err := admin.RoleGrantPermission(t.Context(), "writer", p.prefix, end, clientv3.PermissionType(clientv3.PermReadWrite))
+	require.NoError(t, err)
+	_, err = admin.AuthEnable(t.Context())
+	require.NoError(t, err)
+	store, w, ended := p.over(t, as("vms")), make(woken, 1000), make(chan error, 1)
+	listen := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		ended <- store.Listen(ctx, w)
+	}
+	go listen()
+	w.until(t, lifecycle.Key{})
+	p.server.Restart(t)
+	put(t, p.over(t, as("root")), key("a"), "Idle")
+	w.until(t, key("a"))
+
+	_, err = as("root").RoleRevokePermission(t.Context(), "writer", p.prefix, end)
+	require.NoError(t, err)
+	p.server.Restart(t)
+	require.ErrorIs(t, <-ended, rpctypes.ErrPermissionDenied)
+	_, err = as("root").UserDelete(t.Context(), "vms")
+	require.NoError(t, err)
+	go listen()
+	require.ErrorIs(t, <-ended, rpctypes.ErrAuthFailed)
 }

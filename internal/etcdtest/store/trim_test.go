@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -85,12 +84,7 @@ func TestTrimByTwoProcesses(t *testing.T) {
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{p.server.Endpoint()}, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(hold)},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	slow, fast := p.over(t, client), p.open(t)
+	slow, fast := p.over(t, intercepted(t, p.server, hold)), p.open(t)
 	move := func(request string) {
 		r, err := fast.Get(t.Context(), key("a"))
 		require.NoError(t, err)
