@@ -137,3 +137,15 @@ func TestTableWithoutMachineDoesNotDecide(t *testing.T) {
 	require.PanicsWithValue(t, text, func() { table.Deadline(0, 0) })
 	require.Panics(t, func() { newDisks(t).Table().After(0, 0, 5) }, "a row of another state")
 }
+
+// The index behind the last event is the cell of another state.
+func TestCandidatesOutOfRange(t *testing.T) {
+	table := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "x", Initial: "A", Actors: []fsm.Actor{"u"},
+		States: []fsm.State[string]{{Name: "A"}, {Name: "B"}},
+		Rows:   fsm.Rows(fsm.Move("A", "go", "B"), fsm.Move("B", "go", "A")),
+	}).Table()
+	for _, event := range []int{-1, 1} {
+		require.Panics(t, func() { _, _ = table.Candidates(nil, 0, 0, event, "u", false) })
+	}
+}

@@ -33,8 +33,8 @@
 //   - A machine that New returns is sound. Every state can be reached. Every state
 //     that is not Final or Absent can be left. Only forced rows leave a Final
 //     state. Every transitional state has a timeout or documents in Manual why it
-//     has none. A timeout does not only repeat itself. No row is hidden by an earlier one. Every return row has an origin
-//     to return to.
+//     has none. A timeout does not only repeat itself. No row is hidden by another one.
+//     Every return row has an origin to return to.
 //   - The order of a transition is fixed: row, actor, origin, guard, compare-and-set,
 //     observer. A step before the compare-and-set may refuse, and the object has then
 //     not moved. The observer cannot refuse.
@@ -61,6 +61,9 @@
 //     fires it.
 //   - A machine cannot distinguish a late report from a new one. Package lifecycle
 //     compares operation ids.
+//   - Rows with origin conditions may together take every origin that an object has in a
+//     state. The row behind them is then never tried, and New does not find that: such a
+//     row is the default for origins of later versions of the table.
 //   - A caller can make any Status. [Machine.ParseStatus] refuses undeclared names.
 //
 // # Rejected designs

@@ -52,7 +52,8 @@ func ReadTable(r io.Reader) (*Table, error) {
 //     [Absent] state is stable and has the field absent.
 //   - Only transitions with return or ignore may have no target.
 //   - Transitions with the same number in row are one row with several sources.
-//   - A transition with neither actor nor actors is for every actor.
+//   - A transition with neither actor nor actors is for every actor, or for the sweeper
+//     alone if it has a timeout.
 //   - Without a list of actors, the actors of the transitions are declared, in order
 //     of appearance. Events always are.
 //   - [Sweeper] may fire a row with the field within, as in a [Spec].

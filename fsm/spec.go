@@ -34,7 +34,7 @@ type Row[S, E comparable] struct {
 	Except    []S  // with Any: states that are left out
 	Origin    []S  // only if the object's origin is one of these; empty: any
 	Event     E
-	Actors    []Actor  // empty: every declared actor
+	Actors    []Actor  // empty: every declared actor; with a Timeout, the sweeper alone
 	Guard     AnyGuard // nil: no condition
 	To        S        // target of a ThenMove row; ignored otherwise
 	Then      Then

@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -81,7 +82,7 @@ func newChecker(tables []TableVersion, config *Config) (*checker, error) {
 	if config != nil {
 		c.config = *config
 	}
-	c.config.MaxObjects = cmp.Or(c.config.MaxObjects, 1<<20)
+	c.config.MaxObjects = cmp.Or(max(c.config.MaxObjects, 0), 1<<20)
 	c.config.KeepEnded = cmp.Or(c.config.KeepEnded, 1<<12)
 	machines, err := newMachines(tables)
 	if err != nil {
@@ -177,7 +178,7 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 	if numbered {
 		switch next := o.sequence + 1; {
 		case row.Sequence > next && c.config.Gaps:
-			c.sum.Missing += int(min(row.Sequence-next, 1<<31))
+			c.sum.Missing = int(min(uint64(c.sum.Missing)+min(row.Sequence-next, math.MaxInt32), math.MaxInt32))
 			linked = false
 		case row.Sequence > next:
 			c.found(row, SkippedSequence, fmt.Sprintf("number %d follows %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
@@ -213,7 +214,7 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 		return true // judge reports the state
 	}
 	gone := m.absent(o.state)
-	if from == o.state || row.From == "" && gone {
+	if from == o.state || gone && (row.From == "" || m.absent(from)) {
 		origin := m.number(row.FromOrigin)
 		if from >= 0 && row.FromOrigin != "" && o.origin >= 0 && origin != o.origin {
 			c.found(row, WrongOrigin, "the origin before was "+row.FromOrigin, m.names[o.origin])

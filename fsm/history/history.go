@@ -36,8 +36,8 @@ type Config struct {
 	// Default: 0.
 	ClockSlack time.Duration
 
-	// MaxObjects is the number of objects that may be alive at once. Default:
-	// 1,048,576, each with about 200 bytes and its id.
+	// MaxObjects is the number of objects that may be alive at once. Default, 0 and
+	// below: 1,048,576, each with about 200 bytes and its id.
 	MaxObjects int
 
 	// KeepEnded is the number of ended objects that Check remembers, the last ones,
