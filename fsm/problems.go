@@ -40,8 +40,9 @@ func (t *Table) Problems() []Problem {
 //
 // An actor that is not declared hides nothing.
 type problems struct {
-	t    *Table
-	list []Problem
+	t       *Table
+	list    []Problem
+	origins [][]int // by row: its origin condition, sorted, without repetitions
 
 	vague       bool // a name that decides where rows lead is not declared
 	vagueSource bool // a row with an unknown source may leave any state

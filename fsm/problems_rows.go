@@ -86,6 +86,10 @@ func (p *problems) shape() bool {
 // cells checks the rows of every (state, event) against each other.
 func (p *problems) cells() {
 	t := p.t
+	p.origins = make([][]int, len(t.Rows))
+	for i := range t.Rows {
+		p.origins[i] = slices.Compact(slices.Sorted(slices.Values(t.Rows[i].Origin)))
+	}
 	byCell := make(map[[2]int][]int)
 	for i := range t.Rows {
 		r := &t.Rows[i]
@@ -139,8 +143,8 @@ func (p *problems) pair(a, b, from int) bool {
 	if !overlap(x.Actors, y.Actors) || x.Forced && !y.Forced {
 		return false
 	}
-	covers := len(x.Origin) == 0 || len(y.Origin) > 0 && subset(y.Origin, x.Origin)
-	same := covers && x.Guard == y.Guard && x.Forced == y.Forced && (len(y.Origin) == 0) == (len(x.Origin) == 0) && subset(x.Origin, y.Origin)
+	covers := len(x.Origin) == 0 || len(y.Origin) > 0 && subset(p.origins[b], p.origins[a])
+	same := covers && x.Guard == y.Guard && x.Forced == y.Forced && slices.Equal(p.origins[a], p.origins[b])
 	switch {
 	case same && x.Then == y.Then && x.To == y.To:
 		p.row(DuplicateRow, b, "is equal to row %d in %s", a, t.States[from].Name)
@@ -153,8 +157,9 @@ func (p *problems) pair(a, b, from int) bool {
 	return true
 }
 
+// subset reports whether b, which is sorted, has all of a.
 func subset(a, b []int) bool {
-	return !slices.ContainsFunc(a, func(x int) bool { return !slices.Contains(b, x) })
+	return !slices.ContainsFunc(a, func(x int) bool { _, found := slices.BinarySearch(b, x); return !found })
 }
 
 // overlap reports whether two lists of actors share one. An empty list is every actor.
