@@ -25,7 +25,7 @@ const contextAge = time.Millisecond
 // staff starts the workers that are missing. The worker of an abandoned action, a
 // stray, is lost. A worker that is about to exit calls staff again. REQUIRES: q.mu.
 func (q *Queuer[K]) staff() {
-	for q.workers-q.strays < q.root.total.running {
+	for q.workers-q.strays < q.running() {
 		q.workers++
 		go (&worker[K]{q: q}).work()
 	}
