@@ -52,8 +52,9 @@ func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
 // this process, and a turn of turns. The order of the actions of one process is that of q.
 // If turns is nil, Shared returns q.
 //
-// An action keeps its turn between its attempts. While it waits for other processes, it
-// counts under the limits of q. While the store is unavailable, it neither begins nor ends.
+// An action keeps its turn between its attempts, and counts under the limits of q: as if it
+// had [queue.Retry].Keep. It counts under them also while it waits for other processes.
+// While the store is unavailable, it neither begins nor ends.
 func Shared(q *queue.Queuer[Key], turns *Turns) Queue {
 	if turns == nil {
 		return q
@@ -84,6 +85,13 @@ func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
 	// The queue calls Guard and Settle one after the other, also over several attempts:
 	// mine needs no lock.
 	own := *act
+	// An action that has a turn has its share of the limits until it has ended. So it has
+	// both, and this has no cycle: an action that has a share and waits, waits for turns in
+	// front of its own, which begin has put into one order for all lanes, and the first of
+	// all turns waits for nothing. The bad schedule without Keep: an attempt fails, another
+	// action takes the share and waits for this turn, and the next attempt waits for the
+	// share.
+	own.Retry.Keep = true
 	var mine *turn
 	own.Guard = func(ctx context.Context) error {
 		if mine == nil {

@@ -1,0 +1,81 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// failsFirst returns an action that fails a number of times, with pauses of a second.
+func failsFirst(class string, times int) *queue.Action {
+	return &queue.Action{
+		Class: class, Retry: queue.Retry{Attempts: times + 1, Backoff: queue.Exponential(time.Second, time.Second)},
+		Run: func(context.Context) error {
+			if times--; times >= 0 {
+				return errors.New("broken")
+			}
+			return nil
+		},
+	}
+}
+
+// The queue and the turns have the same limit. While one action is between two attempts, no
+// other one takes its share of the queue's limit and waits with it for the turn of the first.
+func TestRetryInASharedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer stop()
+		classes := map[string]queue.Limit{"aws": {MaxRunning: 1}}
+		own := queue.Must(&queue.Config[lifecycle.Key]{Classes: classes})
+		q := lifecycle.Shared(own, turnsOf(t, lifecycle.NewMemoryStore(), "one", classes))
+		x, err := q.Submit(ctx, lifecycle.Key{Machine: "vm", ID: "x"}, failsFirst("aws", 1))
+		require.NoError(t, err)
+		y, err := q.Submit(ctx, lifecycle.Key{Machine: "vm", ID: "y"}, failsFirst("aws", 0))
+		require.NoError(t, err)
+		got := []error{x.Wait(ctx), y.Wait(ctx)}
+		own.Abort(nil)
+		require.Equal(t, []error{nil, nil}, got)
+	})
+}
+
+// Each of two processes, which run one action at a time, keeps the turn of an object between
+// two attempts, and has another action of the other's object.
+func TestRetriesInTwoSharedQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer stop()
+		store := lifecycle.NewMemoryStore()
+		var owns []*queue.Queuer[lifecycle.Key]
+		var qs []lifecycle.Queue
+		for _, name := range []string{"one", "other"} {
+			own := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: 1})
+			owns, qs = append(owns, own), append(qs, lifecycle.Shared(own, turnsOf(t, store, name, nil)))
+		}
+		var tickets []*queue.Ticket[lifecycle.Key]
+		for _, s := range []struct {
+			process int
+			id      string
+			fails   int
+		}{{0, "x", 1}, {1, "y", 1}, {0, "y", 0}, {1, "x", 0}} {
+			ticket, err := qs[s.process].Submit(ctx, lifecycle.Key{Machine: "vm", ID: s.id}, failsFirst("", s.fails))
+			require.NoError(t, err)
+			tickets = append(tickets, ticket)
+			synctest.Wait()
+		}
+		var got []error
+		for _, ticket := range tickets {
+			got = append(got, ticket.Wait(ctx))
+		}
+		for _, own := range owns {
+			own.Abort(nil)
+		}
+		require.Equal(t, []error{nil, nil, nil, nil}, got)
+	})
+}
