@@ -79,3 +79,31 @@ func TestRetriesInTwoSharedQueues(t *testing.T) {
 		require.Equal(t, []error{nil, nil, nil, nil}, got)
 	})
 }
+
+// Two shared queues of one owner exclude each other as those of two processes do.
+func TestTwoSharedQueuesOfOneOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		owner := join(t, lifecycle.NewMemoryStore(), "one", time.Hour)
+		var tickets []*queue.Ticket[lifecycle.Key]
+		running, most := 0, 0
+		for range 2 {
+			turns, err := lifecycle.NewTurns(owner, map[string]queue.Limit{"": {MaxRunning: 1}})
+			require.NoError(t, err)
+			q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turns)
+			ticket, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, &queue.Action{Run: func(context.Context) error {
+				running++
+				most = max(most, running)
+				time.Sleep(time.Minute)
+				running--
+				return nil
+			}})
+			require.NoError(t, err)
+			tickets = append(tickets, ticket)
+			synctest.Wait()
+		}
+		for _, ticket := range tickets {
+			require.NoError(t, ticket.Wait(t.Context()))
+		}
+		require.Equal(t, 1, most)
+	})
+}

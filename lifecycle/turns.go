@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/queue"
@@ -30,7 +29,6 @@ type Turns struct {
 	owner   *Owner
 	store   Store
 	classes map[string]queue.Limit
-	begun   atomic.Uint64
 }
 
 // NewTurns returns the turns of this process, in the owner's store. The classes are limits
@@ -153,8 +151,7 @@ type turn struct {
 // all of them, and waits until they are admitted.
 func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, error) {
 	ref := t.owner.ref
-	id := fmt.Sprintf("%s/%d/%d", ref.Name, ref.Epoch, t.begun.Add(1))
-	n := &turn{Turns: t, place: place{Turn: id, Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
+	n := &turn{Turns: t, place: place{Turn: NewToken().String(), Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
 	if err := n.update(ctx, n.enter); err != nil {
 		n.end(ctx) // the outcome may be unknown
 		return nil, err

@@ -37,10 +37,10 @@ func places(t testing.TB, store lifecycle.Store) (all []string) {
 	lanes, err := store.List(t.Context(), lifecycle.Query{Machine: "interlock.turns", Limit: lifecycle.MaxPage})
 	require.NoError(t, err)
 	for _, lane := range lanes {
-		var list []struct{ Turn, Tag string }
+		var list []struct{ Owner, Tag string }
 		require.NoError(t, json.Unmarshal(lane.Args, &list))
 		for _, p := range list {
-			all = append(all, fmt.Sprintf("%s in %s %s", p.Turn, lane.ID, p.Tag))
+			all = append(all, fmt.Sprintf("%s in %s %s", p.Owner, lane.ID, p.Tag))
 		}
 	}
 	return all
@@ -117,7 +117,7 @@ func TestTurnIsKept(t *testing.T) {
 		})
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, []string{"one/1/1 in class/aws eu", "one/1/1 in class/aws/eu ", `one/1/1 in keys/17 vm "a"`}, places(t, store))
+		require.Equal(t, []string{"one in class/aws eu", "one in class/aws/eu ", `one in keys/17 vm "a"`}, places(t, store))
 		require.NoError(t, ticket.Wait(t.Context()))
 		require.Equal(t, 2, attempts)
 		require.Empty(t, places(t, store))
