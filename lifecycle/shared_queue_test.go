@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,5 +106,93 @@ func TestTwoSharedQueuesOfOneOwner(t *testing.T) {
 			require.NoError(t, ticket.Wait(t.Context()))
 		}
 		require.Equal(t, 1, most)
+	})
+}
+
+// troubledStore refuses commits, and does not answer reads, while it is set to.
+type troubledStore struct {
+	*lifecycle.MemoryStore
+	commits atomic.Pointer[error]
+	reads   atomic.Pointer[chan struct{}] // closed when it answers again
+}
+
+func (s *troubledStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if err := s.commits.Load(); err != nil {
+		return *err
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+func (s *troubledStore) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if reads := s.reads.Load(); reads != nil && k.Machine == "interlock.turns" {
+		<-*reads
+	}
+	return s.MemoryStore.Get(ctx, k)
+}
+
+var errDenied = errors.New("permission denied")
+
+// The end of a turn is written when the store accepts it again, whatever error it returned.
+func TestEndOfATurnIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &troubledStore{MemoryStore: lifecycle.NewMemoryStore()}
+		q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "one", nil))
+		ticket, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, &queue.Action{Run: func(context.Context) error {
+			store.commits.Store(&errDenied)
+			return nil
+		}})
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		require.Equal(t, queue.Pending, ticket.Outcome())
+		store.commits.Store(nil)
+		require.NoError(t, ticket.Wait(t.Context()))
+		require.Empty(t, places(t, store))
+	})
+}
+
+// The end of a turn is not repeated for ever: not after the store is closed, and not after
+// the ownership is lost.
+func TestEndOfATurnThatCannotBeWritten(t *testing.T) {
+	for name, stop := range map[string]func(*testing.T, *troubledStore, *lifecycle.Owner){
+		"closed": func(t *testing.T, store *troubledStore, _ *lifecycle.Owner) {
+			require.NoError(t, store.Close())
+			store.commits.Store(nil)
+		},
+		"lost": func(t *testing.T, store *troubledStore, owner *lifecycle.Owner) {
+			join(t, store.MemoryStore, "one", time.Hour)
+			require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrStale)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &troubledStore{MemoryStore: lifecycle.NewMemoryStore()}
+				owner := join(t, store, "one", time.Hour)
+				turns, err := lifecycle.NewTurns(owner, nil)
+				require.NoError(t, err)
+				q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turns)
+				ticket, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, &queue.Action{Run: func(context.Context) error {
+					store.commits.Store(&errDenied)
+					return nil
+				}})
+				require.NoError(t, err)
+				time.Sleep(time.Hour)
+				require.Equal(t, queue.Pending, ticket.Outcome())
+				stop(t, store, owner)
+				require.NoError(t, ticket.Wait(t.Context()))
+			})
+		})
+	}
+}
+
+// A turn that the store refuses has no place. So its action ends at once.
+func TestTurnThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &troubledStore{MemoryStore: lifecycle.NewMemoryStore()}
+		q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "one", nil))
+		store.commits.Store(&errDenied)
+		ticket, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, &queue.Action{Run: func(context.Context) error { return nil }})
+		require.NoError(t, err)
+		require.ErrorIs(t, ticket.Wait(t.Context()), errDenied)
+		require.Equal(t, queue.Skipped, ticket.Outcome())
 	})
 }

@@ -52,7 +52,9 @@ func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
 //
 // An action keeps its turn between its attempts, and counts under the limits of q: as if it
 // had [queue.Retry].Keep. It counts under them also while it waits for other processes.
-// While the store is unavailable, it neither begins nor ends.
+// While the store is unavailable, it neither begins nor ends. It ends when the end of its turn
+// is written, whatever error the store returns before that, or when the store is closed or this
+// process is declared dead.
 func Shared(q *queue.Queuer[Key], turns *Turns) Queue {
 	if turns == nil {
 		return q
@@ -143,8 +145,9 @@ type lane struct {
 // turn is a place in each of its lanes. It begins when every lane admits it.
 type turn struct {
 	*Turns
-	place place
-	lanes []lane
+	place   place
+	lanes   []lane
+	entered bool // its places may be in the lanes
 }
 
 // begin takes places in all lanes by one commit, so that two turns have the same order in
@@ -153,7 +156,7 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, err
 	ref := t.owner.ref
 	n := &turn{Turns: t, place: place{Turn: NewToken().String(), Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
 	if err := n.update(ctx, n.enter); err != nil {
-		n.end(ctx) // the outcome may be unknown
+		n.end(ctx) // an earlier commit may have written the places
 		return nil, err
 	}
 	pause := queue.Exponential(firstPause, longestLook)
@@ -172,10 +175,18 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, err
 	}
 }
 
-// end leaves the lanes. It tries again until the store has written it, or until this
-// process is considered dead: others then remove its places.
+// end leaves the lanes that the turn may have entered. After an error of any kind it tries
+// again, until the store is closed or this process is considered dead: then others remove
+// the places.
 func (n *turn) end(ctx context.Context) {
-	_ = n.update(context.WithoutCancel(ctx), n.leave)
+	ctx = context.WithoutCancel(ctx)
+	pause := queue.Exponential(firstPause, longestLook)
+	for attempt := 1; n.entered; attempt++ {
+		err := n.update(ctx, n.leave)
+		if err == nil || errors.Is(err, ErrClosed) || !sleep(ctx, n.owner, pause(attempt, err)) {
+			return
+		}
+	}
 }
 
 // lanesOf returns the lanes of keys and of the limited classes above an action.
@@ -324,7 +335,11 @@ func (n *turn) try(ctx context.Context, edit func(lane, []place) []place) error 
 			c.Changes = append(c.Changes, ch)
 		}
 	}
-	return n.store.Commit(ctx, c)
+	err := n.store.Commit(ctx, c)
+	if err == nil || errors.Is(err, ErrUnknownOutcome) { // any other error: nothing was written
+		n.entered = true
+	}
+	return err
 }
 
 // read returns the record of a lane and its places.
