@@ -109,11 +109,12 @@ func TestTwoSharedQueuesOfOneOwner(t *testing.T) {
 	})
 }
 
-// troubledStore refuses commits, and does not answer reads, while it is set to.
+// troubledStore refuses commits, and delays the answers of reads that find places, while it is
+// set to.
 type troubledStore struct {
 	*lifecycle.MemoryStore
 	commits atomic.Pointer[error]
-	reads   atomic.Pointer[chan struct{}] // closed when it answers again
+	reads   atomic.Pointer[chan struct{}] // closed when it answers
 }
 
 func (s *troubledStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
@@ -124,10 +125,11 @@ func (s *troubledStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
 }
 
 func (s *troubledStore) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if reads := s.reads.Load(); reads != nil && k.Machine == "interlock.turns" {
+	r, err := s.MemoryStore.Get(ctx, k)
+	if reads := s.reads.Load(); reads != nil && k.Machine == "interlock.turns" && len(r.Args) > 0 {
 		<-*reads
 	}
-	return s.MemoryStore.Get(ctx, k)
+	return r, err
 }
 
 var errDenied = errors.New("permission denied")
@@ -194,5 +196,30 @@ func TestTurnThatIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, ticket.Wait(t.Context()), errDenied)
 		require.Equal(t, queue.Skipped, ticket.Outcome())
+	})
+}
+
+// An action is abandoned while it waits for its turn, and the turn begins nevertheless.
+func TestAbandonedBeforeItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &troubledStore{MemoryStore: lifecycle.NewMemoryStore()}
+		own := queue.Must[lifecycle.Key](nil)
+		q := lifecycle.Shared(own, turnsOf(t, store, "one", nil))
+		answers := make(chan struct{})
+		store.reads.Store(&answers)
+		key := lifecycle.Key{Machine: "vm", ID: "x"}
+		ran := false
+		ticket, err := q.Submit(t.Context(), key, &queue.Action{Run: func(context.Context) error { ran = true; return nil }})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.True(t, own.Abandon(key))
+		require.Error(t, ticket.Wait(t.Context()))
+		require.Equal(t, queue.Abandoned, ticket.Outcome())
+		store.reads.Store(nil)
+		close(answers)
+		time.Sleep(time.Hour)
+		require.False(t, ran)
+		require.Empty(t, places(t, store))
+		require.Zero(t, own.Stats())
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/queue"
@@ -82,24 +83,30 @@ func (q *sharedQueue) SubmitAll(ctx context.Context, keys []Key, act *queue.Acti
 // actions of one process, the one that is first here must not wait for a turn behind the
 // other one.
 func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
-	// The queue calls Guard and Settle one after the other, also over several attempts:
-	// mine needs no lock.
 	own := *act
-	// An action that has a turn has its share of the limits until it has ended. So it has
-	// both, and this has no cycle: an action that has a share and waits, waits for turns in
-	// front of its own, which begin has put into one order for all lanes, and the first of
-	// all turns waits for nothing. The bad schedule without Keep: an attempt fails, another
-	// action takes the share and waits for this turn, and the next attempt waits for the
-	// share.
+	// The bad schedule without Keep: an attempt fails, another action takes the share of the
+	// limits and waits for this turn, and the next attempt waits for the share. With Keep
+	// there is no cycle. An action with a share waits only for places in front of its own.
+	// These are in one order in all lanes, because one commit takes all places of an action.
+	// And an action with places has its share until it has ended.
 	own.Retry.Keep = true
+	var mu sync.Mutex // of settled, and of mine in Settle: only Guard sets mine
 	var mine *turn
+	settled := false
 	own.Guard = func(ctx context.Context) error {
 		if mine == nil {
 			began, err := q.turns.begin(ctx, keys, act.Class)
 			if err != nil {
 				return err
 			}
+			mu.Lock()
 			mine = began
+			late := settled
+			mu.Unlock()
+			if late { // it was abandoned, and Settle has not seen the turn
+				mine.end(ctx)
+				return context.Cause(ctx)
+			}
 		}
 		if act.Guard == nil {
 			return nil
@@ -107,8 +114,12 @@ func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
 		return act.Guard(ctx)
 	}
 	own.Settle = func(ctx context.Context, how queue.Outcome, err error) {
-		if mine != nil {
-			defer mine.end(ctx)
+		mu.Lock()
+		settled = true
+		began := mine
+		mu.Unlock()
+		if began != nil {
+			defer began.end(ctx)
 		}
 		if act.Settle != nil {
 			act.Settle(ctx, how, err)
