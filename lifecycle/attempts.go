@@ -15,9 +15,9 @@ import (
 // was ended from outside. The effect of [EditOutcome] in an attempt that fails is dropped.
 //
 // Between two attempts the work keeps the object's turn, and gives back its share of the
-// queue's limits. If the operation is taken away in the pause, it ends at once. Every
-// attempt, and every pause, extends the object's deadline. A wait for the queue's limits
-// after a pause does not.
+// queue's limits, except in a queue of [Shared], where it keeps both. If the operation is
+// taken away in the pause, it ends at once. Every attempt, and every pause, extends the
+// object's deadline. A wait for the queue's limits after a pause does not.
 //
 // The record keeps the number of failed attempts, the error of the last one, and when the
 // next one is due; [Manager.Explain] shows them. If the process dies during an attempt,

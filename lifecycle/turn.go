@@ -25,8 +25,8 @@ func waits(r *StoredRecord) bool {
 	return err == nil && options.Waiting && r.Owner != ""
 }
 
-// turnError is an error of the store at the start of a turn. The queue retries it,
-// without a share of its limits.
+// turnError is an error of the store at the start of a turn. The queue retries it, without a
+// share of its limits, except in a queue of Shared.
 type turnError struct{ err error }
 
 func (e *turnError) Error() string { return e.err.Error() }

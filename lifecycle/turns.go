@@ -10,7 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/queue"
@@ -30,7 +30,6 @@ type Turns struct {
 	owner   *Owner
 	store   Store
 	classes map[string]queue.Limit
-	begun   atomic.Uint64
 }
 
 // NewTurns returns the turns of this process, in the owner's store. The classes are limits
@@ -52,8 +51,11 @@ func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
 // this process, and a turn of turns. The order of the actions of one process is that of q.
 // If turns is nil, Shared returns q.
 //
-// An action keeps its turn between its attempts. While it waits for other processes, it
-// counts under the limits of q. While the store is unavailable, it neither begins nor ends.
+// An action keeps its turn between its attempts, and counts under the limits of q: as if it
+// had [queue.Retry].Keep. It counts under them also while it waits for other processes.
+// While the store is unavailable, it neither begins nor ends. It ends when the end of its turn
+// is written, whatever error the store returns before that, or when the store is closed or this
+// process is declared dead.
 func Shared(q *queue.Queuer[Key], turns *Turns) Queue {
 	if turns == nil {
 		return q
@@ -81,17 +83,30 @@ func (q *sharedQueue) SubmitAll(ctx context.Context, keys []Key, act *queue.Acti
 // actions of one process, the one that is first here must not wait for a turn behind the
 // other one.
 func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
-	// The queue calls Guard and Settle one after the other, also over several attempts:
-	// mine needs no lock.
 	own := *act
+	// The bad schedule without Keep: an attempt fails, another action takes the share of the
+	// limits and waits for this turn, and the next attempt waits for the share. With Keep
+	// there is no cycle. An action with a share waits only for places in front of its own.
+	// These are in one order in all lanes, because one commit takes all places of an action.
+	// And an action with places has its share until it has ended.
+	own.Retry.Keep = true
+	var mu sync.Mutex // of settled, and of mine in Settle: only Guard sets mine
 	var mine *turn
+	settled := false
 	own.Guard = func(ctx context.Context) error {
 		if mine == nil {
 			began, err := q.turns.begin(ctx, keys, act.Class)
 			if err != nil {
 				return err
 			}
+			mu.Lock()
 			mine = began
+			late := settled
+			mu.Unlock()
+			if late { // it was abandoned, and Settle has not seen the turn
+				mine.end(ctx)
+				return context.Cause(ctx)
+			}
 		}
 		if act.Guard == nil {
 			return nil
@@ -99,8 +114,12 @@ func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
 		return act.Guard(ctx)
 	}
 	own.Settle = func(ctx context.Context, how queue.Outcome, err error) {
-		if mine != nil {
-			defer mine.end(ctx)
+		mu.Lock()
+		settled = true
+		began := mine
+		mu.Unlock()
+		if began != nil {
+			defer began.end(ctx)
 		}
 		if act.Settle != nil {
 			act.Settle(ctx, how, err)
@@ -137,18 +156,18 @@ type lane struct {
 // turn is a place in each of its lanes. It begins when every lane admits it.
 type turn struct {
 	*Turns
-	place place
-	lanes []lane
+	place   place
+	lanes   []lane
+	entered bool // its places may be in the lanes
 }
 
 // begin takes places in all lanes by one commit, so that two turns have the same order in
 // all of them, and waits until they are admitted.
 func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, error) {
 	ref := t.owner.ref
-	id := fmt.Sprintf("%s/%d/%d", ref.Name, ref.Epoch, t.begun.Add(1))
-	n := &turn{Turns: t, place: place{Turn: id, Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
+	n := &turn{Turns: t, place: place{Turn: NewToken().String(), Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
 	if err := n.update(ctx, n.enter); err != nil {
-		n.end(ctx) // the outcome may be unknown
+		n.end(ctx) // an earlier commit may have written the places
 		return nil, err
 	}
 	pause := queue.Exponential(firstPause, longestLook)
@@ -167,10 +186,18 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, err
 	}
 }
 
-// end leaves the lanes. It tries again until the store has written it, or until this
-// process is considered dead: others then remove its places.
+// end leaves the lanes that the turn may have entered. After an error of any kind it tries
+// again, until the store is closed or this process is considered dead: then others remove
+// the places.
 func (n *turn) end(ctx context.Context) {
-	_ = n.update(context.WithoutCancel(ctx), n.leave)
+	ctx = context.WithoutCancel(ctx)
+	pause := queue.Exponential(firstPause, longestLook)
+	for attempt := 1; n.entered; attempt++ {
+		err := n.update(ctx, n.leave)
+		if err == nil || errors.Is(err, ErrClosed) || !sleep(ctx, n.owner, pause(attempt, err)) {
+			return
+		}
+	}
 }
 
 // lanesOf returns the lanes of keys and of the limited classes above an action.
@@ -319,7 +346,11 @@ func (n *turn) try(ctx context.Context, edit func(lane, []place) []place) error 
 			c.Changes = append(c.Changes, ch)
 		}
 	}
-	return n.store.Commit(ctx, c)
+	err := n.store.Commit(ctx, c)
+	if err == nil || errors.Is(err, ErrUnknownOutcome) { // any other error: nothing was written
+		n.entered = true
+	}
+	return err
 }
 
 // read returns the record of a lane and its places.

@@ -37,10 +37,10 @@ func places(t testing.TB, store lifecycle.Store) (all []string) {
 	lanes, err := store.List(t.Context(), lifecycle.Query{Machine: "interlock.turns", Limit: lifecycle.MaxPage})
 	require.NoError(t, err)
 	for _, lane := range lanes {
-		var list []struct{ Turn, Tag string }
+		var list []struct{ Owner, Tag string }
 		require.NoError(t, json.Unmarshal(lane.Args, &list))
 		for _, p := range list {
-			all = append(all, fmt.Sprintf("%s in %s %s", p.Turn, lane.ID, p.Tag))
+			all = append(all, fmt.Sprintf("%s in %s %s", p.Owner, lane.ID, p.Tag))
 		}
 	}
 	return all
@@ -117,7 +117,7 @@ func TestTurnIsKept(t *testing.T) {
 		})
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, []string{"one/1/1 in class/aws eu", "one/1/1 in class/aws/eu ", `one/1/1 in keys/17 vm "a"`}, places(t, store))
+		require.Equal(t, []string{"one in class/aws eu", "one in class/aws/eu ", `one in keys/17 vm "a"`}, places(t, store))
 		require.NoError(t, ticket.Wait(t.Context()))
 		require.Equal(t, 2, attempts)
 		require.Empty(t, places(t, store))
@@ -193,7 +193,8 @@ func (s *unsteadyStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
 }
 
 // Three processes run random actions of one and of several keys, over a store that fails and
-// loses answers. No two run on one key at once, the limits hold, and nothing is left.
+// loses answers. Attempts fail, and each process has limits of its own. No two actions run on
+// one key at once, the limits hold, every action ends, and nothing is left.
 func TestTurnsAtRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type task struct {
@@ -201,9 +202,11 @@ func TestTurnsAtRandom(t *testing.T) {
 			keys    []lifecycle.Key
 			class   string
 			takes   time.Duration
+			fails   int
 		}
 		classes := map[string]queue.Limit{"aws": {MaxChildren: 2, MaxRunning: 3}, "aws/*": {MaxRunning: 2}, "other": {}}
-		names := map[string]queue.Limit{"aws/*": {}, "other": {}} // the queue of a process has no limits
+		own := map[string]queue.Limit{"aws/*": {MaxRunning: rapid.IntRange(0, 2).Draw(rt, "own of a region")}, "other": {}}
+		most := rapid.IntRange(0, 2).Draw(rt, "own")
 		tasks := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) task {
 			ids := rapid.SliceOfNDistinct(rapid.SampledFrom(strings.Split("abcdefgh", "")), 1, 2, rapid.ID[string]).Draw(rt, "keys")
 			var keys []lifecycle.Key
@@ -213,6 +216,7 @@ func TestTurnsAtRandom(t *testing.T) {
 			return task{
 				rapid.IntRange(0, 2).Draw(rt, "process"), keys, rapid.SampledFrom([]string{"aws/eu", "aws/us", "aws/ap", "other"}).Draw(rt, "class"),
 				time.Duration(rapid.IntRange(500, 3000).Draw(rt, "ms")) * time.Millisecond,
+				rapid.IntRange(0, 2).Draw(rt, "fails"),
 			}
 		}), 10, 30).Draw(rt, "tasks")
 		synctest.Test(t, func(t *testing.T) {
@@ -220,7 +224,7 @@ func TestTurnsAtRandom(t *testing.T) {
 			store.steady.Store(true)
 			var queues []lifecycle.Queue
 			for i := range 3 {
-				q := queue.Must(&queue.Config[lifecycle.Key]{Classes: names})
+				q := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: most, Classes: own})
 				queues = append(queues, lifecycle.Shared(q, turnsOf(t, store, fmt.Sprint("p", i), classes)))
 			}
 			store.steady.Store(false)
@@ -248,21 +252,27 @@ func TestTurnsAtRandom(t *testing.T) {
 					broken = append(broken, fmt.Sprintf("%d regions with %d actions", regions, all))
 				}
 			}
+			pausing := queue.Retry{Attempts: 3, Backoff: queue.Exponential(time.Second, time.Second)}
+			ctx, stop := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer stop()
 			var tickets []*queue.Ticket[lifecycle.Key]
 			for _, k := range tasks {
 				ticket, err := queues[k.process].(interface {
 					SubmitAll(context.Context, []lifecycle.Key, *queue.Action) (*queue.Ticket[lifecycle.Key], error)
-				}).SubmitAll(t.Context(), k.keys, &queue.Action{Class: k.class, Run: func(context.Context) error {
+				}).SubmitAll(t.Context(), k.keys, &queue.Action{Class: k.class, Retry: pausing, Run: func(context.Context) error {
 					count(k, 1)
 					defer count(k, -1)
 					time.Sleep(k.takes)
+					if k.fails--; k.fails >= 0 {
+						return errBoom
+					}
 					return nil
 				}})
 				require.NoError(t, err)
 				tickets = append(tickets, ticket)
 			}
 			for _, ticket := range tickets {
-				require.NoError(t, ticket.Wait(t.Context()))
+				require.NoError(t, ticket.Wait(ctx))
 			}
 			synctest.Wait()
 			require.Empty(t, broken)

@@ -78,8 +78,8 @@ type Action struct {
 
 // Retry configures repeated attempts. Between two attempts the action keeps its
 // places, so later actions of its keys do not overtake it, and gives back its share
-// of the limits. After the back-off it waits for a new turn. Errors and time-outs
-// are retried; panics, and actions that were ended from outside, are not.
+// of the limits, unless Keep is set. After the back-off it waits for a new turn. Errors
+// and time-outs are retried; panics, and actions that were ended from outside, are not.
 type Retry struct {
 	// Attempts is the maximum number of attempts. 0 and 1: one attempt.
 	Attempts int
@@ -89,6 +89,12 @@ type Retry struct {
 	Backoff func(attempts int, err error) time.Duration
 	// If reports whether an error is worth another attempt. nil: every error is.
 	If func(error) bool
+	// Keep: the action keeps its share of the limits until it has ended. In the back-off it
+	// counts under them like a running one, and its next attempt needs no turn: it waits
+	// only while its class is paused. Set it if actions with a share of the same limits may wait for
+	// something else that this action keeps until it has ended. Default: the action gives
+	// its share back.
+	Keep bool
 }
 
 // Exponential returns a [Retry].Backoff: pauses that double from first up to longest.

@@ -9,8 +9,8 @@ import (
 // class is a node of the tree of limits. A ready ticket waits at the class that its
 // action names.
 //
-//	total.running == number of running tickets at or below
-//	own.running   == number of running tickets of the class itself
+//	total.running == number of tickets at or below with a share of the limits
+//	own.running   == number of those of the class itself
 //	active        == number of children with total.running > 0
 type class[K comparable] struct {
 	path       string

@@ -5,12 +5,13 @@ type wait[K comparable] struct{ in, target *Ticket[K] }
 
 // wouldDeadlock reports whether the target may depend on the end of the running
 // action self. It follows everything that the target waits for. Under a full limit
-// it follows all actions that hold a share, although the end of one of them is
+// it follows all actions that run, although the end of one of them is
 // enough: so it refuses some waits that would end, and never allows one that would
 // not.
 //
 // A check at the time of the wait is enough. An action that starts later waits for
-// nothing, so it ends and gives back its share, unless it waits: then it is checked.
+// nothing, so it ends and gives back its share, unless it waits: then it is checked. The
+// same holds for an action in a back-off that has kept its share.
 //
 // A delayed target is refused. The bad schedule: self has lane a and waits for a delayed
 // action of lane b; an action of both lanes is submitted, behind self in a; then the

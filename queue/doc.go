@@ -72,7 +72,8 @@
 //   - An action that waits for another one of its class waits until [Queuer.SetLimit]
 //     raises the limit, if the limit is lowered below the number of both meanwhile.
 //   - MaxPerKey and MaxWaiting do not change at run time.
-//   - Every start visits all classes in use. Every end visits all blocked submitters. To
+//   - Every start visits all classes in use, and all actions in a back-off with
+//     [Retry].Keep. Every end visits all blocked submitters. To
 //     cancel an action costs time in proportion to its distance from the nearer end of
 //     its lane. To submit one costs the same at any number of actions.
 //

@@ -58,7 +58,7 @@ func (q *Queuer[K]) Terminate(ctx context.Context) error {
 	if q.await(ctx, q.drained) {
 		return nil
 	}
-	return &DrainError{Waiting: q.waiting(), Running: q.root.total.running, Err: context.Cause(ctx)}
+	return &DrainError{Waiting: q.waiting(), Running: q.running(), Err: context.Cause(ctx)}
 }
 
 // await waits for the end of a drain and reports whether it came before the end of

@@ -189,13 +189,17 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	}
 }
 
-// yield gives back the share of the limits. The context now belongs to the next action
-// of the worker. REQUIRES: q.mu.
+// yield gives back the share of the limits, if the ticket has one. The context now belongs
+// to the next action of the worker. REQUIRES: q.mu.
 func (t *Ticket[K]) yield() {
-	if t.holds {
-		t.holds = false
-		t.cancel = nil
-		t.class.give()
+	if !t.holds {
+		return
+	}
+	t.holds = false
+	t.cancel = nil
+	t.class.give()
+	if i := slices.Index(t.q.kept, t); i >= 0 {
+		t.q.kept = remove(t.q.kept, i)
 	}
 }
 

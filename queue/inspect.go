@@ -83,7 +83,7 @@ func (l *lane[K]) info() LaneInfo {
 // oldest returns the first accepted ticket that does not run, or nil.
 func (l *lane[K]) oldest() *Ticket[K] {
 	for _, t := range l.queue {
-		if !t.holds && t.state != Admitting {
+		if t != l.running() && t.state != Admitting {
 			return t
 		}
 	}
@@ -121,7 +121,7 @@ type ClassInfo struct {
 	Path    string // empty: the root, which is the whole queue
 	Limit   Limit
 	Paused  bool // by [Queuer.PauseClass] of this class, not of one above
-	Running int  // actions of the class and of those below
+	Running int  // actions of the class and of those below, also in a back-off with [Retry].Keep
 	Ready   int  // actions of the class itself that only limits and pauses keep from starting
 }
 
@@ -164,7 +164,7 @@ func (q *Queuer[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := Stats{
-		Keys: len(q.lanes), Running: q.root.total.running, Waiting: q.waiting(),
+		Keys: len(q.lanes), Running: q.running(), Waiting: q.waiting(),
 		Blocked: len(q.blocked), Abandoned: q.strays,
 	}
 	for _, l := range q.lanes {

@@ -111,6 +111,7 @@ func draw(t *rapid.T) step {
 		obeys:    rapid.Bool().Draw(t, "obeys"),
 		attempts: rapid.IntRange(0, 3).Draw(t, "attempts"),
 		backoff:  time.Duration(rapid.IntRange(0, 2).Draw(t, "backoff")),
+		keep:     rapid.Bool().Draw(t, "keep"),
 		patience: rapid.SampledFrom([]time.Duration{0, 0, 1, 3}).Draw(t, "patience"),
 	}
 	if s.act.preempt == queue.NoPreempt {
@@ -266,7 +267,7 @@ func (m *model) submit(ctx context.Context, s step) string {
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
 		QueueTimeout: a.patience, Delay: a.delay,
-		Retry: queue.Retry{Attempts: a.attempts, Backoff: pauses(a.backoff)},
+		Retry: queue.Retry{Attempts: a.attempts, Backoff: pauses(a.backoff), Keep: a.keep},
 	}
 	if s.settle {
 		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { a.settled = append(a.settled, o) }
@@ -309,12 +310,13 @@ func (a *modelAction) run(ctx context.Context) error {
 type view struct {
 	Actions map[int]string
 	Lanes   map[string][]string
+	Classes map[string]int // actions with a share
 	Stats   queue.Stats
 }
 
 func (m *model) compare() string {
-	want := view{Actions: map[int]string{}, Lanes: map[string][]string{}}
-	got := view{Actions: map[int]string{}, Lanes: map[string][]string{}}
+	want := view{Actions: map[int]string{}, Lanes: map[string][]string{}, Classes: map[string]int{}}
+	got := view{Actions: map[int]string{}, Lanes: map[string][]string{}, Classes: map[string]int{}}
 	for _, a := range m.acts {
 		if !a.accepted {
 			if a.state != queue.Admitting {
@@ -323,8 +325,7 @@ func (m *model) compare() string {
 			continue
 		}
 		i := a.ticket.Info()
-		paused := slices.ContainsFunc(path(a.class), func(c string) bool { return m.ref.paused[c] })
-		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt, paused)
+		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt, m.ref.isPaused(a.class))
 		got.Actions[a.id] = fmt.Sprint(i.State, a.ticket.Outcome(), i.Attempt, i.Paused)
 		if a.state == queue.Ended {
 			// The action was settled and reported once, and Done is closed.
@@ -342,6 +343,10 @@ func (m *model) compare() string {
 		if (a.inside.Load() > 0) != (a.state == queue.Running || a.gone) && !a.gone {
 			got.Actions[a.id] += fmt.Sprint(", inside ", a.inside.Load())
 		}
+	}
+	for _, c := range m.q.Classes() {
+		want.Classes[c.Path] = m.ref.count(sharing(c.Path))
+		got.Classes[c.Path] = c.Running
 	}
 	keys := map[string]bool{}
 	for _, k := range modelKeys {

@@ -37,6 +37,7 @@ type Queuer[K comparable] struct {
 	total  int    // places: reserved or accepted, and not ended
 
 	started []*Ticket[K] // running, but no worker has taken them yet
+	kept    []*Ticket[K] // with a share of the limits, between two attempts or ended there
 	workers int          // goroutines
 	strays  int          // goroutines of abandoned actions that have not returned
 
@@ -71,5 +72,8 @@ func (q *Queuer[K]) at(now time.Duration) time.Time {
 	return q.epoch.Add(now)
 }
 
-// waiting counts the places that hold no share of the limits. REQUIRES: q.mu.
-func (q *Queuer[K]) waiting() int { return q.total - q.root.total.running }
+// running counts the tickets that run. REQUIRES: q.mu.
+func (q *Queuer[K]) running() int { return q.root.total.running - len(q.kept) }
+
+// waiting counts the places of tickets that do not run. REQUIRES: q.mu.
+func (q *Queuer[K]) waiting() int { return q.total - q.running() }

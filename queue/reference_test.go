@@ -32,12 +32,14 @@ type refAction struct {
 	obeys    bool
 	attempts int
 	backoff  time.Duration
+	keep     bool
 	patience time.Duration // QueueTimeout
 	delay    time.Duration
 
 	state   queue.State
 	outcome queue.Outcome
-	turn    int // 0: not ready
+	turn    int  // 0: not ready
+	share   bool // it counts under the limits
 	attempt int
 	signal  queue.Outcome
 	wake    time.Duration
@@ -132,7 +134,7 @@ func (r *reference) interrupt(a *refAction, o queue.Outcome) {
 // finish ends an attempt that returns without being cancelled.
 func (r *reference) finish(a *refAction, o queue.Outcome) {
 	if o == queue.Failed && a.attempt < a.attempts && a.signal == queue.Pending {
-		a.turn = 0
+		a.turn, a.share = 0, a.keep
 		a.state = queue.Retrying
 		a.wake = r.now + a.backoff
 		if a.backoff == 0 {
@@ -189,7 +191,12 @@ func (r *reference) start() {
 	for {
 		var list []*refAction
 		for _, a := range r.list {
-			if a.turn > 0 && a.state == queue.Waiting && r.room(a.class) {
+			switch {
+			case a.turn == 0 || a.state != queue.Waiting:
+			case a.share && !r.isPaused(a.class):
+				a.state = queue.Running
+				a.attempt++
+			case !a.share && r.room(a.class):
 				list = append(list, a)
 			}
 		}
@@ -197,7 +204,7 @@ func (r *reference) start() {
 			return
 		}
 		best := r.pick("", list)
-		best.state = queue.Running
+		best.state, best.share = queue.Running, true
 		best.attempt++
 		r.starts++
 		r.served["own "+best.class] = r.starts
@@ -232,7 +239,7 @@ func (r *reference) pick(node string, list []*refAction) (best *refAction) {
 		order := [3]int{0, 0, a.turn}
 		if r.limits[node].Fair {
 			order[0] = r.count(func(o *refAction) bool {
-				return running(o) && (group == "own "+o.class || slices.Contains(path(o.class), group))
+				return o.share && (group == "own "+o.class || slices.Contains(path(o.class), group))
 			})
 			order[1] = r.served[group]
 		}
@@ -257,26 +264,33 @@ func path(class string) []string {
 	return list
 }
 
+func (r *reference) isPaused(class string) bool {
+	return slices.ContainsFunc(path(class), func(c string) bool { return r.paused[c] })
+}
+
+// sharing returns a function that reports whether an action has a share of the limits of a
+// class.
+func sharing(class string) func(*refAction) bool {
+	return func(a *refAction) bool { return a.share && slices.Contains(path(a.class), class) }
+}
+
 func (r *reference) room(class string) bool {
-	below := func(node string) func(*refAction) bool {
-		return func(a *refAction) bool { return running(a) && slices.Contains(path(a.class), node) }
+	if r.isPaused(class) {
+		return false
 	}
 	nodes := path(class)
 	for i, node := range nodes {
-		if r.paused[node] {
-			return false
-		}
 		limit := r.limits[node]
-		if limit.MaxRunning > 0 && r.count(below(node)) >= limit.MaxRunning {
+		if limit.MaxRunning > 0 && r.count(sharing(node)) >= limit.MaxRunning {
 			return false
 		}
-		if i == 0 || limit.MaxChildren == 0 || r.count(below(nodes[i-1])) > 0 {
+		if i == 0 || limit.MaxChildren == 0 || r.count(sharing(nodes[i-1])) > 0 {
 			continue
 		}
 		active := map[string]bool{}
 		for _, a := range r.list {
 			p := path(a.class)
-			if j := slices.Index(p, node); running(a) && j > 0 {
+			if j := slices.Index(p, node); a.share && j > 0 {
 				active[p[j-1]] = true
 			}
 		}

@@ -45,10 +45,14 @@ func (q *Queuer[K]) busiest(t *Ticket[K]) (busiest *lane[K]) {
 	return busiest
 }
 
-// running returns the ticket that holds the lane, or nil. The lane may be nil.
+// running returns the ticket of the lane that runs, or that is settled after it ran; or nil.
+// The lane may be nil.
 func (l *lane[K]) running() *Ticket[K] {
-	if l != nil && len(l.queue) > 0 && l.queue[0].holds {
-		return l.queue[0]
+	if l == nil || len(l.queue) == 0 {
+		return nil
+	}
+	if t := l.queue[0]; t.holds && !slices.Contains(t.q.kept, t) {
+		return t
 	}
 	return nil
 }

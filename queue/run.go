@@ -47,12 +47,16 @@ func (t *Ticket[K]) dequeue() {
 // pump starts every action that may start, makes sure that each has a worker, and
 // gives room to blocked submitters. REQUIRES: q.mu.
 func (q *Queuer[K]) pump(now time.Duration) {
-	for t := q.root.next(); t != nil; t = q.root.next() {
+	for t := q.next(); t != nil; t = q.next() {
 		t.dequeue()
 		t.stopTimer()
-		q.starts++
-		t.class.take(q.starts)
-		t.holds = true
+		if t.holds {
+			q.kept = remove(q.kept, slices.Index(q.kept, t))
+		} else {
+			q.starts++
+			t.class.take(q.starts)
+			t.holds = true
+		}
 		t.state = Running
 		t.started = now
 		t.attempt++
@@ -60,6 +64,16 @@ func (q *Queuer[K]) pump(now time.Duration) {
 	}
 	q.staff()
 	q.grant()
+}
+
+// next returns the ticket that starts next, or nil. A ticket that has kept its share of the
+// limits precedes all others, because it needs no turn. REQUIRES: q.mu.
+func (q *Queuer[K]) next() *Ticket[K] {
+	i := slices.IndexFunc(q.kept, func(t *Ticket[K]) bool { return t.turn != 0 && !t.class.paused() })
+	if i >= 0 {
+		return q.kept[i]
+	}
+	return q.root.next()
 }
 
 // result is what an attempt returned.
@@ -213,9 +227,14 @@ func (t *Ticket[K]) judge(r result) (Outcome, error) {
 }
 
 // suspend starts the back-off of a running action. The action keeps its places and
-// gives back its share of the limits. REQUIRES: q.mu.
+// gives back its share of the limits, unless Retry.Keep is set. REQUIRES: q.mu.
 func (q *Queuer[K]) suspend(t *Ticket[K], err error, pause time.Duration) {
-	t.yield()
+	t.cancel = nil // the context now belongs to the next action of the worker
+	if t.act.Retry.Keep {
+		q.kept = append(q.kept, t)
+	} else {
+		t.yield()
+	}
 	t.ended = q.now()
 	t.err = err
 	if pause > 0 {
@@ -227,7 +246,8 @@ func (q *Queuer[K]) suspend(t *Ticket[K], err error, pause time.Duration) {
 	q.enqueue(t)
 }
 
-// again ends the back-off. The ticket waits for a new turn.
+// again ends the back-off. The ticket waits for a new turn. One that has kept its share of
+// the limits starts now, or when its class is not paused.
 func (t *Ticket[K]) again() {
 	q := t.q
 	q.mu.Lock()

@@ -23,7 +23,7 @@ type Ticket[K comparable] struct {
 	err      error  // of the outcome, or of the last attempt
 	state    State
 	outcome  Outcome
-	holds    bool          // it counts as running in its class
+	holds    bool          // it has a share of the limits: it counts as running in its class
 	halts    bool          // its failure halts its lanes
 	attempt  int32         // the number of attempts begun
 	accepted time.Duration // of Queuer.now; 0: it has not come

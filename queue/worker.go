@@ -25,7 +25,10 @@ const contextAge = time.Millisecond
 // staff starts the workers that are missing. The worker of an abandoned action, a
 // stray, is lost. A worker that is about to exit calls staff again. REQUIRES: q.mu.
 func (q *Queuer[K]) staff() {
-	for q.workers-q.strays < q.root.total.running {
+	// A stray may also be a goroutine in Cancel, where Settle hangs; then no worker is missing.
+	// The bad schedule without the first condition: a new worker finds no started action,
+	// exits, and starts the next one, for ever.
+	for len(q.started) > 0 && q.workers-q.strays < q.running() {
 		q.workers++
 		go (&worker[K]{q: q}).work()
 	}

@@ -35,8 +35,8 @@ type Config struct {
 	// Shared: the processes that work on one store share the turns of its objects, see
 	// [lifecycle.Turns]. An action of one process then starts after the action of another
 	// one on the same object, a migration too. It needs Owner, in all processes. An action
-	// that waits for another process counts under MaxRunning. Default: each process has
-	// turns of its own.
+	// that waits for another process, or for the store in its turn, counts under MaxRunning.
+	// Default: each process has turns of its own.
 	Shared bool
 	// MaxRunning bounds the actions that run at once. Default:
 	// [queue.DefaultMaxRunning].
