@@ -42,7 +42,7 @@ func TestTwoProcesses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const limit, each = 3, 50
 				ctx, store, clouds := t.Context(), lifecycle.NewMemoryStore(), &countedCloud{cloud: newCloud()}
-				clouds.delay = 20 * time.Minute
+				clouds.delay = 5 * time.Minute
 				var systems [2]*tumblebug.System
 				running, stop := context.WithCancel(ctx)
 				defer stop()
