@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -310,13 +311,13 @@ func (c *Cloudlets) resumeUpgrade(ctx context.Context, id string, notifyID int64
 }
 
 // GatherFailed records that a CRM could not gather its data and exits: InitOk to
-// Offline.
+// Offline. The record keeps 4 KiB of the reason.
 //
 // Errors: [lifecycle.ErrStale] for a connection that is not the current one,
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
 	_, err := c.fire(ctx, id, CRM, func(*CloudletRecord) (CloudletEvent, *cloudletChange) {
-		return GatherFailed, &cloudletChange{Edit: requireCurrent(notifyID), Reason: reason}
+		return GatherFailed, &cloudletChange{Edit: requireCurrent(notifyID), Reason: storable.Reason(reason)}
 	})
 	return err
 }
