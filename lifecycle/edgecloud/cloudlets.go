@@ -164,14 +164,16 @@ func (c *Cloudlets) fire(
 	return fired.Record(), nil
 }
 
-// connect records a CRM that has started. A connected CRM of another version may run
-// beside it, as in an upgrade.
+// connect records a CRM that has started. The current CRM of another version may run
+// beside it, as in an upgrade, unless its connection has dropped. The same version is the
+// current CRM that has started again; it changes nothing about the other CRM.
 func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
-	if at.Version != "" && at.Version != version {
+	replaced := at.Version != "" && at.Version != version
+	if replaced {
 		at.OldNotifyID, at.OldVersion = at.NotifyID, at.Version
 	}
 	at.NotifyID, at.Version = notifyID, version
-	if now == CloudletOffline {
+	if replaced && now == CloudletOffline {
 		at.drop()
 	}
 }
