@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -88,7 +89,7 @@ func (o *operation) mayRepeat(ctx context.Context, err error) bool {
 func (o *operation) failAttempt(ctx context.Context, err error) error {
 	o.failed++
 	pause := o.work.Retries.backoff()(o.failed, err)
-	next, text := time.Now().Add(pause).UTC().Round(0), shortened(err.Error())
+	next, text := time.Now().Add(pause).UTC().Round(0), storable.Text(err.Error(), maxReason)
 	limited, stop := context.WithTimeout(ctx, outcomeWithin)
 	defer stop()
 	pauses := func(w *workOptions) { w.Next = next }

@@ -177,10 +177,10 @@ func TestReason(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"short":     {"no hosts left", "no hosts left"},
 		"just fits": {strings.Repeat("x", 1000), strings.Repeat("x", 1000)},
-		"long":      {strings.Repeat("x", 1001), strings.Repeat("x", 1000) + "..."},
-		"in a rune": {strings.Repeat("x", 999) + "äöü", strings.Repeat("x", 999) + "..."},
+		"long":      {strings.Repeat("x", 1001), strings.Repeat("x", 997) + "..."},
+		"in a rune": {strings.Repeat("x", 996) + "äöü", strings.Repeat("x", 996) + "..."},
 		"NUL":       {"a\x00b", "a\uFFFDb"},
-		"no text":   {"a\xffb" + strings.Repeat("y", 2000), "a\uFFFDb" + strings.Repeat("y", 995) + "..."},
+		"no text":   {"a\xffb" + strings.Repeat("y", 2000), "a\uFFFDb" + strings.Repeat("y", 992) + "..."},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 )
 
 // Limits bounds what one call can make the store keep, in bytes. A request above a
@@ -27,7 +28,7 @@ func (l Limits) resolved() Limits {
 		limit    *int
 		standard int
 	}{
-		{&l.Reason, 4 << 10},
+		{&l.Reason, storable.MaxReason},
 		{&l.Payload, 1 << 20},
 		{&l.Args, 64 << 10},
 		{&l.Carrier, 4 << 10},

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -212,7 +211,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 		}
 		r.ask = r.report
 		if why != nil {
-			r.reason = shortened(why.Error())
+			r.reason = storable.Text(why.Error(), maxReason)
 		}
 		if i == 0 {
 			r.task = t
@@ -337,17 +336,3 @@ func protect(f func() error) error {
 
 // maxReason is how much of an error's text a record keeps, in bytes.
 const maxReason = 1000
-
-// shortened returns an error's text as a record keeps it. Not every store can keep
-// NUL and bytes that are not UTF-8.
-func shortened(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= maxReason {
-		return text
-	}
-	end := maxReason
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "..."
-}

@@ -163,11 +163,12 @@ func drop(c *cloudlet) {
 
 // connect is a CRM that becomes the present one.
 func (u *upgrade) connect(c *cloudlet, version string, notify int64) error {
-	if c.At.Version != version {
+	replaced := c.At.Version != version
+	if replaced {
 		c.At.OldNotifyID, c.At.OldVersion = c.At.NotifyID, c.At.Version
 	}
 	c.At.NotifyID, c.At.Version = notify, version
-	if c.start() == edgecloud.CloudletOffline {
+	if replaced && c.start() == edgecloud.CloudletOffline {
 		drop(c)
 	}
 	return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)

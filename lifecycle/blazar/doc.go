@@ -91,7 +91,8 @@
 //
 // Further rows, each marked in its Doc: a creation or update that fails ends in ERROR, as
 // the text has it and the figure has not; one that is refused leads back; deadlines;
-// flags, by the [Observer]. [LeaseState.Next] does not count them.
+// flags, by the [Observer]; and the end of an event that can never be executed, from
+// UNDONE to ERROR, by force. [LeaseState.Next] does not count them.
 //
 // # Rejected
 //

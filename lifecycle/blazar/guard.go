@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -29,7 +30,8 @@ type Method func(ctx context.Context, lease LeaseDetails) error
 //
 // An error of a method is fatal: the lease goes to ERROR, and so does the event. It
 // is not fatal if it matches [ErrRefused] and the table has a way back. A delete cancels
-// the method that is at work, and the result of that method has no effect.
+// the method that is at work, and the result of that method has no effect. The records
+// keep the text of an error, shortened if it is long.
 //
 // The error is that of [lifecycle.Manager.Do] or of the method. If ctx ends while
 // the method is at work, the method continues, and the error matches [queue.ErrPending].
@@ -80,7 +82,9 @@ func (s *Service) begin(
 		}
 		// The table permits Refuse where there is a way back. The report ends the
 		// operation, and then the error that the work returns has no effect.
-		v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, &lifecycle.Change[LeaseSpec]{Reason: err.Error()})
+		v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, &lifecycle.Change[LeaseSpec]{
+			Reason: storable.Reason(err.Error()),
+		})
 		if failed == nil && v == lifecycle.Applied {
 			m.refused = err
 		}
@@ -181,7 +185,7 @@ func (s *Service) fail(ctx context.Context, lease *LeaseDetails, r *ReservationD
 	if !r.Status.IsValidTransition(ReservationError) {
 		return nil
 	}
-	return s.mark(ctx, lease, r.ID, Fail, &lifecycle.Change[ReservationSpec]{Reason: reason})
+	return s.mark(ctx, lease, r.ID, Fail, &lifecycle.Change[ReservationSpec]{Reason: storable.Reason(reason)})
 }
 
 // mark moves a reservation of a lease whose method is at work. It is refused after

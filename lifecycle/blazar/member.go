@@ -41,8 +41,8 @@ var Event = fsm.Must[EventSpec](eventTable())
 var ReservationRecord = fsm.Must[ReservationSpec](reservationRecordTable())
 
 // EventRecord is the machine of the events of a [Service]: [Event], and rows that change
-// the content or remove the record with its lease. It is immutable and safe for
-// concurrent use.
+// the content, remove the record with its lease, or end an event that can never be
+// executed. It is immutable and safe for concurrent use.
 var EventRecord = fsm.Must[EventSpec](eventRecordTable())
 
 func reservationTable() fsm.Spec[ReservationState, Call] {
@@ -110,6 +110,8 @@ func eventRecordTable() fsm.Spec[EventState, Call] {
 	spec.States = append(spec.States, fsm.State[EventState]{Name: EventAbsent, Kind: fsm.Absent})
 	spec.Rows = append(spec.Rows,
 		fsm.Move(EventUndone, Update, EventUndone).By(Manager).OnlyForced().Note(updated),
+		fsm.Move(EventUndone, Fail, EventError).By(Manager).OnlyForced().
+			Note("beyond the document: it can never be executed, so it is never IN_PROGRESS"),
 		fsm.Move(EventUndone, Remove, EventAbsent).AlsoFrom(EventInProgress, EventDone, EventError).
 			By(Manager).OnlyForced().Note(removed),
 	)

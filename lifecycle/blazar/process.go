@@ -188,12 +188,11 @@ func (s *Service) giveUp(ctx context.Context, h *Handled) {
 	case h.Type == EndLease && (lease.Status != LeaseError || lease.event(StartLease) == EventDone):
 		return
 	}
-	change := &lifecycle.Change[EventSpec]{Reason: fmt.Sprintf("the lease is %s", lease.Status)}
-	for _, call := range []Call{Start, Fail} {
-		if err := retry(func() error { _, err := s.Events.Fire(ctx, h.ID, call, Manager, change); return err }); err != nil {
-			h.Err = errors.Join(h.Err, err)
-			return
-		}
+	// One commit: an end that is IN_PROGRESS keeps other leases from their start.
+	change := &lifecycle.Change[EventSpec]{Force: true, Reason: fmt.Sprintf("the lease is %s", lease.Status)}
+	if err := retry(func() error { _, err := s.Events.Fire(ctx, h.ID, Fail, Manager, change); return err }); err != nil {
+		h.Err = errors.Join(h.Err, err)
+		return
 	}
 	h.Status = EventError
 }

@@ -289,6 +289,47 @@ func TestSweepAfterJoin(t *testing.T) {
 	})
 }
 
+// A process dies when it has given up an event that can never be executed. Later leases
+// start nevertheless.
+func TestGiveUpDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		process := newChecked(t)
+		config := &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			OnStart: func(_ context.Context, a blazar.Allocation) error {
+				if a.Amount == 2 {
+					return errors.New("it is broken")
+				}
+				return nil
+			},
+		}}}
+		s := newService(t, process, config)
+		half := inAnHour("host")
+		half.Reservations = append(half.Reservations, blazar.Request{Resource: "host", Amount: 2})
+		_, err := s.CreateLease(t.Context(), "half", half)
+		require.NoError(t, err)
+		later := inAnHour("host")
+		later.Start, later.End = half.End.Add(time.Hour), half.End.Add(2*time.Hour)
+		_, err = s.CreateLease(t.Context(), "later", later)
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		_, err = s.Process(t.Context()) // the start fails
+		require.NoError(t, err)
+		requireLease(t, s, "half", blazar.LeaseError)
+		time.Sleep(time.Until(half.End))
+		process.take()
+		process.Die(1)
+		_, err = s.Process(t.Context()) // the end can never be executed
+		require.NoError(t, err)
+		require.Equal(t, []string{"half: end_lease UNDONE -> ERROR"}, process.take())
+
+		next := newService(t, process.MemoryStore, config)
+		time.Sleep(time.Until(later.Start))
+		_, err = next.Process(t.Context())
+		require.NoError(t, err)
+		requireLease(t, next, "later", blazar.LeaseActive)
+	})
+}
+
 // The sweeper does not end a method that sends heartbeats.
 func TestSlowMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -163,14 +164,16 @@ func (c *Cloudlets) fire(
 	return fired.Record(), nil
 }
 
-// connect records a CRM that has started. A connected CRM of another version may run
-// beside it, as in an upgrade.
+// connect records a CRM that has started. The current CRM of another version may run
+// beside it, as in an upgrade, unless its connection has dropped. The same version is the
+// current CRM that has started again; it changes nothing about the other CRM.
 func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
-	if at.Version != "" && at.Version != version {
+	replaced := at.Version != "" && at.Version != version
+	if replaced {
 		at.OldNotifyID, at.OldVersion = at.NotifyID, at.Version
 	}
 	at.NotifyID, at.Version = notifyID, version
-	if now == CloudletOffline {
+	if replaced && now == CloudletOffline {
 		at.drop()
 	}
 }
@@ -310,13 +313,13 @@ func (c *Cloudlets) resumeUpgrade(ctx context.Context, id string, notifyID int64
 }
 
 // GatherFailed records that a CRM could not gather its data and exits: InitOk to
-// Offline.
+// Offline. The record keeps 4 KiB of the reason.
 //
 // Errors: [lifecycle.ErrStale] for a connection that is not the current one,
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
 	_, err := c.fire(ctx, id, CRM, func(*CloudletRecord) (CloudletEvent, *cloudletChange) {
-		return GatherFailed, &cloudletChange{Edit: requireCurrent(notifyID), Reason: reason}
+		return GatherFailed, &cloudletChange{Edit: requireCurrent(notifyID), Reason: storable.Reason(reason)}
 	})
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -150,17 +151,17 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 		if err == nil {
 			entry, err = in.entry(ctx, &rec)
 		}
-		if errors.Is(err, lifecycle.ErrForeign) {
-			errs = append(errs, err)
-			continue
+		if ctx.Err() != nil {
+			return results, errors.Join(append(errs, lifecycle.Ended(ctx))...)
 		}
 		if err != nil {
-			return results, errors.Join(append(errs, err)...)
+			errs = append(errs, err)
+			continue
 		}
 		if entry.KeepError {
 			continue
 		}
-		after, err := in.Undo(ctx, rec.ID, rec.Operation, in.failure(ctx, &rec).Error())
+		after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(ctx, &rec).Error()))
 		result := lifecycle.SweepResult{
 			Key: in.key(rec.ID), Resolution: lifecycle.Moved, From: string(rec.State), To: string(cmp.Or(after.State, NotPresent)),
 			Operation: rec.Operation, Event: string(Undo), Actor: Controller,
@@ -172,7 +173,8 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 		case moved(err):
 			result.Resolution, result.To = lifecycle.Overtaken, ""
 		default:
-			return results, errors.Join(append(errs, err)...)
+			errs = append(errs, err)
+			continue
 		}
 		results = append(results, result)
 	}

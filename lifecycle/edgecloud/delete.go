@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -49,7 +50,7 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 // wait for the sweeper.
 func (in *Instances[T]) prepareFailed(ctx context.Context, marked *Record[T], why error) error {
 	_, err := in.m.Fire(context.WithoutCancel(ctx), marked.ID, PrepareFailed, Controller, &lifecycle.Change[T]{
-		Operation: marked.Operation, Reason: why.Error(), Force: true,
+		Operation: marked.Operation, Reason: storable.Reason(why.Error()), Force: true,
 	})
 	if err == nil || moved(err) {
 		return why

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -29,12 +30,15 @@ type Reconnected struct {
 // count. Without an operation, a transitional or an error state counts too if the
 // CRM can report it for the present operation.
 //
+// A report for which [Instances.Receive] returns [fsm.ErrUnknownState] or
+// [lifecycle.ErrInvalid] is [lifecycle.Refused]. The other reports of the account count.
+//
 // Then the account is compared with the records: [lifecycle.ReconcileResult] has what
 // to send again, what is missing, and what the CRM has without a record. The account
 // may be sent again.
 //
 // Errors: [lifecycle.ErrStale] for a connection that is not the current one,
-// [lifecycle.ErrNotFound], those of [Instances.Receive] and of
+// [lifecycle.ErrNotFound], those of [lifecycle.Manager.Report] and of
 // [lifecycle.Reconcile].
 func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID int64, all Account) (r Reconnected, err error) {
 	if _, err = c.Cloudlets.gathering(ctx, cloudlet, notifyID); err != nil {
@@ -71,6 +75,11 @@ func (in *Instances[T]) reconnect(
 	var outcomes []lifecycle.PeerOutcome
 	receive := func(report Report) error {
 		v, err := in.Receive(ctx, notifyID, report)
+		if errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, fsm.ErrUnknownState) {
+			// The CRM repeats it in every account. It must not prevent the others.
+			v, err = lifecycle.Refused, nil
+			in.counts[v].Add(1)
+		}
 		if err == nil {
 			outcomes = append(outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
 		}

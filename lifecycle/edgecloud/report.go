@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -21,7 +22,7 @@ type Report struct {
 	// State is Creating, Updating or Deleting while the CRM works, Ready or
 	// NotPresent after success, and an error state after a failure.
 	State  State
-	Errors []string // of an error state
+	Errors []string // of an error state; the record keeps 4 KiB of them
 	// Results are what the work has produced, such as addresses: a JSON value. With the
 	// state Ready they become part of the object's content, and an undo restores those
 	// from before. Nil: the content keeps the results that it has.
@@ -49,7 +50,8 @@ func (r *Report) machineState() State {
 	return r.State
 }
 
-// reason returns the errors of an error state as a record keeps them: one line each.
+// reason returns the errors of an error state as a record keeps them: one line each, and
+// shortened, because the record refuses long ones and the operation would not end.
 func (r *Report) reason() string {
 	if !isError(r.State) {
 		return ""
@@ -58,7 +60,7 @@ func (r *Report) reason() string {
 	for i, e := range r.Errors {
 		lines[i] = strings.ReplaceAll(e, "\n", " ")
 	}
-	return strings.Join(lines, "\n")
+	return storable.Reason(strings.Join(lines, "\n"))
 }
 
 // Verdicts counts reports of CRMs by their verdict.

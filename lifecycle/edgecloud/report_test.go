@@ -1,7 +1,9 @@
 package edgecloud_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -178,6 +180,38 @@ func TestReconnectWithForeignRecord(t *testing.T) {
 	require.ErrorIs(t, r.Clusters.Failed[0], lifecycle.ErrForeign)
 	requireCluster(t, c, "c1", edgecloud.Ready)
 	requireCluster(t, c, "c3", edgecloud.Ready)
+}
+
+// A bad report is refused, and the other reports of the account count.
+func TestBadReportInAccount(t *testing.T) {
+	ctx := t.Context()
+	for name, bad := range map[string]edgecloud.Report{
+		"large results": {ID: "a", State: edgecloud.Ready, Results: json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)},
+		"no JSON":       {ID: "a", State: edgecloud.Ready, Results: json.RawMessage(`{`)},
+		"unknown state": {ID: "a", State: "Paused"},
+		"no id":         {State: edgecloud.Ready},
+		"long id":       {ID: strings.Repeat("a", 5000), State: edgecloud.Ready},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCoordinator(t, lifecycle.NewMemoryStore())
+			a, err := c.Clusters.Create(ctx, "a", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+			require.NoError(t, err)
+			z, err := c.Clusters.Create(ctx, "z", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+			require.NoError(t, err)
+			bad.Operation = a.Operation
+			r, err := c.Reconnect(ctx, "b", 1, edgecloud.Account{Clusters: []edgecloud.Report{
+				bad, {ID: "z", Operation: z.Operation, State: edgecloud.Ready},
+			}})
+			require.NoError(t, err)
+			require.Equal(t, []lifecycle.PeerOutcome{
+				{ID: bad.ID, Operation: a.Operation, Verdict: lifecycle.Refused},
+				{ID: "z", Operation: z.Operation, Verdict: lifecycle.Applied},
+			}, r.Clusters.Outcomes)
+			require.Equal(t, edgecloud.Verdicts{Applied: 1, Refused: 1}, c.Clusters.Verdicts())
+			requireCluster(t, c, "a", edgecloud.CreateRequested)
+			requireCluster(t, c, "z", edgecloud.Ready)
+		})
+	}
 }
 
 // Every state that Resolve returns is an outcome that the table permits to the CRM.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -63,7 +64,7 @@ func (c *Cloudlets) AckUpgrade(ctx context.Context, id string, notifyID int64) e
 
 // BringUpFailed records that the old CRM could not bring up the new one and has removed
 // it: UpdateRequested, Updating or InitOk to UpdateError. The cloudlet stays there
-// until [Cloudlets.Repaired].
+// until [Cloudlets.Repaired]. The record keeps 4 KiB of the reason.
 //
 // Errors: those of AckUpgrade.
 func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64, reason string) error {
@@ -81,7 +82,7 @@ func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e Clo
 		if e == KeepOld && now.State == CloudletUpdateError {
 			reason = now.Reason // of the failure
 		}
-		c.upgrade.In(tx).Fire(id, e, sender, &cloudletChange{Operation: now.Operation, Reason: reason})
+		c.upgrade.In(tx).Fire(id, e, sender, &cloudletChange{Operation: now.Operation, Reason: storable.Reason(reason)})
 		return nil
 	})
 }

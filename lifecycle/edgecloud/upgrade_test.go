@@ -176,3 +176,25 @@ func TestStartUpDuringDisconnect(t *testing.T) {
 	requireCloudlet(t, c.Cloudlets, edgecloud.CloudletOffline, edgecloud.CloudletUpdateRequested,
 		edgecloud.Cloudlet{NotifyID: 2, Version: "v2"})
 }
+
+// The new CRM crashes and starts again while the old one is connected: the old one can
+// still end the upgrade.
+func TestNewCRMStartsAgain(t *testing.T) {
+	ctx := t.Context()
+	l := newCoordinator(t, lifecycle.NewMemoryStore()).Cloudlets
+	_, err := l.Upgrade(ctx, "b", "v2", "")
+	require.NoError(t, err)
+	for id := int64(2); id < 4; id++ {
+		_, err = l.StartUp(ctx, "b", id, "v2")
+		require.NoError(t, err)
+		moved, err := l.Disconnected(ctx, "b", id)
+		require.NoError(t, err)
+		require.True(t, moved)
+	}
+	require.NoError(t, l.BringUpFailed(ctx, "b", 1, "v2 crashes"))
+	require.NoError(t, l.KeepOld(ctx, "b", 1))
+	at, err := l.Creation(ctx, "b")
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.CloudletReady, at.State)
+	require.Equal(t, edgecloud.Cloudlet{NotifyID: 1, Version: "v1", OldNotifyID: 3}, at.Payload)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -93,7 +94,7 @@ func (in *Instances[T]) failed(ctx context.Context, rec Record[T]) (Record[T], e
 	case entry.KeepError:
 		return rec, failed
 	}
-	after, err := in.Undo(ctx, rec.ID, rec.Operation, failed.Error())
+	after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(failed.Error()))
 	if err != nil {
 		return rec, errors.Join(failed, err)
 	}

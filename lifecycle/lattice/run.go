@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
@@ -187,7 +187,7 @@ func recovered(f func() error) (err error) {
 
 // fail ends an action.
 func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason string) error {
-	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable(reason)})
+	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable.Reason(reason)})
 }
 
 // retryable reports whether another attempt to write may succeed after an error.
@@ -198,15 +198,6 @@ func retryable(err error) bool {
 		}
 	}
 	return !overtaken(err)
-}
-
-// maxReason is the greatest length of a reason in bytes.
-const maxReason = 4 << 10
-
-// storable returns the part of an error text that every store accepts.
-func storable(text string) string {
-	text = strings.ReplaceAll(text[:min(len(text), maxReason)], "\x00", "")
-	return strings.ToValidUTF8(text, "")
 }
 
 // write moves an action, if the term of this controller lasts. After an error of the

@@ -127,7 +127,7 @@ func TestWork(t *testing.T) {
 		{"part", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 		{"fails", lock.MustParse("/a"), lattice.ActionFailed, "no"},
 		{"panics", lock.MustParse("/a"), lattice.ActionFailed, "panic: too bad\ngoroutine"},
-		{"long", lock.MustParse("/a"), lattice.ActionFailed, "éééé"},
+		{"long", lock.MustParse("/a"), lattice.ActionFailed, "\uFFFD\uFFFDé\uFFFD\uFFFDé"},
 		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 	} {
 		rec, err := c.Deploy(t.Context(), "s", x.id, x.path, nil)

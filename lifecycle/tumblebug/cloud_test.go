@@ -16,7 +16,7 @@ import (
 //
 //	reject: refuses the request          drop: no answer, no effect
 //	break:  accepts, and the VM fails    lose: no answer, and the effect
-//	hang:   accepts, and never ends
+//	hang:   accepts, and never ends      gone: has no such VM
 type cloud struct {
 	mu        sync.Mutex
 	delay     time.Duration
@@ -108,6 +108,8 @@ func (c *cloud) fault(request string) error {
 		return fmt.Errorf("%w: %s", tumblebug.ErrRejected, request)
 	case "drop":
 		return errNoAnswer
+	case "gone":
+		return tumblebug.ErrNoVM
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -145,6 +145,5 @@ func reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := strings.ReplaceAll(err.Error(), "\x00", "")
-	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
+	return storable.Text(err.Error(), maxReason)
 }

@@ -148,12 +148,17 @@ func (s *System) pause(ctx context.Context) error {
 	}
 }
 
-// begin requests the action of a VM from its provider, and records the acceptance.
+// begin requests the action of a VM from its provider, and records the acceptance. A
+// provider that has no such VM counts as one that accepts: otherwise a VM that is gone
+// stays in its action until the deadline.
 func (s *System) begin(ctx context.Context, vm *vmRecord) (err error) {
 	if action, _ := Doing(vm.State); action == ActionCreate {
 		err = s.provider.Create(ctx, refOf(vm))
 	} else {
 		err = s.provider.Control(ctx, refOf(vm), action)
+		if errors.Is(err, ErrNoVM) {
+			err = nil
+		}
 	}
 	if err == nil {
 		s.mu.Lock()

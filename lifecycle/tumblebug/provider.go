@@ -27,7 +27,8 @@ type Provider interface {
 	Release(ctx context.Context, r Resource) error
 	// Create and Control start an action and need not wait for its end. They return
 	// nil if the provider has accepted the action, and [ErrRejected] if it has
-	// refused it. After any other error, only Status shows the outcome.
+	// refused it. Control returns [ErrNoVM] if there is no VM, or none yet: Status then
+	// decides, as after nil. After any other error, only Status shows the outcome.
 	Create(ctx context.Context, vm VMRef) error
 	Control(ctx context.Context, vm VMRef, action Action) error
 	// Status returns the state of the VM, and [ErrNoVM] if there is none, or none
@@ -142,12 +143,13 @@ func judge(action Action, shown State, moved bool) (v verdict, sufficient bool) 
 }
 
 // status requests the state of a VM from its provider, and reports whether there was an
-// answer. A VM that is being created and does not exist has no state yet; it is not
-// Terminated.
+// answer. A VM that does not exist is Terminated, except during its creation and its
+// termination: the provider may not show it yet, also if the termination has superseded
+// the creation. It has no state then, and one such answer ends no action.
 func (s *System) status(ctx context.Context, vm *vmRecord) (shown State, answered bool) {
 	shown, err := s.provider.Status(ctx, refOf(vm))
 	switch {
-	case errors.Is(err, ErrNoVM) && vm.State == Creating:
+	case errors.Is(err, ErrNoVM) && (vm.State == Creating || vm.State == Terminating):
 		return Undefined, true
 	case errors.Is(err, ErrNoVM):
 		return Terminated, true

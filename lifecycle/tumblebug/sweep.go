@@ -27,7 +27,8 @@ var (
 // again. The provider's answer decides; without a sufficient answer until the deadline,
 // the VM is Undefined. Sweep continues the operations of MCIs that have not
 // moved for a minute. It returns the results of [lifecycle.Manager.Sweep]; the error is
-// that of the store, of the context, or of a resource that is not released.
+// that of the store, of the context, or of a resource that is not released. It keeps
+// Sweep from no other object; the next sweep tries again.
 func (s *System) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	return s.sweep(ctx, patience)
 }
@@ -50,27 +51,17 @@ func (s *System) Run(ctx context.Context, every time.Duration, report func([]lif
 // sweep continues the operations of MCIs that have not moved for this long.
 func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycle.SweepResult, error) {
 	results, err := s.vms.Sweep(ctx)
-	if err != nil {
-		return results, err
-	}
-	ended, err := s.mcis.Sweep(ctx)
+	ended, failed := s.mcis.Sweep(ctx)
 	results = append(results, ended...)
-	if err = errors.Join(err, s.releaseFailed(ctx, ended)); err != nil {
-		return results, err
-	}
-	if err := s.adopt(ctx); err != nil {
-		return results, err
-	}
+	errs := []error{err, failed, s.releaseFailed(ctx, ended), s.adopt(ctx)}
 	waiting := lifecycle.Select[State]{States: transitional(MCI.StateIndex), UnchangedFor: unchanged}
 	for mci, err := range s.mcis.All(ctx, waiting) {
 		if err == nil && !onHold(&mci) {
 			err = s.order(ctx, &mci)
 		}
-		if err != nil {
-			return results, err
-		}
+		errs = append(errs, err)
 	}
-	return results, nil
+	return results, errors.Join(errs...)
 }
 
 // releaseFailed releases the resources of the MCIs that a sweep has moved to Failed. The
@@ -96,9 +87,11 @@ func (s *System) adopt(ctx context.Context) error {
 	if s.owner == nil {
 		return nil // the records do not name their process
 	}
+	var errs []error
 	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{States: transitional(VM.StateIndex), UnchangedFor: patience}) {
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		work := s.queue.Inspect(lifecycle.Key{Machine: VM.Name(), ID: vm.ID})
 		if vm.Owner != s.owner.Name() || vm.Epoch != s.owner.Epoch() || len(work) > 0 {
@@ -109,10 +102,10 @@ func (s *System) adopt(ctx context.Context) error {
 			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, e, by, nil)
 		}
 		if err != nil && !errors.Is(err, errRunning) && !errors.Is(err, errTakenOver) && !errors.Is(err, lifecycle.ErrNotFound) {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // observeVM returns the event for a VM that is stuck.

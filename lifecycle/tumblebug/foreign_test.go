@@ -1,0 +1,66 @@
+package tumblebug_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/scripttest"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+// A record that cannot be read keeps the sweep of another process from no other MCI.
+func TestSweepWithForeignRecord(t *testing.T) {
+	for _, foreign := range []lifecycle.Key{{Machine: "mci", ID: "aa/x"}, {Machine: "vm", ID: "aa/x/a-1"}} {
+		t.Run(foreign.Machine, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store, clouds := t.Context(), lifecycle.NewMemoryStore(), newCloud()
+				start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+					base, stop := context.WithCancel(ctx)
+					process := &scripttest.Process{MemoryStore: store}
+					owner, err := lifecycle.Join(ctx, process, "tb", time.Minute)
+					require.NoError(t, err)
+					return tumblebug.Must(process, clouds, &tumblebug.Config{Base: base, Owner: owner}), process, stop
+				}
+				first, process, stop := start()
+				clouds.delay = time.Hour // the VM is Creating when the first process dies
+				for _, ns := range []string{"aa", "ns"} {
+					_, err := first.CreateMci(ctx, ns, tumblebug.MciReq{Name: "x", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}})
+					require.NoError(t, err)
+				}
+				time.Sleep(time.Second)
+				process.Die(0)
+				stop()
+				makeForeign(t, store, foreign)
+				second, _, end := start()
+				defer end()
+				for range 3 {
+					time.Sleep(time.Hour)
+					_, err := second.Sweep(ctx)
+					require.ErrorIs(t, err, lifecycle.ErrForeign)
+				}
+				mci, err := second.MCIs().Get(ctx, "ns/x")
+				require.NoError(t, err)
+				require.Equal(t, tumblebug.Running, mci.State)
+				end()
+				require.NoError(t, second.Close(ctx))
+			})
+		})
+	}
+}
+
+// makeForeign replaces the content of a record by one that cannot be read.
+func makeForeign(t *testing.T, store lifecycle.Store, key lifecycle.Key) {
+	t.Helper()
+	at, err := store.Get(t.Context(), key)
+	require.NoError(t, err)
+	later := at
+	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
+	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
+		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
+	}}))
+}
