@@ -243,17 +243,19 @@ func (o *operation) write(ctx context.Context, requests []*request) (*request, e
 // then why.
 func (r *request) chooseEvent() bool {
 	c := r.core
-	ask, ok := r.report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
-	if ok {
-		ask.Edits = r.edit != nil
-		r.ask, r.event = ask, c.eventName(ask.Event)
-		return true
-	}
+	// The operation of an object at rest is over, whatever the table permits there. The
+	// owner alone does not show that: without Config.Owner it is empty in both states.
 	over := !r.known.Exists || c.table.States[r.known.State].Kind.Resting() ||
 		r.known.Operation != r.report.Operation || r.known.Owner != r.report.Owner || r.known.Epoch != r.report.Epoch
 	if over {
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 		return false
+	}
+	ask, ok := r.report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
+	if ok {
+		ask.Edits = r.edit != nil
+		r.ask, r.event = ask, c.eventName(ask.Event)
+		return true
 	}
 	err := fmt.Errorf("%w: no event of Config reports how the work ended", ErrInvalid)
 	r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
