@@ -183,7 +183,8 @@
 //     commits of a process that was declared dead are refused, before it learns of
 //     that. They are the admissions, outcomes and heartbeats of its operations.
 //   - An outage of the store loses no success whose deadline has not passed: an
-//     outcome is written again when the store is back.
+//     outcome is written again when the store is back. It takes effect once if the store
+//     keeps the history.
 //   - Clocks decide when a sweep acts; compare-and-set decides which writer wins. No
 //     outage of the store ends an ownership, see [Owner].
 //   - A panic of a guard, an Edit, an observer or a hook reaches the caller. A panic

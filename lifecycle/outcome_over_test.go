@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,8 +18,11 @@ import (
 var server = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "server", Initial: "off", Actors: []fsm.Actor{user, agent, "worker"},
 	States: []fsm.State[state]{
-		{Name: "off"}, {Name: "starting", Kind: fsm.Transitional}, {Name: "verifying", Kind: fsm.Transitional},
-		{Name: "on"}, {Name: "broken", Kind: fsm.Failed},
+		{Name: "off"},
+		{Name: "starting", Kind: fsm.Transitional},
+		{Name: "verifying", Kind: fsm.Transitional},
+		{Name: "on"},
+		{Name: "broken", Kind: fsm.Failed},
 	},
 	Rows: fsm.Rows(
 		fsm.Move[state, event]("off", "start", "starting").By(user),
@@ -70,4 +74,75 @@ func TestOutcomeOfAnEndedOperation(t *testing.T) {
 			require.Equal(t, c.to, get(t, m, "a").State)
 		})
 	}
+}
+
+// loseAnswers loses the answers to the next outcome, which is sent three times, and writes
+// it when the n-th outcome arrives. Heartbeats fail.
+func loseAnswers(t *testing.T, store *hooked, n int) {
+	var first lifecycle.Commit
+	outcomes := 0
+	store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
+		if commit.Changes[0].MetadataOnly {
+			return lifecycle.ErrUnavailable
+		}
+		if outcomes++; outcomes == 1 {
+			first = *commit
+			first.Changes = slices.Clone(commit.Changes)
+		}
+		if outcomes == n {
+			_ = store.lose(t, &first)
+		}
+		if outcomes <= 3 {
+			return lifecycle.ErrUnknownOutcome
+		}
+		return write()
+	}
+}
+
+// TestOutcomeIsAppliedOnce: the commit of an outcome is written, and all answers to it are
+// lost. The table permits the event of the outcome in the next state too, and the operation
+// still goes on there. The next attempt finds what was written.
+func TestOutcomeIsAppliedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		forgets bool // the history
+		written int  // when this outcome arrives
+	}{
+		"before the next attempt":                  {written: 1},
+		"before the next attempt, without history": {written: 1, forgets: true},
+		"during the next attempt":                  {written: 4},
+		"during the next attempt, without history": {written: 4, forgets: true},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			var s lifecycle.Store = store
+			if c.forgets {
+				s = forgetful{store}
+			}
+			m := servers(s)
+			add(t, m, "a", user, size{})
+			add(t, m, "b", user, size{})
+			h := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+			synctest.Wait()
+			loseAnswers(t, store, c.written)
+			require.EqualValues(t, "verifying", wait(t, h).State)
+			require.Equal(t, [2]state{"verifying", "verifying"}, states(t, m))
+		})
+	}
+}
+
+// TestOutcomeOfAPartIsAppliedOnce: the table of the object itself refuses the outcome, so
+// its commit changes another object only.
+func TestOutcomeOfAPartIsAppliedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := servers(store)
+		parcels := lifecycle.Must(parcel, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+		add(t, m, "b", user, size{})
+		add(t, parcels, "a", user, size{})
+		h := doParts(t, parcels, "a", "send", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+		synctest.Wait()
+		loseAnswers(t, store, 1)
+		require.ErrorIs(t, outcomeOf(t, h).Unwritten, fsm.ErrNotAllowed)
+		require.EqualValues(t, "verifying", get(t, m, "b").State)
+	})
 }

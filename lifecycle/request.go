@@ -43,6 +43,7 @@ type request struct {
 	joins   bool               // the object takes part in an operation of this process
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
 	report  decide.Request     // of the outcome, without its event: chooseEvent makes ask from it
+	ending  *operation         // whose outcome the request writes; nil: it writes none
 	task    *Task              // the operation that the request itself ends; nil: none
 	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
 	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
@@ -54,6 +55,7 @@ type request struct {
 	stored   StoredRecord // as the store has it
 	before   StoredRecord // the same in the form of the manager's version
 	version  string       // of the record to write
+	earlier  *sentOutcome // the attempt at the same outcome that was written before; nil: none
 	known    decide.Record
 	decision decide.Decision
 	after    []byte        // the payload to write
@@ -129,6 +131,11 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.before, err = r.core.get(ctx, r.key()); err != nil {
 		return err
 	}
+	if r.ending != nil {
+		if r.earlier, err = r.ending.writtenBefore(ctx, &r.before); err != nil || r.earlier != nil {
+			return err
+		}
+	}
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
 	}
@@ -178,6 +185,10 @@ func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a 
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
 	ask := &r.ask
+	if r.earlier != nil {
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
+		return nil
+	}
 	if ask.Verb == decide.Migrate && r.before.Exists() {
 		if r.stored.Version == r.version {
 			r.decision = decide.Decision{Row: -1}
