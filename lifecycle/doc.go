@@ -197,7 +197,9 @@
 // # Limits
 //
 //   - A guard sees the payload that was read, and the change. Another object's state
-//     at the moment of the commit is what [Change].Require is for.
+//     at the moment of the commit is what [Change].Require is for. If a guard meets an
+//     outage, the next row of the event is tried. If no row is left, a report and the
+//     outcome of work are made again, see [Manager.Report]; every other request is refused.
 //   - History lasts as long as the store keeps it. A report that repeats an older one
 //     is Refused instead of Repeated; it changes nothing either way. A request whose row
 //     is gone is a new one: a [MemoryStore] keeps KeepHistory rows of an object, and

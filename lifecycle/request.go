@@ -225,12 +225,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
 		}
 	}
-	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
+	if err != nil || ask.Verb != decide.Report || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err
 	}
 	// Only a report that the table refuses is compared with those before: an
 	// accepted report, the usual case, reads no history.
-	if !compared {
+	if !compared && r.outcome == 0 {
 		if ask.Repeats, err = r.repeats(ctx); err != nil {
 			return err
 		}
@@ -242,8 +242,36 @@ func (r *request) decide(ctx context.Context) (err error) {
 	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
 		return Ended(ctx)
 	}
+	return undecided(r.decision.Err)
+}
+
+// undecided returns the reason of a refusal by guards, if they have met an outage: the
+// reason of a guard matches [ErrUnavailable] or is that of a context that has ended.
+// Otherwise it returns nil.
+func undecided(err error) error {
+	refused, ok := err.(*fsm.TransitionError)
+	if !ok || refused.Err != fsm.ErrGuard {
+		return nil
+	}
+	for _, outage := range []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(refused.Reason, outage) {
+			return &guardError{refused.Guard, refused.Reason}
+		}
+	}
 	return nil
 }
+
+// guardError is the reason of a guard that has met an outage. It does not match
+// [fsm.ErrGuard], because the guard has not refused.
+type guardError struct {
+	guard  string
+	reason error
+}
+
+func (e *guardError) Error() string {
+	return fmt.Sprintf("guard %q cannot decide: %v", e.guard, e.reason)
+}
+func (e *guardError) Unwrap() error { return e.reason }
 
 // changesOptions reports whether a heartbeat changes the work options.
 func (r *request) changesOptions() bool {
