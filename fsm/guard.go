@@ -24,6 +24,10 @@ type Guard[T any] struct {
 // not change a payload. It may be called from several goroutines at once, and
 // more than once for one request. A panic in check reaches the caller; the
 // object has not moved.
+//
+// A check that cannot decide, because what it reads does not answer, returns the
+// error of that or wraps it. In package lifecycle, a report and the outcome of work
+// are not refused for such a reason, see lifecycle.Manager.Report.
 func When[T any](name string, check func(ctx context.Context, before, after *T) error) Guard[T] {
 	return Guard[T]{name: name, check: check}
 }

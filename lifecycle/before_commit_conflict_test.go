@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,56 @@ func TestBeforeCommitExpectsWhatItSaw(t *testing.T) {
 		require.NoError(t, update(t, vms), name)
 		require.Equal(t, 2*len(asked), touched, name)
 		require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token, name)
+	}
+}
+
+// A change that BeforeCommit adds has a precondition of its own. If that fails, BeforeCommit
+// runs again. If it fails in every attempt, the work has not succeeded.
+func TestBeforeCommitAddsAPrecondition(t *testing.T) {
+	for name, c := range map[string]struct {
+		pin  func(lease state) state
+		ends state
+	}{
+		"once":   {func(lease state) state { return lease }, "Ready"},
+		"always": {func(state) state { return "Starting" }, "Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pairs(t)
+			p.up(t, "v")
+			p.up(t, "w")
+			others := lifecycle.Must(lease, p.store.MemoryStore, nil)
+			vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
+				WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+				BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+					if ch.To.State != "Ready" {
+						return nil, nil
+					}
+					rec, err := p.leases.Get(ctx, "v")
+					return txOf(firing(p.leases, "w", "touch", user, &lifecycle.Change[size]{
+						Require: []lifecycle.Precondition{p.leases.Require("v", c.pin(rec.State))},
+					})), err
+				},
+			})
+			h := do(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+				p.store.reset()
+				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+					if n == 1 {
+						fire(t, others, "v", "end", user, nil)
+					}
+					return write()
+				}
+				return nil
+			}), nil)
+			_, err := h.Wait(t.Context())
+			require.Equal(t, c.ends, get(t, vms, "v").State)
+			if c.ends == "Ready" {
+				require.NoError(t, err)
+				return
+			}
+			require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
+			require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+			require.Equal(t, 1, strings.Count(err.Error(), "precondition failed"), "%v", err)
+		})
 	}
 }
 

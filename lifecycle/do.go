@@ -40,10 +40,11 @@ import (
 // fails when the work has ended, the outcome is written again, after pauses of 50
 // milliseconds that double up to 5 seconds, until it is written or refused, the
 // operation is lost, or its deadline has passed. After [ErrUnavailable] and
-// [ErrUnknownOutcome] an attempt also extends the deadline. The attempts need no place
-// in the queue; the end of the queue's context and [Manager.Drain] end them.
-// [OutcomeError].Unwritten is the last error. A caller that has the result may write it
-// later by [Manager.Report], with the number of the operation.
+// [ErrUnknownOutcome] an attempt also extends the deadline. A guard that meets an outage, see
+// [Manager.Report], does not refuse the outcome: it is written again within the deadline.
+// The attempts need no place in the queue; the end of the queue's context and
+// [Manager.Drain] end them. [OutcomeError].Unwritten is the last error. A caller that has
+// the result may write it later by [Manager.Report], with the number of the operation.
 //
 // Work may call the manager for other objects. For its own object, the table
 // refuses Do as from outside, and waiting for such an operation returns

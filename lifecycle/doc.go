@@ -183,7 +183,8 @@
 //     commits of a process that was declared dead are refused, before it learns of
 //     that. They are the admissions, outcomes and heartbeats of its operations.
 //   - An outage of the store loses no success whose deadline has not passed: an
-//     outcome is written again when the store is back.
+//     outcome is written again when the store is back. It takes effect once if the store
+//     keeps the history.
 //   - Clocks decide when a sweep acts; compare-and-set decides which writer wins. No
 //     outage of the store ends an ownership, see [Owner].
 //   - A panic of a guard, an Edit, an observer or a hook reaches the caller. A panic
@@ -196,7 +197,9 @@
 // # Limits
 //
 //   - A guard sees the payload that was read, and the change. Another object's state
-//     at the moment of the commit is what [Change].Require is for.
+//     at the moment of the commit is what [Change].Require is for. If a guard meets an
+//     outage, the next row of the event is tried. If no row is left, a report and the
+//     outcome of work are made again, see [Manager.Report]; every other request is refused.
 //   - History lasts as long as the store keeps it. A report that repeats an older one
 //     is Refused instead of Repeated; it changes nothing either way. A request whose row
 //     is gone is a new one: a [MemoryStore] keeps KeepHistory rows of an object, and

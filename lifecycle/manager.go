@@ -42,8 +42,9 @@ type Config[E comparable] struct {
 	// changes and preconditions for the same commit, or nil. The change is read
 	// only; a removal has Remove set and the absent state in To. BeforeCommit runs
 	// without a lock, and again if an additional change meets a conflict or an
-	// additional precondition fails, because of an object or of a grant that is lost. If
-	// an additional change depends on the state that BeforeCommit has read, name that in
+	// additional precondition fails, because of an object or of a grant that is lost.
+	// The preconditions of an additional change are additional ones too. If an
+	// additional change depends on the state that BeforeCommit has read, name that in
 	// [Change.Expect].
 	//
 	// Its error is the error of the call, and nothing is written. If the object

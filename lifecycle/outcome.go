@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -130,8 +131,8 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 	case ownerLost(err) && !hooked: // another process takes the operation over
 		return o.failure(Lost, errors.Join(err, why), nil)
 	case err != nil:
-		if unknown, ok := errors.AsType[*UnknownOutcomeError](err); ok && own.change != nil {
-			o.sent = append(o.sent, sentOutcome{*own.change, unknown.Token, outcome, why})
+		if unknown, ok := err.(*UnknownOutcomeError); ok {
+			o.sent = append(o.sent, sentOutcome{changesOf(requests), unknown.Token, outcome, why})
 		}
 		return o.failure(outcome, why, err)
 	case own.written():
@@ -140,19 +141,13 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 			return nil
 		}
 		return o.failure(outcome, why, nil)
-	case !o.task.owns(&own.before):
-		// Another operation, or none: an earlier attempt has ended this one, or another
-		// writer has.
-		switch written, err := o.writtenBefore(ctx, &own.before); {
-		case err != nil:
-			return o.failure(outcome, why, err)
-		case written != nil:
-			o.leaves(&written.change.To)
-			if written.outcome == Succeeded {
-				return nil
-			}
-			return o.failure(written.outcome, written.why, nil)
+	case own.earlier != nil:
+		o.leaves(&own.earlier.change(own.key()).To)
+		if own.earlier.outcome == Succeeded {
+			return nil
 		}
+		return o.failure(own.earlier.outcome, own.earlier.why, nil)
+	case !o.task.owns(&own.before): // another writer has ended the operation
 		why = errors.Join(stale(&own.before), why)
 		o.lost(why)
 		return o.failure(Lost, why, nil)
@@ -164,20 +159,45 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 
 // sentOutcome is an attempt to write the outcome whose commit may have been written.
 type sentOutcome struct {
-	change  StoredChange // of the operation's own object
+	changes []StoredChange
 	token   Token
 	outcome Outcome
 	why     error
 }
 
-// writtenBefore returns the attempt of unknown outcome that was written after all, or
-// nil. The bad schedule without it: the commit is written, the store fails before its
-// answer, and the next attempt takes the end of the operation for another writer's.
-// Without a row of the history, the last change of the object decides.
+// change returns the change of an object, or nil.
+func (s *sentOutcome) change(key Key) *StoredChange {
+	i := slices.IndexFunc(s.changes, func(ch StoredChange) bool { return ch.To.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return &s.changes[i]
+}
+
+// changesOf returns the changes that the last attempt has sent.
+func changesOf(requests []*request) (list []StoredChange) {
+	for _, r := range requests {
+		if r.change != nil {
+			list = append(list, *r.change)
+		}
+	}
+	return list
+}
+
+// writtenBefore returns the attempt of unknown outcome that was written after all, for
+// the object of a record, or nil. The bad schedules without it: the commit is written, the
+// store fails before its answer, and the next attempt takes the end of the operation for
+// another writer's; or the operation goes on, and the next attempt fires the event again in
+// the state that the first one has reached. Without a row of the history, the last change
+// of the object decides.
 func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sentOutcome, error) {
 	for i := range o.sent {
 		sent := &o.sent[i]
-		to := &sent.change.To
+		change := sent.change(now.Key)
+		if change == nil {
+			continue
+		}
+		to := &change.To
 		written := now.Sequence == to.Sequence && now.Operation == to.Operation && now.Event == to.Event && now.Actor == to.Actor
 		revision, at := now.Revision, now.ChangedAt
 		if historian, ok := o.core.historian(); ok {
@@ -190,7 +210,7 @@ func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sent
 			}
 		}
 		if written {
-			sent.change.Stamp(revision, at)
+			change.Stamp(revision, at)
 			return sent, nil
 		}
 	}
@@ -203,7 +223,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	var list []*request
 	for i, t := range append([]*Task{o.task}, o.task.with...) {
 		r := &request{
-			core: t.core, verb: "outcome", id: t.ID, admission: t.Admission, retry: true, outcome: decide.Outcome(outcome),
+			core: t.core, verb: "outcome", ending: o, id: t.ID, admission: t.Admission, retry: true, outcome: decide.Outcome(outcome),
 			report: decide.Request{
 				Verb: decide.Report, Actor: t.core.worker, Operation: uint64(t.Operation),
 				Owned: true, Owner: t.Owner, Epoch: t.Epoch,
@@ -227,7 +247,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 func (o *operation) write(ctx context.Context, requests []*request) (*request, error) {
 	defer func() { // also if user code panics
 		for _, r := range requests {
-			if r.task == nil && !r.written() && r.decision.Verdict != decide.Stale {
+			if r.task == nil && !r.written() && r.earlier == nil && r.decision.Verdict != decide.Stale {
 				task := newTask(r.core, &StoredRecord{Key: r.key(), Operation: OpID(r.report.Operation), Admission: r.admission})
 				task.Owner, task.Epoch = r.report.Owner, r.report.Epoch
 				o.unwritten = append(o.unwritten, task)
@@ -242,17 +262,19 @@ func (o *operation) write(ctx context.Context, requests []*request) (*request, e
 // then why.
 func (r *request) chooseEvent() bool {
 	c := r.core
-	ask, ok := r.report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
-	if ok {
-		ask.Edits = r.edit != nil
-		r.ask, r.event = ask, c.eventName(ask.Event)
-		return true
-	}
+	// The operation of an object at rest is over, whatever the table permits there. The
+	// owner alone does not show that: without Config.Owner it is empty in both states.
 	over := !r.known.Exists || c.table.States[r.known.State].Kind.Resting() ||
 		r.known.Operation != r.report.Operation || r.known.Owner != r.report.Owner || r.known.Epoch != r.report.Epoch
 	if over {
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 		return false
+	}
+	ask, ok := r.report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
+	if ok {
+		ask.Edits = r.edit != nil
+		r.ask, r.event = ask, c.eventName(ask.Event)
+		return true
 	}
 	err := fmt.Errorf("%w: no event of Config reports how the work ended", ErrInvalid)
 	r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}

@@ -43,6 +43,7 @@ type request struct {
 	joins   bool               // the object takes part in an operation of this process
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
 	report  decide.Request     // of the outcome, without its event: chooseEvent makes ask from it
+	ending  *operation         // whose outcome the request writes; nil: it writes none
 	task    *Task              // the operation that the request itself ends; nil: none
 	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
 	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
@@ -54,6 +55,7 @@ type request struct {
 	stored   StoredRecord // as the store has it
 	before   StoredRecord // the same in the form of the manager's version
 	version  string       // of the record to write
+	earlier  *sentOutcome // the attempt at the same outcome that was written before; nil: none
 	known    decide.Record
 	decision decide.Decision
 	after    []byte        // the payload to write
@@ -129,6 +131,11 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.before, err = r.core.get(ctx, r.key()); err != nil {
 		return err
 	}
+	if r.ending != nil {
+		if r.earlier, err = r.ending.writtenBefore(ctx, &r.before); err != nil || r.earlier != nil {
+			return err
+		}
+	}
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
 	}
@@ -178,6 +185,10 @@ func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a 
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
 	ask := &r.ask
+	if r.earlier != nil {
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
+		return nil
+	}
 	if ask.Verb == decide.Migrate && r.before.Exists() {
 		if r.stored.Version == r.version {
 			r.decision = decide.Decision{Row: -1}
@@ -214,12 +225,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
 		}
 	}
-	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
+	if err != nil || ask.Verb != decide.Report || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err
 	}
 	// Only a report that the table refuses is compared with those before: an
 	// accepted report, the usual case, reads no history.
-	if !compared {
+	if !compared && r.outcome == 0 {
 		if ask.Repeats, err = r.repeats(ctx); err != nil {
 			return err
 		}
@@ -231,8 +242,36 @@ func (r *request) decide(ctx context.Context) (err error) {
 	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
 		return Ended(ctx)
 	}
+	return undecided(r.decision.Err)
+}
+
+// undecided returns the reason of a refusal by guards, if they have met an outage: the
+// reason of a guard matches [ErrUnavailable] or is that of a context that has ended.
+// Otherwise it returns nil.
+func undecided(err error) error {
+	refused, ok := err.(*fsm.TransitionError)
+	if !ok || refused.Err != fsm.ErrGuard {
+		return nil
+	}
+	for _, outage := range []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(refused.Reason, outage) {
+			return &guardError{refused.Guard, refused.Reason}
+		}
+	}
 	return nil
 }
+
+// guardError is the reason of a guard that has met an outage. It does not match
+// [fsm.ErrGuard], because the guard has not refused.
+type guardError struct {
+	guard  string
+	reason error
+}
+
+func (e *guardError) Error() string {
+	return fmt.Sprintf("guard %q cannot decide: %v", e.guard, e.reason)
+}
+func (e *guardError) Unwrap() error { return e.reason }
 
 // changesOptions reports whether a heartbeat changes the work options.
 func (r *request) changesOptions() bool {

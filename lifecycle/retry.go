@@ -213,7 +213,8 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 // object for ever.
 func (o *operation) keep(ctx context.Context, err error) {
 	_, hook := errors.AsType[*hookError](err)
-	if hook || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) {
+	_, guard := errors.AsType[*guardError](err)
+	if hook || guard || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)

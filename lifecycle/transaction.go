@@ -75,7 +75,7 @@ type transaction struct {
 	require  []Precondition // of the whole transaction
 	requests []*request     // all of them
 	writes   []*request     // those that write something, in the order of the commit
-	hooked   []Precondition // those that BeforeCommit has added
+	hooked   []Precondition // those that BeforeCommit has added, and those of changes that it has added
 	commit   Commit
 	answered bool   // the error is the store's answer to the commit
 	call     Stored // the commit, for the observer; without Call: nothing was sent, or there is none
@@ -174,6 +174,9 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 		}
 		t.writes = append(t.writes, r)
 		t.commit.Require = append(t.commit.Require, r.require...)
+		if r.by != nil {
+			t.hooked = append(t.hooked, r.require...)
+		}
 		t.commit.Messages = append(t.commit.Messages, r.messages...)
 		more, err := t.runHook(ctx, r, &t.commit.Changes[last])
 		if err != nil {
@@ -310,8 +313,8 @@ func (t *transaction) culprit(err error) *request {
 //     only its deadline has moved on.
 //   - A request that creates an object is valid as long as the object does not
 //     exist: only the numbers of the absent record have moved on.
-//   - A change or precondition that BeforeCommit has added: BeforeCommit runs again
-//     and may return something else.
+//   - A change or precondition that BeforeCommit has added, or a precondition of such a
+//     change: BeforeCommit runs again and may return something else.
 //
 // Any other conflict is the caller's: the request may be wrong for the state that
 // the object is in now.
@@ -343,10 +346,10 @@ func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*
 	if lost, ok := err.(*ConflictError); ok && t.answered && lost.From == "" && lost.Current.Exists() {
 		err = &existsError{lost}
 	}
-	if failed, ok := err.(*PreconditionError); ok && slices.ContainsFunc(t.hooked, failed.Precondition.equal) {
-		err = &hookError{err}
-	}
 	if culprit.by == nil {
+		if failed, ok := err.(*PreconditionError); ok && slices.ContainsFunc(t.hooked, failed.Precondition.equal) {
+			err = &hookError{err}
+		}
 		if lost, ok := err.(*ConflictError); ok && culprit.named {
 			err = &revisionError{lost, culprit.ifMatch}
 		}
