@@ -248,7 +248,9 @@ func (o *operation) admit(ctx context.Context) error {
 func (o *operation) leave() {
 	for _, r := range o.requests {
 		if o.owns(r) {
-			r.core.tasks.leave(newTask(r.core, &r.change.To))
+			t := newTask(r.core, &r.change.To)
+			t.pending, t.expect = true, r.change.Expect
+			r.core.tasks.leave(t)
 		}
 	}
 }
