@@ -330,3 +330,45 @@ func TestRetriesOfSeveralObjects(t *testing.T) {
 		require.Equal(t, 3, attempts)
 	})
 }
+
+// TestPauseKeepsItsDeadline: a change that continues the operation in a pause between two
+// attempts, and a migration, set the deadline after the pause.
+func TestPauseKeepsItsDeadline(t *testing.T) {
+	work := lifecycle.Work{
+		Run:     func(context.Context) error { return errBoom },
+		Retries: lifecycle.Retries{Attempts: 2, Delay: time.Hour, MaxDelay: time.Hour},
+	}
+	for name, continues := range map[string]func(t *testing.T, m, switched *sizedManager){
+		"report": func(t *testing.T, m, _ *sizedManager) {
+			require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
+		},
+		"migration": func(t *testing.T, _, switched *sizedManager) {
+			page, err := switched.Migrate(t.Context(), "operator", "", 0)
+			require.NoError(t, err)
+			require.Equal(t, 1, page.Migrated)
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			states := map[string]string{}
+			for _, s := range sizedVM.Table().States {
+				states[s.Name] = s.Name
+			}
+			manager := func(switched bool) *sizedManager {
+				return lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{
+					WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+					Version: "2", Older: []lifecycle.Version{{States: states}}, Switch: switched,
+				})
+			}
+			m, switched := manager(false), manager(true)
+			create(t, m, "a", "import", user, size{})
+			h := do(t, m, "a", "update", user, work, nil)
+			synctest.Wait()
+			before := get(t, m, "a").Deadline
+			require.Greater(t, time.Until(before), time.Hour+time.Hour/2)
+			continues(t, m, switched)
+			require.Equal(t, before, get(t, m, "a").Deadline)
+			require.Equal(t, lifecycle.Failed, outcomeOf(t, h).Outcome)
+		})
+	}
+}
