@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/interlock-go/interlock/queue"
@@ -128,7 +129,8 @@ func (r *request) planHeartbeat(change *StoredChange) error {
 func (ch *StoredChange) addPause() {
 	options, err := readOptions(&ch.To)
 	if err == nil && ch.Timeout > 0 {
-		ch.Timeout += max(0, time.Until(options.Next))
+		pause := max(0, time.Until(options.Next))
+		ch.Timeout += min(pause, math.MaxInt64-ch.Timeout)
 	}
 }
 

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -371,4 +373,43 @@ func TestPauseKeepsItsDeadline(t *testing.T) {
 			require.Equal(t, lifecycle.Failed, outcomeOf(t, h).Outcome)
 		})
 	}
+}
+
+// TestEndlessTimeout: a pause does not overflow the longest timeout.
+func TestEndlessTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := fsm.Must[size](fsm.Spec[state, event]{
+			Name: "endless", Initial: "idle", Actors: []fsm.Actor{user, agent},
+			States: []fsm.State[state]{{Name: "idle"}, {Name: "busy", Kind: fsm.Transitional}},
+			Rows: fsm.Rows(
+				fsm.Move[state, event]("idle", "start", "busy").By(user),
+				fsm.Move[state, event]("busy", "progress", "busy").By(agent),
+				fsm.Return[state, event]("busy", "done").By(agent),
+				fsm.Return[state, event]("busy", "late").After(math.MaxInt64),
+			),
+		})
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		store.onCommit = func(_ int, c *lifecycle.Commit, write func() error) error {
+			require.GreaterOrEqual(t, c.Changes[0].Timeout, time.Duration(0))
+			return write()
+		}
+		m := lifecycle.Must(machine, store, &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"done"}})
+		add(t, m, "a", user, size{})
+		attempts := 0
+		h := do(t, m, "a", "start", user, lifecycle.Work{
+			Run: func(context.Context) error {
+				if attempts++; attempts < 2 {
+					return errBoom
+				}
+				return nil
+			},
+			Retries: lifecycle.Retries{Attempts: 2},
+		}, nil)
+		synctest.Wait()
+		require.Equal(t, time.Duration(math.MaxInt64), time.Until(get(t, m, "a").Deadline))
+		require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
+		require.Equal(t, time.Duration(math.MaxInt64), time.Until(get(t, m, "a").Deadline))
+		require.Empty(t, sweep(t, m))
+		require.EqualValues(t, "idle", wait(t, h).State)
+	})
 }
