@@ -423,7 +423,10 @@ func TestBadVersions(t *testing.T) {
 		`version "": state "Old": machine disk has no state "New"`:         func(c *lifecycle.Config[string]) { c.Older[0].States["Old"] = "New" },
 		`version "": states "Old" and "Ready" are both "Available"`:        func(c *lifecycle.Config[string]) { c.Older[0].States["Old"] = "Available" },
 		`version "": state "Attached" is "Paused", and machine disk has a`: func(c *lifecycle.Config[string]) { c.Older[0].States["Attached"] = "Paused" },
-		`Config.Switch: there is no older version`:                         func(c *lifecycle.Config[string]) { c.Older = nil },
+		`version "1": state "Ready" is "Attached", and in version "" it is "Available"`: func(c *lifecycle.Config[string]) {
+			c.Older = append(c.Older, lifecycle.Version{Name: "1", States: map[string]string{"Ready": "Attached"}})
+		},
+		`Config.Switch: there is no older version`: func(c *lifecycle.Config[string]) { c.Older = nil },
 	} {
 		c := &lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}
 		change(c)
