@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/storable"
@@ -18,7 +19,8 @@ import (
 // Between two attempts the work keeps the object's turn, and gives back its share of the
 // queue's limits, except in a queue of [Shared], where it keeps both. If the operation is
 // taken away in the pause, it ends at once. Every attempt, and every pause, extends the
-// object's deadline. A wait for the queue's limits after a pause does not.
+// object's deadline. A change that continues the operation in a pause sets it after the
+// pause. A wait for the queue's limits after a pause does not extend it.
 //
 // The record keeps the number of failed attempts, the error of the last one, and when the
 // next one is due; [Manager.Explain] shows them. If the process dies during an attempt,
@@ -113,23 +115,25 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 	return &attemptError{err, pause}
 }
 
-// planHeartbeat plans a change of the deadline and of the work options. The timeout
-// counts from the end of a pause.
+// planHeartbeat plans a change of the deadline and of the work options.
 func (r *request) planHeartbeat(change *StoredChange) error {
-	options, err := readOptions(&change.To)
-	switch {
-	case err != nil && r.options == nil:
-		return nil
-	case err != nil:
-		return err
-	case r.options != nil:
-		r.options(&options)
-		change.To.WorkOptions = options.encode()
+	if r.options != nil {
+		if err := editOptions(&change.To, r.options); err != nil {
+			return err
+		}
 	}
-	if change.Timeout > 0 {
-		change.Timeout += max(0, time.Until(options.Next))
-	}
+	change.addPause()
 	return nil
+}
+
+// addPause makes the timeout of an operation that goes on count from the end of the pause
+// that it is in. Without it a sweep ends the operation before the next attempt.
+func (ch *StoredChange) addPause() {
+	options, err := readOptions(&ch.To)
+	if err == nil && ch.Timeout > 0 {
+		pause := max(0, time.Until(options.Next))
+		ch.Timeout += min(pause, math.MaxInt64-ch.Timeout)
+	}
 }
 
 // countLost counts the attempt that a dead process was making, when its work is done

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -328,5 +330,86 @@ func TestRetriesOfSeveralObjects(t *testing.T) {
 		require.EqualValues(t, "running", wait(t, h).State)
 		require.EqualValues(t, "running", get(t, m, "b").State)
 		require.Equal(t, 3, attempts)
+	})
+}
+
+// TestPauseKeepsItsDeadline: a change that continues the operation in a pause between two
+// attempts, and a migration, set the deadline after the pause.
+func TestPauseKeepsItsDeadline(t *testing.T) {
+	work := lifecycle.Work{
+		Run:     func(context.Context) error { return errBoom },
+		Retries: lifecycle.Retries{Attempts: 2, Delay: time.Hour, MaxDelay: time.Hour},
+	}
+	for name, continues := range map[string]func(t *testing.T, m, switched *sizedManager){
+		"report": func(t *testing.T, m, _ *sizedManager) {
+			require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
+		},
+		"migration": func(t *testing.T, _, switched *sizedManager) {
+			page, err := switched.Migrate(t.Context(), "operator", "", 0)
+			require.NoError(t, err)
+			require.Equal(t, 1, page.Migrated)
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			states := map[string]string{}
+			for _, s := range sizedVM.Table().States {
+				states[s.Name] = s.Name
+			}
+			manager := func(switched bool) *sizedManager {
+				return lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{
+					WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+					Version: "2", Older: []lifecycle.Version{{States: states}}, Switch: switched,
+				})
+			}
+			m, switched := manager(false), manager(true)
+			create(t, m, "a", "import", user, size{})
+			h := do(t, m, "a", "update", user, work, nil)
+			synctest.Wait()
+			before := get(t, m, "a").Deadline
+			require.Greater(t, time.Until(before), time.Hour+time.Hour/2)
+			continues(t, m, switched)
+			require.Equal(t, before, get(t, m, "a").Deadline)
+			require.Equal(t, lifecycle.Failed, outcomeOf(t, h).Outcome)
+		})
+	}
+}
+
+// TestEndlessTimeout: a pause does not overflow the longest timeout.
+func TestEndlessTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := fsm.Must[size](fsm.Spec[state, event]{
+			Name: "endless", Initial: "idle", Actors: []fsm.Actor{user, agent},
+			States: []fsm.State[state]{{Name: "idle"}, {Name: "busy", Kind: fsm.Transitional}},
+			Rows: fsm.Rows(
+				fsm.Move[state, event]("idle", "start", "busy").By(user),
+				fsm.Move[state, event]("busy", "progress", "busy").By(agent),
+				fsm.Return[state, event]("busy", "done").By(agent),
+				fsm.Return[state, event]("busy", "late").After(math.MaxInt64),
+			),
+		})
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		store.onCommit = func(_ int, c *lifecycle.Commit, write func() error) error {
+			require.GreaterOrEqual(t, c.Changes[0].Timeout, time.Duration(0))
+			return write()
+		}
+		m := lifecycle.Must(machine, store, &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"done"}})
+		add(t, m, "a", user, size{})
+		attempts := 0
+		h := do(t, m, "a", "start", user, lifecycle.Work{
+			Run: func(context.Context) error {
+				if attempts++; attempts < 2 {
+					return errBoom
+				}
+				return nil
+			},
+			Retries: lifecycle.Retries{Attempts: 2},
+		}, nil)
+		synctest.Wait()
+		require.Equal(t, time.Duration(math.MaxInt64), time.Until(get(t, m, "a").Deadline))
+		require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
+		require.Equal(t, time.Duration(math.MaxInt64), time.Until(get(t, m, "a").Deadline))
+		require.Empty(t, sweep(t, m))
+		require.EqualValues(t, "idle", wait(t, h).State)
 	})
 }

@@ -93,9 +93,13 @@ func (c *core) known(r *StoredRecord) (decide.Record, error) {
 }
 
 // resting reports whether an object is in a state that is declared and not
-// transitional.
+// transitional. The record may be in the form of an older version.
 func (c *core) resting(r *StoredRecord) bool {
-	i, ok := c.table.StateIndex(r.State)
+	state := r.State
+	if v := c.olderVersion(r.Version); v != nil {
+		state = v.States[state]
+	}
+	i, ok := c.table.StateIndex(state)
 	return ok && c.table.States[i].Kind.Resting()
 }
 

@@ -25,7 +25,9 @@ import (
 //	in this operation and this process still owns it
 //
 // If the queue of the object is full, Do decides the request without a commit: a
-// refusal as by Fire comes before ErrFull.
+// refusal as by Fire comes before ErrFull. While commits of requests in front are under
+// way, it waits for them first, except in a call by BeforeCommit or an [Observer] with the
+// context that they have received.
 //
 // The record has the new state before the work waits. The table refuses a later
 // request, or admits it behind this one. If the object does not exist and the
@@ -190,6 +192,9 @@ func (o *operation) reserve(ctx context.Context, act *queue.Action) (*queue.Tick
 			}
 			return nil, err
 		}
+		if ctx.Value(admissionKey{}) != nil {
+			return nil, err // an observer of an admission calls, and the commit in front may be that one
+		}
 		// The commits of the requests in front are under way. Of many requests at the
 		// same moment one is admitted, and the object refuses the others.
 		select {
@@ -216,6 +221,9 @@ func (o *operation) turns() []Key {
 	return once
 }
 
+// admissionKey marks the context of an admission.
+type admissionKey struct{}
+
 // admit commits the start of the operation.
 func (o *operation) admit(ctx context.Context) error {
 	returned := false
@@ -230,7 +238,7 @@ func (o *operation) admit(ctx context.Context) error {
 			o.leave()
 		}
 	}()
-	culprit, err := apply(ctx, o.requests, o.require)
+	culprit, err := apply(context.WithValue(ctx, admissionKey{}, true), o.requests, o.require)
 	returned = true
 	switch {
 	case err == nil && o.task == nil:
@@ -249,7 +257,9 @@ func (o *operation) admit(ctx context.Context) error {
 func (o *operation) leave() {
 	for _, r := range o.requests {
 		if o.owns(r) {
-			r.core.tasks.leave(newTask(r.core, &r.change.To))
+			t := newTask(r.core, &r.change.To)
+			t.pending, t.expect = true, r.change.Expect
+			r.core.tasks.leave(t)
 		}
 	}
 }

@@ -83,6 +83,31 @@ func TestFullAndPermitted(t *testing.T) {
 	})
 }
 
+// TestDoInAdmission: an observer calls Do for the object whose admission it receives, and
+// the queue is full. The call waits for no commit, because that admission waits for it.
+func TestDoInAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m *sizedManager
+		var inner error
+		began := time.Now()
+		m = workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{
+			Queue: queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1}),
+			Observer: lifecycle.Observer{Changed: func(ctx context.Context, c lifecycle.Changed) {
+				if c.To == "stopping" {
+					ctx, cancel := context.WithTimeout(ctx, time.Hour)
+					defer cancel()
+					_, inner = m.Do(ctx, "a", "stop", user, lifecycle.Func(fine), nil)
+				}
+			}},
+		})
+		running(t, m, "a")
+		h := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, inner, queue.ErrFull)
+		require.EqualValues(t, "stopped", wait(t, h).State)
+	})
+}
+
 // TestDrain: a drained manager ends its work, starts none, and still reads and fires.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,10 @@ import (
 // queue runs for the object meanwhile, and it is no operation. An operation that
 // [Manager.Do] admits meanwhile waits behind it with its state set; the table
 // refuses the next one. If the object is in none of the states when the turn comes,
-// the work is skipped ([queue.Skipped]); without states, if there is no object.
+// the work is skipped ([queue.Skipped]); without states, if there is no object. If the
+// store fails then, the manager reads the object again, after pauses as those of
+// [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. [Manager.Drain]
+// ends that, and the work is skipped.
 //
 // The record does not show the work, and the work is lost with the process. The
 // ticket has its outcome.
@@ -52,8 +55,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 	if work.With != nil {
 		return nil, fmt.Errorf("%w: work that is no operation has no other objects", ErrInvalid)
 	}
-	check := func(ctx context.Context) error {
-		now, err := c.get(ctx, c.key(id))
+	checkRecord := func(now StoredRecord, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -86,11 +88,24 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 	ticket, err := c.enqueue(ctx, keys, &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
 		Retry: work.Retries.inQueue(),
-		Admit: check, Guard: check,
-		Run: func(ctx context.Context) error { return run(c.carry(ctx, carrier)) },
+		Admit: func(ctx context.Context) error { return checkRecord(c.get(ctx, c.key(id))) },
+		Guard: func(ctx context.Context) error { return checkRecord(c.getAtTurn(ctx, c.key(id))) },
+		Run:   func(ctx context.Context) error { return run(c.carry(ctx, carrier)) },
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return nil, refused.Err
 	}
 	return ticket, err
+}
+
+// getAtTurn reads a record when the turn of an action has come. After an error that may go
+// away it reads again, until ctx or [Manager.Drain] ends that.
+func (c *core) getAtTurn(ctx context.Context, key Key) (StoredRecord, error) {
+	pause := queue.Exponential(firstPause, longestPause)
+	for attempts := 1; ; attempts++ {
+		now, err := c.get(ctx, key)
+		if err == nil || final(err) || !c.retries.pause(ctx, pause(attempts, err)) {
+			return now, err
+		}
+	}
 }

@@ -194,6 +194,35 @@ func TestTurnAfterOutage(t *testing.T) {
 	}
 }
 
+// TestOccupyAfterOutage: the store fails when the turn of a hidden action comes. The action
+// runs after the outage, or is skipped if the manager is shut down before.
+func TestOccupyAfterOutage(t *testing.T) {
+	for name, shut := range map[string]bool{"outage": false, "shutdown": true} {
+		inBubble(t, name, func(t *testing.T) {
+			store, m := outage(t, lifecycle.Config[event]{})
+			gate := make(chan struct{})
+			occupy(t, m, "a", "first", lifecycle.Func(func(context.Context) error { <-gate; return nil }))
+			ran := false
+			second := occupy(t, m, "a", "second", lifecycle.Func(func(context.Context) error { ran = true; return nil }))
+			store.dead.Store(true)
+			close(gate)
+			synctest.Wait()
+			require.NotEqual(t, queue.Skipped, second.Outcome())
+			if shut {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				require.ErrorIs(t, m.Drain(ctx), queue.ErrNotDrained)
+				require.ErrorIs(t, second.Wait(t.Context()), queue.ErrSkipped)
+			} else {
+				time.Sleep(time.Minute)
+				store.dead.Store(false)
+				require.NoError(t, second.Wait(t.Context()))
+			}
+			require.Equal(t, !shut, ran)
+		})
+	}
+}
+
 // TestDeadProcessWritesNothing: a process that was declared dead, and has not sent a
 // heartbeat since, neither starts operations nor writes outcomes. Before, both were
 // accepted until its next heartbeat.

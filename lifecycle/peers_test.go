@@ -310,6 +310,35 @@ func TestFailureByTheDeadlinesRow(t *testing.T) {
 	})
 }
 
+// TestReconcileAdmission: the store has lost commits, and an object is in another operation
+// of the number that the peer has received. The peer has not received this one.
+func TestReconcileAdmission(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	rec := create(t, m, "a", "create", user, size{})
+	other := lifecycle.PeerReport[event]{ID: "a", Operation: 1, Admission: lifecycle.NewToken()}
+	this, unnamed := other, other
+	this.Admission, unnamed.Admission = rec.Admission, lifecycle.Token{}
+	for name, c := range map[string]struct {
+		account []lifecycle.PeerReport[event]
+		resend  []string
+	}{
+		"another":          {[]lifecycle.PeerReport[event]{other}, []string{"a"}},
+		"this one":         {[]lifecycle.PeerReport[event]{this}, nil},
+		"both":             {[]lifecycle.PeerReport[event]{this, other}, nil},
+		"without a token":  {[]lifecycle.PeerReport[event]{unnamed}, nil},
+		"an earlier token": {[]lifecycle.PeerReport[event]{{ID: "a", Admission: other.Admission}}, []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 {
+				r, err := lifecycle.Reconcile(t.Context(), m, "worker", c.account, nil)
+				require.NoError(t, err)
+				require.Equal(t, c.resend, ids(r.Resend))
+				slices.Reverse(c.account)
+			}
+		})
+	}
+}
+
 // TestReconcileStoreFails: an error of a report that is not about its object alone ends
 // Reconcile, although the objects can be listed.
 func TestReconcileStoreFails(t *testing.T) {

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -31,7 +32,8 @@ type ReconcileResult[S comparable, T any] struct {
 	// verdict, in the order of the account.
 	Outcomes []PeerOutcome
 	// Resend are objects in an operation that the peer has not received: send the
-	// request again.
+	// request again. An operation of the same number with another Admission is another
+	// operation.
 	Resend []Record[S, T]
 	// Missing are objects in non-transitional states that the peer should have and
 	// does not have.
@@ -73,10 +75,9 @@ func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T],
 			}
 		}
 	}
-	has := make(map[string]PeerReport[E], len(account))
+	has := make(map[string]peerObject, len(account))
 	for _, p := range account {
-		before := has[p.ID]
-		has[p.ID] = PeerReport[E]{Operation: max(before.Operation, p.Operation), Present: before.Present || p.Present}
+		has[p.ID] = has[p.ID].with(p.Operation, p.Admission, p.Present)
 		if !p.Ended {
 			continue
 		}
@@ -104,9 +105,9 @@ func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T],
 			continue
 		}
 		switch resting := m.machine.Kind(rec.State).Resting(); {
-		case !resting && p.Operation != rec.Operation:
+		case !resting && !p.received(rec.Operation, rec.Admission):
 			result.Resend = append(result.Resend, rec)
-		case resting && (!known || !p.Present):
+		case resting && (!known || !p.present):
 			result.Missing = append(result.Missing, rec)
 		}
 	}
@@ -117,6 +118,32 @@ func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T],
 		}
 	}
 	return result, nil
+}
+
+// peerObject is what a peer has of one object, by all its reports about the object.
+type peerObject struct {
+	operation  OpID    // the last one that the peer has received
+	admissions []Token // of the reports about that operation
+	present    bool
+}
+
+// with adds a report.
+func (p peerObject) with(operation OpID, admission Token, present bool) peerObject {
+	if operation > p.operation {
+		p.operation, p.admissions = operation, nil
+	}
+	if operation == p.operation {
+		p.admissions = append(p.admissions, admission)
+	}
+	p.present = p.present || present
+	return p
+}
+
+// received reports whether the last operation that the peer has received is this one. It
+// may be another one of this number, if the store has lost commits.
+func (p peerObject) received(operation OpID, admission Token) bool {
+	this := func(t Token) bool { return !otherOperation(t, admission) }
+	return p.operation == operation && (len(p.admissions) == 0 || slices.ContainsFunc(p.admissions, this))
 }
 
 func peerChange[T any, E comparable](p *PeerReport[E]) *Change[T] {

@@ -109,12 +109,14 @@ func (s *sweep) unresolved(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !t.owns(&now) {
+		switch {
+		case t.pending && now.Revision == t.expect:
+			// Its admission is not committed yet. The bad schedule without this case: the
+			// statement waits for a lock, this sweep forgets the operation, and only then
+			// the statement runs.
+		case !t.owns(&now):
 			s.tasks.resolved(t)
-			continue
-		}
-		// If it has a deadline, the sweep that finds it overdue acts.
-		if s.timeout(&now) == 0 || waits(&now) {
+		case s.timeout(&now) == 0 || waits(&now): // with a deadline, the sweep that finds it overdue acts
 			if err := s.care(ctx, &now, decide.Cause{OwnerDead: true}, "this process could not write the outcome"); err != nil {
 				return err
 			}

@@ -26,6 +26,11 @@ type Task struct {
 
 	timeout time.Duration // of the work; 0: none
 
+	// Of an admission of unknown outcome: it may still be committed while the object
+	// has the revision expect.
+	pending bool
+	expect  Revision
+
 	mu     sync.Mutex
 	begun  time.Time               // zero: the work does not run
 	cancel context.CancelCauseFunc // ends the work's context; nil: the work has not begun
@@ -212,7 +217,7 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 type tasks struct {
 	mu         sync.Mutex
 	running    map[string]*Task // by id
-	unresolved map[string]*Task // ended without knowing what was written, by id
+	unresolved []*Task          // ended without knowing what was written
 }
 
 func (ts *tasks) add(t *Task) {
@@ -224,7 +229,7 @@ func (ts *tasks) add(t *Task) {
 	ts.running[t.ID] = t
 	// An earlier operation is over now. It may have this very number, if its
 	// admission was not written after all.
-	delete(ts.unresolved, t.ID)
+	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u.ID == t.ID && u.Operation <= t.Operation })
 }
 
 func (ts *tasks) remove(t *Task) {
@@ -280,27 +285,23 @@ func (ts *tasks) taken(now *StoredRecord) {
 func (ts *tasks) all() (running, unresolved []*Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return slices.Collect(maps.Values(ts.running)), slices.Collect(maps.Values(ts.unresolved))
+	return slices.Collect(maps.Values(ts.running)), slices.Clone(ts.unresolved)
 }
 
 // leave notes an operation that this process has ended without knowing what was
-// written.
+// written. One object may have several: any of its admissions of unknown outcome may be
+// the one that is committed.
 func (ts *tasks) leave(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.unresolved == nil {
-		ts.unresolved = map[string]*Task{}
-	}
-	ts.unresolved[t.ID] = t
+	ts.unresolved = append(ts.unresolved, t)
 }
 
 // resolved forgets an unresolved operation.
 func (ts *tasks) resolved(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.unresolved[t.ID] == t {
-		delete(ts.unresolved, t.ID)
-	}
+	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u == t })
 }
 
 // staleError is ErrStale with the record that the operation was lost to.

@@ -117,7 +117,8 @@ func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) e
 	return nil
 }
 
-// planWait plans the wait of an operation that starts with an owner.
+// planWait plans the wait of an operation that starts with an owner, and the deadline of
+// one that goes on.
 func (r *request) planWait(change *StoredChange) error {
 	if r.decision.Work == decide.Redo {
 		if err := editOptions(&change.To, (*workOptions).countLost); err != nil {
@@ -131,6 +132,8 @@ func (r *request) planWait(change *StoredChange) error {
 		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
 	case r.decision.Work == decide.SameWork && waits(&change.To):
 		change.Timeout = 0 // the object goes on to another state while it waits
+	case r.decision.Work == decide.SameWork:
+		change.addPause()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +118,55 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 			do(t, m, "a", "inspect", user, lifecycle.Func(fine), nil)
 			synctest.Wait()
 			require.Empty(t, sweep(t, m))
+			require.NoError(t, owner.Leave(t.Context()))
+		})
+	}
+}
+
+// TestLateAdmission: the statement of an admission of unknown outcome waits for a lock and
+// commits after a sweep. The next sweep finds the operation, also if another admission of
+// the object has ended in the same way meanwhile.
+func TestLateAdmission(t *testing.T) {
+	for name, c := range map[string]struct {
+		event event
+		calls int // of Do, all with unknown outcome
+		to    state
+	}{
+		"one call":      {"start", 1, "stopped"},
+		"two calls":     {"start", 2, "stopped"},
+		"of a creation": {"create", 1, "failed"},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			owner := join(t, store, "p", 24*time.Hour)
+			m := workers(store, lifecycle.Config[event]{Owner: owner})
+			if c.event != "create" {
+				stopped(t, m, "a")
+			}
+			var late *lifecycle.Commit
+			store.onCommit = func(_ int, sent *lifecycle.Commit, _ func() error) error {
+				if late == nil {
+					commit := *sent
+					commit.Changes = slices.Clone(sent.Changes)
+					late = &commit
+				}
+				return lifecycle.ErrUnknownOutcome
+			}
+			for range c.calls {
+				_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Func(fine), nil)
+				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+			}
+			store.reset()
+			require.Empty(t, sweep(t, m))
+			require.NoError(t, store.Commit(t.Context(), late))
+			found := sweep(t, m)
+			require.Len(t, found, 1)
+			require.Equal(t, lifecycle.Moved, found[0].Resolution)
+			require.Equal(t, c.to, get(t, m, "a").State)
+			require.Empty(t, sweep(t, m))
+			store.reset()
+			require.Empty(t, sweep(t, m))
+			require.Zero(t, store.gets, "the manager has forgotten the admissions")
 			require.NoError(t, owner.Leave(t.Context()))
 		})
 	}

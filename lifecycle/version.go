@@ -31,7 +31,8 @@ type Version struct {
 	// The command fsm diff writes this map.
 	//
 	// No two states are the same one. A name that the manager's table has too is that
-	// state: to swap two names takes three versions.
+	// state: to swap two names takes three versions. A name of two versions is the same
+	// state in both, because [Manager.Require] and [Manager.List] compare names only.
 	States map[string]string
 	// Upgrade returns the payload of the manager's version for one of this version,
 	// Downgrade the reverse. Both are JSON. They change neither their argument nor keep
@@ -95,6 +96,11 @@ func newOlder[E comparable](table *fsm.Table, config *Config[E]) (list []older, 
 			}
 			if _, ok := table.StateIndex(was); ok && was != is {
 				return nil, refuse(&v, "state %q is %q, and machine %s has a state %q too", was, is, table.Name, was)
+			}
+			for i := range list {
+				if other, ok := list[i].States[was]; ok && other != is {
+					return nil, refuse(&v, "state %q is %q, and in version %q it is %q", was, is, list[i].Name, other)
+				}
 			}
 			o.names[is] = was
 		}

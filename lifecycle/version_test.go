@@ -345,6 +345,40 @@ func TestOlderVersionIsNotSeen(t *testing.T) {
 	})
 }
 
+// TestOldNameAtRest: a process of the older version ends an operation of a new binary, in a
+// state that has another name there. Work that waits does not begin, and a sweep ends work
+// that runs.
+func TestOldNameAtRest(t *testing.T) {
+	for name, begun := range map[string]bool{"waiting": false, "running": true} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m := newDisk(store, false)
+			create(t, m, "a", "create", "user", diskBytes{})
+			if !begun {
+				occupy(t, m, "a", "wait", sleeping(10*time.Second))
+			}
+			ran, ended := false, false
+			h := do(t, m, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
+				ran = true
+				select {
+				case <-ctx.Done():
+					ended = true
+				case <-time.After(time.Hour):
+				}
+				return ctx.Err()
+			}), nil)
+			synctest.Wait()
+			require.Equal(t, lifecycle.Applied, report(t, oldDisk(store), "a", h.Operation(), "done", "host", ""))
+			require.Equal(t, "Used", diskAt(t, store, "a").State)
+			if begun {
+				require.Empty(t, sweep(t, m))
+			}
+			require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+			require.Equal(t, []bool{begun, begun}, []bool{ran, ended})
+		})
+	}
+}
+
 // TestMigrateRefuses: what Migrate cannot do changes nothing.
 func TestMigrateRefuses(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
@@ -389,7 +423,10 @@ func TestBadVersions(t *testing.T) {
 		`version "": state "Old": machine disk has no state "New"`:         func(c *lifecycle.Config[string]) { c.Older[0].States["Old"] = "New" },
 		`version "": states "Old" and "Ready" are both "Available"`:        func(c *lifecycle.Config[string]) { c.Older[0].States["Old"] = "Available" },
 		`version "": state "Attached" is "Paused", and machine disk has a`: func(c *lifecycle.Config[string]) { c.Older[0].States["Attached"] = "Paused" },
-		`Config.Switch: there is no older version`:                         func(c *lifecycle.Config[string]) { c.Older = nil },
+		`version "1": state "Ready" is "Attached", and in version "" it is "Available"`: func(c *lifecycle.Config[string]) {
+			c.Older = append(c.Older, lifecycle.Version{Name: "1", States: map[string]string{"Ready": "Attached"}})
+		},
+		`Config.Switch: there is no older version`: func(c *lifecycle.Config[string]) { c.Older = nil },
 	} {
 		c := &lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}
 		change(c)
