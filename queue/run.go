@@ -179,7 +179,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	}
 	if t.state != Running {
 		// It was abandoned, and everything that it held is given away.
-		q.strays--
+		q.found(true)
 		return
 	}
 	if r.retry && t.retries(outcome) {
