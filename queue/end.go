@@ -169,7 +169,6 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 		}
 	}
 	for _, p := range t.places {
-		p.lane.halted = p.lane.halted || t.halts
 		p.lane.drop(t)
 	}
 	// Only now, so that the tickets behind become ready in the order of the keys.

@@ -222,6 +222,25 @@ func TestHaltedEvents(t *testing.T) {
 	})
 }
 
+// The lane is halted when the observer receives Halted, so that it may call Resume.
+func TestResumeInHalted(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var q *queue.Queuer[string]
+		resumed := map[string]bool{}
+		q = makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
+			Halted: func(_ context.Context, h queue.Halted[string]) { resumed[h.Key] = q.Resume(h.Key) },
+		}})
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("fails", time.Second, errBoom))
+		require.NoError(t, err)
+		next := submit(t, q, "a", takes("next", time.Second, nil))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, map[string]bool{"a": true, "b": true}, resumed)
+		require.Equal(t, queue.OK, next.Outcome())
+		requireEmpty(t, q)
+	})
+}
+
 // TestAbandon covers the counter, the late result, and an action that hangs in Settle.
 // The model covers the other actions of the key.
 func TestAbandon(t *testing.T) {

@@ -56,7 +56,8 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 }
 
 // Resume continues a lane that a failed action halted, and reports whether the lane
-// was halted. The failed action has ended; the next one starts.
+// was halted. The next action starts when the failed one has ended, also if Resume is called
+// in [Observer].Halted.
 func (q *Queuer[K]) Resume(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

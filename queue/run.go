@@ -188,6 +188,11 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 		return
 	}
 	t.halts = q.haltOnFailure && outcome.failure() && t.signal == nil
+	if t.halts { // already now, so that Settle and the observer may call Resume
+		for _, p := range t.places {
+			p.lane.halted = true
+		}
+	}
 	t.decide(outcome, err)
 	q.retire(t, true)
 }
