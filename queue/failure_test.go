@@ -241,6 +241,19 @@ func TestResumeInHalted(t *testing.T) {
 	})
 }
 
+// A panic after the attempts becomes the outcome and halts no lane.
+func TestSettlePanicHaltsNoLane(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
+		act := takes("act", time.Second, nil)
+		act.Settle = func(context.Context, queue.Outcome, error) { panic(errBoom) }
+		ticket := submit(t, q, "a", act)
+		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+		require.Equal(t, queue.Panicked, ticket.Outcome())
+		requireEmpty(t, q)
+	})
+}
+
 // TestAbandon covers the counter, the late result, and an action that hangs in Settle.
 // The model covers the other actions of the key.
 func TestAbandon(t *testing.T) {
