@@ -132,8 +132,16 @@ func TestNoStartAfterBase(t *testing.T) {
 			require.Zero(t, ticket.Info().Attempt)
 			require.Zero(t, ticket.Info().Started)
 		}
-		late := submit(t, q, "d", act("late"))
+		unbegun := act("late")
+		settle := unbegun.Settle
+		var stats queue.Stats
+		unbegun.Settle = func(ctx context.Context, o queue.Outcome, err error) {
+			stats = q.Stats()
+			settle(ctx, o, err)
+		}
+		late := submit(t, q, "d", unbegun)
 		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrCanceled)
+		require.Zero(t, stats.LongestRunning, "no attempt began")
 		require.ErrorIs(t, fails.Wait(t.Context()), queue.ErrCanceled)
 		require.Equal(t, 1, fails.Info().Attempt)
 		require.Equal(t, 2, started)
