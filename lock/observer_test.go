@@ -251,6 +251,33 @@ func TestObserverDistinguishesUpgrades(t *testing.T) {
 	require.Zero(t, held)
 }
 
+// A cancelled wait is reported as Refused, also if its end grants a request and the observer
+// panics at that.
+func TestRefusedAfterAPanic(t *testing.T) {
+	for name, way := range waysOut {
+		t.Run(name, func(t *testing.T) {
+			var o lock.Observer
+			inBubble(t, &lock.Config{Observer: forward(&o)}, func(t *testing.T, tree *lock.Tree) {
+				holder := take(t, tree, "S at /a", nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				var got any
+				go func() { got = ends(func() { _, _ = tree.Lock(ctx, req("X at /a"), by("waits")) }) }()
+				synctest.Wait()
+				behind := wait(t.Context(), tree, "S at /a", nil)
+				behind.waits(t)
+				var refused []string
+				o.Granted = func(context.Context, lock.Granted) { way.do() }
+				o.Refused = func(_ context.Context, e lock.Refused) { refused = append(refused, e.Owner) }
+				cancel()
+				synctest.Wait()
+				require.Equal(t, way.want, got)
+				require.Equal(t, []string{"waits"}, refused)
+				unlock(t, holder, behind.granted(t))
+			})
+		})
+	}
+}
+
 // Every event of a call is reported, also if the observer panics at each of them.
 func TestObserverPanicsAndGetsEveryEvent(t *testing.T) {
 	for name, way := range waysOut {

@@ -232,8 +232,8 @@ func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
 		why := Ended(ctx) // can panic; the call has not left the queue then
 		left = true
 		after, refused := t.leave(c, why)
+		defer t.observeRefused(ctx, refused, nil, &c.options) // also if another event panics
 		after.run(ctx)
-		t.observeRefused(ctx, refused, nil, &c.options)
 		return nil, refused
 	}
 	t.mu.Lock()

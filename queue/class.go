@@ -63,11 +63,11 @@ func (q *Queuer[K]) makeClass(path string) *class[K] {
 // pattern returns the class "*" that applies to a path without an entry, or nil.
 // REQUIRES: q.mu.
 func (q *Queuer[K]) pattern(path string) *class[K] {
-	above, last := cut(path)
+	_, last := cut(path)
 	if last == "" || last == "*" {
 		return nil
 	}
-	return q.classes[strings.TrimPrefix(above+"/*", "/")]
+	return q.classes[strings.TrimSuffix(path, last)+"*"]
 }
 
 // knows reports whether the configuration allows actions of the class. REQUIRES:

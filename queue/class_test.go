@@ -69,4 +69,10 @@ func TestPatternBelowRoot(t *testing.T) {
 	ticket, err := q.Submit(t.Context(), 1, act)
 	require.NoError(t, err)
 	require.NoError(t, ticket.Wait(t.Context()))
+
+	act.Class = "/any" // no path of a class, as for New and SetLimit
+	_, err = q.Submit(t.Context(), 1, act)
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	require.ErrorIs(t, q.PauseClass("/any"), queue.ErrInvalid)
+	require.ErrorIs(t, q.SetLimit("/any", queue.Limit{}), queue.ErrInvalid)
 }

@@ -32,7 +32,8 @@ type Config[K comparable] struct {
 	Classes map[string]Limit
 	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume].
 	// [Failed], [Panicked] and [TimedOut] are failures; an action that was ended
-	// from outside has not failed. A halted lane accepts actions.
+	// from outside has not failed. A halted lane accepts actions. The attempts count:
+	// a panic of Settle, or of the observer after it, halts no lane.
 	HaltOnFailure bool
 	// Observer receives events.
 	Observer Observer[K]

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -222,6 +223,13 @@ func TestCoalescedDelays(t *testing.T) {
 		require.Same(t, ticket, look(0))
 		require.NoError(t, ticket.Wait(t.Context()))
 		require.Equal(t, start.Add(time.Minute), time.Now())
+
+		// The time at which the longest delay ends does not overflow.
+		ticket = look(math.MaxInt64)
+		require.Same(t, ticket, look(time.Hour))
+		require.Same(t, ticket, look(math.MaxInt64))
+		require.NoError(t, ticket.Wait(t.Context()))
+		require.Equal(t, start.Add(time.Minute+time.Hour), time.Now())
 		time.Sleep(2 * time.Hour)
 		requireEmpty(t, q)
 	})

@@ -83,8 +83,9 @@ func (t *Ticket[K]) interrupt(end *EndError) {
 // observer.
 func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
 	if t.act.Settle != nil || q.observer.Finished != nil || q.observer.Halted != nil {
+		worker := t.hasWorker()
 		q.mu.Unlock()
-		defer q.release(t)
+		defer q.release(t, worker)
 		defer q.reportEnd(t, ours)
 		if t.act.Settle != nil {
 			q.guard(t, func() { t.act.Settle(q.base, t.outcome, t.err) })
@@ -95,10 +96,10 @@ func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
 }
 
 // release ends a ticket, also if Settle or the observer did not return. It locks q.mu.
-func (q *Queuer[K]) release(t *Ticket[K]) {
+func (q *Queuer[K]) release(t *Ticket[K], worker bool) {
 	q.mu.Lock()
 	if t.state == Ended { // abandoned meanwhile
-		q.strays--
+		q.found(worker)
 		return
 	}
 	q.end(t)
@@ -168,7 +169,6 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 		}
 	}
 	for _, p := range t.places {
-		p.lane.halted = p.lane.halted || t.halts
 		p.lane.drop(t)
 	}
 	// Only now, so that the tickets behind become ready in the order of the keys.

@@ -73,6 +73,31 @@ func TestPreemptBetweenAttempts(t *testing.T) {
 	})
 }
 
+// An EndError of another queue, whose action has the context that is the base, is the cause of
+// the end of the base and not of a time-out or an abort of this action.
+func TestBaseEndsWithAnEndError(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for name, cause := range map[string]error{
+			"plain":   &queue.EndError{Outcome: queue.TimedOut},
+			"wrapped": fmt.Errorf("outer action: %w", &queue.EndError{Outcome: queue.TimedOut}),
+		} {
+			for _, err := range []func(context.Context) error{context.Cause, context.Context.Err} {
+				base, end := context.WithCancelCause(t.Context())
+				q := makeQueue(t, &queue.Config[string]{Base: base, HaltOnFailure: true})
+				ticket := submit(t, q, "a", &queue.Action{Timeout: time.Hour, Run: func(ctx context.Context) error {
+					<-ctx.Done()
+					return err(ctx)
+				}})
+				synctest.Wait()
+				end(cause)
+				require.ErrorIs(t, ticket.Wait(t.Context()), cause, name)
+				require.Equal(t, queue.Canceled, ticket.Outcome(), name)
+				requireEmpty(t, q)
+			}
+		}
+	})
+}
+
 // When the base has ended, no action starts: those that wait for a turn, behind another
 // action or for the end of a back-off end as Canceled, and are settled.
 func TestNoStartAfterBase(t *testing.T) {
@@ -107,8 +132,16 @@ func TestNoStartAfterBase(t *testing.T) {
 			require.Zero(t, ticket.Info().Attempt)
 			require.Zero(t, ticket.Info().Started)
 		}
-		late := submit(t, q, "d", act("late"))
+		unbegun := act("late")
+		settle := unbegun.Settle
+		var stats queue.Stats
+		unbegun.Settle = func(ctx context.Context, o queue.Outcome, err error) {
+			stats = q.Stats()
+			settle(ctx, o, err)
+		}
+		late := submit(t, q, "d", unbegun)
 		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrCanceled)
+		require.Zero(t, stats.LongestRunning, "no attempt began")
 		require.ErrorIs(t, fails.Wait(t.Context()), queue.ErrCanceled)
 		require.Equal(t, 1, fails.Info().Attempt)
 		require.Equal(t, 2, started)

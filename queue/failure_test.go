@@ -222,6 +222,38 @@ func TestHaltedEvents(t *testing.T) {
 	})
 }
 
+// The lane is halted when the observer receives Halted, so that it may call Resume.
+func TestResumeInHalted(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var q *queue.Queuer[string]
+		resumed := map[string]bool{}
+		q = makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
+			Halted: func(_ context.Context, h queue.Halted[string]) { resumed[h.Key] = q.Resume(h.Key) },
+		}})
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("fails", time.Second, errBoom))
+		require.NoError(t, err)
+		next := submit(t, q, "a", takes("next", time.Second, nil))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, map[string]bool{"a": true, "b": true}, resumed)
+		require.Equal(t, queue.OK, next.Outcome())
+		requireEmpty(t, q)
+	})
+}
+
+// A panic after the attempts becomes the outcome and halts no lane.
+func TestSettlePanicHaltsNoLane(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
+		act := takes("act", time.Second, nil)
+		act.Settle = func(context.Context, queue.Outcome, error) { panic(errBoom) }
+		ticket := submit(t, q, "a", act)
+		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+		require.Equal(t, queue.Panicked, ticket.Outcome())
+		requireEmpty(t, q)
+	})
+}
+
 // TestAbandon covers the counter, the late result, and an action that hangs in Settle.
 // The model covers the other actions of the key.
 func TestAbandon(t *testing.T) {

@@ -171,7 +171,7 @@ func (q *Queuer[K]) Stats() Stats {
 		if l.halted {
 			s.Halted++
 		}
-		if t := l.running(); t != nil {
+		if t := l.running(); t != nil && t.started > 0 { // 0: the base ended before the attempt
 			s.LongestRunning = max(s.LongestRunning, q.now()-t.started)
 		}
 		if t := l.oldest(); t != nil {

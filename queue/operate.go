@@ -56,7 +56,8 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 }
 
 // Resume continues a lane that a failed action halted, and reports whether the lane
-// was halted. The failed action has ended; the next one starts.
+// was halted. The next action starts when the failed one has ended, also if Resume is called
+// in [Observer].Halted.
 func (q *Queuer[K]) Resume(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,32 +81,28 @@ func (q *Queuer[K]) Resume(key K) bool {
 // late one; see [Ticket.Seq]. An action whose Settle hangs keeps its outcome. Abandon
 // reports whether there was an action to abandon.
 func (q *Queuer[K]) Abandon(key K) bool {
-	t, abandoned := q.abandon(key)
-	if t != nil {
-		q.retireAll([]*Ticket[K]{t})
-	}
-	return abandoned
-}
-
-// abandon also returns the ticket if its outcome is decided now.
-func (q *Queuer[K]) abandon(key K) (*Ticket[K], bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lanes[key]
 	if l == nil || len(l.queue) == 0 {
-		return nil, false
+		return false
 	}
-	switch t := l.queue[0]; t.state {
-	case Running:
-		end := &EndError{Outcome: Abandoned}
-		t.interrupt(end)
-		t.decide(Abandoned, end)
-		q.strays++
-		return t, true
-	case Ending: // Settle or an observer hangs
-		q.strays++
+	t := l.queue[0]
+	if t.state != Running && t.state != Ending {
+		return false
+	}
+	q.strays++
+	if t.hasWorker() {
+		q.workers--
+	}
+	if t.state == Ending { // Settle or an observer hangs
 		q.end(t)
-		return nil, true
+		return true
 	}
-	return nil, false
+	end := &EndError{Outcome: Abandoned}
+	t.interrupt(end)
+	t.decide(Abandoned, end)
+	q.kept = append(q.kept, t) // Settle runs in this goroutine
+	q.retire(t, false)
+	return true
 }

@@ -37,9 +37,9 @@ type Queuer[K comparable] struct {
 	total  int    // places: reserved or accepted, and not ended
 
 	started []*Ticket[K] // running, but no worker has taken them yet
-	kept    []*Ticket[K] // with a share of the limits, between two attempts or ended there
-	workers int          // goroutines
-	strays  int          // goroutines of abandoned actions that have not returned
+	kept    []*Ticket[K] // with a share of the limits and no worker: between two attempts, ended there, or abandoned
+	workers int          // goroutines, without workers of abandoned actions; workers >= running()
+	strays  int          // goroutines of abandoned actions that have not returned; not only workers
 
 	closed  bool
 	aborted *EndError

@@ -51,7 +51,7 @@ func (l *lane[K]) running() *Ticket[K] {
 	if l == nil || len(l.queue) == 0 {
 		return nil
 	}
-	if t := l.queue[0]; t.holds && !slices.Contains(t.q.kept, t) {
+	if t := l.queue[0]; t.hasWorker() {
 		return t
 	}
 	return nil

@@ -125,7 +125,7 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 		return r
 	}
 	if r.cause = context.Cause(ctx); r.cause != nil {
-		r.end = endOf(r.cause, r.err)
+		r.end = endOf(r.cause, r.err, t.q.base)
 	}
 	r.retry = int(t.attempt) < act.Retry.Attempts && (act.Retry.If == nil || act.Retry.If(r.err))
 	if r.retry && act.Retry.Backoff != nil {
@@ -138,11 +138,12 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 }
 
 // endOf returns the error of an action whose context ended with the cause, or nil if the
-// action failed for another reason. It may call methods of both errors.
-func endOf(cause, err error) *EndError {
-	var end *EndError
-	if !errors.As(cause, &end) {
-		end = &EndError{Outcome: Canceled, Cause: cause} // the base has ended
+// action failed for another reason. It may call methods of err and of the base's cause. The
+// cause of the base may be an EndError too: of another queue, whose action has this context.
+func endOf(cause, err error, base context.Context) *EndError {
+	end, own := cause.(*EndError)
+	if !own || error(end) == context.Cause(base) {
+		end = &EndError{Outcome: Canceled, Cause: cause}
 	}
 	switch {
 	case errors.Is(err, error(end)):
@@ -179,7 +180,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	}
 	if t.state != Running {
 		// It was abandoned, and everything that it held is given away.
-		q.strays--
+		q.found(true)
 		return
 	}
 	if r.retry && t.retries(outcome) {
@@ -188,6 +189,11 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 		return
 	}
 	t.halts = q.haltOnFailure && outcome.failure() && t.signal == nil
+	if t.halts { // already now, so that Settle and the observer may call Resume
+		for _, p := range t.places {
+			p.lane.halted = true
+		}
+	}
 	t.decide(outcome, err)
 	q.retire(t, true)
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -22,15 +23,24 @@ type worker[K comparable] struct {
 // cost 1.4 times as much.
 const contextAge = time.Millisecond
 
-// staff starts the workers that are missing. The worker of an abandoned action, a
-// stray, is lost. A worker that is about to exit calls staff again. REQUIRES: q.mu.
+// hasWorker reports whether a worker runs or settles the ticket. Calls such as Cancel, and
+// timers, settle tickets without a worker. REQUIRES: q.mu.
+func (t *Ticket[K]) hasWorker() bool { return t.holds && !slices.Contains(t.q.kept, t) }
+
+// staff starts the workers that are missing. A worker that is about to exit calls staff
+// again. REQUIRES: q.mu.
 func (q *Queuer[K]) staff() {
-	// A stray may also be a goroutine in Cancel, where Settle hangs; then no worker is missing.
-	// The bad schedule without the first condition: a new worker finds no started action,
-	// exits, and starts the next one, for ever.
-	for len(q.started) > 0 && q.workers-q.strays < q.running() {
+	for q.workers < q.running() {
 		q.workers++
 		go (&worker[K]{q: q}).work()
+	}
+}
+
+// found counts the goroutine of an abandoned action that has returned. REQUIRES: q.mu.
+func (q *Queuer[K]) found(worker bool) {
+	q.strays--
+	if worker {
+		q.workers++
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,4 +33,63 @@ func TestAbandonedSettleIsNoWorker(t *testing.T) {
 		require.NoError(t, running.Wait(t.Context()))
 		require.Equal(t, 1, workers)
 	})
+}
+
+// Abandon takes the goroutine in which the action hangs out of the workers only if it is one.
+func TestAbandonCountsWorkers(t *testing.T) {
+	cancel := func(_ *Queuer[string], t *Ticket[string]) { t.Cancel(nil) }
+	abandon := func(q *Queuer[string], _ *Ticket[string]) { q.Abandon("a") }
+	for name, c := range map[string]struct {
+		paused      bool // the action waits
+		runHangs    bool
+		settleHangs bool
+		before      func(*Queuer[string], *Ticket[string])
+		strays      int
+	}{
+		"Run":                        {false, true, false, nil, 1},
+		"Settle in a worker":         {false, false, true, nil, 1},
+		"Settle in Cancel":           {true, false, true, cancel, 1},
+		"Settle in the expiry timer": {true, false, true, nil, 1},
+		"Run, and Settle in Abandon": {false, true, true, abandon, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := Must[string](nil)
+				requireWorkers := func(n int) {
+					q.mu.Lock()
+					defer q.mu.Unlock()
+					require.Equal(t, n, q.running())
+					require.Equal(t, n, q.workers)
+				}
+				end := make(chan struct{})
+				defer close(end)
+				act := &Action{Run: func(context.Context) error { return nil }, QueueTimeout: time.Hour}
+				if c.runHangs {
+					act.Run = func(context.Context) error { <-end; return nil }
+				}
+				if c.settleHangs {
+					act.Settle = func(context.Context, Outcome, error) { <-end }
+				}
+				if c.paused {
+					require.NoError(t, q.PauseClass(""))
+				}
+				hangs, err := q.Submit(t.Context(), "a", act)
+				require.NoError(t, err)
+				synctest.Wait()
+				if c.before != nil {
+					go c.before(q, hangs)
+				}
+				time.Sleep(2 * time.Hour)
+				require.NoError(t, q.ResumeClass(""))
+				require.True(t, q.Abandon("a"))
+				requireWorkers(0)
+				require.Equal(t, Stats{Abandoned: c.strays}, q.Stats())
+				_, err = q.Submit(t.Context(), "b", &Action{Run: func(context.Context) error { time.Sleep(time.Hour); return nil }})
+				require.NoError(t, err)
+				requireWorkers(1)
+				time.Sleep(2 * time.Hour)
+				requireWorkers(0)
+			})
+		})
+	}
 }
