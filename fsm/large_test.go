@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -179,6 +180,22 @@ func TestNewRefusesATableOverALimit(t *testing.T) {
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, []fsm.Problem{{Code: fsm.TooLarge, Row: -1, Text: text}}, invalid.Problems)
 	}
+}
+
+// A row of a file may name an actor many times, and Problems compares the rows of a cell in
+// pairs. It must not compare every name with every name, which takes minutes.
+func TestProblemsOfRowsWithLongActorLists(t *testing.T) {
+	table := &fsm.Table{
+		Name: "crowd", Actors: []fsm.Actor{user, worker}, Events: []string{"go", "back"},
+		States: []fsm.TableState{{Name: "here", Target: -1}, {Name: "there", Target: -1}},
+		Rows:   []fsm.TableRow{{From: []int{1}, Event: 1, To: 0}},
+	}
+	for i := range 127 {
+		table.Rows = append(table.Rows, fsm.TableRow{
+			From: []int{0}, Event: 0, To: 1, Guard: fmt.Sprint("guard", i), Actors: slices.Repeat([]int{i % 2}, 8192),
+		})
+	}
+	require.Empty(t, table.Problems())
 }
 
 // Each of 64 actors has a row of its own. The mask of actors has a bit for every one.

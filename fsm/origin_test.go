@@ -100,3 +100,33 @@ func TestTransitionalInitialStateHasNoOrigin(t *testing.T) {
 	require.Equal(t, fsm.NoOrigin, problems[0].Code)
 	require.Equal(t, 3, problems[0].Row)
 }
+
+// Objects that begin in any of two transitional states have no origin. One problem of a
+// return row and a source is enough, because a file may have thousands of initial states.
+func TestProblemsNameOneMissingOrigin(t *testing.T) {
+	table := &fsm.Table{
+		Name: "job", Initials: []int{0, 1}, Actors: []fsm.Actor{worker}, Events: []string{"start", "abort", "finish", "again"},
+		States: []fsm.TableState{
+			{Name: "queued", Kind: fsm.Transitional, Manual: "worker", Target: -1},
+			{Name: "waiting", Kind: fsm.Transitional, Manual: "worker", Target: -1},
+			{Name: "running", Kind: fsm.Transitional, Manual: "worker", Target: -1},
+			{Name: "stopping", Kind: fsm.Transitional, Manual: "worker", Target: -1},
+			{Name: "done", Target: -1},
+		},
+		Rows: []fsm.TableRow{
+			{From: []int{0, 1}, Event: 0, To: 2},
+			{From: []int{2, 3}, Event: 1, To: -1, Then: fsm.ThenReturn},
+			{From: []int{2}, Event: 2, To: 3},
+			{From: []int{3}, Event: 2, To: 4},
+			{From: []int{4}, Event: 3, To: 2},
+		},
+	}
+	var texts []string
+	for _, p := range table.Problems() {
+		texts = append(texts, p.Text)
+	}
+	require.Equal(t, []string{
+		"row 1 (running|stopping -abort-> origin): an object in running may have begun in queued and have no origin to return to",
+		"row 1 (running|stopping -abort-> origin): an object in stopping may have begun in queued and have no origin to return to",
+	}, texts)
+}

@@ -43,6 +43,7 @@ type problems struct {
 	t       *Table
 	list    []Problem
 	origins [][]int // by row: its origin condition, sorted, without repetitions
+	actors  [][]int // by row: likewise its actors
 
 	vague       bool // a name that decides where rows lead is not declared
 	vagueSource bool // a row with an unknown source may leave any state

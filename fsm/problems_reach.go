@@ -18,6 +18,7 @@ func (p *problems) reach() {
 				continue
 			}
 			moves := r.Then == ThenReturn || r.Then == ThenMove && r.To != from
+			lacking := false // the problem is reported: one for a row and a source is enough
 			for _, o := range origins[from] {
 				if !r.fits(o) {
 					continue
@@ -26,7 +27,8 @@ func (p *problems) reach() {
 				if moves {
 					leaves[from].add(o)
 				}
-				if r.Then == ThenReturn && !t.States[o].Kind.Resting() {
+				if r.Then == ThenReturn && !lacking && !t.States[o].Kind.Resting() {
+					lacking = true
 					p.row(NoOrigin, i, "an object in %s may have begun in %s and have no origin to return to",
 						t.States[from].Name, t.States[o].Name)
 				}

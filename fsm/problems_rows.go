@@ -86,9 +86,9 @@ func (p *problems) shape() bool {
 // cells checks the rows of every (state, event) against each other.
 func (p *problems) cells() {
 	t := p.t
-	p.origins = make([][]int, len(t.Rows))
+	p.origins, p.actors = make([][]int, len(t.Rows)), make([][]int, len(t.Rows))
 	for i := range t.Rows {
-		p.origins[i] = slices.Compact(slices.Sorted(slices.Values(t.Rows[i].Origin)))
+		p.origins[i], p.actors[i] = sorted(t.Rows[i].Origin), sorted(t.Rows[i].Actors)
 	}
 	byCell := make(map[[2]int][]int)
 	for i := range t.Rows {
@@ -140,7 +140,7 @@ func (p *problems) cells() {
 func (p *problems) pair(a, b, from int) bool {
 	t := p.t
 	x, y := &t.Rows[a], &t.Rows[b]
-	if !overlap(x.Actors, y.Actors) || x.Forced && !y.Forced {
+	if !overlap(p.actors[a], p.actors[b]) || x.Forced && !y.Forced {
 		return false
 	}
 	covers := len(x.Origin) == 0 || len(y.Origin) > 0 && subset(p.origins[b], p.origins[a])
@@ -157,12 +157,16 @@ func (p *problems) pair(a, b, from int) bool {
 	return true
 }
 
+// sorted returns a list without repetitions.
+func sorted(list []int) []int { return slices.Compact(slices.Sorted(slices.Values(list))) }
+
 // subset reports whether b, which is sorted, has all of a.
 func subset(a, b []int) bool {
 	return !slices.ContainsFunc(a, func(x int) bool { _, found := slices.BinarySearch(b, x); return !found })
 }
 
-// overlap reports whether two lists of actors share one. An empty list is every actor.
+// overlap reports whether two sorted lists of actors share one. An empty list is every
+// actor.
 func overlap(a, b []int) bool {
-	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(x int) bool { _, found := slices.BinarySearch(b, x); return found })
 }

@@ -130,26 +130,34 @@ func (a *analysis) hasEvent(row *fsm.TableRow) bool {
 	return row.Event >= 0 && row.Event < len(a.t.Events)
 }
 
-// named lists the states that pass, in order of declaration.
-func (a *analysis) named(pass func(state int) bool) []string {
-	list := []string{}
+func (a *analysis) kind(state int) fsm.Kind { return a.t.States[state].Kind }
+
+// states lists the states that pass, in order of declaration.
+func (a *analysis) states(pass func(state int) bool) (list []int) {
 	for s := range a.t.States {
 		if pass(s) {
-			list = append(list, a.t.States[s].Name)
-		}
-	}
-	return list
-}
-
-// ofKind lists the states of one of these kinds by index.
-func (a *analysis) ofKind(is func(fsm.Kind) bool) (list []int) {
-	for s := range a.t.States {
-		if is(a.t.States[s].Kind) {
 			list = append(list, s)
 		}
 	}
 	return list
 }
+
+// ofKind lists the states of one of these kinds.
+func (a *analysis) ofKind(is func(fsm.Kind) bool) []int {
+	return a.states(func(s int) bool { return is(a.kind(s)) })
+}
+
+// names returns the names of states. It is never nil.
+func (a *analysis) names(states []int) []string {
+	list := make([]string, len(states))
+	for i, s := range states {
+		list[i] = a.t.States[s].Name
+	}
+	return list
+}
+
+// named lists the names of the states that pass.
+func (a *analysis) named(pass func(state int) bool) []string { return a.names(a.states(pass)) }
 
 func (a *analysis) count(r *Report) {
 	t := a.t
@@ -237,18 +245,17 @@ func (a *analysis) reach(r *Report) {
 func isEnd(k fsm.Kind) bool { return k == fsm.Final || k == fsm.Absent }
 
 func (a *analysis) leave(r *Report) {
-	kind := func(s int) fsm.Kind { return a.t.States[s].Kind }
 	stuck := func(s int) bool { return !a.exits[s].any }
 	failures := len(a.ofKind(func(k fsm.Kind) bool { return k == fsm.Failed })) > 0
 
-	r.Traps = a.named(func(s int) bool { return stuck(s) && !isEnd(kind(s)) })
-	r.ErrorWithoutExit = a.named(func(s int) bool { return stuck(s) && kind(s) == fsm.Failed })
-	r.FinalWithExit = a.named(func(s int) bool { return !stuck(s) && kind(s) == fsm.Final })
+	r.Traps = a.named(func(s int) bool { return stuck(s) && !isEnd(a.kind(s)) })
+	r.ErrorWithoutExit = a.named(func(s int) bool { return stuck(s) && a.kind(s) == fsm.Failed })
+	r.FinalWithExit = a.named(func(s int) bool { return !stuck(s) && a.kind(s) == fsm.Final })
 	r.OneActorCanLeave = a.named(func(s int) bool {
-		return kind(s) == fsm.Transitional && a.exits[s].actors.Len() == 1
+		return a.kind(s) == fsm.Transitional && a.exits[s].actors.Len() == 1
 	})
 	r.NoErrorExit = a.named(func(s int) bool {
-		return kind(s) == fsm.Transitional && failures && !a.exits[s].failed
+		return a.kind(s) == fsm.Transitional && failures && !a.exits[s].failed
 	})
 }
 

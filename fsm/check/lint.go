@@ -86,15 +86,14 @@ const (
 
 // linter is a table with what several rules need.
 type linter struct {
-	t     *fsm.Table
-	a     *analysis
+	*analysis
 	r     *Report
 	skip  map[string]bool
 	found Findings
 
 	moves   []move         // the transitions that lead to another state
 	out, in [][]int        // by state: the moves that leave and enter it, return rows only in out
-	cells   map[[2]int]int // by state and event: the number of rows
+	rows    map[[2]int]int // by state and event: the number of rows
 	covered []bool         // by state: it has a deadline or Manual
 	origins [][]int        // by state, see [fsm.Table.Origins]
 }
@@ -105,9 +104,9 @@ type move struct{ from, to, row int }
 func newLinter(t *fsm.Table) *linter {
 	a := newAnalysis(t)
 	l := &linter{
-		t: t, a: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
+		analysis: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
 		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)),
-		cells: make(map[[2]int]int), covered: make([]bool, len(t.States)), origins: t.Origins(),
+		rows: make(map[[2]int]int), covered: make([]bool, len(t.States)), origins: t.Origins(),
 	}
 	for i := range t.Rows {
 		l.row(i)
@@ -123,8 +122,8 @@ func newLinter(t *fsm.Table) *linter {
 // row adds the moves of a row. The rule about problems reports undeclared names.
 func (l *linter) row(i int) {
 	row := &l.t.Rows[i]
-	moves := row.Then == fsm.ThenMove && l.a.declared(row.To)
-	if !l.a.hasEvent(row) || !moves && row.Then != fsm.ThenReturn && row.Then != fsm.ThenIgnore {
+	moves := row.Then == fsm.ThenMove && l.declared(row.To)
+	if !l.hasEvent(row) || !moves && row.Then != fsm.ThenReturn && row.Then != fsm.ThenIgnore {
 		return
 	}
 	to := -1
@@ -132,10 +131,10 @@ func (l *linter) row(i int) {
 		to = row.To
 	}
 	for _, from := range row.From {
-		if !l.a.declared(from) {
+		if !l.declared(from) {
 			continue
 		}
-		l.cells[[2]int{from, row.Event}]++
+		l.rows[[2]int{from, row.Event}]++
 		if from == to || row.Then == fsm.ThenIgnore {
 			continue
 		}
@@ -151,26 +150,6 @@ func (l *linter) row(i int) {
 func (l *linter) isDeadline(row *fsm.TableRow) bool {
 	sweeper, ok := l.t.ActorIndex(fsm.Sweeper)
 	return row.Timeout > 0 || ok && len(row.Actors) == 1 && row.Actors[0] == sweeper
-}
-
-func (l *linter) kind(state int) fsm.Kind { return l.t.States[state].Kind }
-
-func (l *linter) names(states []int) []string {
-	list := make([]string, len(states))
-	for i, s := range states {
-		list[i] = l.t.States[s].Name
-	}
-	return list
-}
-
-// states lists the states that pass, by index.
-func (l *linter) states(pass func(state int) bool) (list []int) {
-	for s := range l.t.States {
-		if pass(s) {
-			list = append(list, s)
-		}
-	}
-	return list
 }
 
 // kept returns the states for which the caller does not skip findings of this id.

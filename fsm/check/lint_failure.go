@@ -44,7 +44,7 @@ func (l *linter) errorNoRemoval() {
 		return isEnd(l.kind(m.to)) || l.kind(m.to) == fsm.Transitional
 	})
 	var odd, like []int
-	for _, s := range l.states(func(s int) bool { return l.kind(s) == fsm.Failed && l.a.exits[s].any }) {
+	for _, s := range l.states(func(s int) bool { return l.kind(s) == fsm.Failed && l.exits[s].any }) {
 		switch {
 		case ends.Has(s):
 			like = append(like, s)

@@ -11,7 +11,7 @@ import (
 
 func (l *linter) errorNoExit() {
 	for _, s := range l.kept(LintErrorNoExit, l.states(func(s int) bool {
-		return l.kind(s) == fsm.Failed && !l.a.exits[s].any
+		return l.kind(s) == fsm.Failed && !l.exits[s].any
 	})) {
 		name := l.t.States[s].Name
 		l.add(Finding{
@@ -25,7 +25,7 @@ func (l *linter) errorNoExit() {
 // cannot finds states from which an object reaches neither rest nor an end. Other
 // rules report states without any exit, and the states that lead to them.
 func (l *linter) cannot() {
-	stuck := distances(l.a.graph.from, l.states(func(s int) bool { return !l.a.exits[s].any && !isEnd(l.kind(s)) }))
+	stuck := distances(l.graph.from, l.states(func(s int) bool { return !l.exits[s].any && !isEnd(l.kind(s)) }))
 	about := func(id string, severity Severity, names []string, what, advice string) {
 		cannot := make(map[string]bool, len(names))
 		for _, name := range names {
@@ -55,7 +55,7 @@ func (l *linter) illegalRows() {
 		row := &l.t.Rows[i]
 		for _, from := range row.From {
 			at := [2]int{from, row.Event}
-			if !illegal[at] || !l.a.declared(from) || !l.a.hasEvent(row) {
+			if !illegal[at] || !l.declared(from) || !l.hasEvent(row) {
 				continue
 			}
 			illegal[at] = false // one finding for a cell
@@ -73,8 +73,8 @@ func (l *linter) illegalRows() {
 // work ends in one of several states of rest and only a guard decides: after a
 // crash, the record does not show which.
 func (l *linter) choice() {
-	for _, at := range l.a.order {
-		c := l.a.cells[at]
+	for _, at := range l.order {
+		c := l.cells[at]
 		if len(c.to) < 2 || len(l.kept(LintChoice, at[:1])) == 0 {
 			continue
 		}
@@ -113,7 +113,7 @@ func (l *linter) targets() {
 	var lost []int
 	for s := range l.t.States {
 		target := l.t.States[s].Target
-		if l.kind(s) == fsm.Transitional && l.a.declared(target) && !l.leads(s, target) {
+		if l.kind(s) == fsm.Transitional && l.declared(target) && !l.leads(s, target) {
 			lost = append(lost, s)
 		}
 	}
@@ -157,7 +157,7 @@ func (l *linter) parts() {
 		}
 		n++
 		for work := []int{s}; len(work) > 0; work = work[1:] {
-			for _, next := range slices.Concat(l.a.graph.to[work[0]], l.a.graph.from[work[0]]) {
+			for _, next := range slices.Concat(l.graph.to[work[0]], l.graph.from[work[0]]) {
 				if seen.Add(next) {
 					work = append(work, next)
 				}

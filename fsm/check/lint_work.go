@@ -28,10 +28,10 @@ func (l *linter) ownerDeath() {
 		case state.OnOwnerDeath != "":
 			declares = true
 			l.ownerNoRow(s)
-		case l.a.exits[s].any: // else it is a problem of its own
+		case l.exits[s].any: // else it is a problem of its own
 			undeclared = append(undeclared, s)
-			oneActor := l.a.exits[s].actors.Len() == 1
-			if !l.a.exits[s].failed || oneActor {
+			oneActor := l.exits[s].actors.Len() == 1
+			if !l.exits[s].failed || oneActor {
 				endless++
 				if oneActor || !l.leadsBack(s) {
 					silent = append(silent, s)
@@ -103,7 +103,7 @@ func (l *linter) late() {
 	handled := make([]int, len(l.t.Events)) // final states that have a row for the event
 	for _, f := range finals {
 		for e := range handled {
-			if l.cells[[2]int{f, e}] > 0 {
+			if l.rows[[2]int{f, e}] > 0 {
 				handled[e]++
 			}
 		}
@@ -116,7 +116,7 @@ func (l *linter) late() {
 			for _, m := range l.out[ends.from] {
 				row := l.moves[m].row
 				event := l.t.Rows[row].Event
-				if l.t.Rows[row].Forced || l.isDeadline(&l.t.Rows[row]) || l.cells[[2]int{f, event}] > 0 ||
+				if l.t.Rows[row].Forced || l.isDeadline(&l.t.Rows[row]) || l.rows[[2]int{f, event}] > 0 ||
 					!l.otherActor(ends.row, row) || handled[event] == 0 || 2*handled[event] < len(finals)-1 {
 					continue
 				}
@@ -142,8 +142,8 @@ func (l *linter) otherActor(a, b int) bool {
 		return true
 	}
 	both := bitset.New(len(l.t.Actors))
-	both.Union(l.a.may[a])
-	both.Union(l.a.may[b])
+	both.Union(l.may[a])
+	both.Union(l.may[b])
 	return both.Len() > 1
 }
 

@@ -230,6 +230,9 @@ func TestAnonymousActorIsAnActor(t *testing.T) {
 		config.Actors = nil
 		named, unnamed := f.tables, f.tables
 		open := rapid.SampledFrom([][]int{{0}, {1}, {0, 1}}).Draw(t, "open")
+		if len(open) == 1 && len(f.tables[1-open[0]].Actors) == 1 && f.tables[1-open[0]].Actors[0] == fsm.Sweeper {
+			open = []int{0, 1} // the other table is open too: only the sweeper is named in it
+		}
 		for _, h := range open {
 			named[h] = openTo(f.tables[h], "guest")
 			unnamed[h] = openTo(f.tables[h])

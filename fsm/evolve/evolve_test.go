@@ -253,6 +253,23 @@ func TestDiffHoldsEventsOfAbsentStates(t *testing.T) {
 	require.Contains(t, e.Hold, evolve.Withheld{State: "B", Event: "leave"})
 }
 
+// TestDiffDrainsStateInWhichObjectsStart requires that a state in which objects start can
+// be kept empty if no caller adds objects, and only then.
+func TestDiffDrainsStateInWhichObjectsStart(t *testing.T) {
+	old := short(t, "New stable, Used stable", "New use Used user", "Used wear Used user")
+	new := short(t, "Used stable", "Used wear Used user")
+	e, err := evolve.Diff(old, new, &evolve.Config{Hold: []evolve.Withheld{{}}})
+	require.NoError(t, err)
+	require.Equal(t, evolve.NeedsDrain, e.Level, "%s", e)
+	require.Equal(t, []string{"New"}, e.Drain)
+	require.Empty(t, e.Hold)
+
+	e, err = evolve.Diff(old, new, nil)
+	require.NoError(t, err)
+	require.Equal(t, evolve.Unsafe, e.Level, "%s", e)
+	require.Empty(t, e.Drain)
+}
+
 // TestDiffSweeperTakesLaterRow requires that the sweeper takes another row of the event
 // if the guard of the deadline's row refuses, also while callers hold the event.
 func TestDiffSweeperTakesLaterRow(t *testing.T) {

@@ -181,7 +181,7 @@ func (d *drains) add(state int) bool {
 		work = work[1:]
 		for h := range d.pair.versions {
 			x := &d.pair.versions[h]
-			if slices.Contains(x.starts, to) {
+			if !d.base[addObject] && slices.Contains(x.starts, to) {
 				d.never[state] = true
 				return false
 			}

@@ -74,6 +74,38 @@ func TestCancellationAfterTheSearch(t *testing.T) {
 	require.Fail(t, "no exploration came to its end")
 }
 
+// The loop of a livelock begins at the earliest state that is on one. A context that ends
+// during the search for it makes the verdict inconclusive.
+func TestLivelockAtTheEndOfAChain(t *testing.T) {
+	const end = 50
+	m := &explore.Model[int]{
+		Name: "chain", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) {
+			if s == end+1 {
+				step("back", false, end)
+				return
+			}
+			step("on", false, s+1)
+		},
+		Rests: func(int) bool { return false },
+	}
+	v, err := m.Explore(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, explore.Livelock, v.Outcome)
+	require.Equal(t, 2, v.Trace.Loop)
+	require.Len(t, v.Trace.Steps, end+2)
+
+	ctx := &endingContext{Context: t.Context(), after: 1000}
+	v, err = m.Explore(ctx, &explore.Config{Workers: 1, Progress: func(what string, _, _ int) {
+		if what == "check chain" {
+			ctx.after = 1 // the check that follows, of the states that come to rest, is the last one that passes
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, explore.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Reason, errEnded)
+}
+
 func TestNamesOfUnknownValues(t *testing.T) {
 	require.Equal(t, "unknown(99)", explore.StepKind(99).String())
 	require.Equal(t, "unknown(99)", explore.Outcome(99).String())

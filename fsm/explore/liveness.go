@@ -1,6 +1,9 @@
 package explore
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // between is the number of states between two calls of goesOn.
 const between = 1 << 14
@@ -20,18 +23,52 @@ func (s *search) finish(ctx context.Context) error {
 		if err := s.spread(ctx); err != nil {
 			return err
 		}
+		var lost []uint32 // states that cannot come to rest
 		for id := range uint32(s.store.n) {
-			if s.rests.has(id) {
-				continue
+			if !s.rests.has(id) {
+				lost = append(lost, id)
 			}
-			loop := s.way(id, func(edge) bool { return true }, func(e edge) bool { return e.to == id })
-			if loop != nil {
-				s.found(Livelock, s.store.path(id), loop)
-				return nil
-			}
+		}
+		if len(lost) > 0 {
+			return s.livelock(ctx, lost)
 		}
 	}
 	return s.finishLeadsTo(ctx)
+}
+
+// livelock completes the verdict with a run to the earliest state that is on a loop, and
+// with a shortest loop. There is a loop: a step leads out of each of the states, to another
+// of them.
+func (s *search) livelock(ctx context.Context, states []uint32) error {
+	s.pass = passBytes * int64(s.store.n)
+	if s.bounded() {
+		return nil
+	}
+	l := newPass(s)
+	l.regroup(states)
+	first := uint32(noState)
+	err := l.components(ctx, states, func(c []uint32) {
+		if id := slices.Min(c); id < first && l.onLoop(id) {
+			first = id
+		}
+	})
+	if err != nil {
+		return err
+	}
+	loop := s.way(first, l.inside, func(e edge) bool { return e.to == first })
+	s.found(Livelock, s.store.path(first), loop)
+	return nil
+}
+
+// onLoop reports whether a step leads from a state to a state of its component. From there
+// a run can come back.
+func (l *pass) onLoop(id uint32) bool {
+	for e := range l.edgesOf(id) {
+		if e.isStep() && l.inside(e) {
+			return true
+		}
+	}
+	return false
 }
 
 // spread adds to rests every state from which a step leads to one of rests, until

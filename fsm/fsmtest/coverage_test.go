@@ -2,6 +2,7 @@ package fsmtest_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -115,4 +116,42 @@ func TestWatchChangesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A file may lack a source of a wildcard row: a state that was added by hand. The watched
+// machine has the sources of the file.
+func TestWatchKeepsSourcesOfAFile(t *testing.T) {
+	table, err := fsm.ParseTable([]byte(`{"name":"link","initial":"up","actors":["user"],
+		"states":[{"name":"up","kind":"stable"},{"name":"idle","kind":"stable"},{"name":"lost","kind":"stable"}],
+		"transitions":[
+			{"from":"up","event":"lose","to":"lost","any":true},
+			{"from":"up","event":"rest","to":"idle"},
+			{"from":"idle","event":"wake","to":"up"},
+			{"from":"lost","event":"wake","to":"up"}]}`))
+	require.NoError(t, err)
+	m, err := fsm.Bind[disk, string, string](table)
+	require.NoError(t, err)
+	watched, _ := fsmtest.Watch(m, nil)
+	for _, m := range []*fsm.Machine[string, string, disk]{m, watched} {
+		require.NoError(t, m.Can(t.Context(), m.At("up"), "lose", user, nil))
+		require.ErrorIs(t, m.Can(t.Context(), m.At("idle"), "lose", user, nil), fsm.ErrNotAllowed)
+	}
+}
+
+// A state may have a timeout for one origin, and an operator for the others.
+func TestWatchKeepsManualBesideATimeout(t *testing.T) {
+	m := fsm.Must[disk](fsm.Spec[string, string]{
+		Name: "backup", Initial: "idle", Actors: []fsm.Actor{user},
+		States: []fsm.State[string]{
+			{Name: "idle"}, {Name: "full"}, {Name: "running", Kind: fsm.Transitional, Manual: "the storage team"},
+		},
+		Rows: fsm.Rows(
+			fsm.Move("idle", "run", "running"),
+			fsm.Move("full", "run", "running"),
+			fsm.Move("running", "done", "full"),
+			fsm.Return("running", "late").Of("idle").After(time.Minute),
+		),
+	})
+	watched, _ := fsmtest.Watch(m, nil)
+	require.Equal(t, m.Table().States, watched.Table().States)
 }

@@ -2,6 +2,7 @@ package fsmtest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -38,11 +39,12 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		row := fsm.Row[S, E]{
-			From: states(r.From), Any: r.Any, Except: states(r.Except), Origin: states(r.Origin), Event: m.EventAt(r.Event),
+			From: states(r.From), Origin: states(r.Origin), Event: m.EventAt(r.Event),
 			Then: r.Then, Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
 		}
-		if r.Any {
-			row.From = nil
+		// A file may lack a source of a wildcard, and fsm.New would add it.
+		if r.Any && slices.Equal(r.From, matched(t, r)) {
+			row.From, row.Any, row.Except = nil, true, states(r.Except)
 		}
 		for _, a := range r.Actors {
 			row.Actors = append(row.Actors, t.Actors[a])
@@ -66,13 +68,32 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 			state.Target = new(m.StateAt(s.Target))
 		}
 		// fsm.New accepts a mutant that lost a timeout only with a reason.
-		switch {
-		case timed[i]:
-			state.Manual = ""
-		case s.Kind == fsm.Transitional && s.Manual == "":
+		if s.Kind == fsm.Transitional && s.Manual == "" && !timed[i] {
 			state.Manual = "mutant"
 		}
 		spec.States = append(spec.States, state)
 	}
+	other, err := fsm.New[T](spec)
+	if err == nil {
+		return other, nil
+	}
+	// fsm.New refuses the reason of a state that a mutant gave a timeout for every origin.
+	for i := range spec.States {
+		if timed[i] {
+			spec.States[i].Manual = ""
+		}
+	}
 	return fsm.New[T](spec)
+}
+
+// matched returns the states that fsm.New makes the sources of a wildcard row.
+func matched(t *fsm.Table, r *fsm.TableRow) (sources []int) {
+	for s := range t.States {
+		kind := t.States[s].Kind
+		target := r.Then == fsm.ThenMove && s == r.To
+		if kind != fsm.Final && kind != fsm.Absent && !target && !slices.Contains(r.Except, s) {
+			sources = append(sources, s)
+		}
+	}
+	return sources
 }

@@ -304,7 +304,10 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 
 // verdict looks for a row of the table. unknown names what the table lacks.
 func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tableRow int, unknown string) {
-	ch := change{from: -1, origin: h.index(o.origin), to: h.index(m.number(row.To)), event: -1, actor: -1}
+	ch := change{
+		from: -1, origin: h.index(o.origin), to: h.index(m.number(row.To)), event: -1, actor: -1,
+		renumbered: row.Operation != o.operation,
+	}
 	if ch.to < 0 {
 		return refused, -1, "state " + prose.Quote(row.To)
 	}

@@ -43,6 +43,8 @@
 // # Limits
 //
 // Check runs no guards. It sees what the rows state and not whether they are true.
+// If guards decide whether a step supersedes the operation or continues it, both are
+// legal: a greater operation number starts an operation, and the same one continues it.
 // [Read] follows encoding/json: of a repeated field the last one counts, and the
 // case of letters in field names does not matter.
 package history

@@ -168,7 +168,11 @@ func (m *machine) number(state string) int32 {
 
 // change is a row by the indexes of a table. -1 stands for what the row or the table
 // does not have.
-type change struct{ from, origin, to, event, actor int }
+type change struct {
+	from, origin, to, event, actor int
+
+	renumbered bool // its operation is not that of the last row
+}
 
 // verdict is the result for a change. A smaller one is better.
 type verdict uint8
@@ -181,6 +185,8 @@ const (
 
 // judge returns the row of the table that makes the change, or one for which only
 // the actor is wrong, or -1. Without an actor or an event in the change, any fits.
+// Several rows may fit, because judge runs no guards. The number of the operation
+// decides between one that supersedes the operation and one that continues it.
 func (h *version) judge(c change, named bool) (result verdict, row int) {
 	result, row = refused, -1
 	rows := h.out[c.from]
@@ -192,10 +198,15 @@ func (h *version) judge(c change, named bool) (result verdict, row int) {
 		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !h.leadsTo(r, c) {
 			continue
 		}
-		if !named || len(r.Actors) == 0 && c.actor >= 0 || c.actor >= 0 && slices.Contains(r.Actors, c.actor) {
+		mayFire := !named || len(r.Actors) == 0 && c.actor >= 0 || c.actor >= 0 && slices.Contains(r.Actors, c.actor)
+		switch {
+		case mayFire && r.Supersede == c.renumbered:
 			return allowed, i
+		case mayFire:
+			result, row = allowed, i
+		case result != allowed:
+			result, row = wrongActor, i
 		}
-		result, row = wrongActor, i
 	}
 	return result, row
 }
