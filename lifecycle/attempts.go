@@ -19,11 +19,13 @@ import (
 // Between two attempts the work keeps the object's turn, and gives back its share of the
 // queue's limits, except in a queue of [Shared], where it keeps both. If the operation is
 // taken away in the pause, it ends at once. Every attempt, and every pause, extends the
-// object's deadline. A change that continues the operation in a pause sets it after the
-// pause. A wait for the queue's limits after a pause does not extend it.
+// object's deadline. If the store fails when an attempt has failed, that pause does not extend
+// it and takes at most half of the time that is left. A change that continues the operation
+// in a pause sets the deadline after the pause. A wait for the queue's limits after a pause
+// does not extend it.
 //
 // The record keeps the number of failed attempts, the error of the last one, and when the
-// next one is due; [Manager.Explain] shows them. If the process dies during an attempt,
+// next one is due; [Reader.Explain] shows them. If the process dies during an attempt,
 // that attempt counts as failed. A sweep that does the work again continues the count, and
 // after the last attempt the outcome is Failed. Without [Config].Owner the wait for the
 // first attempt counts as a part of it.
@@ -96,6 +98,11 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 	defer stop()
 	pauses := func(w *workOptions) { w.Next = next }
 	lost := o.touch(limited, func(w *workOptions) { w.Failed, w.Error, w.Next = o.failed, text, next }, pauses)
+	if lost != nil {
+		// The deadline may not be extended. The bad schedule with the whole pause: a sweep ends
+		// the operation in it, although the store has failed for a moment only.
+		pause = max(0, min(pause, o.task.untilDeadline(math.MaxInt64)/2))
+	}
 	if lost == nil || !errors.Is(lost, ErrStale) {
 		ticket := queue.Current[Key](ctx)
 		lost = o.task.rest(func(cause error) {

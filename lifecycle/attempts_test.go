@@ -259,6 +259,33 @@ func TestAttemptsDuringAnOutage(t *testing.T) {
 	})
 }
 
+// TestPauseAfterAnOutage: the store is down for a moment when an attempt fails, so that the
+// pause does not extend the deadline. The next attempt extends it in time.
+func TestPauseAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", 24*time.Hour)})
+		stopped(t, m, "a")
+		attempts := 0
+		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+			if attempts++; attempts == 1 {
+				time.Sleep(10 * time.Second)
+				return errBoom
+			}
+			time.Sleep(50 * time.Second)
+			return nil
+		}, Retries: lifecycle.Retries{Attempts: 5, Delay: 5 * time.Minute, MaxDelay: 5 * time.Minute}}, nil)
+		time.Sleep(9 * time.Second)
+		store.dead.Store(true)
+		time.Sleep(3 * time.Second)
+		store.dead.Store(false)
+		time.Sleep(time.Minute)
+		require.Empty(t, sweep(t, m))
+		require.EqualValues(t, "running", wait(t, h).State)
+		require.Equal(t, 2, attempts)
+	})
+}
+
 // TestRetriesOfOccupy: work that is no operation is repeated by the queue.
 func TestRetriesOfOccupy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

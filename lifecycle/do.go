@@ -258,7 +258,7 @@ func (o *operation) leave() {
 	for _, r := range o.requests {
 		if o.owns(r) {
 			t := newTask(r.core, &r.change.To)
-			t.pending, t.expect = true, r.change.Expect
+			t.pending, t.expect, t.since = true, r.change.Expect, time.Now()
 			r.core.tasks.leave(t)
 		}
 	}

@@ -40,8 +40,8 @@
 // [Lost]. [Work].Retries repeats work that fails, with back-off; the attempts are counted
 // in the record, across processes. [Manager.Sweep] finds what a dead process has left, by deadlines and by
 // owners ([Join]), and applies the table's deadline row: back to the origin, to a
-// failed state, or the work again, by the name of its handler. [Manager.Explain]
-// describes the next move of an object, and [Manager.Stuck] lists what a sweep would act
+// failed state, or the work again, by the name of its handler. [Reader.Explain]
+// describes the next move of an object, and [Reader.Stuck] lists what a sweep would act
 // upon. [Manager.Override] is for operators.
 //
 // # Requests of clients
@@ -80,7 +80,7 @@
 //
 //	Observer: lifecycle.Tee(lifecycle.Log(nil), collector.Observer(VM.Table()))
 //
-// [Manager.Stuck] lists the objects that are stuck, for a gauge. Functions that are nil cost
+// [Reader.Stuck] lists the objects that are stuck, for a gauge. Functions that are nil cost
 // nothing.
 //
 // # A new version of a table
@@ -207,9 +207,9 @@
 //   - An actor is what the caller names. The package compares it with the table and
 //     authenticates nothing.
 //   - Until a record is migrated, the preconditions of package relation do not find it in
-//     a state that has a new name; those of [Manager.Require] do.
+//     a state that has a new name; those of [Reader.Require] do.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
-//   - [Manager.Watch] finds changes by their time. It may miss a commit that becomes
+//   - [Reader.Watch] finds changes by their time. It may miss a commit that becomes
 //     visible more than ten seconds after its time, until the next change of the object.
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.
@@ -220,7 +220,7 @@
 //
 // # Rejected
 //
-//   - A position in the order of all changes for [Manager.Watch]: numbers of a database
+//   - A position in the order of all changes for [Reader.Watch]: numbers of a database
 //     sequence are visible in another order than they are drawn. Each object has a
 //     sequence number of its own.
 //   - A selection by state for Watch: an object that leaves the selected states has to be

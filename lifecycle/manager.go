@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,7 +13,8 @@ import (
 )
 
 // Manager moves the objects of one machine: S are its states, E its events, T is
-// the payload of a record. [New] makes one; the zero Manager is not usable. A
+// the payload of a record. Its own methods change objects, those of its [Reader] read
+// them. [New] makes one; the zero Manager is not usable. A
 // Manager is safe for concurrent use and needs no closing. It caches no objects,
 // keeps only running work in memory, and starts no goroutine except for that work and
 // its outcome.
@@ -26,8 +26,7 @@ import (
 // the actor of sweeps and of work without an event for its outcome: every method
 // refuses it with [fsm.ErrWrongActor], and only Config.Observe may return it.
 type Manager[S, E comparable, T any] struct {
-	machine *fsm.Machine[S, E, T]
-	core    *core
+	Reader[S, E, T]
 }
 
 // Config refines a [Manager]. The zero Config and nil are the defaults.
@@ -163,7 +162,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if err := c.checkStore(reflect.TypeFor[T]().Size() > 0); err != nil {
 		return nil, err
 	}
-	mgr := &Manager[S, E, T]{machine: m, core: c}
+	mgr := &Manager[S, E, T]{Reader[S, E, T]{machine: m, core: c}}
 	c.payloads = payloads{guard: mgr.guard, check: mgr.checkPayload, edit: mgr.editPayload}
 	if observe := config.Observe; observe != nil {
 		c.observe = func(ctx context.Context, r StoredRecord) (sighting, error) {
@@ -217,13 +216,6 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 	}
 	return nil
 }
-
-// Machine returns the machine of the objects.
-func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
-
-// Queue returns the queue of the work: that of [Config], or else the manager's own one,
-// which is a *[queue.Queuer] of [Key].
-func (m *Manager[S, E, T]) Queue() Queue { return m.core.queue }
 
 // Create fires event e out of the absent state and creates the record. The payload
 // is what guards see after the change; before it they see the zero payload. The
@@ -293,7 +285,7 @@ func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
 // that was read.
 //
 // The error is [ErrConflict] if another writer has moved the object meanwhile; see
-// [Manager.Current]. Fire does not try again, because the request may be wrong for
+// [Reader.Current]. Fire does not try again, because the request may be wrong for
 // the state that the object is in now. Further: [ErrNotFound], [ErrBusy], [ErrRepeated],
 // [ErrPrecondition], [ErrStale], [ErrInvalid], [ErrUnknownOutcome], those of
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, except
@@ -335,83 +327,4 @@ func checkSigned(verb string, actor fsm.Actor, reason string) error {
 		return fmt.Errorf("%w: %s needs an actor and a reason", ErrInvalid, verb)
 	}
 	return nil
-}
-
-// Get returns the record of an object. The error is [ErrNotFound], [ErrInvalid],
-// [ErrForeign] or the store's.
-func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (Record[S, T], error) {
-	rec, err := m.get(ctx, id)
-	if err != nil {
-		return Record[S, T]{}, m.core.failed("get", id, err)
-	}
-	return rec, nil
-}
-
-func (m *Manager[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T], err error) {
-	if err = checkID(id); err != nil {
-		return rec, err
-	}
-	r, err := m.core.get(ctx, m.core.key(id))
-	switch {
-	case err != nil:
-		return rec, err
-	case !r.Exists():
-		return rec, ErrNotFound
-	}
-	return m.record(&r)
-}
-
-// Require returns the precondition that an object of this manager is in one of the
-// states; without states, that it does not exist. A state that the machine does
-// not declare, such as that of a zero [Record], is no object's state.
-func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
-	p := Precondition{Key: m.core.key(id)}
-	for _, s := range states {
-		p.States = append(p.States, m.core.stored(m.required(s))...)
-	}
-	if len(states) == 0 {
-		p.States = []string{""}
-	}
-	return p
-}
-
-// required returns the name of a state for a precondition: none for an absent
-// state. For a state that is not declared it returns a name that no object's state
-// has: the empty name is that of a missing object, and a String method may give
-// many values one name.
-func (m *Manager[S, E, T]) required(s S) string {
-	table := m.core.table
-	if i := m.machine.StateIndex(s); i >= 0 {
-		if table.States[i].Kind == fsm.Absent {
-			return ""
-		}
-		return table.States[i].Name
-	}
-	name := fmt.Sprint(s)
-	if _, taken := table.StateIndex(name); taken || name == "" {
-		name = fmt.Sprintf("%T(%#v)", s, s)
-	}
-	return name
-}
-
-// Current returns the record that an object has, from an error that matches
-// [ErrConflict], [ErrExists] or [ErrRepeated]. It returns false if the error carries no
-// record of the call's own object, or if the object does not exist. The record of a
-// repeated request that has created an object is that of this object.
-func (m *Manager[S, E, T]) Current(err error) (Record[S, T], bool) {
-	if again, ok := errors.AsType[*RepeatedError](err); ok && again.Current.Exists() && again.Row.Machine == m.core.table.Name {
-		current := again.Current
-		rec, err := m.record(&current)
-		return rec, err == nil
-	}
-	conflict, ok := errors.AsType[*ConflictError](err)
-	if !ok || !conflict.Current.Exists() || conflict.Current.Machine != m.core.table.Name {
-		return Record[S, T]{}, false
-	}
-	if e, ok := errors.AsType[*Error](err); ok && e.ID != conflict.Current.ID {
-		return Record[S, T]{}, false // a guard or an edit has returned another object's conflict
-	}
-	current := conflict.Current
-	rec, err := m.record(&current)
-	return rec, err == nil
 }

@@ -15,7 +15,8 @@ import (
 // committed.
 type Observer struct {
 	// Changed receives every change that was committed, with the names of states as the
-	// history has them: those of the record's [Config].Version.
+	// history has them: those of the record's [Config].Version. It does not receive an outcome
+	// of work that a later attempt finds written by an earlier one of unknown outcome.
 	Changed func(context.Context, Changed)
 	// Refused receives the error of every call that should have changed an object,
 	// an [*Error]. The verb of an outcome that will be written again is "outcome".

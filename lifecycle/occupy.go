@@ -103,7 +103,9 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 func (c *core) getAtTurn(ctx context.Context, key Key) (StoredRecord, error) {
 	pause := queue.Exponential(firstPause, longestPause)
 	for attempts := 1; ; attempts++ {
-		now, err := c.get(ctx, key)
+		limited, stop := context.WithTimeout(ctx, outcomeWithin) // a store that hangs must not hold the turn
+		now, err := c.get(limited, key)
+		stop()
 		if err == nil || final(err) || !c.retries.pause(ctx, pause(attempts, err)) {
 			return now, err
 		}

@@ -157,9 +157,11 @@ func (o *Owner) Lost() <-chan struct{} { return o.alive.Done() }
 
 // Run sends three heartbeats in each TTL until ctx ends, and then returns nil. It
 // returns [ErrStale] if the ownership is lost. After an error of the store it
-// tries again at the next heartbeat.
+// tries again at the next heartbeat. A heartbeat that takes longer than a third of the
+// TTL is such an error.
 func (o *Owner) Run(ctx context.Context) error {
-	ticker := time.NewTicker(max(o.ttl/3, 1))
+	interval := max(o.ttl/3, 1)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -168,7 +170,12 @@ func (o *Owner) Run(ctx context.Context) error {
 		case <-o.alive.Done():
 			return context.Cause(o.alive)
 		case <-ticker.C:
-			if err := o.Heartbeat(ctx); errors.Is(err, ErrStale) {
+			// The bad schedule without a limit: one connection hangs, and no other heartbeat
+			// is sent for the TTL, although the store answers on other connections.
+			limited, stop := context.WithTimeout(ctx, interval)
+			err := o.Heartbeat(limited)
+			stop()
+			if errors.Is(err, ErrStale) {
 				return err
 			}
 		}

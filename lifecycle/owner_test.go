@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +156,49 @@ func TestOwnerRunLost(t *testing.T) {
 		join(t, store, "p", time.Minute)
 		require.ErrorIs(t, <-ended, lifecycle.ErrStale)
 		<-o.Lost()
+	})
+}
+
+// hanging is a store that does not answer a number of commits, as over a connection that
+// the network has dropped.
+type hanging struct {
+	*lifecycle.MemoryStore
+	commits, gets atomic.Int32
+}
+
+func (s *hanging) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if s.gets.Add(-1) >= 0 {
+		<-ctx.Done()
+		return lifecycle.StoredRecord{}, lifecycle.Ended(ctx)
+	}
+	return s.MemoryStore.Get(ctx, key)
+}
+
+func (s *hanging) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if s.commits.Add(-1) >= 0 {
+		<-ctx.Done()
+		return lifecycle.Ended(ctx)
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+// TestOwnerRunHangs: one heartbeat hangs, and the next one is sent in time.
+func TestOwnerRunHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
+		o := join(t, store, "p", time.Minute)
+		watcher := workers(store.MemoryStore, lifecycle.Config[event]{})
+		store.commits.Store(1)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- o.Run(ctx) }()
+		for range 30 {
+			time.Sleep(10*time.Second + 1)
+			sweep(t, watcher)
+		}
+		require.Equal(t, "alive", storedAt(t, store, ownerKey("p")).State)
+		stop()
+		require.NoError(t, <-ended)
 	})
 }
 

@@ -20,10 +20,10 @@ type OwnerInfo struct {
 // Owners returns the owners in the manager's store, in order of name. It has those that
 // are alive, and those that were declared dead in the last day. An owner that has left is
 // not listed. The error is the store's.
-func (m *Manager[S, E, T]) Owners(ctx context.Context) ([]OwnerInfo, error) {
-	found, err := m.core.owners.listOwners(ctx, ownerAlive, ownerDead)
+func (rd *Reader[S, E, T]) Owners(ctx context.Context) ([]OwnerInfo, error) {
+	found, err := rd.core.owners.listOwners(ctx, ownerAlive, ownerDead)
 	if err != nil {
-		return nil, m.core.failed("owners", "", err)
+		return nil, rd.core.failed("owners", "", err)
 	}
 	var list []OwnerInfo
 	for i := range found {

@@ -128,7 +128,7 @@ func (r *request) planWork(to *StoredRecord) {
 		to.Owner, to.Epoch = self.Name, self.Epoch
 	case decide.NoWork:
 		to.Owner, to.Epoch, to.Work, to.Args, to.WorkOptions = "", 0, "", nil, nil
-		if r.joins && r.decision.Begins {
+		if r.starts() {
 			to.Owner, to.Epoch = self.Name, self.Epoch
 		}
 	}

@@ -24,7 +24,7 @@ type RequestID struct {
 }
 
 // RepeatedError is the answer to a request whose [RequestID] is in the history: the
-// request was accepted before. It matches [ErrRepeated]. [Manager.Current] returns the
+// request was accepted before. It matches [ErrRepeated]. [Reader.Current] returns the
 // record that the object has now.
 type RepeatedError struct {
 	// Row is what the request has done: its object, operation, sequence number and state.

@@ -77,6 +77,14 @@ func (r *request) key() Key { return r.core.key(r.id) }
 // table or the object's operation refuses it.
 func (r *request) optional() bool { return r.ask.Verb == decide.Report }
 
+// starts reports whether the decision starts an operation whose work this process does. An
+// override to a state at rest has a new operation id too, but nothing is left to do.
+func (r *request) starts() bool {
+	d := &r.decision
+	joined := r.joins && d.Begins && r.core.table.States[d.State].Kind == fsm.Transitional
+	return joined || d.Work == decide.NewWork || d.Work == decide.Redo
+}
+
 // check refuses a request that is bad in every state of the object.
 func (r *request) check() error {
 	if r.invalid != nil {

@@ -15,16 +15,16 @@ import (
 // declared it dead.
 //
 // The error is the store's or the context's, with the results until then.
-func (m *Manager[S, E, T]) Stuck(ctx context.Context, max int) ([]SweepResult, error) {
+func (rd *Reader[S, E, T]) Stuck(ctx context.Context, max int) ([]SweepResult, error) {
 	most, err := limit(max)
 	if err != nil {
-		return nil, m.core.failed("stuck", "", err)
+		return nil, rd.core.failed("stuck", "", err)
 	}
-	s := newSweep(m.core)
+	s := newSweep(rd.core)
 	s.most = most
 	err = s.run(ctx, s.readAlive, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated)
 	if err != nil && !errors.Is(err, errEnough) {
-		return s.results, m.core.failed("stuck", "", err)
+		return s.results, rd.core.failed("stuck", "", err)
 	}
 	return s.results, nil
 }

@@ -100,6 +100,10 @@ func (s *sweep) endTaken(ctx context.Context) error {
 	return nil
 }
 
+// pendingFor is how long an admission of unknown outcome may still be committed. Without an
+// end, one that was never committed is read in every sweep, for the life of the process.
+const pendingFor = time.Hour
+
 // unresolved reports operations that this process has ended without knowing what was
 // written, if they go on.
 func (s *sweep) unresolved(ctx context.Context) error {
@@ -110,7 +114,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 			return err
 		}
 		switch {
-		case t.pending && now.Revision == t.expect:
+		case t.pending && now.Revision == t.expect && time.Since(t.since) < pendingFor:
 			// Its admission is not committed yet. The bad schedule without this case: the
 			// statement waits for a lock, this sweep forgets the operation, and only then
 			// the statement runs.

@@ -27,9 +27,10 @@ type Task struct {
 	timeout time.Duration // of the work; 0: none
 
 	// Of an admission of unknown outcome: it may still be committed while the object
-	// has the revision expect.
+	// has the revision expect, see pendingFor.
 	pending bool
 	expect  Revision
+	since   time.Time // when the admission ended
 
 	mu     sync.Mutex
 	begun  time.Time               // zero: the work does not run

@@ -226,8 +226,7 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 // that was declared dead neither starts operations nor reports about them. All
 // requests of one commit that have a writer have the same one.
 func (r *request) writer() (OwnerRef, bool) {
-	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
-	if starts {
+	if r.starts() {
 		return r.core.self(), r.core.owner != nil
 	}
 	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""

@@ -62,11 +62,14 @@ func (o *operation) expired() bool {
 }
 
 // startTurn runs when the object's turn has come. The operation may have been taken
-// away while it waited. The error is a *turnError, or [ErrStale].
+// away while it waited. The error is a *turnError, or [ErrStale]. A store that hangs
+// must not hold the object's turn: after outcomeWithin the start is tried again.
 func (o *operation) startTurn(ctx context.Context) error {
 	if o.expired() {
 		return &turnError{queue.ErrExpired}
 	}
+	ctx, stop := context.WithTimeout(ctx, outcomeWithin)
+	defer stop()
 	var err error
 	if o.waits || o.failed > 0 {
 		begins := func(w *workOptions) { w.Waiting, w.Next = false, time.Time{} }
@@ -125,9 +128,8 @@ func (r *request) planWait(change *StoredChange) error {
 			return err
 		}
 	}
-	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
 	switch {
-	case starts && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
+	case r.starts() && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
 		change.Timeout = 0
 		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
 	case r.decision.Work == decide.SameWork && waits(&change.To):

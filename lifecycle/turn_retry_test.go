@@ -59,3 +59,40 @@ func TestDrainEndsTurn(t *testing.T) {
 		require.Error(t, failed.Unwritten)
 	})
 }
+
+// TestTurnHangs: the store does not answer the start of a turn. The start is tried again,
+// and the work runs.
+func TestTurnHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, free := blocked(t, "work-vm")
+		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
+		stopped(t, m, "a")
+		h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+		store.commits.Store(1)
+		free()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		rec, err := h.Wait(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, "running", rec.State)
+	})
+}
+
+// TestOccupiedTurnHangs: the store does not answer the read at the start of a hidden action's
+// turn. It is read again, and the action runs.
+func TestOccupiedTurnHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, free := blocked(t, "work-vm")
+		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Queue: q})
+		stopped(t, m, "a")
+		ticket, err := m.Occupy(t.Context(), "a", "migrate", lifecycle.Func(fine))
+		require.NoError(t, err)
+		store.gets.Store(1)
+		free()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.NoError(t, ticket.Wait(ctx))
+	})
+}

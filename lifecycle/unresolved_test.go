@@ -171,3 +171,22 @@ func TestLateAdmission(t *testing.T) {
 		})
 	}
 }
+
+// TestAdmissionIsForgotten: an admission of unknown outcome was never committed, and the
+// object stays as it is. After an hour sweeps do not read the object any more.
+func TestAdmissionIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnknownOutcome }
+		_, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(fine), nil)
+		require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+		for _, gets := range []int{1, 1, 0} { // the second sweep of the loop forgets it
+			store.reset()
+			require.Empty(t, sweep(t, m))
+			require.Equal(t, gets, store.gets)
+			time.Sleep(time.Hour)
+		}
+	})
+}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// watchOverlap is how much of the time before the last look [Manager.Watch] reads
+	// watchOverlap is how much of the time before the last look [Reader.Watch] reads
 	// again. A commit has the time of its statement, and may be visible ten seconds
 	// later. The look itself may take as long, because the store retries its query.
 	watchOverlap = 20 * time.Second
@@ -20,7 +20,7 @@ const (
 // Watch yields the objects of the machine that change, with the sequence number of the
 // newest change, from the call of Watch on. Removed objects are included. Several changes
 // of an object may come as one. For all of them, continue the object's history from the
-// last sequence number that the reader has ([Manager.History]); the order of objects has
+// last sequence number that the reader has ([Reader.History]); the order of objects has
 // no meaning.
 //
 // A service that streams changes calls Watch, then reads the list, and then ranges over
@@ -47,15 +47,15 @@ const (
 // continues, and covers what was missed. Any other error is the last value:
 // [errors.ErrUnsupported] if the store is no [Follower], the context's, or the store's.
 // Only one range may use the result at a time. A second range starts again at the call.
-func (m *Manager[S, E, T]) Watch(ctx context.Context) iter.Seq2[ChangedObject, error] {
+func (rd *Reader[S, E, T]) Watch(ctx context.Context) iter.Seq2[ChangedObject, error] {
 	start := time.Now()
 	return func(yield func(ChangedObject, error) bool) {
-		all := Key{Machine: m.core.table.Name}
-		changed := m.core.watchers.add(all)
-		defer m.core.watchers.remove(all, changed)
+		all := Key{Machine: rd.core.table.Name}
+		changed := rd.core.watchers.add(all)
+		defer rd.core.watchers.remove(all, changed)
 		again := time.NewTicker(lookEvery)
 		defer again.Stop()
-		w := watch{core: m.core, last: start, seen: map[string]uint64{}}
+		w := watch{core: rd.core, last: start, seen: map[string]uint64{}}
 		for w.look(ctx, yield) {
 			select {
 			case <-time.After(watchPause):
@@ -70,7 +70,7 @@ func (m *Manager[S, E, T]) Watch(ctx context.Context) iter.Seq2[ChangedObject, e
 	}
 }
 
-// watch is the state of one range over [Manager.Watch].
+// watch is the state of one range over [Reader.Watch].
 type watch struct {
 	core *core
 	last time.Time         // when the last complete look began

@@ -49,6 +49,11 @@ type Work struct {
 	// that has no row for the outcome or that is foreign ([ErrForeign]) is left as
 	// it is. A change that enters a non-transitional state has no outcome.
 	//
+	// If the operation's own object is taken away, the outcome is Lost. The other objects
+	// then get the outcome Canceled if that has ended the work, else the outcome of the
+	// work: if the work returns nil, they get an event of Done. A process that has lost its
+	// Owner writes nothing for them.
+	//
 	// The objects are this process' like the operation's own one. If the process
 	// dies, the sweeps of each manager find its objects by its own table. Every
 	// manager needs the store and the Owner of this one, a WorkerActor and Done.
@@ -207,7 +212,8 @@ const (
 	// TimedOut: the last attempt took longer than Timeout.
 	TimedOut
 	// Lost: the operation was taken away, by a later operation, by the sweeper or
-	// by another report of its end. The work has written nothing.
+	// by another report of its end. The outcome of the work is not written for the object.
+	// [Work].With describes what is written for the other objects of the operation.
 	Lost
 )
 

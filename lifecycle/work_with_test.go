@@ -122,6 +122,23 @@ func TestWorkWithTakenAway(t *testing.T) {
 	}
 }
 
+// TestWorkWithTakenAwayElsewhere: another process takes the operation away, and the work
+// succeeds before this process learns of that. The operation is lost, and its part gets
+// the success.
+func TestWorkWithTakenAwayElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		stopped(t, m, "b")
+		h := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+		synctest.Wait() // the work has begun
+		override(t, workers(store, lifecycle.Config[event]{}), "a", "stopped", "ann", "it hangs", nil)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, [2]state{"stopped", "running"}, states(t, m))
+	})
+}
+
 // TestWorkWithOwner: a part belongs to the process as the object does.
 func TestWorkWithOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,6 +163,41 @@ func TestWorkWithOwner(t *testing.T) {
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		close(end)
 		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+	})
+}
+
+// TestWorkWithOverride: a part that an override puts into a state at rest has no work. It
+// has the deadline of that state, and the sweep acts on it.
+func TestWorkWithOverride(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "file", Initial: "kept", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{{Name: "kept"}, {Name: "moving", Kind: fsm.Transitional}, {Name: "bin"}, {Name: "gone", Kind: fsm.Absent}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("kept", "move", "moving").By(user),
+			fsm.Move[state, event]("moving", "done", "kept").By("worker"),
+			fsm.Return[state, event]("moving", "late").After(time.Minute),
+			fsm.Move[state, event]("kept", "delete", "bin").By(user),
+			fsm.Move[state, event]("bin", "late", "gone").After(time.Hour),
+		),
+	})
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := lifecycle.Must(machine, store, &lifecycle.Config[event]{
+			Owner: join(t, store, "p", 24*time.Hour), WorkerActor: "worker", Done: []event{"done"},
+		})
+		add(t, m, "a", user, size{})
+		add(t, m, "b", user, size{})
+		var tx lifecycle.Tx
+		m.In(&tx).Override("b", "bin", user, "nothing uses it", nil)
+		wait(t, do(t, m, "a", "move", user, lifecycle.Work{Run: fine, With: &tx}, nil))
+		b := storedAt(t, store, lifecycle.Key{Machine: "file", ID: "b"})
+		require.Empty(t, b.Owner)
+		require.Empty(t, b.WorkOptions)
+		require.Equal(t, time.Hour, time.Until(b.Deadline))
+		require.Empty(t, sweep(t, m))
+		time.Sleep(time.Hour + 1)
+		require.Len(t, sweep(t, m), 1)
+		absent(t, m, "b")
 	})
 }
 

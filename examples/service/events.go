@@ -11,20 +11,20 @@ import (
 )
 
 // events returns the handler of the stream of all VMs. The stream ends when ending does.
-func (a *api) events(ending context.Context) http.HandlerFunc {
+func events(ending context.Context, vms *reader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, stop := context.WithCancel(r.Context())
 		defer stop()
 		defer context.AfterFunc(ending, stop)()
-		a.stream(ctx, w)
+		stream(ctx, w, vms)
 	}
 }
 
 // stream writes server-sent events: each VM first, and then each one that changes. A VM may
 // come twice without a change, and several changes may come as one: its history has all of
 // them. A client that connects again, also to another replica, gets all VMs again.
-func (a *api) stream(ctx context.Context, w http.ResponseWriter) {
-	changes := a.vms.Watch(ctx) // before the list, so that no change is missed in between
+func stream(ctx context.Context, w http.ResponseWriter, vms *reader) {
+	changes := vms.Watch(ctx) // before the list, so that no change is missed in between
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w).Flush
 	if flush() != nil { // the stream begins, also without VMs
@@ -35,7 +35,7 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter) {
 		_, failed := fmt.Fprintf(w, "data: %s\n\n", data)
 		return errors.Join(err, failed, flush())
 	}
-	for vm, err := range a.vms.All(ctx, lifecycle.Select[State]{}) {
+	for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) {
 		if err != nil && vm.ID == "" || write(vm) != nil {
 			return
 		}
@@ -44,7 +44,7 @@ func (a *api) stream(ctx context.Context, w http.ResponseWriter) {
 		if err != nil {
 			return // the client connects again
 		}
-		vm, err := a.vms.Get(ctx, changed.ID)
+		vm, err := vms.Get(ctx, changed.ID)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 			vm, err = removed(changed.ID), nil

@@ -72,7 +72,7 @@ func runScripts(t *testing.T, db string) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"http": request, "until": until, "stream": stream},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"http": request, "until": until, "stream": streamed},
 	})
 }
 
@@ -125,7 +125,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// stream is the commands
+// streamed is the commands
 //
 //	stream start URL
 //	stream until PATTERN
@@ -133,7 +133,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 //
 // The first begins to read a stream. The others write it to the standard output, up to a
 // line that matches the pattern, and up to its end.
-func stream(ts *testscript.TestScript, _ bool, args []string) {
+func streamed(ts *testscript.TestScript, _ bool, args []string) {
 	open := ts.Value(streams{}).(*bufio.Scanner)
 	if args[0] == "start" {
 		answer, err := http.Get("http://" + args[1]) // the end of the service ends it

@@ -34,7 +34,8 @@ func drawTable(t *rapid.T) *fsm.Table {
 	}
 	for range rapid.IntRange(0, 12).Draw(t, "further rows") {
 		more := sp
-		more.Rows = append(slices.Clone(sp.Rows), drawRow(t, sp))
+		place := rapid.IntRange(0, len(sp.Rows)).Draw(t, "place")
+		more.Rows = slices.Insert(slices.Clone(sp.Rows), place, drawRow(t, sp))
 		if m, err := fsm.New[int](more); err == nil {
 			sp, machine = more, m
 		}

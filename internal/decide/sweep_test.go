@@ -152,6 +152,27 @@ func TestSweep(t *testing.T) {
 	require.False(t, decide.Redoes(disks, stateOf(t, disks, "Deleting"), stateOf(t, disks, "Ready")))
 }
 
+// TestDeadlineRowIsFirst: the deadline row of a state may be the first one of the table.
+func TestDeadlineRowIsFirst(t *testing.T) {
+	asks := func(late fsm.Row[string, string]) *fsm.Table {
+		return fsm.Must[int](spec{
+			Name: "ask", Initial: "Idle", Actors: actors,
+			States: []fsm.State[string]{{Name: "Idle"}, {Name: "Asking", Kind: fsm.Transitional}},
+			Rows: fsm.Rows(late,
+				fsm.Move("Idle", "ask", "Asking").By("user"),
+				fsm.Move("Asking", "done", "Idle").By("agent"),
+			),
+		}).Table()
+	}
+	again := asks(fsm.Redo[string, string]("Asking", "late", time.Hour))
+	require.True(t, decide.Redoes(again, stateOf(t, again, "Asking"), stateOf(t, again, "Idle")))
+	back := asks(fsm.Return[string, string]("Asking", "late").After(time.Hour))
+	rec := record(t, back, "Asking", "Idle")
+	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(back, &rec, decide.Failed, nil)
+	require.True(t, ok, "no event of the caller: the deadline row")
+	require.Equal(t, event(t, back, "late"), q.Event)
+}
+
 // TestRequestRedoes: only the sweeper's request about a transitional state does recorded
 // work again.
 func TestRequestRedoes(t *testing.T) {

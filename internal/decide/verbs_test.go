@@ -135,6 +135,9 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 				return nil
 			})
 			require.ErrorIs(t, d.Err, c.err)
+			if c.with.Repeats && d.Verdict == decide.Repeated || d.Verdict == decide.Stale {
+				require.Equal(t, -1, d.Row, "no row fires")
+			}
 			want := decide.Decision{Row: d.Row, Err: d.Err, Verdict: c.verdict, Payload: d.Payload, Saved: d.Saved}
 			if c.to != "" {
 				want.Write, want.Sequence, want.Operation = true, 8, c.opAfter

@@ -1,5 +1,5 @@
 // Package pgnotify reports the commits of other processes on PostgreSQL at once, by LISTEN
-// and NOTIFY. [lifecycle.Manager.Watch] and [lifecycle.Manager.Await] then need not wait
+// and NOTIFY. [lifecycle.Reader.Watch] and [lifecycle.Reader.Await] then need not wait
 // for their next look, which they make every second.
 //
 //	err := pgnotify.Install(ctx, db, "", tables...)    // once, after sqlstore.Migrate
