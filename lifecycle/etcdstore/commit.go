@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ type plan struct {
 	write   []clientv3.Op
 	look    []clientv3.Op // gets that show why a transaction was refused
 	require []int         // the state of each precondition that is compared
-	first   uint64        // the number of the first message
+	begun   [2]string     // the first parts of the keys of its messages
 
 	lost error // the last error after which etcd may have executed the transaction
 }
@@ -55,7 +54,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		return err
 	}
 	defer s.calls.Done()
-	if err := p.number(ctx); err != nil {
+	if err := p.begin(ctx); err != nil {
 		return failed(ctx, err)
 	}
 	for tries, lost := 0, 0; ; tries++ {
@@ -119,9 +118,9 @@ func (s *Store) plan(c *lifecycle.Commit) (*plan, error) {
 		p.look = append(p.look, clientv3.OpGet(s.life(c.Owner)))
 	}
 	n := len(p.write) + len(c.Messages)
-	if n > s.config.MaxTxnOps || len(c.Messages) > 1<<placeBits {
+	if n > s.config.MaxTxnOps || len(c.Messages) > mostMessages {
 		return nil, fmt.Errorf("%w: %d operations in one transaction, at most %d, and %d messages, at most %d",
-			errors.ErrUnsupported, n, s.config.MaxTxnOps, len(c.Messages), 1<<placeBits)
+			errors.ErrUnsupported, n, s.config.MaxTxnOps, len(c.Messages), mostMessages)
 	}
 	return p, nil
 }
@@ -213,16 +212,9 @@ func (p *plan) index(ch *lifecycle.StoredChange, result *lifecycle.StoredRecord,
 	}
 }
 
-// Parts of the number of a message, from the lowest bits: the place in its commit, a
-// random number, and the revision of etcd when the commit began plus the floor.
-const (
-	placeBits  = 7
-	randomBits = 13
-)
-
-// number draws the numbers of the messages. A commit that begins after another one was
-// acknowledged reads a higher revision of etcd, and its messages come later.
-func (p *plan) number(ctx context.Context) error {
+// begin reads the revision of etcd if the commit has messages. A commit that begins after
+// another one was acknowledged reads a higher revision, and its messages come later.
+func (p *plan) begin(ctx context.Context) error {
 	if len(p.commit.Messages) == 0 {
 		return nil
 	}
@@ -231,7 +223,7 @@ func (p *plan) number(ctx context.Context) error {
 		return err
 	}
 	n, err := floor(string(found(resp)[p.key(versions)].GetValue()))
-	p.first = (uint64(resp.Header.Revision)+n)<<(randomBits+placeBits) | rand.Uint64N(1<<randomBits)<<placeBits
+	p.begun = [2]string{hex(uint64(resp.Header.Revision) + n), hex(n)}
 	return err
 }
 
@@ -252,16 +244,10 @@ func (p *plan) conditions() (compare []clientv3.Cmp, write []clientv3.Op, err er
 		}
 	}
 	for i, m := range p.commit.Messages {
-		key := p.key(messages, hex(p.first+uint64(i)))
+		key := p.key(messages, p.begun[0], p.begun[1], p.commit.Token.String(), hex(uint64(i)))
 		text, err := encode(message(m))
 		if err != nil {
 			return nil, nil, err
-		}
-		if i == 0 {
-			// No message of another commit has any of the numbers. Its first one may have
-			// been discarded already.
-			next := p.key(messages, hex(p.first+uint64(len(p.commit.Messages))))
-			compare = append(compare, missing(key).WithRange(next))
 		}
 		write = append(write, clientv3.OpPut(key, text))
 	}
@@ -285,13 +271,7 @@ func (p *plan) attempt(ctx context.Context) error {
 	case err == nil && resp.Succeeded:
 		return nil
 	case err == nil:
-		if err := p.verdict(resp); !errors.Is(err, errAgain) {
-			return err
-		}
-		if err := p.number(ctx); err != nil { // another commit may have drawn the number
-			return err
-		}
-		return errAgain
+		return p.verdict(resp)
 	case refused(err):
 		return err
 	}

@@ -46,14 +46,15 @@
 //     writes, and ages are computed with the clock of the process that reads. A clock that is
 //     wrong makes a sweep come early or late; the comparison of the revision decides in any
 //     case which writer wins.
-//   - [lifecycle.Manager.Watch] finds a change by the writer's time, which is that of the
+//   - [lifecycle.Reader.Watch] finds a change by the writer's time, which is that of the
 //     beginning of its commit. It misses the change, until the object changes again, if the
 //     writer's clock is behind the reader's by more than 20 seconds less the time that the
 //     commit took. A clock that is ahead does no harm. [Store.Listen] does not mend this: it
 //     only makes Watch look sooner. Await reads the object itself and misses nothing.
 //   - A transaction of etcd has at most 128 operations (--max-txn-ops), and a change needs up
-//     to 14: [lifecycle.Capabilities].Changes is 8. See [Config.MaxTxnOps]. With
-//     fewer changes, a commit has up to 128 messages.
+//     to 14: [lifecycle.Capabilities].Changes is 8. See [Config.MaxTxnOps]. A message needs
+//     one: 16 messages always fit, and 114 in a commit of one change. No commit has more than
+//     128 messages, also with a larger MaxTxnOps.
 //   - A commit has at most 1.5 MiB (--max-request-bytes; above 2 MiB, the client's
 //     MaxCallSendMsgSize too), and values are JSON, in which a payload takes 4/3 of its size.
 //     A larger commit is [lifecycle.ErrInvalid].

@@ -27,7 +27,7 @@ const (
 	lives     = "life/"     // owner, epoch          nothing: the owner is alive in this epoch
 	histories = "history/"  // machine, id, sequence the history row
 	requests  = "request/"  // machine, request      the history row that has the request
-	messages  = "message/"  // number                the message
+	messages  = "message/"  // revision of etcd when the commit began plus floor, floor, token, place  the message
 )
 
 const separator = "\x00"

@@ -13,13 +13,33 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Messages implements [lifecycle.Outbox]. The messages come in order of their numbers.
+// The number of a message is the revision of etcd with which its commit was written, plus the
+// floor then, and the place of the message in the commit: no other message ever has it.
+const (
+	placeBits    = 7
+	mostMessages = 1 << placeBits // of a commit
+)
+
+// numberOf returns the number of the message in a key.
+func (s *Store) numberOf(kv *mvccpb.KeyValue) (uint64, error) {
+	if parts := strings.Split(strings.TrimPrefix(string(kv.Key), s.key(messages)), separator); len(parts) == 4 {
+		n, bad := strconv.ParseUint(parts[1], 16, 64)
+		place, wrong := strconv.ParseUint(parts[3], 16, placeBits)
+		if bad == nil && wrong == nil {
+			return (uint64(kv.CreateRevision)+n)<<placeBits | place, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: key %.300q", ErrLayout, kv.Key)
+}
+
+// Messages implements [lifecycle.Outbox]. The messages come in the order in which their
+// commits began.
 func (s *Store) Messages(ctx context.Context, limit int) (list []lifecycle.OutboxMessage, err error) {
 	all := s.key(messages)
 	err = s.each(ctx, func(kv *mvccpb.KeyValue) error {
-		number, err := strconv.ParseUint(strings.TrimPrefix(string(kv.Key), all), 16, 64)
+		number, err := s.numberOf(kv)
 		if err != nil {
-			return fmt.Errorf("%w: key %.300q", ErrLayout, kv.Key)
+			return err
 		}
 		var m message
 		err = decode(kv, &m)
@@ -29,18 +49,38 @@ func (s *Store) Messages(ctx context.Context, limit int) (list []lifecycle.Outbo
 	return list, err
 }
 
-// Discard implements [lifecycle.Outbox]. After an error some messages may be discarded.
+// Discard implements [lifecycle.Outbox]. It reads the keys of the messages from the oldest to
+// the last of those with the numbers. After an error some messages may be discarded.
 func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 	if len(numbers) == 0 {
 		return s.each(ctx, nil)
 	}
-	for list := range slices.Chunk(numbers, s.config.MaxTxnOps) {
-		deletes := make([]clientv3.Op, len(list))
-		for i, number := range list {
-			deletes[i] = clientv3.OpDelete(s.key(messages, hex(number)))
-		}
-		if err := s.each(ctx, nil, deletes...); err != nil {
+	left := map[uint64]bool{}
+	for _, number := range numbers {
+		left[number] = true
+	}
+	// A commit is written after it began.
+	next, end := s.key(messages), s.key(messages, hex(slices.Max(numbers)>>placeBits))
+	for next != "" && len(left) > 0 {
+		from := next
+		next = "" // no key follows, unless the page has one
+		var deletes []clientv3.Op
+		err := s.each(ctx, func(kv *mvccpb.KeyValue) error {
+			next = string(kv.Key) + separator
+			number, err := s.numberOf(kv)
+			if left[number] {
+				delete(left, number)
+				deletes = append(deletes, clientv3.OpDelete(string(kv.Key)))
+			}
 			return err
+		}, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(perRequest), clientv3.WithKeysOnly()))
+		if err != nil {
+			return err
+		}
+		for list := range slices.Chunk(deletes, s.config.MaxTxnOps) {
+			if err := s.each(ctx, nil, list...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

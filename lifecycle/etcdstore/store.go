@@ -43,8 +43,9 @@ const (
 	sparedOps    = 16 // for messages
 )
 
-// layout is the version of the keys and values that this package reads and writes.
-const layout = "1"
+// layout is the version of the keys and values that this package reads and writes. In
+// version 1, the keys of messages had other parts.
+const layout = "2"
 
 // ErrLayout: the keys below the prefix are of another version of this package.
 var ErrLayout = errors.New("etcdstore: unsuitable layout of keys")

@@ -109,15 +109,20 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
-	err = s.on(tx).write(ctx, p)
-	if err == nil && ctx.Err() != nil {
-		err = lifecycle.Ended(ctx)
-	}
-	if err != nil {
-		// A rollback that fails ends the connection, and the transaction with it.
-		_ = finish(ctx, tx.Rollback)
+	accepted := false
+	defer func() {
+		if !accepted { // write returned an error, or a Type of the caller panicked in it
+			// A rollback that fails ends the connection, and the transaction with it.
+			_ = finish(ctx, tx.Rollback)
+		}
+	}()
+	if err := s.on(tx).write(ctx, p); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return lifecycle.Ended(ctx)
+	}
+	accepted = true
 	err = finish(ctx, tx.Commit)
 	if err != nil && !errors.Is(err, sql.ErrTxDone) && classify(err) == noAnswer { // ErrTxDone: COMMIT was not sent
 		return &lostError{err}

@@ -82,6 +82,9 @@ type engine struct {
 
 	// sessionProbe queries the SQL mode and the argument as the server received it.
 	sessionProbe string
+	// isolationProbe queries the name and the value of each variable with the isolation level of
+	// the session. Empty: no level permits to read uncommitted rows.
+	isolationProbe string
 
 	beginMigration, lockMigration, endMigration, undoMigration string
 }
@@ -181,6 +184,8 @@ var mysql = &engine{
 	transactional: "InnoDB",
 
 	sessionProbe: "SELECT @@SESSION.sql_mode, HEX(CONVERT(? USING utf8mb4))",
+	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
+	isolationProbe: "SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')",
 
 	lockMigration: "SELECT GET_LOCK('interlock schema', 60)",
 	endMigration:  "SELECT RELEASE_LOCK('interlock schema')", undoMigration: "SELECT RELEASE_LOCK('interlock schema')",

@@ -154,4 +154,9 @@ func (l *layout) readTyped(r *record, fields []sql.NullString) {
 func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // micros returns a duration in microseconds, rounded up.
-func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+func micros(d time.Duration) int64 {
+	if d%time.Microsecond > 0 {
+		return d.Microseconds() + 1
+	}
+	return d.Microseconds()
+}

@@ -27,6 +27,9 @@ func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layo
 	if err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
 		return nil, nil, err
 	}
+	if err := probe.verifyIsolation(ctx); err != nil {
+		return nil, nil, err
+	}
 	if len(c.Tables) > 0 {
 		if err := probe.verifySession(ctx); err != nil {
 			return nil, nil, err
@@ -206,6 +209,30 @@ func (s *session) verifySession(ctx context.Context) error {
 		return fmt.Errorf("%w: sql_mode %q of the connection is not strict: it would truncate text", lifecycle.ErrInvalid, mode)
 	case got != "F09F9880":
 		return fmt.Errorf("%w: the character set of the connection is not utf8mb4", lifecycle.ErrInvalid)
+	}
+	return nil
+}
+
+// verifyIsolation refuses connections that read uncommitted rows. The bad schedule: the
+// connection breaks before COMMIT reaches the server; another connection finds the history
+// row of the commit, and Commit returns nil; the server then rolls the transaction back.
+func (s *session) verifyIsolation(ctx context.Context) error {
+	if s.e.isolationProbe == "" {
+		return nil
+	}
+	uncommitted := false
+	st := &statement{text: s.e.isolationProbe}
+	err := s.query(ctx, st, nil, func(rows *sql.Rows) error {
+		var name, level string
+		err := rows.Scan(&name, &level)
+		uncommitted = uncommitted || level == "READ-UNCOMMITTED"
+		return err
+	})
+	switch {
+	case err != nil:
+		return failed(ctx, err)
+	case uncommitted:
+		return fmt.Errorf("%w: the isolation level of the connection is READ UNCOMMITTED: it reads changes that are rolled back later", lifecycle.ErrInvalid)
 	}
 	return nil
 }

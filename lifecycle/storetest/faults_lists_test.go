@@ -129,6 +129,10 @@ var listFaults = map[string]map[string]fault{
 			either.UnchangedFor, either.Overdue = 0, false
 			return matches(either, r) && (q.UnchangedFor > 0 && oldEnough(q, r) || q.Overdue && late(q, r))
 		}),
+		"the longest age overflows": selecting(func(q lifecycle.Query, r record) bool {
+			q.UnchangedFor = (q.UnchangedFor + time.Microsecond - 1) / time.Microsecond * time.Microsecond
+			return matches(q, r)
+		}),
 	},
 	"Time/clock_of_the_store": {
 		"ages of the caller": {ownClock: true, record: shift, query: func(_ *faulty, q *lifecycle.Query) {

@@ -61,7 +61,7 @@ type Config struct {
 	Network func(t testing.TB) (lifecycle.Store, Network)
 
 	// Groups are the groups of demands that Run checks: the parts of the names before
-	// the slash. nil: all.
+	// the slash. Empty: all.
 	Groups []string
 
 	// Attempts is how often each caller of a demand with concurrent callers tries
@@ -106,13 +106,13 @@ func (p Place) String() string { return placeNames[p] }
 // Run runs one subtest for every demand. open returns a new, empty store that shares
 // nothing with a store that it returned before; it fails the test if it cannot. Run
 // closes every store that implements [io.Closer] at the end of its test. Run fails if
-// neither Second nor Exclusive of the config is set.
+// neither Second nor Exclusive of the config is set, and if one of its Groups does not exist.
 func Run(t *testing.T, open func(t testing.TB) lifecycle.Store, config *Config) {
 	t.Helper()
 	requireSecond(t, config)
+	requireGroups(t, config)
 	for _, d := range demands {
-		group, _, _ := strings.Cut(d.name, "/")
-		if config.Groups != nil && !slices.Contains(config.Groups, group) {
+		if len(config.Groups) > 0 && !slices.Contains(config.Groups, d.group()) {
 			continue
 		}
 		t.Run(d.name, func(t *testing.T) { d.run(t, open, config, func(t testing.TB, try func(testing.TB)) { try(t) }) })
@@ -128,11 +128,33 @@ func requireSecond(t testing.TB, config *Config) {
 	}
 }
 
+// requireGroups requires that the groups of the config exist. A misspelt group would
+// check nothing.
+func requireGroups(t testing.TB, config *Config) {
+	t.Helper()
+	var known []string
+	for _, d := range demands {
+		known = append(known, d.group())
+	}
+	slices.Sort(known)
+	for _, group := range config.Groups {
+		if !slices.Contains(known, group) {
+			t.Fatalf("storetest: Config.Groups has the unknown group %q; the groups are %s", group, strings.Join(slices.Compact(known), ", "))
+		}
+	}
+}
+
 // demand is one requirement of the contract of a store.
 type demand struct {
 	name  string // group/requirement: the name of the subtest
 	check func(t *tester)
 	clock clock
+}
+
+// group returns the part of the name before the slash.
+func (d *demand) group() string {
+	group, _, _ := strings.Cut(d.name, "/")
+	return group
 }
 
 // clock is the clock that a demand needs in this process.

@@ -103,6 +103,15 @@ func TestSecondIsRequired(t *testing.T) {
 	requireSecond(t, &Config{Second: func(_ testing.TB, s store) store { return s }})
 }
 
+// A group that does not exist is a failure: its demands would not run.
+func TestGroupsExist(t *testing.T) {
+	r := suitetest.Record(t, func(t testing.TB) { requireGroups(t, &Config{Groups: []string{"Get", "Transactions"}}) })
+	require.True(t, r.Failed())
+	require.Contains(t, r.Text(), `unknown group "Transactions"; the groups are Capabilities, Close, `)
+	requireGroups(t, &Config{Groups: []string{"Get", "Transaction"}})
+	requireGroups(t, &Config{})
+}
+
 // Every planted fault is found by the demand that forbids it, and there is a fault for
 // every demand. A fault of drivers that compare or cache in their process is found only
 // because the suite uses two stores.

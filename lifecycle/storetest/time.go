@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -46,7 +47,8 @@ func overdue(states ...string) lifecycle.Query {
 
 // With UnchangedFor, List returns objects whose last change is at least this long ago. With
 // Overdue, it returns objects whose deadline has passed, and none without a deadline. List
-// returns an object only if all conditions hold, and pages are full nevertheless.
+// returns an object only if all conditions hold, and pages are full nevertheless. The longest
+// duration has not passed for any object.
 func conditionsCombine(t *tester) {
 	t.needsConfig("Age", t.movesTime())
 	t.due("a", moving, hour)
@@ -89,6 +91,10 @@ func conditionsCombine(t *tester) {
 	t.finds(unchangedFor(hour), "c", "d", "g")
 	t.pass(2 * hour)
 	t.finds(overdue(), "a", "c")
+
+	t.due("h", moving, math.MaxInt64)
+	t.finds(overdue(), "a", "c")
+	t.finds(unchangedFor(math.MaxInt64))
 }
 
 // With OwnClock, ages, deadlines and ChangedAt are of the clock of the store. In this

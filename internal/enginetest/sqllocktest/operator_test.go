@@ -15,16 +15,23 @@ import (
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
 
+// silent opens a locker that no notification reaches. Its session renews after 20 s.
+func (d *database) silent(t testing.TB, tree string) *sqllock.Locker {
+	t.Helper()
+	c := configOf(t, d.dsn)
+	c.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no connection") }
+	l, err := sqllock.Open(t.Context(), d.db, c, tree, &sqllock.Config{TTL: slow})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	return l
+}
+
 // A grant is broken through its own locker before the locker knows that the engine has
 // granted it. The Lock that waits for it returns.
 func TestBreakOfAnUnknownGrant(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	first := d.open(t, tree, nil)
-	silent := configOf(t, d.dsn) // no notification comes, and the next renewal after 20 s
-	silent.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no connection") }
-	second, err := sqllock.Open(t.Context(), d.db, silent, tree, &sqllock.Config{TTL: slow})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, second.Close()) })
+	second := d.silent(t, tree)
 	held := take(t, first, at(lock.X, "/a"))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
@@ -51,6 +58,33 @@ func TestBreakOfAnUnknownGrant(t *testing.T) {
 	require.True(t, is, "%v", r.err)
 	require.Equal(t, lock.LostError{Token: token, Reason: "stuck", Err: lock.ErrLost}, *lost)
 	require.NoError(t, take(t, first, at(lock.X, "/a")).Unlock(t.Context()))
+}
+
+// A grant is upgraded after Break has marked it and before its process has read the mark. The
+// conversion announces the loss, and Break returns after that.
+func TestUpgradeOfABrokenGrant(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	operator, silent := d.open(t, tree, &sqllock.Config{TTL: slow}), d.silent(t, tree)
+	for _, up := range []bool{true, false} {
+		held := take(t, silent, at(lock.S, "/a"))
+		token := held.Token()
+		broken := make(chan error, 1)
+		go func() { broken <- operator.Break(t.Context(), token, "stuck") }()
+		eventually(t, func() bool {
+			var marked bool
+			require.NoError(t, d.db.QueryRow("SELECT mark = 2 FROM interlock_lock_requests WHERE token = $1", int64(token)).Scan(&marked))
+			return marked
+		}, "Break does not mark the grant")
+		if up {
+			require.ErrorIs(t, held.Upgrade(t.Context(), lock.X), lock.ErrLost)
+		} else {
+			require.ErrorIs(t, held.Downgrade(t.Context(), lock.IS), lock.ErrLost)
+		}
+		<-held.Lost()
+		require.NoError(t, <-broken)
+		require.Equal(t, token, held.Token())
+		require.NoError(t, take(t, operator, at(lock.X, "/a")).Unlock(t.Context()))
+	}
 }
 
 // Many decisions of a tree wait for each other for longer than a second. A release waits with

@@ -76,6 +76,17 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// A store that reads uncommitted rows could find a commit of its own that the server rolls
+// back later.
+func TestReadUncommittedIsRefused(t *testing.T) {
+	onMariaDB(t)
+	db := pool(t, way{"mysql", servers.MySQL(t)}.with(t, "tx_isolation=%27READ-UNCOMMITTED%27"))
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.MySQL, nil))
+	_, err := sqlstore.Open(t.Context(), db, sqlstore.MySQL, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorContains(t, err, "READ UNCOMMITTED")
+}
+
 // onMariaDB skips a setting that MySQL does not have.
 func onMariaDB(t testing.TB) {
 	var version string

@@ -253,3 +253,35 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 		require.ErrorContains(t, err, `column "region" is named twice`)
 	})
 }
+
+// A Type that panics on a value leaves no transaction open, and the panic reaches the caller
+// of the commit.
+func TestTypeThatPanics(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		status := sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3})
+		read := status.Read
+		status.Read = func(code string) (string, error) {
+			if code == "17" {
+				panic("unknown code 17")
+			}
+			return read(code)
+		}
+		table, text := typedTable(t, e, sqlstore.Integer, status)
+		execAll(t, db, text)
+		store, err := openTable(t, db, e, table)
+		require.NoError(t, err)
+		defer store.Close()
+		m := lifecycle.Must(vms, store, nil)
+		_, err = m.Create(t.Context(), "1", place, customer, vmSpec{}, nil)
+		require.NoError(t, err)
+		exec(t, db, "UPDATE vms SET status = 17 WHERE id = 1") // by another program
+
+		c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+		c.Require = []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "1"}, States: []string{"open"}}}
+		require.PanicsWithValue(t, "unknown code 17", func() { _ = store.Commit(context.Background(), c) })
+		require.Zero(t, db.Stats().InUse)
+		c.Require = nil
+		require.NoError(t, store.Commit(t.Context(), c))
+	})
+}

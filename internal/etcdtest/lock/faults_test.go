@@ -102,11 +102,11 @@ func claims(t testing.TB, l *etcdlock.Locker) int {
 }
 
 // intercepted returns a client whose requests pass through a function.
-func intercepted(t testing.TB, server *etcdtest.Server, through grpc.UnaryClientInterceptor) *clientv3.Client {
+func intercepted(t testing.TB, server *etcdtest.Server, through grpc.UnaryClientInterceptor, options ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(through)},
+		DialOptions: append(options, grpc.WithChainUnaryInterceptor(through)),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })

@@ -23,7 +23,7 @@ import (
 
 // nextTxn returns a client whose next transaction, after the returned function was called,
 // passes through a function.
-func nextTxn(t testing.TB, server *etcdtest.Server, through func(execute func() error) error) (client *clientv3.Client, arm func()) {
+func nextTxn(t testing.TB, server *etcdtest.Server, through func(execute func() error) error, options ...grpc.DialOption) (client *clientv3.Client, arm func()) {
 	t.Helper()
 	var armed atomic.Bool
 	client = intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -32,7 +32,7 @@ func nextTxn(t testing.TB, server *etcdtest.Server, through func(execute func() 
 			return through(execute)
 		}
 		return execute()
-	})
+	}, options...)
 	return client, func() { armed.Store(true) }
 }
 
@@ -77,14 +77,7 @@ func TestBreakWhileTheWatchHangs(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var hangs sync.RWMutex // locked: no answer of a watch arrives
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-			stream, err := open(ctx, desc, cc, method, opts...)
-			if method != etcdserverpb.Watch_Watch_FullMethodName {
-				return stream, err
-			}
-			return &hangingStream{stream, &hangs}, err
-		})},
+		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{hangingWatch(&hangs)},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
@@ -101,6 +94,52 @@ func TestBreakWhileTheWatchHangs(t *testing.T) {
 	awaited(t, w.done)
 	require.ErrorIs(t, w.err, lock.ErrLost)
 	require.ErrorContains(t, w.err, "maintenance")
+}
+
+// The watch hangs, and the context of a conversion ends when etcd has written it. The grant has
+// the token and the modes of the conversion.
+func TestConversionWhileTheWatchHangs(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var hangs sync.RWMutex
+	var written func()
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		defer func() { written() }()
+		return execute()
+	}, hangingWatch(&hangs))
+	l := open(t, client, freshPrefix(), nil)
+	for _, to := range []lock.Mode{lock.X, lock.IS} {
+		g := take(t, l, at(lock.S, "/a"), "holder")
+		before, convert := g.Token(), g.Upgrade
+		if to == lock.IS {
+			convert = g.Downgrade
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		written = cancel
+		hangs.Lock()
+		arm()
+		err := convert(ctx, to)
+		token, has := g.Token(), g.Requests()
+		hangs.Unlock()
+		require.NoError(t, err)
+		require.Equal(t, []lock.Request{at(to, "/a")}, has)
+		require.Equal(t, to == lock.X, token > before)
+		holders, err := l.Holders(t.Context(), lock.MustParse("/a"), lock.At)
+		require.NoError(t, err)
+		require.Equal(t, token, holders[0].Token)
+		require.NoError(t, g.Unlock(t.Context()))
+	}
+}
+
+// hangingWatch makes the answers of watches wait while the mutex is locked.
+func hangingWatch(hangs *sync.RWMutex) grpc.DialOption {
+	return grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		if method != etcdserverpb.Watch_Watch_FullMethodName {
+			return stream, err
+		}
+		return &hangingStream{stream, hangs}, err
+	})
 }
 
 type hangingStream struct {

@@ -19,8 +19,10 @@ import (
 func TestOpenRefuses(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	client := server.Client(t)
-	_, err := client.Put(t.Context(), "later/version", "2")
-	require.NoError(t, err)
+	for key, layout := range map[string]string{"earlier/version": "1-1000", "later/version": "3"} {
+		_, err := client.Put(t.Context(), key, layout)
+		require.NoError(t, err)
+	}
 	for name, c := range map[string]struct {
 		client *clientv3.Client
 		config etcdstore.Config
@@ -29,7 +31,8 @@ func TestOpenRefuses(t *testing.T) {
 		"no client":           {nil, etcdstore.Config{}, lifecycle.ErrInvalid},
 		"too few operations":  {client, etcdstore.Config{MaxTxnOps: 31}, lifecycle.ErrInvalid},
 		"a negative time-out": {client, etcdstore.Config{Timeout: -1}, lifecycle.ErrInvalid},
-		"another layout":      {client, etcdstore.Config{Prefix: "later/"}, etcdstore.ErrLayout},
+		"an earlier layout":   {client, etcdstore.Config{Prefix: "earlier/"}, etcdstore.ErrLayout},
+		"a later layout":      {client, etcdstore.Config{Prefix: "later/"}, etcdstore.ErrLayout},
 	} {
 		_, err := etcdstore.Open(t.Context(), c.client, &c.config)
 		require.ErrorIs(t, err, c.want, name)
@@ -42,7 +45,7 @@ func TestOpenRefuses(t *testing.T) {
 	cause := errors.New("cause")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	_, err = etcdstore.Open(ctx, client, nil)
+	_, err := etcdstore.Open(ctx, client, nil)
 	require.ErrorIs(t, err, cause)
 }
 

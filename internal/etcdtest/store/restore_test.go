@@ -76,7 +76,7 @@ func TestAfterRestore(t *testing.T) {
 	require.NoError(t, store.AfterRestore(t.Context(), 1000))
 	store, m = restorable(t, p)
 	p.audit(t)
-	require.Greater(t, send(t, store), message+900<<20, "a message number contains a revision of etcd")
+	require.Greater(t, send(t, store), message+900<<7, "a message number contains a revision of etcd")
 	require.Eventually(t, func() bool {
 		err = owner.Heartbeat(t.Context()) // over a connection of before
 		return !errors.Is(err, lifecycle.ErrUnavailable)
