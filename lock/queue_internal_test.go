@@ -2,12 +2,18 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/ratio"
 )
 
 // queueUp makes n acquisitions without a goroutine for each: the first is held, the
@@ -50,45 +56,55 @@ var longQueues = map[string]func(int) []Request{
 	},
 }
 
-// A long queue costs as much for each waiter as a short one: to join it, to be
-// granted, and to be cancelled. The test compares the times of one run; a queue that
-// is quadratic is 32 times as slow for each.
-func TestLongQueue(t *testing.T) {
-	const factor = 15
-	for name, requests := range longQueues {
-		t.Run(name, func(t *testing.T) {
-			each := func(n, rounds int) (drain, cancel time.Duration) {
-				drain, cancel = time.Hour, time.Hour
-				for range rounds {
-					var tree Tree
-					begin := time.Now()
-					for _, c := range queueUp(&tree, n, requests) {
-						require.Equal(t, held, c.state)
-						require.NoError(t, c.Unlock(context.Background()))
-					}
-					drain = min(drain, time.Since(begin)/time.Duration(n))
-					require.Empty(t, checkTree(&tree))
-					claims := queueUp(&tree, n, requests)
-					begin = time.Now()
-					for _, c := range slices.Backward(claims[n/2:]) {
-						_, _ = tree.leave(c, context.Canceled)
-					}
-					for _, c := range claims[1 : n/2] {
-						_, _ = tree.leave(c, context.Canceled)
-					}
-					cancel = min(cancel, time.Since(begin)/time.Duration(n))
-					require.NoError(t, claims[0].Unlock(context.Background()))
-					require.Empty(t, checkTree(&tree))
-				}
-				return drain, cancel
-			}
-			shortDrain, shortCancel := each(1000, 10)
-			longDrain, longCancel := each(32_000, 2)
-			t.Logf("short %v, %v; long %v, %v", shortDrain, shortCancel, longDrain, longCancel)
-			require.Less(t, longDrain, factor*shortDrain, "drain")
-			require.Less(t, longCancel, factor*shortCancel, "cancel")
-		})
+// drainAndCancel returns the time that each of n waiters takes to be granted, and to be
+// canceled: the least of some rounds.
+func drainAndCancel(tb testing.TB, n, rounds int, requests func(int) []Request) (drain, cancel time.Duration) {
+	drain, cancel = time.Hour, time.Hour
+	for range rounds {
+		var tree Tree
+		begin := time.Now()
+		for _, c := range queueUp(&tree, n, requests) {
+			require.Equal(tb, held, c.state)
+			require.NoError(tb, c.Unlock(context.Background()))
+		}
+		drain = min(drain, time.Since(begin)/time.Duration(n))
+		require.Empty(tb, checkTree(&tree))
+		claims := queueUp(&tree, n, requests)
+		begin = time.Now()
+		for _, c := range slices.Backward(claims[n/2:]) {
+			_, _ = tree.leave(c, context.Canceled)
+		}
+		for _, c := range claims[1 : n/2] {
+			_, _ = tree.leave(c, context.Canceled)
+		}
+		cancel = min(cancel, time.Since(begin)/time.Duration(n))
+		require.NoError(tb, claims[0].Unlock(context.Background()))
+		require.Empty(tb, checkTree(&tree))
 	}
+	return drain, cancel
+}
+
+func TestLongQueue(t *testing.T) {
+	for name, requests := range longQueues {
+		t.Run(name, func(t *testing.T) { drainAndCancel(t, 1000, 1, requests) })
+	}
+}
+
+// A long queue costs as much for each waiter as a short one: to join it, to be granted, and to
+// be canceled. A queue that is quadratic is 32 times as slow for each.
+func BenchmarkRatios(b *testing.B) {
+	var figures []ratio.Figure
+	for _, name := range slices.Sorted(maps.Keys(longQueues)) {
+		shortDrain, shortCancel := drainAndCancel(b, 1000, 10, longQueues[name])
+		longDrain, longCancel := drainAndCancel(b, 32_000, 2, longQueues[name])
+		growth := func(what string, short, long time.Duration) {
+			name := "lock/growth-1000-to-32000-waiters-" + what + "-" + strings.ReplaceAll(name, " ", "-")
+			figures = append(figures, ratio.Figure{Name: name, Value: float64(long) / float64(short), Goal: 3})
+		}
+		growth("drain", shortDrain, longDrain)
+		growth("cancel", shortCancel, longCancel)
+	}
+	require.NoError(b, errors.Join(ratio.Print(os.Stdout, figures), ratio.PrintMachine(os.Stdout)))
 }
 
 // A Snapshot of many holders releases the tree after each piece. What begins or ends

@@ -92,6 +92,10 @@ func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
 		}
 		return
 	}
+	if t.state == Ended { // abandoned after claim, while retireAll settled another one
+		q.found(false)
+		return
+	}
 	q.end(t)
 }
 

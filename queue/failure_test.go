@@ -289,6 +289,50 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
+// One Settle hangs, and the action behind it is abandoned before its own turn to be settled.
+// It does not end a second time, which would remove the lane of a later action.
+func TestAbandonBeforeSettle(t *testing.T) {
+	for name, asked := range map[string]bool{"Done was called": true, "Done was not called": false} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				q := makeQueue(t, nil)
+				require.NoError(t, q.PauseClass(""))
+				hangs := takes("hangs", 0, nil)
+				hangs.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Hour) }
+				submit(t, q, "a", hangs)
+				waits := submit(t, q, "a", takes("waits", 0, nil))
+				if asked {
+					waits.Done()
+				}
+				var panicked any
+				go func() {
+					defer func() { panicked = recover() }()
+					remove := takes("remove", 0, nil)
+					remove.Preempt = queue.PreemptQueued
+					_, _ = q.Submit(t.Context(), "a", remove)
+				}()
+				synctest.Wait()
+				require.True(t, q.Abandon("a"))
+				require.True(t, q.Abandon("a"))
+				require.Equal(t, queue.Superseded, waits.Outcome())
+				require.NoError(t, q.ResumeClass(""))
+				synctest.Wait()
+				require.Equal(t, queue.Stats{Abandoned: 2}, q.Stats())
+				first := submit(t, q, "a", takes("first", 3*time.Hour, nil))
+				time.Sleep(2 * time.Hour) // Settle has returned
+				synctest.Wait()
+				require.Nil(t, panicked)
+				second := submit(t, q, "a", takes("second", 0, nil))
+				synctest.Wait()
+				require.Equal(t, queue.Running, first.Info().State)
+				require.Equal(t, queue.Waiting, second.Info().State)
+				time.Sleep(2 * time.Hour)
+				requireEmpty(t, q)
+			})
+		})
+	}
+}
+
 // A panic or runtime.Goexit of a function of the action ends this action only.
 func TestPanics(t *testing.T) {
 	succeeds := func(context.Context) error { return nil }

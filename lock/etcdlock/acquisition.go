@@ -77,7 +77,8 @@ func (l *Locker) add(rs []lock.Request, o *lock.Options) *acquisition {
 
 // follow takes over the claim of a view. It needs mu.
 func (a *acquisition) follow(v *view, c *claim) {
-	a.claim, a.written = c, c.arrival
+	a.keep(c)
+	a.written = c.arrival
 	switch {
 	case a.state == held:
 	case v.held(c):
@@ -86,6 +87,14 @@ func (a *acquisition) follow(v *view, c *claim) {
 		a.move(waiting)
 	}
 	a.obey(c)
+}
+
+// keep takes over a version of the claim, unless the acquisition has a later one: the view may
+// be behind a conversion. It needs mu.
+func (a *acquisition) keep(c *claim) {
+	if a.claim == nil || a.claim.modified < c.modified {
+		a.claim = c
+	}
 }
 
 func (a *acquisition) move(to state) {

@@ -111,20 +111,28 @@ func (a *acquisition) Downgrade(ctx context.Context, m lock.Mode) error {
 }
 
 // convert writes the claims that change returns for a view and a copy of the own claim, which
-// has its token fixed.
+// has its token fixed. The grant then has what was written, also if the context ends before the
+// view shows it.
 func (a *acquisition) convert(ctx context.Context, when condition, change func(*view, *claim) ([]*claim, error)) error {
 	if ctx.Err() != nil {
 		return lock.Ended(ctx)
 	}
 	l := a.locker
-	_, left, err := l.write(ctx, l.current(), a.session, a.key, when, func(v *view, c *claim) ([]*claim, error) {
+	var next claim
+	revision, left, err := l.write(ctx, l.current(), a.session, a.key, when, func(v *view, c *claim) ([]*claim, error) {
 		if c == nil {
 			return nil, lock.ErrNotHeld
 		}
-		next := *c
+		next = *c
 		next.Requests, next.Token = slices.Clone(c.Requests), c.token()
 		return change(v, &next)
 	})
+	if revision > 0 {
+		next.modified = revision
+		l.mu.Lock()
+		a.keep(&next)
+		l.mu.Unlock()
+	}
 	if left == deleteLate {
 		// The key is deleted, and then the conversion cannot be written any more.
 		l.mu.Lock()

@@ -188,6 +188,7 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 	}
 	l, r := c.l, conflicts(changed)
 	paths, modes := columns(has)
+	var reason string
 	a, err := l.ask(ctx, "convert", l.tree, c.session.id, c.attempt, up, paths, modes, r.low, r.high, r.mask, l.config.MaxHolders+1)
 	switch {
 	case err == nil && a.outcome == "granted":
@@ -201,11 +202,13 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 	case err == nil && a.outcome == "conflict":
 		return l.refusal(changed, &c.options, lock.ErrConflict, a.holders)
 	case err == nil:
-		err = lock.ErrNotHeld
+		reason, err = "the grant was broken, or its session has ended", lock.ErrNotHeld
+	default:
+		reason = fmt.Sprintf("the outcome of a conversion is unknown: %v", err)
 	}
-	// The engine has removed the claim, or may convert it now or later. Either way its holder
-	// cannot know what it holds.
-	c.lose(&lock.LostError{Token: c.Token(), Reason: fmt.Sprintf("the outcome of a conversion is unknown: %v", err), Err: lock.ErrLost})
+	// The engine has removed the claim or is to break it, or may convert it now or later. In each
+	// case its holder cannot know what it holds.
+	c.lose(&lock.LostError{Token: c.Token(), Reason: reason, Err: lock.ErrLost})
 	awaitSoon(c.release(ctx))
 	return err
 }

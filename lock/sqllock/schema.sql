@@ -246,7 +246,9 @@ BEGIN
 END $$;
 
 -- convert changes the modes of what is held. An upgrade has conflicts to look for, and gets a
--- new token.
+-- new token. What is marked as broken is gone. Bad schedule otherwise: Break marks a grant, an
+-- upgrade gives it a new token, and Break, which finds no row with its token, returns before the
+-- holder is notified.
 CREATE OR REPLACE FUNCTION interlock_lock_convert(t text, s bigint, a bigint, up boolean, paths text[], modes integer[],
 	l text[], h text[], m integer[], most integer, OUT outcome text, OUT drawn bigint, OUT at timestamptz, OUT holders json)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -254,8 +256,9 @@ DECLARE
 	n bigint;
 BEGIN
 	SELECT max(f.number) INTO n FROM (
-		SELECT r.number FROM interlock_lock_requests r
-		WHERE r.tree = t AND r.path = ANY (paths) AND r.session = s AND r.attempt = a FOR UPDATE) f;
+		SELECT r.number, r.mark FROM interlock_lock_requests r
+		WHERE r.tree = t AND r.path = ANY (paths) AND r.session = s AND r.attempt = a FOR UPDATE) f
+	HAVING max(f.mark) < 2;
 	outcome := 'gone';
 	IF n IS NULL THEN
 		RETURN;

@@ -45,7 +45,7 @@ func (w *Worker) drop(l *lease) {
 }
 
 // renew extends the leases. One that the answer does not have is lost, or about to end: its
-// timer decides.
+// timer decides. After an error the timers of all decide.
 func (w *Worker) renew(ctx context.Context) (time.Duration, error) {
 	interval := w.config.Lease / 3
 	w.mu.Lock()
@@ -58,13 +58,17 @@ func (w *Worker) renew(ctx context.Context) (time.Duration, error) {
 	limited, stop := context.WithTimeout(ctx, interval)
 	defer stop()
 	before := time.Now()
+	var renewed []int64
 	err := query(limited, w.db, renew, []any{w.config.Lease.Microseconds(), ids, tokens}, func(rows *sql.Rows) error {
 		var token int64
 		err := rows.Scan(&token)
-		if l := leases[token]; err == nil {
-			l.timer.Reset(w.left(before))
-		}
+		renewed = append(renewed, token)
 		return err
 	})
+	if err == nil { // otherwise the rows may belong to a transaction that was not committed
+		for _, token := range renewed {
+			leases[token].timer.Reset(w.left(before))
+		}
+	}
 	return interval - time.Since(before), err
 }

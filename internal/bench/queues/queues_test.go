@@ -101,6 +101,7 @@ func BenchmarkRatios(*testing.B) {
 	waitingBytes, waitingGoroutines := waiting()
 	figure("waiting-bytes-per-key", waitingBytes, 450)
 	figure("waiting-goroutines-to-running", waitingGoroutines, 1)
+	figure("growth-of-submit-100-to-40000-waiting", float64(submits(40_000))/float64(submits(100)), 3)
 	if err := errors.Join(ratio.Print(os.Stdout, figures), ratio.PrintMachine(os.Stdout)); err != nil {
 		panic(err)
 	}
@@ -179,6 +180,37 @@ func waiting() (bytes, goroutines float64) {
 }
 
 // Both keep order and exclusion for each key. Otherwise the ratio has no meaning.
+// submits is the least time of some submits to one key behind a backlog, with an observer; Admit
+// refuses half of them.
+func submits(backlog int) time.Duration {
+	q := queue.Must(&queue.Config[string]{Observer: queue.Observer[string]{
+		Accepted: func(context.Context, queue.Accepted[string]) {},
+	}})
+	ctx, hold := context.Background(), make(chan struct{})
+	act := &queue.Action{Run: func(context.Context) error { <-hold; return nil }}
+	refused := &queue.Action{Admit: func(context.Context) error { return errors.New("refused") }, Run: act.Run}
+	for range backlog {
+		if _, err := q.Submit(ctx, "a", act); err != nil {
+			panic(err)
+		}
+	}
+	best := time.Hour
+	for range 20 {
+		begin := time.Now()
+		for range 20 {
+			_, _ = q.Submit(ctx, "a", act)
+			_, _ = q.Submit(ctx, "a", refused)
+		}
+		best = min(best, time.Since(begin))
+	}
+	q.Abort(nil)
+	close(hold)
+	if err := q.Terminate(ctx); err != nil {
+		panic(err)
+	}
+	return best
+}
+
 func TestRunners(t *testing.T) {
 	for name, r := range map[string]runner{"client-go": newListed(), "ours": newOurs()} {
 		t.Run(name, func(t *testing.T) {
