@@ -165,6 +165,52 @@ func TestHangingDeleteHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// A delete hangs in its first reservation until another process has deleted the lease
+// again. That delete finds the reservation released, and releases the others, also if its
+// own release of the first one fails.
+func TestLateDelete(t *testing.T) {
+	for name, failure := range map[string]error{"released twice": nil, "released once": errMethod} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store := t.Context(), newChecked(t)
+				late, answers := make(chan error), make(chan error, 2)
+				hanging := func(results <-chan error) *blazar.Config {
+					return &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+						OnEnd: func(context.Context, blazar.Allocation) error { return <-results },
+					}}}
+				}
+				first, second := newService(t, store, hanging(late)), newService(t, store, hanging(answers))
+				spec := inAnHour("host")
+				spec.Reservations = append(spec.Reservations, spec.Reservations[0])
+				createLease(t, first, spec)
+				var all sync.WaitGroup
+				all.Go(func() { require.Error(t, first.DeleteLease(ctx, "l")) })
+				time.Sleep(blazar.MethodTimeout + time.Minute)
+				_, err := second.Sweep(ctx)
+				require.NoError(t, err)
+				requireLease(t, second, "l", blazar.LeaseError)
+
+				deleted := make(chan error, 1)
+				go func() { deleted <- second.DeleteLease(ctx, "l") }()
+				synctest.Wait()
+				late <- nil
+				synctest.Wait()    // the first process has marked the reservation, and hangs in the next one
+				answers <- failure // of the first reservation
+				answers <- nil
+				require.ErrorIs(t, <-deleted, failure)
+				if failure != nil {
+					for _, r := range requireLease(t, second, "l", blazar.LeaseError).Reservations {
+						require.Equal(t, blazar.ReservationDeleted, r.Status)
+					}
+				}
+				late <- nil
+				all.Wait()
+				store.requireNoFaults(t)
+			})
+		})
+	}
+}
+
 // The timeouts of methods are configured by the status of the lease.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -188,16 +188,38 @@ func (s *Service) fail(ctx context.Context, lease *LeaseDetails, r *ReservationD
 	return s.mark(ctx, lease, r.ID, Fail, &lifecycle.Change[ReservationSpec]{Reason: storable.Reason(reason)})
 }
 
-// mark moves a reservation of a lease whose method is at work. It is refused after
-// the lease has got another status, because another method is at work then.
+// mark moves a reservation of a lease whose method is at work. It is refused after the
+// lease has got another status.
+//
+// The method of an earlier operation passes if the lease has its status again. The bad
+// schedule: a delete hangs, and the sweeper ends it; the next delete releases the
+// reservation, and the late method marks it before that delete does. What that delete
+// wants to write is done then, and it continues.
 func (s *Service) mark(
 	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
 ) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
-	return retry(func() error {
+	err := retry(func() error {
 		_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
 		return err
 	})
+	if errors.Is(err, fsm.ErrNotAllowed) && s.markedLate(ctx, lease, id, call) {
+		return nil
+	}
+	return err
+}
+
+// markedLate reports whether a method continues after a call that is not allowed: it still
+// has the lease, and the late method of an earlier operation has moved the reservation to
+// the status that the call leads to. A failure that cannot be marked stops no method,
+// because the method's error has it.
+func (s *Service) markedLate(ctx context.Context, lease *LeaseDetails, id string, call Call) bool {
+	at, err := s.Leases.Get(ctx, lease.ID)
+	if err != nil || at.State != lease.Status || at.Operation != lifecycle.TaskOf(ctx).Operation {
+		return false
+	}
+	now, err := s.Reservations.Get(ctx, id)
+	return err == nil && (now.State == becomes[call] || call == Fail)
 }
 
 // retry repeats a change after a conflict, for example with an observer that has

@@ -247,7 +247,8 @@ func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) 
 //
 // If the controller's answer to the start was missed, Gathered acknowledges the start
 // first. If the old CRM has started again meanwhile and is the current one, the new
-// CRM becomes the current one again, because it has ended the old CRM for good.
+// CRM becomes the current one again, because it has ended the old CRM for good. A report
+// that is repeated, because the answer to it was lost, changes nothing and is no error.
 //
 // Errors: [lifecycle.ErrStale] for a connection that is not the current one, and for
 // an upgrade that failed meanwhile: then it may be reported again after the repair;
@@ -266,7 +267,7 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 			return err
 		}
 	}
-	return commit(ctx, func(tx *lifecycle.Tx) error {
+	err = commit(ctx, func(tx *lifecycle.Tx) error {
 		now, sender, err := c.sender(ctx, id, notifyID)
 		switch {
 		case err != nil:
@@ -288,6 +289,22 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 		}})
 		return nil
 	})
+	if errors.Is(err, fsm.ErrNotAllowed) && c.hasGathered(ctx, id, notifyID) {
+		return nil
+	}
+	return err
+}
+
+// hasGathered reports whether a cloudlet is Ready under a connection: only Gathered leads
+// there. In an upgrade the report of the new CRM also ends the upgrade, so that report was
+// not written while the sender is [CRMv2].
+func (c *Cloudlets) hasGathered(ctx context.Context, id string, notifyID int64) bool {
+	at, err := c.start.Get(ctx, id)
+	if err != nil || at.State != CloudletReady || at.Payload.NotifyID != notifyID {
+		return false
+	}
+	_, sender, err := c.sender(ctx, id, notifyID)
+	return err == nil && sender != CRMv2
 }
 
 // resumeUpgrade makes the new CRM of an upgrade the current one again if the old one has

@@ -89,6 +89,39 @@ func TestCRMsUpgrade(t *testing.T) {
 	require.Equal(t, 1, f.attempts)
 }
 
+// losing is a connection that loses the answers to Gathered.
+type losing struct{ edgecloud.Uplink }
+
+var errLost = errors.New("no answer")
+
+func (l losing) Gathered(ctx context.Context) error {
+	if err := l.Uplink.Gathered(ctx); err != nil {
+		return err
+	}
+	return errLost
+}
+
+// The answer to the last report of a CRM is lost. It gathers again: after a start, after
+// the upgrade that has started it, and after the next upgrade was requested.
+func TestGatherAgain(t *testing.T) {
+	ctx := t.Context()
+	f := newFleet(t)
+	f.late = true
+	gathersAgain := func(version string, upgrade edgecloud.CloudletState) {
+		t.Helper()
+		to := f.c.Uplink("b", f.running[version])
+		require.NoError(t, f.crm.Gather(ctx, nil, to))
+		f.require(edgecloud.CloudletReady, upgrade, version)
+	}
+	gathersAgain("v1", edgecloud.CloudletUpdateRequested)
+	require.NoError(t, f.upgrade())
+	require.ErrorIs(t, f.crm.Gather(ctx, f, losing{f.c.Uplink("b", f.running["v2"])}), errLost)
+	gathersAgain("v2", edgecloud.CloudletReady)
+	_, err := f.c.Cloudlets.Upgrade(ctx, "b", "v3", "")
+	require.NoError(t, err)
+	gathersAgain("v2", edgecloud.CloudletUpdateRequested)
+}
+
 // The old CRM crashes in every state of an upgrade and does its part again.
 func TestOldCRMCrashes(t *testing.T) {
 	ctx := t.Context()

@@ -125,30 +125,39 @@ func (r *ResourceManager) known(o *Order) (bool, error) {
 	return last == o.Operation, nil
 }
 
-// repeat reports the progress of an order again.
+// repeat sends the progress of an order again. It does not record it, because the order
+// may have progressed since the progress was read.
 func (r *ResourceManager) repeat(ctx context.Context, o *Order) error {
 	r.mu.Lock()
 	last := r.last[o.Key]
 	r.mu.Unlock()
-	return r.report(ctx, o.Key, last.Report)
+	return r.deliver(ctx, o.Key, last.Report)
 }
 
-// report records the progress and sends it, without the mutex held. Of the removals that
-// were sent it forgets the oldest one if there are too many.
+// report records the progress and sends it.
 func (r *ResourceManager) report(ctx context.Context, key lifecycle.Key, report Report) error {
 	r.mu.Lock()
 	r.last[key] = progress{Report: report}
 	r.mu.Unlock()
+	return r.deliver(ctx, key, report)
+}
+
+// deliver sends a report, without the mutex held, and records whether a removal was sent.
+// Of the removals that were sent it forgets the oldest one if there are too many.
+func (r *ResourceManager) deliver(ctx context.Context, key lifecycle.Key, report Report) error {
 	err := r.send(ctx, key, report)
-	if err != nil || report.State != NotPresent {
+	if report.State != NotPresent {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last[key].Operation != report.Operation {
-		return nil // a later order has started
+		return err // a later order has started
 	}
-	r.last[key] = progress{report, true}
+	r.last[key] = progress{report, err == nil}
+	if err != nil {
+		return err
+	}
 	if now := (removal{key, report.Operation}); !slices.Contains(r.removed, now) {
 		r.removed = append(r.removed, now)
 	}

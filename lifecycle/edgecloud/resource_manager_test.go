@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,13 +68,13 @@ func (p *platform) Present(context.Context) (keys []lifecycle.Key, _ error) {
 type network struct {
 	mu      sync.Mutex
 	reports []string
-	down    bool
+	down    atomic.Bool
 }
 
 func (n *network) send(_ context.Context, _ lifecycle.Key, r edgecloud.Report) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.down {
+	if n.down.Load() {
 		return errors.New("the network is down")
 	}
 	n.reports = append(n.reports, fmt.Sprintf("%s is %s in operation %d", r.ID, r.State, r.Operation))
@@ -123,7 +124,7 @@ func TestAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, p, n := newResourceManager(t)
 		ctx := t.Context()
-		n.down = true
+		n.down.Store(true)
 		require.Error(t, r.Handle(ctx, order(clusterKey("c"), 1, edgecloud.Create)))
 		p.failure = errors.New("no image")
 		require.Error(t, r.Handle(ctx, order(appKey("a"), 1, edgecloud.Create)))
@@ -199,12 +200,37 @@ func TestAccountOfRemoval(t *testing.T) {
 		}
 		require.NoError(t, r.Handle(t.Context(), remove))
 		require.Empty(t, account())
-		n.down = true
+		n.down.Store(true)
 		require.Error(t, r.Handle(t.Context(), remove))
 		require.Equal(t, []edgecloud.Report{{ID: "c", Operation: 2, State: edgecloud.NotPresent}}, account())
-		n.down = false
+		n.down.Store(false)
 		require.NoError(t, r.Handle(t.Context(), remove))
 		require.Empty(t, account())
+	})
+}
+
+// A repeated order reads the progress Creating and stalls. Meanwhile the order is done,
+// and its report is lost. The repeated order then sends what it has read, and the account
+// has the outcome.
+func TestRepeatedOrderKeepsTheOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, n := newResourceManager(t)
+		c := clusterKey("c")
+		clusters := func() []edgecloud.Report {
+			all, err := r.Account(t.Context())
+			require.NoError(t, err)
+			return all.Clusters
+		}
+		done := make(chan error)
+		go func() { done <- r.Handle(t.Context(), order(c, 5, edgecloud.Create)) }()
+		synctest.Wait()
+		read := clusters()
+		require.Equal(t, []edgecloud.Report{{ID: "c", Operation: 5, State: edgecloud.Creating}}, read)
+		n.down.Store(true)
+		require.Error(t, <-done)
+		n.down.Store(false)
+		require.NoError(t, edgecloud.Deliver(t, r, c, read[0]))
+		require.Equal(t, []edgecloud.Report{{ID: "c", Operation: 5, State: edgecloud.Ready}}, clusters())
 	})
 }
 

@@ -42,8 +42,21 @@ func (c *Controller) newKind(
 				c.ended(k, row.Key)
 			}
 		}),
+		BeforeCommit: c.requireTerm,
 	})
 	return k
+}
+
+// requireTerm makes the term of this controller a condition of every commit that moves an
+// action, also of the commits of a sweep. Adding and removing a record has no such
+// condition: the last controller performs what an earlier one has stored as pending.
+func (c *Controller) requireTerm(_ context.Context, change *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+	if change.From == "" || change.Remove {
+		return nil, nil
+	}
+	var tx lifecycle.Tx
+	tx.Require(c.term.require())
+	return &tx, nil
 }
 
 // action returns the holder of the lock of an action.
@@ -264,10 +277,7 @@ func (c *Controller) resume(ctx context.Context) error {
 
 // refollow is follow after counting the services again.
 func (c *Controller) refollow(ctx context.Context, system SystemID) error {
-	c.mu.Lock()
-	r := c.rosters[system]
-	c.mu.Unlock()
-	if r != nil {
+	if r := c.currentRoster(system); r != nil {
 		r.counted.Store(false)
 	}
 	return c.follow(ctx, system)

@@ -35,7 +35,7 @@ type Infrastructure struct {
 	Build func(ctx context.Context, d Running) error
 	// Deploy changes the desired definition of the system at and below the path,
 	// and nothing else, and waits until the services have followed: see
-	// [lifecycle.Manager.Await] of [Controller.Systems].
+	// [lifecycle.Reader.Await] of [Controller.Systems].
 	Deploy func(ctx context.Context, d Running) error
 	// Teardown makes the desired definition empty, and waits until the services
 	// are gone.
@@ -215,6 +215,10 @@ func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error)
 	for _, m := range []lifecycle.Sweeper{c.systems, c.deploys.m, c.teardowns.m} {
 		more, err := m.Sweep(ctx)
 		results, errs = append(results, more...), append(errs, err)
+	}
+	if slices.ContainsFunc(results, func(r lifecycle.SweepResult) bool { return c.term.over(r.Err) }) {
+		c.end()
+		return results, c.term.stale()
 	}
 	return results, errors.Join(append(errs, c.resume(ctx))...)
 }

@@ -176,6 +176,49 @@ func TestLastControllerIsInCharge(t *testing.T) {
 	})
 }
 
+// listing is a store that calls a function before a list of systems is read.
+type listing struct {
+	*lifecycle.MemoryStore
+	before func()
+}
+
+func (s *listing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if f := s.before; f != nil && q.Machine == lattice.System.Name() {
+		s.before = nil
+		f()
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+// A controller stalls in its sweep until another one has started. It moves no deploy that
+// is past its deadline; the other one does.
+func TestSweepOfEarlierController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), &listing{MemoryStore: lifecycle.NewMemoryStore()}
+		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		old := live(t, store, infra, "s")
+		_, err := old.Deploy(ctx, "s", "d", lock.MustParse("/a"), nil)
+		require.NoError(t, err)
+		time.Sleep(lattice.RunTimeout + time.Minute)
+		var c *lattice.Controller
+		store.before = func() { c = live(t, store.MemoryStore, infra) }
+		require.ErrorIs(t, sweep(ctx, old), lifecycle.ErrStale)
+		require.Nil(t, store.before)
+		d, err := c.Deploys().Get(ctx, "s/d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionInProgress, d.State)
+		require.NoError(t, sweep(ctx, c))
+		d, err = c.WaitDeploy(ctx, "s", "d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.Overdue, lattice.ActionEvent(d.Event))
+		require.NoError(t, old.Close(ctx))
+		require.NoError(t, c.Close(ctx))
+	})
+}
+
 // Of several controllers that are started at once, one is in charge.
 func TestConcurrentStarts(t *testing.T) {
 	store := lifecycle.NewMemoryStore()

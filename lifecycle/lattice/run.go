@@ -203,7 +203,6 @@ func retryable(err error) bool {
 // write moves an action, if the term of this controller lasts. After an error of the
 // store it tries again, so that the work need not be repeated.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
-	change.Require = append(change.Require, c.term.require())
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
 		_, err := k.m.Fire(ctx, id, e, Backend, change)
 		if c.term.over(err) {

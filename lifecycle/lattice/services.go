@@ -84,11 +84,15 @@ type roster struct {
 	counted atomic.Bool // it has counted all services that the store had
 }
 
-func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
+// currentRoster returns the roster that counts the services of a system now, or nil.
+func (c *Controller) currentRoster(system SystemID) *roster {
 	c.mu.Lock()
-	r := c.rosters[systemOf(row.ID)]
-	c.mu.Unlock()
-	if r != nil {
+	defer c.mu.Unlock()
+	return c.rosters[system]
+}
+
+func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
+	if r := c.currentRoster(systemOf(row.ID)); r != nil {
 		// Its errors are about rows of other machines and tables.
 		_, _ = r.Apply(row)
 	}
@@ -155,12 +159,20 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 // It reads the system before it reads the roster, and expects the revision that it
 // has read. So a writer with an older count never replaces the result of one with a
 // newer count: the newer commit either was read, or makes this one a conflict.
+//
+// The roster of a removed system counts nothing more, so bring starts again with the
+// present one. The bad schedule without that: bring has the roster, and the system is
+// removed; another system of this name is created and becomes degraded; bring reads that
+// system, and moves it to the state of the old roster.
 func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err error) {
 	for range maxTries {
 		var rec SystemRecord
 		rec, err = c.systems.Get(ctx, string(system))
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			return nil
+		}
+		if err == nil && c.currentRoster(system) != r {
+			return c.follow(ctx, system)
 		}
 		to := r.Now().State
 		if _, ok := follows[rec.State]; err != nil || !ok || rec.State == to {

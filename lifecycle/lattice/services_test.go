@@ -214,3 +214,39 @@ func TestOlderCountIsRefused(t *testing.T) {
 		require.NoError(t, c.Close(t.Context()))
 	})
 }
+
+// An observer has the count of a system that is removed before the observer reads it.
+// Another system of this name keeps the state of its own services.
+func TestCountOfRemovedSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
+		c := live(t, store, lattice.Infrastructure{}, "s")
+		set := func(service string, to lattice.ServiceState) {
+			require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
+		}
+		set("/a", lattice.ServiceUpdating)
+		synctest.Wait() // a new system also follows its services by itself
+		var before lattice.SystemRecord
+		store.before = func() {
+			h, err := c.DeleteSystem(t.Context(), "s")
+			require.NoError(t, err)
+			_, err = h.Wait(t.Context())
+			require.NoError(t, err)
+			h, err = c.CreateSystem(t.Context(), "s", nil)
+			require.NoError(t, err)
+			_, err = h.Wait(t.Context())
+			require.NoError(t, err)
+			set("/b", lattice.ServiceDegraded)
+			synctest.Wait()
+			before, err = c.Systems().Get(t.Context(), "s")
+			require.NoError(t, err)
+			require.Equal(t, lattice.Degraded, before.State)
+		}
+		set("/a", lattice.ServiceStable)
+		require.Nil(t, store.before)
+		after, err := c.Systems().Get(t.Context(), "s")
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		require.NoError(t, c.Close(t.Context()))
+	})
+}

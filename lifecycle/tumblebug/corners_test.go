@@ -201,6 +201,32 @@ func TestReleaseAfterTheLastVM(t *testing.T) {
 	}
 }
 
+// losingStore loses the answer to every commit that moves an MCI to Failed.
+type losingStore struct{ *lifecycle.MemoryStore }
+
+func (s losingStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	err := s.MemoryStore.Commit(ctx, c)
+	if err == nil && commits(c, "mci", tumblebug.Failed) {
+		err = lifecycle.ErrUnknownOutcome
+	}
+	return err
+}
+
+// An MCI cannot be prepared, and the answer to the report of that is lost. Its resources
+// are released.
+func TestReleaseAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		clouds.faults["prepare sshKey"] = "reject"
+		s := tumblebug.Must(losingStore{lifecycle.NewMemoryStore()}, clouds, nil)
+		require.Equal(t, tumblebug.Failed, createOne(t, s, 1).State)
+		time.Sleep(time.Minute) // the next attempt
+		require.Empty(t, clouds.list())
+		require.Contains(t, clouds.newCalls(), "release vNet")
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
 // Force skips the validation: a forced terminate of an MCI or a VM that is Terminated has
 // its target status already, and is complete. No other action leads out of Terminated.
 func TestForceOnTerminated(t *testing.T) {

@@ -45,12 +45,12 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 }
 
 // prepare creates the resources that the VMs of an MCI share, and reports success or
-// failure. It releases the resources after it has reported failure, and not before.
+// failure. After a failure, [System.advance] releases the resources.
 //
 // Several processes may prepare at once, because a slow process may be considered dead.
 // The bad schedule: one process has created all resources, and VMs use them; the other
-// one fails and releases them. Therefore a process releases only if its own report has
-// moved the MCI to Failed, or if the MCI has ended otherwise.
+// one fails and releases them. Therefore a process releases only after it has read that
+// the MCI is Failed without VMs, or has ended otherwise.
 func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	event, change := Succeed, &mciChange{Expect: mci.Revision}
 	if failed := s.prepareAll(ctx, mci); failed != nil {
@@ -62,9 +62,6 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	_, err := s.mcis.Fire(ctx, mci.ID, event, Tumblebug, change)
 	if errors.Is(err, lifecycle.ErrConflict) || refused(err) {
 		return errors.Join(err, s.releaseEnded(ctx, mci))
-	}
-	if err == nil && event == Fail {
-		return s.release(ctx, mci)
 	}
 	return err
 }
@@ -93,6 +90,16 @@ func (s *System) releaseEnded(ctx context.Context, mci *mciRecord) error {
 		return s.release(ctx, mci)
 	}
 	return err
+}
+
+// releaseUnused releases the resources of an MCI that is Failed, unless it has VMs. It
+// gets no VM later: the commit that adds one requires that the MCI is Creating.
+func (s *System) releaseUnused(ctx context.Context, mci *mciRecord) error {
+	vms, err := s.members(ctx, mci.ID)
+	if err != nil || len(vms) > 0 {
+		return err
+	}
+	return s.release(ctx, mci)
 }
 
 // release releases the resources of an MCI, the last one first. After an error it

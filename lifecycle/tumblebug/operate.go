@@ -49,7 +49,8 @@ func (s *System) order(ctx context.Context, mci *mciRecord) error {
 
 // advance continues an operation of an MCI from its recorded state to its end. Several
 // processes may do so at once. It ends early if the MCI is on hold or in another
-// operation.
+// operation. It releases the resources of an MCI that is Failed without VMs, whichever call
+// has moved it: the answer to that call may be lost.
 func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpID) error {
 	for {
 		mci, err := s.mcis.Get(ctx, id)
@@ -58,6 +59,8 @@ func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpI
 			return nil
 		case err != nil:
 			return err
+		case mci.Operation == operation && mci.State == Failed:
+			return s.releaseUnused(ctx, &mci)
 		case mci.Operation != operation || atRest(mci.State) || onHold(&mci):
 			return nil
 		}
