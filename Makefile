@@ -44,6 +44,13 @@ UNRACED := ./internal/enginetest ./internal/etcdtest ./examples/sqlite ./example
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+RUNS ?= 10
+.PHONY: busy
+busy: ## make test RUNS times in a row, beside four busy loops, and print the times
+	@loops=; trap 'kill $$loops' EXIT INT TERM; for i in 1 2 3 4; do while :; do :; done & loops="$$loops $$!"; done; \
+	for i in $$(seq $(RUNS)); do start=$$(date +%s); $(MAKE) --no-print-directory test || exit 1; \
+		echo "make busy: run $$i of $(RUNS) in $$(($$(date +%s) - start)) s"; done
+
 .PHONY: demo
 demo: ## show the main job: run examples/quickstart
 	@$(GO) run ./examples/quickstart
