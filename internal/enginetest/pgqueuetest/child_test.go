@@ -92,7 +92,10 @@ func child(text string) error {
 			if _, err := tx.ExecContext(ctx, "SELECT interlock_queue_leave($1, $2)", t.ID, t.Token); err != nil {
 				return err
 			}
-			return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+				return err
+			}
+			select {} // the signal may reach another thread first, and this one would go on to COMMIT
 		}
 	}
 	w, err := pgqueue.New(db, map[string]pgqueue.Handler{"work": h}, &pgqueue.Config{
