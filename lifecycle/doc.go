@@ -22,7 +22,7 @@
 //	rec, err = vms.Fire(ctx, "vm1", Rename, User, nil)                    // one move
 //	op, err := vms.Do(ctx, "vm1", Start, User, lifecycle.Func(boot), nil) // an operation with work
 //	rec, err = vms.Get(ctx, "vm1")
-//	stuck, err := vms.Sweep(ctx)                                          // or Run, at intervals
+//	stuck, err := vms.Sweep(ctx)                                          // function Run repeats it
 //
 // # Operations
 //
@@ -115,8 +115,8 @@
 //
 //  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
 //  2. transaction.go, request.go: request.load calls Store.Get, one SELECT.
-//  3. request.go: request.decide asks decide for the candidate rows, runs the Edit
-//     on a copy and the guards on further copies, and takes the decision.
+//  3. request.go: request.decide gets the candidate rows from package decide, runs the
+//     Edit on a copy and the guards on further copies, and gets the decision.
 //  4. plan.go: request.plan makes the new record and its history row.
 //  5. resolve.go: send calls Store.Commit: sqlstore updates the row under the
 //     condition on revision and state, and inserts the history row, in one statement.
@@ -151,8 +151,8 @@
 //     heartbeats.go has measured it over several sweeps: they are dead.
 //     sweep.orphaned lists the records of all owners that are not alive, without
 //     payloads.
-//  2. sweep.care reads the owner's record again and asks decide what the table's
-//     deadline row does.
+//  2. sweep.ownerDead reads the owner's record again. sweep.care calls decide.Sweep for
+//     the table's deadline row.
 //  3. sweep.fire applies the row under the revision that was listed: the steps of
 //     Fire. If the row starts the operation again, sweep.redo submits an operation
 //     with the recorded work: the steps of Do.
@@ -163,7 +163,8 @@
 //     commit with one history row. [Manager.Override] is the exception, and
 //     [Manager.AddAt] for objects that exist already.
 //   - Of several calls that were decided on the same revision, one is committed; the
-//     others return [ErrConflict] with the present record.
+//     others return [ErrConflict] with the present record. Reports, outcomes of work, changes
+//     with IfMatch, and creations of an object that still does not exist are decided again.
 //   - Of all requests of a machine with one request id, in any process, one is committed,
 //     as long as the history has its row.
 //   - A report about an operation that is over changes nothing, even if the table
@@ -175,9 +176,10 @@
 //     calls that carry it.
 //   - Payload and state change in the same commit. A payload shares no memory with
 //     the store.
-//   - Every error names machine, object, event and actor, matches one sentinel, and
-//     means that nothing was written, except [ErrUnknownOutcome]. [Problem] is its
-//     form for clients.
+//   - The error of a request is an [*Error], with machine, object, event and actor. It
+//     matches a sentinel, or is the store's own error. Nothing was written, except perhaps
+//     after [ErrUnknownOutcome]. [Problem] is its form for clients. An [*OutcomeError] is
+//     about the end of work, whose outcome may be in the record.
 //   - A commit whose answer is lost is sent again with the same token.
 //   - The outcome of work is written by the owner of the operation or not at all: the
 //     commits of a process that was declared dead are refused, before it learns of
@@ -187,19 +189,21 @@
 //     keeps the history.
 //   - Clocks decide when a sweep acts; compare-and-set decides which writer wins. No
 //     outage of the store ends an ownership, see [Owner].
-//   - A panic of a guard, an Edit, an observer or a hook reaches the caller. A panic
-//     of work or of its [EditOutcome] becomes the outcome of the work.
+//   - A panic of a guard, an Edit, an observer or a hook reaches the caller. While the
+//     outcome of work is written there is no caller: Unwritten of the [OutcomeError] has
+//     the panic. A panic of work or of its [EditOutcome] becomes the outcome of the work.
 //   - No lock is held across user code or a call of the store. The package starts no
-//     goroutine except those of the queue, one for each work that runs, one for
-//     each EditOutcome while it runs, and one for each outcome that is written again.
+//     goroutine except those of the queue, in which work runs, one for each EditOutcome
+//     while it runs, and one for each outcome that is written again.
 //     [Manager.Drain] waits for them.
 //
 // # Limits
 //
 //   - A guard sees the payload that was read, and the change. Another object's state
 //     at the moment of the commit is what [Change].Require is for. If a guard meets an
-//     outage, the next row of the event is tried. If no row is left, a report and the
-//     outcome of work are made again, see [Manager.Report]; every other request is refused.
+//     outage, the next row of the event is tried. If no row is left, the outcome of work is
+//     tried again, [Manager.Report] returns an error so that the peer reports again, and
+//     every other request is refused.
 //   - History lasts as long as the store keeps it. A report that repeats an older one
 //     is Refused instead of Repeated; it changes nothing either way. A request whose row
 //     is gone is a new one: a [MemoryStore] keeps KeepHistory rows of an object, and

@@ -30,8 +30,8 @@
 //     Concurrent submits get one order, [Ticket.Seq]. An action with a Delay takes its
 //     place when the delay is over.
 //  2. Exclusion. The end of an action happens before the start of the next action of
-//     the same key, also in the sense of the memory model. Retries and back-offs do
-//     not give up the key.
+//     the same key, also in the sense of the memory model. The action keeps its keys
+//     during retries and back-offs.
 //  3. No loss. An accepted action ends exactly once, with exactly one [Outcome], and
 //     its Settle is called exactly once.
 //  4. No silence. A refused submit returns an error with the reason and with what is
@@ -56,7 +56,7 @@
 //   - Actions are lost when the process ends. The states that their Admit committed
 //     are not: a sweeper must find the stuck objects.
 //   - An action that ignores its context cannot be ended. [Queuer.Stats] shows it, and
-//     [Queuer.Abandon] gives it up. Only then two actions may work on one object.
+//     [Queuer.Abandon] frees its keys. Only then two actions may work on one object.
 //   - The queue does not see a deadlock through another queue, through a channel, or
 //     through [Ticket.Done]. Admit, Settle and observers are not inside the action: a
 //     Stop of the own key there waits until its context ends.
@@ -64,13 +64,15 @@
 //     action has ended. A shorter action may share it with the next actions of the same
 //     worker. A goroutine that a short action leaves behind may see its context end
 //     late, and with the cause of a later action.
-//   - An ID is known until its action has ended.
+//   - An [Action].ID joins submits until its action has ended, with Coalesce until it has
+//     started. A later submit with this ID is a new action.
 //   - Actions that end together, because they were superseded or aborted, are settled
 //     one after another. A Settle that hangs holds up the others.
 //   - A halted lane and a paused class hold up pre-empting actions, Stop and Terminate,
 //     too.
-//   - An action that waits for another one of its class waits until [Queuer.SetLimit]
-//     raises the limit, if the limit is lowered below the number of both meanwhile.
+//   - An action may wait inside its Run for another action of its class. If
+//     [Queuer.SetLimit] then lowers the limit so that the two cannot run at once, the wait
+//     lasts until the limit is raised again.
 //   - MaxPerKey and MaxWaiting do not change at run time.
 //   - Every start visits all classes in use, and all actions in a back-off with
 //     [Retry].Keep. Every end visits all blocked submitters. To
@@ -97,5 +99,7 @@
 //     returns results and a list of steps do this with less.
 //   - Rates as limits: a limiter in the caller's hands, such as golang.org/x/time/rate,
 //     does this in Run, in front of each call of the provider; see examples/ratelimit.
-//   - An exact search for deadlocks under limits: see wouldDeadlock.
+//   - An exact search for deadlocks under limits. All running actions of a full class count
+//     as obstacles, although the end of one is enough: so a wait that would end may be
+//     refused, and none that would not end is permitted.
 package queue

@@ -34,8 +34,9 @@
 //   - Statuses of a lease, its reservations and its events that belong together
 //     change in one commit, and the table of relationships is checked in it. A
 //     reader sees only combinations of the table, except of a lease in ERROR.
-//   - A lease can be deleted in every status, whatever its events are, and again
-//     after a delete has failed or hung. A delete cancels the method that it
+//   - A lease can be deleted in every status but DELETING, whatever its events are. After
+//     a delete has failed, or its deadline has passed, the lease is in ERROR and can be
+//     deleted again. A delete cancels the method that it
 //     interrupts. The report of that method is stale, because the delete is an
 //     operation of its own.
 //   - An update leads back to the status in which it began, or fails. The

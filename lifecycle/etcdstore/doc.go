@@ -49,8 +49,8 @@
 //   - [lifecycle.Reader.Watch] finds a change by the writer's time, which is that of the
 //     beginning of its commit. It misses the change, until the object changes again, if the
 //     writer's clock is behind the reader's by more than 20 seconds less the time that the
-//     commit took. A clock that is ahead does no harm. [Store.Listen] does not mend this: it
-//     only makes Watch look sooner. Await reads the object itself and misses nothing.
+//     commit took. A clock that is ahead does no harm. [Store.Listen] does not change this: it
+//     only makes Watch read sooner. Await reads the object itself and misses nothing.
 //   - A transaction of etcd has at most 128 operations (--max-txn-ops), and a change needs up
 //     to 14: [lifecycle.Capabilities].Changes is 8. See [Config.MaxTxnOps]. A message needs
 //     one: 16 messages always fit, and 114 in a commit of one change. No commit has more than
@@ -74,8 +74,9 @@
 // An etcd that lost its newest commits, because it was restored from a snapshot or from a
 // copy of its data, hands out the same operation ids, epochs of owners, and perhaps numbers
 // of messages again. A worker that still executes a lost operation could then end another
-// one. The admission token prevents that for the outcomes of this library's own work, and
-// for reports that carry it ([lifecycle.Change.Admission]). For everything else:
+// one. The token of the commit that started the operation ([lifecycle.Record].Admission)
+// prevents that for the outcomes of this library's own work, and for reports that carry it
+// ([lifecycle.Change].Admission). For everything else:
 //
 //  1. Stop all processes that use the keys.
 //  2. Restore etcd. With etcdutl snapshot restore, use --bump-revision 1000000000 and

@@ -54,16 +54,17 @@
 //   - A process may die at every write, and a write may fail or its answer be lost:
 //     everything ends, and every lock is released. A test covers all writes.
 //
-// # No guarantees
+// # Limits
 //
-//   - That several controllers share a store: the locks are in memory. The outside
-//     world refuses late changes of an earlier controller by [Running].Token.
-//   - That the state of a system is that of its services now. It follows from the
-//     services as they were last seen.
-//   - An order among deploys and teardowns that conflict: none of them waits. A
-//     teardown of a busy system is refused as long as a deploy runs.
-//   - That [Infrastructure] is called once for an operation: a controller that takes
-//     over calls it again.
+//   - Only the controller that was started last works on a store, because the locks are in
+//     its memory. The outside world refuses late changes of an earlier controller by
+//     [Running].Token.
+//   - The state of a system follows from its services as they were last seen, not as they
+//     are now.
+//   - Deploys and teardowns that conflict have no order: none of them waits. A teardown of a
+//     busy system is refused as long as a deploy runs.
+//   - [Infrastructure] may be called more than once for an operation: a controller that
+//     takes over calls it again.
 //
 // [SystemTable], [DeployTable] and [TeardownTable] return the tables as data, for
 // machines with a payload or deadlines of the caller's own.

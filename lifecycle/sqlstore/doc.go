@@ -70,7 +70,8 @@
 //   - MySQL is supported; the tests run on MariaDB.
 //   - The history grows until the caller calls [Store.Trim] or deletes rows: those of an
 //     object below its newest eight may be deleted at any time, oldest first. A removed
-//     object keeps one row of numbers for ever.
+//     object keeps its newest eight rows for ever and, in the store's own tables, one row of
+//     numbers.
 //   - If another program changes a row and keeps its revision and state, the next commit
 //     overwrites the change. Such a program must write another revision.
 //   - A driver may ignore the context of a commit. Commit then returns
@@ -107,8 +108,9 @@
 // owner epochs and message numbers again: after a restore from a backup, after a failover
 // to a replica that lagged, after the crash of an engine that acknowledges commits before
 // they are on disk. A worker that still executes a lost operation could then end another
-// one. The admission token prevents that for the outcomes of this library's own work, and
-// for reports that carry it ([lifecycle.Change.Admission]). For everything else:
+// one. The token of the commit that started the operation ([lifecycle.Record].Admission)
+// prevents that for the outcomes of this library's own work, and for reports that carry it
+// ([lifecycle.Change].Admission). For everything else:
 //
 //  1. Stop all processes that use the tables.
 //  2. Restore all tables from one backup: objects, history, messages and schema.
@@ -123,7 +125,7 @@
 //
 // [Store.Commit] computes a plan (plan.go): the arguments of every statement, and the
 // objects in the order of their keys. An attempt (commit.go) runs the plan in a
-// transaction; on PostgreSQL a change of one object is a single statement. Per change it
+// transaction, or on PostgreSQL in a single statement, see Engines. Per change it
 // executes one compare-and-set and one insert of the history row, and per required object
 // one locking read (write.go). If a row is not as expected, the store reads the records
 // and returns the conflict or the precondition (resolve.go). It classifies errors by their
@@ -132,8 +134,9 @@
 //
 // # Engines
 //
-// PostgreSQL: the encoding is UTF8. A change of one object is one statement and one
-// round trip.
+// PostgreSQL: the encoding is UTF8. A change of one object in the store's own tables is one
+// statement and one round trip, if the commit has no precondition, no message and no owner.
+// The admissions and outcomes of operations of an owner are transactions.
 //
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
 // is two statements in a transaction.

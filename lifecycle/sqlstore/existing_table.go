@@ -166,7 +166,7 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 func (t *ExistingTable) setTypes(e *engine, to *table, list ...value) {
 	for _, v := range to.named(list...) {
 		if typ, ok := t.Types[e.unquoted(to.column[v])]; ok {
-			to.types[v] = &typ
+			to.types[v] = typ.on(e)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (t *ExistingTable) setFields(e *engine, objects *table) error {
 			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, column)
 		}
 		if typ, ok := t.Types[column]; ok {
-			f.typ = &typ
+			f.typ = typ.on(e)
 		}
 		objects.fields = append(objects.fields, f)
 	}

@@ -174,6 +174,29 @@ func (t *Type) sql(e *engine) string {
 	return name
 }
 
+// on returns the type for an engine. PostgreSQL gets texts: a driver that knows the type of
+// the column would refuse a number outside of its range without asking the engine, and
+// nothing shows that such an error is not an outage.
+func (t Type) on(e *engine) *Type {
+	write := t.Write
+	if e != postgres || write == nil {
+		return &t
+	}
+	t.Write = func(text string) (any, error) {
+		written, err := write(text)
+		switch x := written.(type) {
+		case int64:
+			return strconv.FormatInt(x, 10), err
+		case float64:
+			return strconv.FormatFloat(x, 'f', -1, 64), err
+		case bool:
+			return strconv.FormatBool(x), err
+		}
+		return written, err
+	}
+	return &t
+}
+
 // typedArg is an argument of a statement: a value of a change in a column with a type.
 type typedArg struct {
 	v   value

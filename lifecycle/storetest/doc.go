@@ -24,9 +24,10 @@
 // process, is right alone and wrong in production. If only one store can use the data, the
 // test declares Config.Exclusive instead.
 //
-// Every demand is a subtest and a function of that name. The files of this package
-// have one subject each, and every function states its demand in its comment:
+// Every demand is a subtest, Group/demand. Its function is in the file of the group, and
+// the comment of the function states the demand:
 //
+//	Capabilities    capabilities.go  what a store declares, and what it refuses
 //	Model           model.go         random commits against a naive model
 //	Get, Names      records.go       what Get returns, and which names and sizes a store keeps
 //	Commit, Numbers commits.go       what a commit sets, and which numbers are never reused

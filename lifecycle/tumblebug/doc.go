@@ -46,7 +46,8 @@
 //   - The limits of providers and regions hold for all requests of the process together,
 //     also for the VMs that it takes over from a process that has died; with [Config].Shared
 //     for those of all processes together. The deadline of a VM begins when its turn comes:
-//     it is committed before the first request to the provider.
+//     it is committed before the first request to the provider. If the process has died
+//     before that turn, the process that takes the VM over keeps the deadline in memory.
 //   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.

@@ -1,10 +1,15 @@
 // Package sqllock is a lock driver on PostgreSQL: a [lock.Locker] whose holders are in several
 // processes. Requests, modes, lists, ids and the order of arrival are those of [lock.Tree].
 //
-//	err := sqllock.Migrate(ctx, db, nil)                        // once, before the processes start
+//	listen, err := pgx.ParseConfig(dsn)                         // of a direct connection, see Limits
+//	err = sqllock.Migrate(ctx, db, nil)                         // once, before the processes start
 //	locker, err := sqllock.Open(ctx, db, listen, "shop", nil)   // in each process
 //	defer locker.Close()
+//	web := lock.Request{Path: lock.MustParse("/web"), Mode: lock.X}
 //	grant, err := locker.Lock(ctx, web, &lock.Options{Owner: "deploy-7"})
+//	if err != nil {
+//		return err
+//	}
 //	defer grant.Unlock(ctx)
 //	if err := grant.Check(); err != nil {
 //		return err // the grant is lost: stop
@@ -49,9 +54,9 @@
 //   - The engine measures the TTL with its time of day. A clock of the server that steps
 //     forward, or runs more than 10 % faster than that of the process, ends a session early:
 //     the process finds that at its next renewal, after a third of the TTL at most. A clock
-//     that steps back ends it late. Nor does the clock of a process count while its machine is
+//     that steps back ends it late. The clock of a process stands still while its machine is
 //     suspended. Use the guard where that matters.
-//   - A commit that the server loses gives the lock away. The functions switch
+//   - If the server loses a commit, the lock may be granted again. The functions switch
 //     synchronous_commit from off to on. After a failover to a standby that replicates
 //     asynchronously, or a restore of a copy, what was granted may be free, what was released
 //     may be held, and tokens repeat. Close all lockers, call Migrate with a Config.FirstToken

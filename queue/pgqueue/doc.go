@@ -32,7 +32,9 @@
 //  3. No loss. An action whose transaction has committed ends exactly once, also if its
 //     worker, its connection or the server dies. An end by a worker is refused if another
 //     worker has claimed the action since. Settle is committed exactly once, with the end. If
-//     a worker dies, its actions start elsewhere when their leases are over.
+//     a worker dies, other workers claim its actions when their leases are over. They start
+//     those that have an attempt left ([Retries].Attempts), and end the others as
+//     [queue.Failed] with [ErrInterrupted].
 //  4. Nothing of a transaction that is rolled back is left.
 //  5. Limits hold over all workers together: see [Config].Classes.
 //  6. Progress. Transactions of workers never deadlock with each other, except through what
@@ -42,18 +44,18 @@
 // # Limits
 //
 //   - A handler may run more than once: after the death of its worker, and after the loss of
-//     a lease. Two runs may overlap in real time if a process is stopped in between. Only
+//     a lease. With one attempt ([Retries].Attempts is 1) it runs at most once. Two runs may overlap in real time if a process is stopped in between. Only
 //     the target can refuse the late one, by the token. Such a run is not counted by the
 //     limits either.
-//   - Leases and delays are judged by the clock of the server. If that clock jumps forward,
-//     leases end early, and if it jumps backward, late. A worker uses its own clock, which does
+//   - Leases and delays follow the clock of the server. If that clock jumps forward, leases
+//     end early. If it jumps backward, they end late. A worker uses its own clock, which does
 //     not count while its machine is suspended. No action is lost or ends twice.
-//   - A commit that the server loses, because of asynchronous commit, a failover to a replica
-//     that was behind, or a restore, takes all that it wrote with it: an action, the end of an
-//     action with what Settle wrote, so that the action runs again, or a lease, so that another
-//     run overlaps until the first worker's lease is over. Claims commit synchronously, but
-//     after a failover or a restore tokens may repeat, and then the target cannot refuse the
-//     late run, nor does its lease end. Stop the workers, raise the sequence
+//   - The server may lose commits: by asynchronous commit, by a failover to a replica that
+//     was behind, or by a restore. If an Enqueue is lost, the action is lost. If an end is
+//     lost, with what Settle wrote, the action runs again. If a lease is lost, another run
+//     overlaps until the first worker's lease is over. Claims commit synchronously, but after
+//     a failover or a restore tokens may repeat: the target then cannot refuse the late run,
+//     whose lease does not end. Stop the workers, raise the sequence
 //     interlock_queue_tokens by setval above all tokens that were given, and start them.
 //   - A transaction holds the lanes that it has enqueued to. A slow one holds up the end of a
 //     running action of these keys, and other transactions that enqueue to them. If its process

@@ -51,6 +51,8 @@ var vms = fsm.Must[vmSpec](fsm.Spec[state, event]{
 func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlstore.ExistingTable, text string) {
 	tenant := sqlstore.Text
 	tenant.Postgres = "uuid"
+	cpus := sqlstore.Integer
+	cpus.Postgres, cpus.MySQL = "integer", "int"
 	table = sqlstore.ExistingTable{
 		Machine: "vm", Table: "vms",
 		Columns: sqlstore.ColumnMap{
@@ -63,7 +65,7 @@ func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlsto
 		Fields: map[string]string{"region": "region", "cpus": "cpus", "spot": "spot", "note": "note", "tenant": "tenant"},
 		Types: map[string]sqlstore.Type{
 			"id": key, "status": status, "was": status, "spec": sqlstore.JSON, "spec_before": sqlstore.JSON,
-			"cpus": sqlstore.Integer, "spot": sqlstore.Bool, "tenant": tenant,
+			"cpus": cpus, "spot": sqlstore.Bool, "tenant": tenant,
 		},
 	}
 	text, err := table.Schema(e.dialect)
@@ -227,6 +229,10 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 		for _, payload := range []string{"[1]", "7", `{"cpus": "four"}`, `{"cpus": 1.5}`, `{"spot": 1}`, "{"} {
 			c.Changes[0].To.Payload = []byte(payload)
 			require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid, payload)
+		}
+		if e.name != "sqlite" { // whose integers have 64 bits
+			c.Changes[0].To.Payload = []byte(`{"cpus": 5000000000}`) // of the column's 32 bits
+			require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
 		}
 		c.Changes[0].To.Payload, c.Changes[0].To.State = nil, "unknown"
 		require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
