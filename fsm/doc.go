@@ -28,6 +28,15 @@
 // [Machine.Table] is the machine as plain data without type parameters. The example
 // FromLooplab is a guide for programs that use github.com/looplab/fsm.
 //
+// # Terms
+//
+// A [State] has a [Kind]: in a [Stable] state, the default, the object is at rest; in a
+// [Transitional] one work is in flight; in a [Failed] one it is at rest after a failure; only
+// forced rows leave a [Final] one; and in an [Absent] one the object does not exist. The origin
+// of an object is its last state that was not transitional, and a [Return] row leads back to
+// it. [Row.After] gives a row a timeout: [Sweeper] fires the row. A request takes a forced
+// row, [Row.OnlyForced], only if it has force.
+//
 // # Guarantees
 //
 //   - A machine that New returns is sound. Every state can be reached. Every state

@@ -24,6 +24,20 @@
 //	rec, err = vms.Get(ctx, "vm1")
 //	stuck, err := vms.Sweep(ctx)                                          // function Run repeats it
 //
+// A process whose work other processes take over when it dies, from its start to its end:
+//
+//	owner, err := lifecycle.Join(ctx, store, "host-1", 0)
+//	vms, err := lifecycle.New(VM, store, &lifecycle.Config[Event]{Owner: owner, Handlers: handlers, ...})
+//	go owner.Run(alive)                // heartbeats, until the work has ended
+//	go lifecycle.Run(ctx, 0, nil, vms) // sweeps
+//	...                                // requests, until ctx ends
+//	err = vms.Drain(soon)              // waits for work and its outcomes
+//	stop()                             // ends alive
+//	err = owner.Leave(soon)            // other processes take over at once what is left
+//
+// Work that is [Named] is in the record, so that another process can do it. Work that is a
+// [Func] dies with its process.
+//
 // # Operations
 //
 // A call without an operation id starts an operation; a call with one continues it.
@@ -38,9 +52,9 @@
 // only if the object is still in this operation and this process still owns it. The
 // six outcomes are [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and
 // [Lost]. [Work].Retries repeats work that fails, with back-off; the attempts are counted
-// in the record, across processes. [Manager.Sweep] finds what a dead process has left, by deadlines and by
-// owners ([Join]), and applies the table's deadline row: back to the origin, to a
-// failed state, or the work again, by the name of its handler. [Reader.Explain]
+// in the record, across processes. [Manager.Sweep] finds what a dead process has left, by
+// deadlines and by owners ([Join]), and applies the table's deadline row: back to the origin,
+// to a failed state, or the work again, by the name of its handler. [Reader.Explain]
 // describes the next move of an object, and [Reader.Stuck] lists what a sweep would act
 // upon. [Manager.Override] is for operators.
 //

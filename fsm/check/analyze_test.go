@@ -204,6 +204,6 @@ func TestIndexesOfNothing(t *testing.T) {
 	r := check.Analyze(table)
 	require.Equal(t, []string{"T"}, r.Traps)
 	require.Equal(t, 1, r.CellsDefined)
-	require.NotEmpty(t, r.Errors())
+	require.NotEmpty(t, r.Problems)
 	require.NotPanics(t, func() { _ = r.String() })
 }

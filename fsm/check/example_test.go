@@ -54,19 +54,6 @@ func ExampleReport() {
 	// [{"from":"opening","event":"done","to":["jammed","open"],"unguarded":1,"all_guarded":false}] <nil>
 }
 
-func ExampleReport_Errors() {
-	table, err := fsm.ParseTable([]byte(doors))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, p := range check.Analyze(table).Errors() {
-		fmt.Println(p.Code, p)
-	}
-	// Output:
-	// dead-end state jammed: no row leads out, and it is neither final nor absent
-}
-
 func ExampleLint() {
 	table, err := fsm.ParseTable([]byte(doors))
 	if err != nil {

@@ -42,9 +42,9 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return fmt.Errorf("check: read severity: unknown name %s", prose.Quote(string(text)))
 }
 
-// MaxNamed is the number of rows and of events that one [Finding] lists: the first
+// maxNamed is the number of rows and of events that one [Finding] lists: the first
 // ones.
-const MaxNamed = 64
+const maxNamed = 64
 
 // Finding is one result of [Lint]. It is a plain value. ID is stable. The texts may
 // change.
@@ -52,9 +52,9 @@ type Finding struct {
 	ID       string   `json:"id"` // see the package documentation
 	Severity Severity `json:"severity"`
 	States   []string `json:"states"`  // in order of declaration; may be empty
-	Events   []string `json:"events"`  // in order of declaration; may be empty
+	Events   []string `json:"events"`  // in order of declaration, 64 at most; may be empty
 	Actors   []string `json:"actors"`  // in order of declaration; may be empty
-	Rows     []int    `json:"rows"`    // by index in the table, ascending
+	Rows     []int    `json:"rows"`    // by index in the table, ascending, 64 at most
 	Message  string   `json:"message"` // the fact
 	Advice   string   `json:"advice"`  // the remedy, in one sentence
 }

@@ -184,6 +184,6 @@ func (l *linter) add(f Finding) {
 	if f.Rows = slices.Compact(f.Rows); f.Rows == nil {
 		f.Rows = []int{}
 	}
-	f.Rows, f.Events = f.Rows[:min(len(f.Rows), MaxNamed)], f.Events[:min(len(f.Events), MaxNamed)]
+	f.Rows, f.Events = f.Rows[:min(len(f.Rows), maxNamed)], f.Events[:min(len(f.Events), maxNamed)]
 	l.found = append(l.found, f)
 }

@@ -61,7 +61,7 @@ func (l *linter) more(f *Finding, row int) {
 	if len(f.Rows) == 1 {
 		f.Message += "; the same holds for other rows of the event"
 	}
-	if len(f.Rows) < MaxNamed {
+	if len(f.Rows) < maxNamed {
 		f.Rows = append(f.Rows, row)
 	}
 }

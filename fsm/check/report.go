@@ -77,15 +77,3 @@ type Cell struct {
 	Unguarded  int      `json:"unguarded"`   // transitions with neither guard nor origin condition
 	AllGuarded bool     `json:"all_guarded"` // Unguarded is 0
 }
-
-// Errors returns the problems of severity error, without the demands of [fsm.New] and
-// [fsm.Bind].
-func (r *Report) Errors() []fsm.Problem {
-	var errors []fsm.Problem
-	for _, p := range r.Problems {
-		if p.Severity == fsm.SeverityError {
-			errors = append(errors, p)
-		}
-	}
-	return errors
-}

@@ -422,7 +422,7 @@ func (s *sketch) runs(t require.TestingT, tr *explore.Trace) {
 		after := map[string]sketchState{}
 		for _, st := range may {
 			for _, next := range s.next(st) {
-				if !next.full && next.fault == step.Kind.Fault() && slices.Equal(next.locals, at.locals) && s.inFlight(next.sketchState, &step) {
+				if !next.full && next.fault == (step.Kind >= explore.StepLose) && slices.Equal(next.locals, at.locals) && s.inFlight(next.sketchState, &step) {
 					s.key(next.sketchState, after)
 				}
 			}

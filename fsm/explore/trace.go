@@ -33,9 +33,6 @@ func (k *StepKind) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Fault reports whether steps of the kind are faults.
-func (k StepKind) Fault() bool { return k >= StepLose }
-
 func nameOr(names []string, i int) string {
 	if i < len(names) {
 		return names[i]

@@ -32,16 +32,6 @@ const (
 	TimeBackwards     = "time-backwards"
 )
 
-// IDs returns the ids of findings in the order of the package documentation.
-func IDs() []string {
-	return []string{
-		Unreadable, UnknownMachine, UnknownVersion, UnknownName, WrongVersion,
-		IllegalStep, WrongActor, NoBeginning, CreatedTwice, BrokenChain,
-		Outcome, WrongOrigin, SkippedSequence, RepeatedSequence,
-		RepeatedOperation, TimeBackwards,
-	}
-}
-
 // checker checks one history.
 type checker struct {
 	config   Config

@@ -16,7 +16,6 @@ const MethodTimeout = 30 * time.Minute
 // without reservations. A copy shares the reservations and the attributes.
 type LeaseSpec struct {
 	Name         string
-	Project      string // the owner of the quota
 	Start, End   time.Time
 	Reservations []Request
 	// Attributes are content of the program that uses the package, such as labels: a JSON

@@ -80,7 +80,7 @@
 //   - A CRM that has crashed has no operations, and takes an earlier order for a new
 //     one. Unless a connection keeps the order of messages, drop the orders that were
 //     sent to a CRM when its connection ends: [Coordinator.Orders] has the valid ones.
-//   - A CRM remembers the last [MaxRemembered] removed objects. It takes an order from
+//   - A CRM remembers the last 4096 removed objects. It takes an order from
 //     before an earlier removal for a new one.
 //
 // # Beyond the document

@@ -30,8 +30,8 @@ type Platform interface {
 // copied, and starts no goroutine.
 //
 // Orders may be late, repeated and in any order. An order that is older than the last
-// one of its object is refused, also after the object was removed (see
-// [MaxRemembered]). The memory is that of the process: after a crash a new
+// one of its object is refused, also after the object was removed, unless 4096 others were
+// removed later. The memory is that of the process: after a crash a new
 // ResourceManager knows which instances exist, and no operations. Orders that were sent
 // to the one before must not reach it.
 type ResourceManager struct {
@@ -57,10 +57,10 @@ type removal struct {
 	operation lifecycle.OpID
 }
 
-// MaxRemembered is how many of the last deletes a [ResourceManager] remembers after it
+// maxRemembered is how many of the last deletes a [ResourceManager] remembers after it
 // has reported them as done. An order from before an earlier delete is taken for a new
 // one.
-const MaxRemembered = 4096
+const maxRemembered = 4096
 
 // NewResourceManager returns a CRM that reports its progress by the function send. If
 // send returns an error, [ResourceManager.Account] has the report again, and so has the
@@ -70,7 +70,7 @@ func NewResourceManager(p Platform, send func(context.Context, lifecycle.Key, Re
 	if p == nil || send == nil {
 		return nil, fmt.Errorf("edgecloud: new resource manager: %w: no platform or no function to send reports", lifecycle.ErrInvalid)
 	}
-	return &ResourceManager{platform: p, send: send, last: map[lifecycle.Key]progress{}, remember: MaxRemembered}, nil
+	return &ResourceManager{platform: p, send: send, last: map[lifecycle.Key]progress{}, remember: maxRemembered}, nil
 }
 
 // Handle carries out an order, and returns when the outcome is reported. For a known
