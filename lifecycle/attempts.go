@@ -103,7 +103,7 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 		// the operation in it, although the store has failed for a moment only.
 		pause = max(0, min(pause, o.task.untilDeadline(math.MaxInt64)/2))
 	}
-	if lost == nil || !errors.Is(lost, ErrStale) {
+	if !errors.Is(lost, ErrStale) {
 		ticket := queue.Current[Key](ctx)
 		lost = o.task.rest(func(cause error) {
 			o.task.end(Lost)

@@ -9,9 +9,6 @@ import (
 
 // get reads a record.
 func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
-	if c.observer.Stored == nil {
-		return c.store.Get(ctx, key)
-	}
 	began := time.Now()
 	r, err := c.store.Get(ctx, key)
 	c.called(ctx, "get", began, err)
@@ -20,9 +17,6 @@ func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
 
 // list reads a page of records.
 func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
-	if c.observer.Stored == nil {
-		return c.store.List(ctx, q)
-	}
 	began := time.Now()
 	records, err := c.store.List(ctx, q)
 	c.called(ctx, "list", began, err)
@@ -30,7 +24,9 @@ func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
 }
 
 func (c *core) called(ctx context.Context, call string, began time.Time, err error) {
-	c.observer.Stored(ctx, Stored{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
+	if stored := c.observer.Stored; stored != nil {
+		stored(ctx, Stored{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
+	}
 }
 
 // observeCommit reports the commit to the observer of its first change. The function may

@@ -12,12 +12,12 @@ import (
 )
 
 // core is a [Manager] without type parameters: states, events and rows are indices
-// of the table, payloads are bytes. Everything that reads or writes a record is
-// here; the Manager only converts.
+// of the table, payloads are bytes. Its methods read and write the records; the Manager
+// only converts.
 type core struct {
 	table        *fsm.Table
 	store        Store
-	undo         []bool // by event: it restores the payload from before the operation
+	undo         []int // the events that restore the payload from before the operation
 	observer     Observer
 	beforeCommit func(context.Context, *StoredChange) (*Tx, error) // nil: none
 	payloads     payloads

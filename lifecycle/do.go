@@ -72,7 +72,7 @@ func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Act
 		return nil, err
 	}
 	return &Handle[S, T]{o: o, record: func(r *StoredRecord) Record[S, T] {
-		rec, _ := m.record(r) // it was decoded before it was written, or when it was read
+		rec, _ := m.typed(r) // it was decoded before it was written, or when it was read
 		return rec
 	}}, nil
 }
@@ -108,18 +108,17 @@ type operation struct {
 	task     *Task
 	admitted StoredRecord
 	waits    bool // one of the objects waits for its turn, see turn.go
-	failed   int  // attempts, see attempts.go
 
+	failed    int       // attempts, see attempts.go
 	submitted time.Time // when the wait for the first turn began
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt
 	sent      []sentOutcome // those that may have been written
 
-	done chan struct{} // closed when the outcome is written or cannot be written
+	done chan struct{} // closed when the outcome is written or cannot be written: last and err are final
 
 	mu       sync.Mutex
-	settled  bool         // last and err are final
 	retrying bool         // the queue has ended the operation, and its outcome is still being written
 	last     StoredRecord // as the operation has last left the object
 	err      error        // an OutcomeError; nil: success
@@ -163,44 +162,41 @@ func (o *operation) submit(ctx context.Context) error {
 	}
 	r.onCommit = o.noteAdmitted
 	o.submitted = time.Now()
-	ticket, err := o.reserve(ctx, &queue.Action{
+	return o.reserve(ctx, &queue.Action{
 		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
 		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,
 	})
-	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
-		return refused.Err // of admit, and complete
-	}
-	if err != nil {
-		return r.fail(ctx, err)
-	}
-	o.ticket = ticket
-	return nil
 }
 
 // reserve submits the action. If the queue of an object is full, the object decides:
-// the caller learns that its request is refused, which no later room changes.
-func (o *operation) reserve(ctx context.Context, act *queue.Action) (*queue.Ticket[Key], error) {
+// the caller learns that its request is refused, which no later room changes. The error is
+// complete.
+func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) {
+	r := o.requests[0]
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		ticket, err := o.core.enqueue(ctx, o.turns(), act)
+		o.ticket, err = o.core.enqueue(ctx, o.turns(), act)
 		full, ok := errors.AsType[*queue.RefusedError](err)
-		if !ok || full.Reason != queue.ErrFull || full.Key == nil {
-			return ticket, err
-		}
-		if full.Admitting == 0 {
+		switch {
+		case err == nil:
+			return nil
+		case ok && errors.Is(full.Reason, queue.ErrConflict):
+			return full.Err // of admit, and complete
+		case !ok || full.Reason != queue.ErrFull || full.Key == nil:
+			return r.fail(ctx, err)
+		case full.Admitting == 0:
 			if culprit, refusal := refused(ctx, o.requests, o.require); refusal != nil {
-				return nil, &queue.RefusedError{Reason: queue.ErrConflict, Err: culprit.fail(ctx, refusal)}
+				return culprit.fail(ctx, refusal)
 			}
-			return nil, err
-		}
-		if ctx.Value(admissionKey{}) != nil {
-			return nil, err // an observer of an admission calls, and the commit in front may be that one
+			return r.fail(ctx, err)
+		case ctx.Value(admissionKey{}) != nil:
+			return r.fail(ctx, err) // an observer of an admission calls, and the commit in front may be that one
 		}
 		// The commits of the requests in front are under way. Of many requests at the
 		// same moment one is admitted, and the object refuses the others.
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
-			return nil, err
+			return r.fail(ctx, err)
 		}
 	}
 }
@@ -211,14 +207,17 @@ func (o *operation) turns() []Key {
 	for _, r := range o.requests {
 		keys = append(keys, r.key())
 	}
-	keys = append(keys, o.work.Also...)
-	var once []Key
+	return once(append(keys, o.work.Also...))
+}
+
+// once returns every key once, in order of its first place.
+func once(keys []Key) (list []Key) {
 	for _, k := range keys {
-		if !slices.Contains(once, k) {
-			once = append(once, k)
+		if !slices.Contains(list, k) {
+			list = append(list, k)
 		}
 	}
-	return once
+	return list
 }
 
 // admissionKey marks the context of an admission.
@@ -258,7 +257,7 @@ func (o *operation) leave() {
 	for _, r := range o.requests {
 		if o.owns(r) {
 			t := newTask(r.core, &r.change.To)
-			t.pending, t.expect, t.since = true, r.change.Expect, time.Now()
+			t.expect, t.since = r.change.Expect, time.Now()
 			r.core.tasks.leave(t)
 		}
 	}
@@ -287,7 +286,7 @@ func (o *operation) noteAdmitted(r *request) {
 			o.waits = o.waits || waits(&other.change.To)
 		}
 	}
-	o.task, o.admitted, o.last = t, r.change.To, r.change.To
+	o.task, o.admitted, o.last = t, r.left(), r.left()
 	o.core.tasks.add(t)
 }
 
@@ -317,6 +316,14 @@ func (o *operation) run(ctx context.Context) error {
 	return err
 }
 
+// work does the work once. Every attempt has arguments of its own.
+func (c *core) work(ctx context.Context, w *Work) error {
+	if w.Run != nil {
+		return w.Run(ctx)
+	}
+	return c.handlers[w.Handler](ctx, bytes.Clone(w.Args))
+}
+
 // runWork calls the work. Its context ends if the operation is taken away, if the owner
 // is lost, or after the work's time-out.
 func (o *operation) runWork(ctx context.Context) error {
@@ -334,11 +341,7 @@ func (o *operation) runWork(ctx context.Context) error {
 		defer context.AfterFunc(owner.alive, func() { o.task.lose(context.Cause(owner.alive)) })()
 	}
 	defer o.task.returned()
-	if o.work.Run != nil {
-		err = o.work.Run(ctx)
-	} else {
-		err = o.core.handlers[o.work.Handler](ctx, bytes.Clone(o.work.Args))
-	}
+	err = o.core.work(ctx, &o.work)
 	if err == nil || ctx.Err() == nil {
 		return err
 	}

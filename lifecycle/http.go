@@ -117,12 +117,10 @@ type ProblemDetails struct {
 // its own text as Detail, except for an unknown outcome, an outcome that is not written,
 // and an unavailable store. With a method ProblemCode() string it has its own Code too.
 // A guard may return such an error, for example for a quota. If it matches no error of the
-// table and has no ProblemCode, its Code is "other"; its gRPC code is then 2. An error that a service makes with an error of this library, such as
-// fmt.Errorf("%w: ...", ErrInvalid), has its own text as Detail too.
+// table and has no ProblemCode, its Code is "other"; its gRPC code is then 2. An error that a
+// service makes with an error of this library, such as fmt.Errorf("%w: ...", ErrInvalid),
+// has its own text as Detail too.
 func Problem(err error) ProblemDetails {
-	if err == nil {
-		return reply{http: http.StatusOK, code: "ok"}.problem("")
-	}
 	r, listed := replyTo(err)
 	own, hasOwn := errors.AsType[interface {
 		error
@@ -158,9 +156,6 @@ func Problem(err error) ProblemDetails {
 // Code returns the code of an error in the tables of [Problem], "ok" for nil. It is one of
 // those also if the error has a method ProblemCode, so it is bounded: for metrics and logs.
 func Code(err error) string {
-	if err == nil {
-		return "ok"
-	}
 	r, _ := replyTo(err)
 	return r.code
 }
@@ -232,6 +227,9 @@ var outcomeReplies = [...]reply{
 
 // replyTo returns the first reply that matches an error, and whether one does.
 func replyTo(err error) (reply, bool) {
+	if err == nil {
+		return reply{http: http.StatusOK, code: "ok"}, true
+	}
 	if i := firstReply(err); i < len(replies) {
 		return replies[i], true
 	}

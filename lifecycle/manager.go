@@ -139,15 +139,12 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return list
 	}
 	c := &core{
-		table: table, store: store, retries: newRetries(), undo: make([]bool, len(table.Events)),
+		table: table, store: store, retries: newRetries(), undo: indices(config.Undo),
 		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(), progress: config.Progress,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		version: config.Version, older: older, switched: config.Switch,
 		events:   decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
 		watchers: &watchers{}, inject: config.Inject, extract: config.Extract,
-	}
-	for _, e := range indices(config.Undo) {
-		c.undo[e] = true
 	}
 	if memory, ok := store.(*MemoryStore); ok {
 		c.watchers = &memory.watchers
@@ -305,15 +302,15 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // [fsm.Sweeper]. The caller decides which of its users may override.
 //
 // Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty or
-// blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
-// Nothing is written then, except after [ErrUnknownOutcome].
+// blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of
+// Edit and of the store. Nothing is written then, except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
 	return m.overriding(id, to, actor, reason, change).apply(ctx)
 }
 
 func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
 	c := m.bare(decide.Override, "override", id, actor, change)
-	c.ask.To, c.ask.Force, c.reason = m.machine.StateIndex(to), false, reason
+	c.ask.To, c.reason = m.machine.StateIndex(to), reason
 	c.invalid = checkSigned("an override", actor, reason)
 	if c.ask.To < 0 && c.invalid == nil {
 		c.invalid = m.unknownState(to, actor)

@@ -10,9 +10,9 @@ import (
 // Observer receives what a [Manager] does. A nil function is not called. The
 // functions run in the goroutine and with the context of the call, after the commit
 // and with no lock held. Many goroutines may call them at once, and they can undo
-// nothing. [Tee] makes one observer of several, [Log] one that logs. The changes of one object may arrive in another order than that of their
-// commits: Sequence gives the order. A panic continues in the caller; the change is
-// committed.
+// nothing. [Tee] makes one observer of several, [Log] one that logs. The changes of one object
+// may arrive in another order than that of their commits: Sequence gives the order. A panic
+// continues in the caller; the change is committed.
 type Observer struct {
 	// Changed receives every change that was committed, with the names of states as the
 	// history has them: those of the record's [Config].Version. It does not receive an outcome

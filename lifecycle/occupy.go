@@ -70,27 +70,17 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		}
 		return nil
 	}
-	run := work.Run
-	if run == nil {
-		handler, args := c.handlers[work.Handler], bytes.Clone(work.Args)
-		run = func(ctx context.Context) error { return handler(ctx, args) }
-	}
-	carrier := c.carrierOf(ctx)
-	if err := c.limits.checkCarrier(carrier); err != nil {
+	work.Args, work.carrier = bytes.Clone(work.Args), c.carrierOf(ctx)
+	if err := c.limits.checkCarrier(work.carrier); err != nil {
 		return nil, err
 	}
-	keys := []Key{c.key(id)}
-	for _, k := range work.Also {
-		if !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	ticket, err := c.enqueue(ctx, keys, &queue.Action{
+	keys := append([]Key{c.key(id)}, work.Also...)
+	ticket, err := c.enqueue(ctx, once(keys), &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
 		Retry: work.Retries.inQueue(),
 		Admit: func(ctx context.Context) error { return checkRecord(c.get(ctx, c.key(id))) },
 		Guard: func(ctx context.Context) error { return checkRecord(c.getAtTurn(ctx, c.key(id))) },
-		Run:   func(ctx context.Context) error { return run(c.carry(ctx, carrier)) },
+		Run:   func(ctx context.Context) error { return c.work(c.carry(ctx, work.carrier), &work) },
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return nil, refused.Err
@@ -106,7 +96,7 @@ func (c *core) getAtTurn(ctx context.Context, key Key) (StoredRecord, error) {
 		limited, stop := context.WithTimeout(ctx, outcomeWithin) // a store that hangs must not hold the turn
 		now, err := c.get(limited, key)
 		stop()
-		if err == nil || final(err) || !c.retries.pause(ctx, pause(attempts, err)) {
+		if err == nil || final(err) || !sleep(ctx, c.retries.stop, pause(attempts, err)) {
 			return now, err
 		}
 	}

@@ -55,7 +55,6 @@ func (o *operation) attempt(ctx context.Context, outcome Outcome, why error) err
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
 	defer stop()
 	ctx = o.core.carry(ctx, o.work.carrier)
-	o.unwritten = nil
 	err := o.conclude(ctx, outcome, why)
 	if refused := o.core.observer.Refused; refused != nil && temporary(err) {
 		refused(ctx, &Error{
@@ -91,7 +90,7 @@ func (o *operation) end(err error) {
 		t.core.tasks.leave(t)
 	}
 	o.mu.Lock()
-	o.settled, o.err = true, err
+	o.err = err
 	o.mu.Unlock()
 	close(o.done)
 }
@@ -99,12 +98,13 @@ func (o *operation) end(err error) {
 // conclude writes the outcome of the operation, for all of its objects in one
 // commit. It returns nil if the work has succeeded and that is written.
 func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) error {
+	o.unwritten = nil
 	if outcome == Lost {
 		o.lost(why)
 		if owner := o.core.owner; len(o.task.with) > 0 && (owner == nil || owner.alive.Err() == nil) {
 			// No other process does the work of the other objects. If this cannot
 			// be written, their deadlines remain.
-			_, _ = o.write(ctx, o.outcomes(Canceled, why)[1:])
+			_ = o.write(ctx, o.outcomes(Canceled, why)[1:])
 		}
 		return o.failure(Lost, why, nil)
 	}
@@ -112,7 +112,7 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 	own := requests[0]
 	err := o.attachEdit(own, outcome)
 	if err == nil {
-		_, err = o.write(ctx, requests)
+		err = o.write(ctx, requests)
 	}
 	if edit, ok := errors.AsType[*editError](err); ok {
 		// Without its effect on the payload the work has not succeeded. Nothing was
@@ -135,14 +135,22 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 			o.sent = append(o.sent, sentOutcome{changesOf(requests), unknown.Token, outcome, why})
 		}
 		return o.failure(outcome, why, err)
+	}
+	return o.concluded(own, outcome, why)
+}
+
+// concluded returns the result of the operation after its own report was committed, or left
+// out of the commit.
+func (o *operation) concluded(own *request, outcome Outcome, why error) error {
+	switch {
 	case own.written():
-		o.leaves(&own.change.To)
+		o.leaves(own.left())
 		if outcome == Succeeded {
 			return nil
 		}
 		return o.failure(outcome, why, nil)
 	case own.earlier != nil:
-		o.leaves(&own.earlier.change(own.key()).To)
+		o.leaves(own.earlier.change(own.key()).To)
 		if own.earlier.outcome == Succeeded {
 			return nil
 		}
@@ -178,7 +186,9 @@ func (s *sentOutcome) change(key Key) *StoredChange {
 func changesOf(requests []*request) (list []StoredChange) {
 	for _, r := range requests {
 		if r.change != nil {
-			list = append(list, *r.change)
+			change := *r.change
+			change.To = r.left()
+			list = append(list, change)
 		}
 	}
 	return list
@@ -221,20 +231,12 @@ func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sent
 // every other one in the operation.
 func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	var list []*request
-	for i, t := range append([]*Task{o.task}, o.task.with...) {
-		r := &request{
-			core: t.core, verb: "outcome", ending: o, id: t.ID, admission: t.Admission, retry: true, outcome: decide.Outcome(outcome),
-			report: decide.Request{
-				Verb: decide.Report, Actor: t.core.worker, Operation: uint64(t.Operation),
-				Owned: true, Owner: t.Owner, Epoch: t.Epoch,
-			},
-		}
-		r.ask = r.report
+	for _, t := range append([]*Task{o.task}, o.task.with...) {
+		r := t.request("outcome", decide.Report)
+		r.ask.Actor = t.core.worker
+		r.ending, r.task, r.outcome = o, t, decide.Outcome(outcome)
 		if why != nil {
 			r.reason = storable.Text(why.Error(), maxReason)
-		}
-		if i == 0 {
-			r.task = t
 		}
 		list = append(list, r)
 	}
@@ -244,17 +246,24 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 // write commits the reports of an outcome. Objects that the report cannot move any
 // more are left out. An object whose report may not be written is unresolved: it
 // goes on, and no work is done for it. Only one goroutine at a time writes.
-func (o *operation) write(ctx context.Context, requests []*request) (*request, error) {
+func (o *operation) write(ctx context.Context, requests []*request) error {
 	defer func() { // also if user code panics
 		for _, r := range requests {
-			if r.task == nil && !r.written() && r.earlier == nil && r.decision.Verdict != decide.Stale {
-				task := newTask(r.core, &StoredRecord{Key: r.key(), Operation: OpID(r.report.Operation), Admission: r.admission})
-				task.Owner, task.Epoch = r.report.Owner, r.report.Epoch
-				o.unwritten = append(o.unwritten, task)
+			if r.task != o.task && !r.written() && r.earlier == nil && r.decision.Verdict != decide.Stale {
+				o.unwritten = append(o.unwritten, r.task)
 			}
 		}
 	}()
-	return apply(ctx, requests, nil)
+	_, err := apply(ctx, requests, nil)
+	return err
+}
+
+// left returns the record as the request leaves it: in the form of the manager's version,
+// and with the version in whose form the store has it.
+func (r *request) left() StoredRecord {
+	to := r.change.To
+	to.Version = r.version
+	return to
 }
 
 // chooseEvent makes the request the report that writes the outcome, in the state
@@ -265,12 +274,14 @@ func (r *request) chooseEvent() bool {
 	// The operation of an object at rest is over, whatever the table permits there. The
 	// owner alone does not show that: without Config.Owner it is empty in both states.
 	over := !r.known.Exists || c.table.States[r.known.State].Kind.Resting() ||
-		r.known.Operation != r.report.Operation || r.known.Owner != r.report.Owner || r.known.Epoch != r.report.Epoch
+		r.known.Operation != r.ask.Operation || r.known.Owner != r.ask.Owner || r.known.Epoch != r.ask.Epoch
 	if over {
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 		return false
 	}
-	ask, ok := r.report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
+	report := r.ask
+	report.Actor, report.Force = c.worker, false // an earlier attempt may have chosen the deadline's row
+	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
 	if ok {
 		ask.Edits = r.edit != nil
 		r.ask, r.event = ask, c.eventName(ask.Event)
@@ -287,10 +298,10 @@ func (o *operation) failure(outcome Outcome, why, unwritten error) *OutcomeError
 }
 
 // leaves notes the record that the operation has left.
-func (o *operation) leaves(r *StoredRecord) {
+func (o *operation) leaves(r StoredRecord) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.last = *r
+	o.last = r
 }
 
 // lost notes the record that the operation was lost to, if the error has it.
@@ -301,7 +312,7 @@ func (o *operation) lost(why error) {
 	}
 	now := to.now
 	if _, err := o.core.known(&now); err == nil && o.core.payloads.check(now.Payload) == nil {
-		o.leaves(&now)
+		o.leaves(now)
 	}
 }
 

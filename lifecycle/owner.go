@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -85,15 +84,8 @@ type ownerTerms struct {
 	TTL time.Duration `json:"ttl"` // in nanoseconds
 }
 
-var ownersOfDefaultTTL = sync.OnceValue(func() *fsm.Machine[ownerState, ownerEvent, ownerTerms] {
-	return ownersMachine(DefaultTTL)
-})
-
 // newOwners returns the core of the owners in a store.
 func newOwners(store Store, ttl time.Duration) *core {
-	if ttl == DefaultTTL {
-		return Must(ownersOfDefaultTTL(), store, nil).core
-	}
 	return Must(ownersMachine(ttl), store, nil).core
 }
 
@@ -141,8 +133,8 @@ func (o *Owner) livesOutside(ctx context.Context, refused Store) bool {
 	if o.core.store == refused {
 		return false
 	}
-	now, err := o.core.store.Get(ctx, Key{ownersTable, o.ref.Name})
-	return err == nil && now.State == string(ownerAlive) && uint64(now.Operation) == o.ref.Epoch
+	now, err := o.core.store.Get(ctx, o.ref.Key())
+	return err == nil && o.ref.Alive(&now)
 }
 
 // Name returns the name.

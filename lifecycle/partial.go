@@ -34,18 +34,17 @@ func (c *core) checkStore(payload bool) error {
 	}
 	lacks := partial.Lacks(c.table.Name)
 	transitional := slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Transitional })
-	timeouts := slices.ContainsFunc(c.table.Rows, func(r fsm.TableRow) bool { return r.Timeout > 0 })
 	for _, need := range []struct {
 		needed bool
 		fields []string
 		why    string
 	}{
 		{transitional, []string{"Origin", "Operation"}, "the machine has transitional states"},
-		{timeouts, []string{"Deadline"}, "the machine has rows with a timeout"},
+		{c.timed(), []string{"Deadline"}, "the machine has rows with a timeout"},
 		{transitional && c.owner != nil, []string{"Owner", "Epoch"}, "Config.Owner is set"},
 		{c.worker != "", []string{"WorkOptions"}, "Config.WorkerActor is set"},
 		{len(c.handlers) > 0, []string{"Work", "Args"}, "Config.Handlers is set"},
-		{slices.Contains(c.undo, true), []string{"Saved"}, "Config.Undo is set"},
+		{len(c.undo) > 0, []string{"Saved"}, "Config.Undo is set"},
 		{c.version != "", []string{"Version"}, "Config.Version is set"},
 		{len(c.older) > 0, []string{"Version"}, "Config.Older is set"},
 		{payload, []string{"Payload"}, "objects have a payload"},

@@ -15,8 +15,8 @@ const Overridden = "(override)"
 // it.
 const Migrated = "(migrate)"
 
-// plan sets the change that the decision makes, in the commit with this token. The error is that of the caller's
-// edit, or matches [ErrForeign].
+// plan sets the change that the decision makes, in the commit with this token. The error is that
+// of the caller's edit, or matches [ErrForeign].
 func (r *request) plan(change *StoredChange, token Token) error {
 	d, states := &r.decision, r.core.table.States
 	*change = StoredChange{

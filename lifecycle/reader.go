@@ -52,19 +52,18 @@ func (rd *Reader[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T]
 // record of the call's own object, or if the object does not exist. The record of a
 // repeated request that has created an object is that of this object.
 func (rd *Reader[S, E, T]) Current(err error) (Record[S, T], bool) {
-	if again, ok := errors.AsType[*RepeatedError](err); ok && again.Current.Exists() && again.Row.Machine == rd.core.table.Name {
-		current := again.Current
-		rec, err := rd.record(&current)
-		return rec, err == nil
+	var current StoredRecord
+	if again, ok := errors.AsType[*RepeatedError](err); ok {
+		current = again.Current
+	} else if conflict, ok := errors.AsType[*ConflictError](err); ok {
+		current = conflict.Current
+		if e, ok := errors.AsType[*Error](err); ok && e.ID != current.ID {
+			return Record[S, T]{}, false // a guard or an edit has returned another object's conflict
+		}
 	}
-	conflict, ok := errors.AsType[*ConflictError](err)
-	if !ok || !conflict.Current.Exists() || conflict.Current.Machine != rd.core.table.Name {
+	if !current.Exists() || current.Machine != rd.core.table.Name {
 		return Record[S, T]{}, false
 	}
-	if e, ok := errors.AsType[*Error](err); ok && e.ID != conflict.Current.ID {
-		return Record[S, T]{}, false // a guard or an edit has returned another object's conflict
-	}
-	current := conflict.Current
 	rec, err := rd.record(&current)
 	return rec, err == nil
 }

@@ -29,17 +29,27 @@ type Record[S comparable, T any] struct {
 	Payload   T
 
 	// Err is set only by [Manager.Adopt], and by [Reader.List] and [Reader.All] for an
-	// object whose record cannot be read: it is an [*Error] that matches [ErrForeign]. Status and Payload are then zero
-	// and mean nothing; the other fields are those of the stored record.
+	// object whose record cannot be read: it is an [*Error] that matches [ErrForeign].
+	// Status and Payload are then zero and mean nothing; the other fields are those of the
+	// stored record.
 	Err error
 }
 
-// record brings a stored record into the form of this version and returns its typed form. The error matches [ErrForeign].
+// record brings a stored record into the form of this version and returns its typed form.
+// The error matches [ErrForeign].
 func (rd *Reader[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	version := r.Version
 	if err := rd.core.upgrade(r); err != nil {
 		return Record[S, T]{}, err
 	}
+	rec, err := rd.typed(r)
+	rec.Version = version
+	return rec, err
+}
+
+// typed returns the typed form of a record that is in the form of this version. The error
+// matches [ErrForeign].
+func (rd *Reader[S, E, T]) typed(r *StoredRecord) (Record[S, T], error) {
 	status, err := rd.machine.ParseStatus(r.State, r.Origin)
 	if err != nil {
 		return Record[S, T]{}, fmt.Errorf("%w: %w", ErrForeign, err)
@@ -48,9 +58,7 @@ func (rd *Reader[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	if err != nil {
 		return Record[S, T]{}, err
 	}
-	rec := newRecord(status, r, payload)
-	rec.Version = version
-	return rec, nil
+	return newRecord(status, r, payload), nil
 }
 
 func newRecord[S comparable, T any](status fsm.Status[S], r *StoredRecord, payload T) Record[S, T] {

@@ -42,17 +42,17 @@ func (e *RepeatedError) Error() string {
 // Is matches [ErrRepeated].
 func (e *RepeatedError) Is(target error) bool { return target == ErrRepeated }
 
-// checkClient refuses what is neither a request id nor the value of an If-Match header.
+// checkClient refuses a bad request id.
 func (r *request) checkClient() error {
 	switch {
 	case r.client == RequestID{}:
-		return checkIfMatch(r.ifMatch)
+		return nil
 	case r.client.ID == "":
 		return fmt.Errorf("%w: the hash of a request without an id", ErrInvalid)
 	case r.ask.Verb == decide.Report:
 		return fmt.Errorf("%w: a report has the number of its operation, and no request id", ErrInvalid)
 	}
-	return errors.Join(checkIfMatch(r.ifMatch), checkText("request id", r.client.ID), checkSize("request id", len(r.client.ID), MaxID),
+	return errors.Join(checkText("request id", r.client.ID), checkSize("request id", len(r.client.ID), MaxID),
 		checkSize("hash of a request", len(r.client.Hash), MaxID))
 }
 

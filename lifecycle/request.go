@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -42,9 +43,8 @@ type request struct {
 	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
 	joins   bool               // the object takes part in an operation of this process
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
-	report  decide.Request     // of the outcome, without its event: chooseEvent makes ask from it
 	ending  *operation         // whose outcome the request writes; nil: it writes none
-	task    *Task              // the operation that the request itself ends; nil: none
+	task    *Task              // of the object in that operation
 	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
 	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
 
@@ -111,7 +111,7 @@ func (r *request) check() error {
 			return err
 		}
 	}
-	if err := r.checkClient(); err != nil {
+	if err := errors.Join(checkIfMatch(r.ifMatch), r.checkClient()); err != nil {
 		return err
 	}
 	table := r.core.table
@@ -218,14 +218,11 @@ func (r *request) decide(ctx context.Context) (err error) {
 	if r.outcome != 0 && !r.chooseEvent() {
 		return nil
 	}
-	compared := ask.Verb == decide.Report && r.core.resting(&r.before)
-	if compared {
-		if ask.Repeats, err = r.repeats(ctx); err != nil {
-			return err
-		}
+	if ask.Verb == decide.Report {
+		return r.decideReport(ctx)
 	}
 	var few [4]error
-	refusals, err := r.decideOnce(ctx, few[:0])
+	_, err = r.decideOnce(ctx, few[:0])
 	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
@@ -233,19 +230,32 @@ func (r *request) decide(ctx context.Context) (err error) {
 			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
 		}
 	}
-	if err != nil || ask.Verb != decide.Report || r.decision.Verdict != decide.Refused || ask.Repeats {
-		return err
-	}
-	// Only a report that the table refuses is compared with those before: an
-	// accepted report, the usual case, reads no history.
-	if !compared && r.outcome == 0 {
+	return err
+}
+
+// decideReport decides a report. Of an object at rest it is first compared with the reports
+// before it. In any other state only a report that the table refuses is: an accepted
+// report, the usual case, reads no history.
+func (r *request) decideReport(ctx context.Context) (err error) {
+	ask, resting := &r.ask, r.core.resting(&r.before)
+	if resting {
 		if ask.Repeats, err = r.repeats(ctx); err != nil {
 			return err
 		}
 	}
-	if ask.Repeats {
-		_, err = r.decideOnce(ctx, refusals)
+	var few [4]error
+	refusals, err := r.decideOnce(ctx, few[:0])
+	if err != nil || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err
+	}
+	if !resting && r.outcome == 0 {
+		if ask.Repeats, err = r.repeats(ctx); err != nil {
+			return err
+		}
+		if ask.Repeats {
+			_, err = r.decideOnce(ctx, refusals)
+			return err
+		}
 	}
 	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
 		return Ended(ctx)
@@ -306,7 +316,7 @@ func (c *core) creates() bool {
 // their refusals are given, and returns the refusals.
 func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, error) {
 	table, ask := r.core.table, &r.ask
-	ask.Undo = (ask.Verb == decide.Create || ask.Verb == decide.Fire || ask.Verb == decide.Report) && r.core.undo[ask.Event]
+	ask.Undo = (ask.Verb == decide.Create || ask.Verb == decide.Fire || ask.Verb == decide.Report) && slices.Contains(r.core.undo, ask.Event)
 	var few [4]int
 	rows, d, ok := ask.Candidates(table, &r.known, few[:0])
 	if !ok {

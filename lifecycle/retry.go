@@ -30,9 +30,9 @@ const (
 //
 // If ctx ends first, the error is [queue.ErrNotDrained]: the work goes on, and Drain
 // may be called again. Outcomes are then not written again, and turns whose start
-// failed do not start: sweeps of other processes find their objects. Inside work of the default queue, Drain returns
-// [queue.ErrWouldDeadlock] and changes nothing. All other methods stay usable after
-// Drain. Call [Owner.Leave] after it.
+// failed do not start: sweeps of other processes find their objects. Inside work of the default
+// queue, Drain returns [queue.ErrWouldDeadlock] and changes nothing. All other methods stay
+// usable after Drain. Call [Owner.Leave] after it.
 func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
 	c := m.core
 	if c.ownQueue != nil {
@@ -90,7 +90,7 @@ type retries struct {
 	mu      sync.Mutex
 	running int
 	idle    chan struct{} // closed when none runs
-	stop    chan struct{} // closed when they have to end, see halt
+	stop    chan struct{} // closed when they have to end, see drain
 	stopped bool
 }
 
@@ -167,15 +167,15 @@ func (rs *retries) drain(ctx context.Context, report func(running int)) error {
 	}
 }
 
-// pause waits, and reports whether the retry goes on.
-func (rs *retries) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
+// sleep pauses, and reports whether neither ctx nor stop has ended it.
+func sleep(ctx context.Context, stop <-chan struct{}, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
-	case <-rs.stop:
+	case <-stop:
 	}
 	return false
 }
@@ -200,7 +200,7 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	}()
 	for pause := firstPause; temporary(err) && !o.task.overdue(); pause = min(2*pause, longestPause) {
 		pause -= rand.N(pause / 4) // all operations of the process have met the same outage
-		if !o.core.retries.pause(ctx, o.task.untilDeadline(pause)) {
+		if !sleep(ctx, o.core.retries.stop, o.task.untilDeadline(pause)) {
 			return
 		}
 		o.keep(ctx, err)

@@ -46,9 +46,9 @@ type Store interface {
 	Commit(ctx context.Context, c *Commit) error
 
 	// List returns the records that a query selects, in the store's order of ids, which is
-	// bytewise unless the store documents another one: at most q.Limit of them; fewer mean that there are no more. An object that exists
-	// and matches while all pages are read is in exactly one of them. The error is
-	// [ErrInvalid] for a query that [Query.Check] refuses.
+	// bytewise unless the store documents another one: at most q.Limit of them; fewer mean that
+	// there are no more. An object that exists and matches while all pages are read is in
+	// exactly one of them. The error is [ErrInvalid] for a query that [Query.Check] refuses.
 	List(ctx context.Context, q Query) ([]StoredRecord, error)
 
 	// Capabilities returns what the store can do. The result never changes.

@@ -114,7 +114,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 			return err
 		}
 		switch {
-		case t.pending && now.Revision == t.expect && time.Since(t.since) < pendingFor:
+		case now.Revision == t.expect && time.Since(t.since) < pendingFor:
 			// Its admission is not committed yet. The bad schedule without this case: the
 			// statement waits for a lock, this sweep forgets the operation, and only then
 			// the statement runs.
@@ -399,9 +399,6 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 		}
 	}
 	result.Event, result.Actor = event, ask.Actor
-	if ask.Event >= 0 { // the table may not have what was observed
-		result.Event = s.eventName(ask.Event)
-	}
 	// The object is moved from the record that was found, and from no other.
 	move := &request{core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, reason: result.Cause, expect: r.Revision, before: *r}
 	if ask.Redoes(s.table, known) {

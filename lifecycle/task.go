@@ -28,9 +28,8 @@ type Task struct {
 
 	// Of an admission of unknown outcome: it may still be committed while the object
 	// has the revision expect, see pendingFor.
-	pending bool
-	expect  Revision
-	since   time.Time // when the admission ended
+	expect Revision
+	since  time.Time // when the admission ended; zero: its outcome is known
 
 	mu     sync.Mutex
 	begun  time.Time               // zero: the work does not run
@@ -169,11 +168,16 @@ func (t *Task) heartbeat(ctx context.Context) error {
 }
 
 func (t *Task) heartbeatRequest() *request {
+	r := t.request("heartbeat", decide.Heartbeat)
+	r.onCommit = t.extend
+	return r
+}
+
+// request makes a request about the operation.
+func (t *Task) request(name string, verb decide.Verb) *request {
 	return &request{
-		core: t.core, verb: "heartbeat", id: t.ID, admission: t.Admission, retry: true, onCommit: t.extend,
-		ask: decide.Request{
-			Verb: decide.Heartbeat, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch,
-		},
+		core: t.core, verb: name, id: t.ID, admission: t.Admission, retry: true,
+		ask: decide.Request{Verb: verb, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch},
 	}
 }
 

@@ -26,7 +26,7 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 		culprit, err := t.attempt(ctx, requests)
 		switch {
 		case err == nil:
-			for _, r := range requests {
+			for _, r := range t.requests {
 				r.done = true
 			}
 			t.publish(ctx)
@@ -160,25 +160,21 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 	}
 	var added []*request
 	for _, r := range requests {
-		last := len(t.commit.Changes)
-		t.commit.Changes = append(t.commit.Changes, StoredChange{})
-		err := r.prepare(ctx, &t.commit.Changes[last], t.commit.Token)
-		if err != nil || !r.decision.Write {
-			t.commit.Changes = t.commit.Changes[:last]
-		}
-		if err != nil {
+		var change StoredChange
+		if err := r.prepare(ctx, &change, t.commit.Token); err != nil {
 			return r, err
 		}
 		if !r.decision.Write {
 			continue
 		}
 		t.writes = append(t.writes, r)
+		t.commit.Changes = append(t.commit.Changes, change)
 		t.commit.Require = append(t.commit.Require, r.require...)
 		if r.by != nil {
 			t.hooked = append(t.hooked, r.require...)
 		}
 		t.commit.Messages = append(t.commit.Messages, r.messages...)
-		more, err := t.runHook(ctx, r, &t.commit.Changes[last])
+		more, err := t.runHook(ctx, r, &change)
 		if err != nil {
 			return r, &hookError{err}
 		}
@@ -368,7 +364,7 @@ func (t *transaction) publish(ctx context.Context) {
 		if r.change.MetadataOnly {
 			continue
 		}
-		if r.task == nil {
+		if r.ending == nil || r.task != r.ending.task {
 			r.core.tasks.changed(r)
 		}
 		r.core.watchers.wake(r.key())

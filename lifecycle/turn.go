@@ -36,7 +36,7 @@ func (e *turnError) Unwrap() error { return e.err }
 // is not overdue, QueueTimeout has not passed, the manager is not shut down and the
 // error may go away. It also retries the work, see attempts.go.
 func (o *operation) turnRetry() queue.Retry {
-	turn := queue.Exponential(firstPause, longestPause)
+	backoff := queue.Exponential(firstPause, longestPause)
 	return queue.Retry{
 		Attempts: math.MaxInt32,
 		If: func(err error) bool {
@@ -50,7 +50,7 @@ func (o *operation) turnRetry() queue.Retry {
 			if failed, ok := err.(*attemptError); ok {
 				return failed.pause
 			}
-			return turn(attempts, err)
+			return backoff(attempts, err)
 		},
 	}
 }
@@ -115,7 +115,7 @@ func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) e
 		requests = slices.Delete(requests, i, i+1)
 	}
 	if own := requests[0]; own.written() {
-		o.leaves(&own.change.To)
+		o.leaves(own.left())
 	}
 	return nil
 }
@@ -147,9 +147,7 @@ func (c *core) timed() bool {
 
 // overdue reports whether the deadline has passed by the clock of this process.
 func (t *Task) overdue() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.deadline.IsZero() && !time.Now().Before(t.deadline)
+	return t.untilDeadline(math.MaxInt64) <= 0
 }
 
 // untilDeadline returns d, or the time until the deadline if that is shorter.

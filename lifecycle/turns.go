@@ -179,7 +179,7 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, err
 			return nil, err
 		case admitted:
 			return n, nil
-		case !sleep(ctx, t.owner, pause(attempt, nil)):
+		case !sleep(ctx, t.owner.Lost(), pause(attempt, nil)):
 			n.end(ctx)
 			return nil, cmp.Or(context.Cause(ctx), context.Cause(t.owner.alive))
 		}
@@ -194,7 +194,7 @@ func (n *turn) end(ctx context.Context) {
 	pause := queue.Exponential(firstPause, longestLook)
 	for attempt := 1; n.entered; attempt++ {
 		err := n.update(ctx, n.leave)
-		if err == nil || errors.Is(err, ErrClosed) || !sleep(ctx, n.owner, pause(attempt, err)) {
+		if err == nil || errors.Is(err, ErrClosed) || !sleep(ctx, n.owner.Lost(), pause(attempt, err)) {
 			return
 		}
 	}
@@ -313,7 +313,7 @@ func (n *turn) update(ctx context.Context, edit func(lane, []place) []place) err
 			return err
 		case !retry:
 			return err
-		case !sleep(ctx, n.owner, pause(attempt, err)):
+		case !sleep(ctx, n.owner.Lost(), pause(attempt, err)):
 			return cmp.Or(context.Cause(ctx), context.Cause(n.owner.alive))
 		}
 	}
@@ -324,6 +324,9 @@ func (n *turn) update(ctx context.Context, edit func(lane, []place) []place) err
 func (n *turn) try(ctx context.Context, edit func(lane, []place) []place) error {
 	c := &Commit{Token: NewToken(), Owner: n.owner.ref}
 	for i, l := range n.lanes {
+		if slices.ContainsFunc(n.lanes[:i], func(before lane) bool { return before.id == l.id }) {
+			continue
+		}
 		r, places, err := n.read(ctx, l.id)
 		if err != nil {
 			return err
@@ -342,9 +345,7 @@ func (n *turn) try(ctx context.Context, edit func(lane, []place) []place) error 
 		if ch.To.Args, err = json.Marshal(places); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(c.Changes, func(other StoredChange) bool { return other.To.Key == r.Key }) {
-			c.Changes = append(c.Changes, ch)
-		}
+		c.Changes = append(c.Changes, ch)
 	}
 	err := n.store.Commit(ctx, c)
 	if err == nil || errors.Is(err, ErrUnknownOutcome) { // any other error: nothing was written
@@ -362,17 +363,4 @@ func (n *turn) read(ctx context.Context, id string) (r StoredRecord, places []pl
 		return r, nil, fmt.Errorf("%w: turns %s: %w", ErrForeign, id, err)
 	}
 	return r, places, nil
-}
-
-// sleep pauses, and reports whether neither the context nor the ownership has ended.
-func sleep(ctx context.Context, owner *Owner, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-owner.Lost():
-	}
-	return false
 }

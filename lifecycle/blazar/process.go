@@ -26,7 +26,8 @@ type Handled struct {
 // Process leaves an event UNDONE, for the next call, while a method is at work on its
 // lease. It leaves a start UNDONE also while the end of another lease on resources of
 // the same type is due and not over, except the end of a lease that is deleted before
-// its start. It leaves an event UNDONE for another process if this one lacks a plugin. An event that can never be executed goes to ERROR.
+// its start. It leaves an event UNDONE for another process if this one lacks a plugin. An event
+// that can never be executed goes to ERROR.
 //
 // Several processes may do this on one store: every event is executed once. Process reads
 // all events that are UNDONE or IN_PROGRESS. The error is the store's or the context's;

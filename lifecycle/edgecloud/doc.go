@@ -116,8 +116,8 @@
 //
 // A cloudlet has two records, because the document has two states of it: the CRM's
 // state, and the controller's decision. Notify ids grow, because an id that is only
-// different might be an earlier one ([Cloudlets.NewNotifyID]). The document does not require a connected CRM for
-// the change of an instance; without one the request would have no answer.
+// different might be an earlier one ([Cloudlets.NewNotifyID]). The document does not require a
+// connected CRM for the change of an instance; without one the request would have no answer.
 //
 // The document leaves a failed upgrade to an operator, and does not define what happens
 // to a new CRM that has connected. Here its report that it has gathered its data is

@@ -61,8 +61,8 @@
 //   - Pages of Overdue and NotOwnedBy read all entries of the condition.
 //   - The history grows until the caller calls [Store.Trim]. A removed object keeps three
 //     small keys for ever, and its newest history rows ([LeastKept]) with their requests: etcd
-//     grows with every id that is never used again. etcd keeps old versions of all keys until it compacts: configure
-//     --auto-compaction-retention.
+//     grows with every id that is never used again. etcd keeps old versions of all keys until it
+//     compacts: configure --auto-compaction-retention.
 //   - The user of the client needs the right to read and write the prefix.
 //   - Set DialKeepAliveTime of the client: without it, calls to a member that hangs fail after
 //     [Config.Timeout] for as long as it hangs.

@@ -28,8 +28,9 @@ type SystemHandle = lifecycle.Handle[State, Content]
 type SystemRecord = lifecycle.Record[State, Content]
 
 // CreateSystem creates a system with these attributes, see [Content]. It is pending until
-// [Infrastructure].Initialize has returned, and then stable or failed. The records of deploys and teardowns of an
-// earlier system of this name are removed, so that their names may be used again.
+// [Infrastructure].Initialize has returned, and then stable or failed. The records of deploys
+// and teardowns of an earlier system of this name are removed, so that their names may be used
+// again.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists], [lifecycle.ErrInvalid] for
 // the id and for attributes that are no JSON or too large, and the others of
@@ -63,9 +64,9 @@ func (c *Controller) AddSystem(ctx context.Context, system SystemID, state State
 }
 
 // DeleteSystem deletes a system in any state. Its deploys and teardowns are canceled
-// and fail. An initialization is canceled, and the deletion does not wait for it. When [Infrastructure].Remove has returned nil,
-// the records of the system and its services are removed. If Remove fails, the system
-// is failed and may be deleted again.
+// and fail. An initialization is canceled, and the deletion does not wait for it. When
+// [Infrastructure].Remove has returned nil, the records of the system and its services are
+// removed. If Remove fails, the system is failed and may be deleted again.
 //
 // Errors, with nothing changed: [lifecycle.ErrNotFound]; [lifecycle.ErrBusy] if the
 // system is being deleted; and the others of [lifecycle.Manager.Do].

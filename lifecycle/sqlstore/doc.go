@@ -154,6 +154,6 @@
 // trip takes longer than two statements. Triggers and procedures need privileges that many
 // users do not have. Times in the engines' own types depend on drivers, sessions and
 // settings; an integer does not. A check of the version in every commit would make every
-// commit slower, for an event that happens once in years. A lock on every read would make conflicts rare inside
-// transactions of the caller, and make all other callers wait.
+// commit slower, for an event that happens once in years. A lock on every read would make
+// conflicts rare inside transactions of the caller, and make all other callers wait.
 package sqlstore

@@ -101,8 +101,9 @@ func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error
 }
 
 // follow moves an MCI at rest to the state that follows from its VMs, and returns it
-// with them. It releases the resources of an MCI that becomes Terminated. It reads both again after it has moved the MCI: of several concurrent
-// calls, the last one to write is the last one to read.
+// with them. It releases the resources of an MCI that becomes Terminated. It reads both again
+// after it has moved the MCI: of several concurrent calls, the last one to write is the last one
+// to read.
 func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
 	for {
 		mci, err := s.mcis.Get(ctx, id)

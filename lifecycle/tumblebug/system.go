@@ -161,9 +161,9 @@ func (s *System) VMs() *lifecycle.Manager[State, Event, VMSpec] { return s.vms }
 // Queue returns the queue in which VMs wait for their turn, for inspection.
 func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 
-// Close refuses further requests, with [queue.ErrTerminated], and waits for the operations that have started. The
-// error is [queue.ErrNotDrained] if ctx ends first: the operations continue then. If
-// the process ends nevertheless, [System.Recover] of the next one continues them.
+// Close refuses further requests, with [queue.ErrTerminated], and waits for the operations that
+// have started. The error is [queue.ErrNotDrained] if ctx ends first: the operations continue
+// then. If the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
 	s.closed.Store(true)
 	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), s.vms.Drain(ctx))

@@ -44,9 +44,9 @@
 // # Limits
 //
 //   - A handler may run more than once: after the death of its worker, and after the loss of
-//     a lease. With one attempt ([Retries].Attempts is 1) it runs at most once. Two runs may overlap in real time if a process is stopped in between. Only
-//     the target can refuse the late one, by the token. Such a run is not counted by the
-//     limits either.
+//     a lease. With one attempt ([Retries].Attempts is 1) it runs at most once. Two runs may
+//     overlap in real time if a process is stopped in between. Only the target can refuse the
+//     late one, by the token. Such a run is not counted by the limits either.
 //   - Leases and delays follow the clock of the server. If that clock jumps forward, leases
 //     end early. If it jumps backward, they end late. A worker uses its own clock, which does
 //     not count while its machine is suspended. No action is lost or ends twice.
