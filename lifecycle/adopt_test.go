@@ -111,6 +111,11 @@ func TestAdoptWithVersions(t *testing.T) {
 			}))
 			m := lifecycle.Must(disk2, store, &x.config)
 			require.Equal(t, x.want, get(t, m, "a").State)
+			for _, e := range explain(t, m, "a").Actors[0].Events {
+				if e.Event == "pause" { // to a state that only the new version has
+					require.Equal(t, x.version == x.config.Version, e.Possible)
+				}
+			}
 			adopted, unplaced, err := m.Adopt(t.Context(), "root", "import")
 			require.NoError(t, err)
 			require.Empty(t, unplaced)

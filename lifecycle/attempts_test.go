@@ -301,6 +301,19 @@ func TestRetriesOfOccupy(t *testing.T) {
 			require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
 			require.Equal(t, c.want, ticket.Info().Attempt)
 		}
+		var seen []string
+		m = workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
+			"migrate": func(_ context.Context, args []byte) error {
+				seen = append(seen, string(args))
+				args[0] = 'x'
+				return errBoom
+			},
+		}})
+		stopped(t, m, "a")
+		work := lifecycle.Named("migrate", []byte("node"))
+		work.Retries = lifecycle.Retries{Attempts: 2}
+		require.ErrorIs(t, occupy(t, m, "a", "migrate", work).Wait(t.Context()), errBoom)
+		require.Equal(t, []string{"node", "node"}, seen)
 	})
 }
 

@@ -64,6 +64,18 @@ func last(t *testing.T, m *sizedManager, id string) lifecycle.HistoryRow {
 	return rows[len(rows)-1]
 }
 
+// The result of a change that BeforeCommit adds has the record as the commit has left it.
+func TestBeforeCommitResult(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	leases := lifecycle.Must(lease, store, nil)
+	added := adding(leases, "v", user, size{N: 5}, nil)
+	vms := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{
+		BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) { return txOf(added), nil },
+	})
+	create(t, vms, "v", "create", user, size{})
+	require.Equal(t, get(t, leases, "v"), added.Record())
+}
+
 // The changes of BeforeCommit are in the same commit, for every verb.
 func TestBeforeCommit(t *testing.T) {
 	p := pairs(t)

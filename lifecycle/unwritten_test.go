@@ -232,6 +232,30 @@ func TestObserverPanics(t *testing.T) {
 	})
 }
 
+// TestWrittenPartIsNotReported: the edit of the outcome fails, and then the failure is written
+// for both objects. No sweep looks at the other one.
+func TestWrittenPartIsNotReported(t *testing.T) {
+	store, gets := lifecycle.NewMemoryStore(), 0
+	m := workers(store, lifecycle.Config[event]{})
+	parts := workers(store, lifecycle.Config[event]{Observer: lifecycle.Observer{Stored: func(_ context.Context, s lifecycle.Stored) {
+		if s.Call == "get" {
+			gets++
+		}
+	}}})
+	running(t, m, "a")
+	running(t, m, "b")
+	h := doParts(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		lifecycle.EditOutcome(ctx, func(*size) error { return errBoom })
+		return nil
+	}), nil, firing(parts, "b", "stop", user, nil))
+	_, err := h.Wait(t.Context())
+	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
+	require.Equal(t, state("running"), get(t, parts, "b").State)
+	gets = 0
+	require.Empty(t, sweep(t, parts))
+	require.Zero(t, gets)
+}
+
 // TestUnwrittenPartIsReported: every sweep reports an object of Work.With whose
 // outcome was not written, or whose admission is unknown.
 func TestUnwrittenPartIsReported(t *testing.T) {

@@ -149,6 +149,11 @@ func TestOlderVersion(t *testing.T) {
 	require.Equal(t, "Available", winnerOf(t, new, err).State)
 	require.Equal(t, "Available", explain(t, new, "a").State)
 
+	h := do(t, new, "b", "attach", "user", lifecycle.Func(fine), nil)
+	require.Equal(t, "Connecting", h.Admitted().State)
+	require.Empty(t, h.Admitted().Version)
+	require.Equal(t, get(t, new, "b"), wait(t, h))
+
 	fire(t, new, "a", "delete", "user", nil)
 	absent(t, old, "a")
 	_, err = new.Migrate(t.Context(), "operator", "", 0)

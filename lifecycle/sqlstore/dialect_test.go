@@ -29,12 +29,12 @@ func TestClassify(t *testing.T) {
 		{stateError("40001"), busy},
 		{stateError("40P01"), busy},
 		{stateError("23505"), duplicate},
-		{stateError("23514"), refused},
+		{stateError("23514"), unfit},
 		{stateError("57P01"), noAnswer},
 		{stateError("25P03"), noAnswer}, // idle in the transaction for too long
 		{stateError("25P04"), noAnswer}, // the transaction took too long
 		{stateError("08006"), noAnswer},
-		{stateError("57014"), refused},
+		{stateError("57014"), unable},
 		{number(1213), busy},
 		{number(1205), busy},
 		{number(1020), busy},
@@ -47,9 +47,9 @@ func TestClassify(t *testing.T) {
 		{codeError(6), busy},
 		{codeError(1555), duplicate},
 		{codeError(2067), duplicate},
-		{codeError(19), refused},
+		{codeError(19), unfit},
 		{codeError(10), noAnswer},
-		{codeError(1), refused},
+		{codeError(1), unknownName},
 		{&lifecycle.RepeatedError{}, refused},
 	} {
 		require.Equal(t, c.want, classify(c.err), "%v", c.err)

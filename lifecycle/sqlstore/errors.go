@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -56,122 +54,6 @@ func (e *lostError) Error() string { return e.err.Error() }
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// class is what an error shows about the statement that failed.
-type class uint8
-
-const (
-	noAnswer  class = iota // nothing: the engine may have executed it, or may execute it later
-	refused                // it was not executed
-	busy                   // it was not executed, because other transactions were in the way
-	duplicate              // it was not executed, because the key exists
-)
-
-// The errors of PostgreSQL drivers are a postgresError, and those of SQLite drivers a
-// sqliteError.
-type (
-	postgresError interface {
-		error
-		SQLState() string
-	}
-	sqliteError interface {
-		error
-		Code() int
-	}
-)
-
-// classify reads an error without knowledge of the driver. The errors of MySQL drivers
-// are structs with a field Number. A driver's own opinion about its
-// connection does not count: pgx can call a COMMIT safe to retry that the engine has
-// received and executed.
-func classify(err error) class {
-	var state postgresError
-	var code sqliteError
-	switch {
-	case errors.Is(err, errBusy):
-		return busy
-	case errors.Is(err, errTaken):
-		return duplicate
-	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
-		errors.Is(err, lifecycle.ErrRepeated), errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
-		return refused
-	case errors.As(err, &state):
-		return classifyPostgres(state.SQLState())
-	case errors.As(err, &code):
-		return classifySQLite(code.Code())
-	}
-	if n, ok := numberOf(err); ok {
-		return classifyMySQL(n)
-	}
-	return noAnswer
-}
-
-// numberOf finds a struct with a field Number in an error and the errors it wraps.
-func numberOf(err error) (uint64, bool) {
-	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
-		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
-			return n.Uint(), true
-		}
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return numberOf(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, err := range e.Unwrap() {
-			if n, ok := numberOf(err); ok {
-				return n, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// classifyPostgres reads an SQLSTATE.
-func classifyPostgres(state string) class {
-	switch state {
-	case "40001", "40P01", "55P03": // serialization failure, deadlock, lock not available
-		return busy
-	case "23505": // unique violation
-		return duplicate
-	// The server shuts down, starts, or ends a session or a transaction after a time.
-	case "40003", "57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04":
-		return noAnswer
-	}
-	if strings.HasPrefix(state, "08") { // connection
-		return noAnswer
-	}
-	return refused
-}
-
-// classifyMySQL reads an error number.
-func classifyMySQL(number uint64) class {
-	switch number {
-	case 1020, 1205, 1213: // snapshot isolation, lock wait timeout, deadlock
-		return busy
-	case 1062: // duplicate entry
-		return duplicate
-	// The server shuts down, COMMIT fails half-way, the statement takes too long, or
-	// the connection breaks or is killed.
-	case 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1180, 1184, 1317, 1927, 1969, 3169, 4031:
-		return noAnswer
-	}
-	return refused
-}
-
-// classifySQLite reads an extended result code.
-func classifySQLite(code int) class {
-	switch code {
-	case 1555, 2067: // primary key, unique index
-		return duplicate
-	}
-	switch code & 0xff {
-	case 5, 6: // busy, locked
-		return busy
-	case 9, 10: // interrupted, input or output
-		return noAnswer
-	}
-	return refused
-}
-
 // failed returns the error of a call that has written nothing.
 func failed(ctx context.Context, err error) error {
 	switch {
@@ -180,74 +62,30 @@ func failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
 	}
-	if unavailable(err) {
-		err = fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, err)
-	} else if sentinel := unfit(err); sentinel != nil {
+	if sentinel := reaction(err); sentinel != nil {
 		err = fmt.Errorf("%w: %w", sentinel, err)
 	}
 	return fmt.Errorf("sqlstore: %w", err)
 }
 
-// unfit returns why the engine refuses the values of a row, or nil if it does not.
-// [lifecycle.ErrPrecondition]: another row is needed, or is in the way, by a foreign key or by
-// another unique index of the existing table. The same values fit when that row has changed.
-// [lifecycle.ErrInvalid]: a column, a check or a trigger refuses them.
-func unfit(err error) error {
-	var state postgresError
-	var code sqliteError
-	switch {
-	case errors.Is(err, errTaken):
-		return lifecycle.ErrPrecondition
-	case errors.As(err, &state):
-		switch s := state.SQLState(); {
-		case s == "23001", s == "23503", s == "23505", s == "23P01":
-			return lifecycle.ErrPrecondition
-		case strings.HasPrefix(s, "22"), strings.HasPrefix(s, "23"), s == "P0001":
-			return lifecycle.ErrInvalid
+// reaction returns the sentinel for an error of a call that has written nothing; nil: there is
+// none, or the error matches its own.
+func reaction(err error) error {
+	switch classify(err) {
+	case noAnswer, busy:
+		if stays(err) || errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, lifecycle.ErrForeign) || errors.Is(err, lifecycle.ErrStale) {
+			return nil
 		}
-		return nil
-	case errors.As(err, &code):
-		switch c := code.Code(); {
-		case c == 787, c == 1555, c == 2067: // foreign key, primary key, unique index
-			return lifecycle.ErrPrecondition
-		case c&0xff == 19:
-			return lifecycle.ErrInvalid
-		}
-		return nil
-	}
-	switch n, _ := numberOf(err); n {
-	case 1062, 1451, 1452:
+		return lifecycle.ErrUnavailable
+	case unable:
+		return lifecycle.ErrUnavailable
+	case duplicate, otherRow: // the same values fit when that row has changed
 		return lifecycle.ErrPrecondition
-	case 1048, 1264, 1265, 1292, 1366, 1406, 1644, 3819, 4025:
+	case unfit:
 		return lifecycle.ErrInvalid
+	case refused, unknownName:
 	}
 	return nil
-}
-
-// unavailable reports whether a call that has written nothing may succeed later: the
-// engine does not answer, other transactions are in the way, or it lacks resources.
-func unavailable(err error) bool {
-	var state postgresError
-	var code sqliteError
-	switch c := classify(err); {
-	case stays(err):
-		return false
-	case c != refused:
-		return c != duplicate && !errors.Is(err, lifecycle.ErrInvalid) && !errors.Is(err, lifecycle.ErrForeign) &&
-			!errors.Is(err, lifecycle.ErrStale)
-	case errors.As(err, &state):
-		// Resources, among them the disk and the number of connections; the time-out of
-		// a statement; a transaction that may only read, as on a standby.
-		return strings.HasPrefix(state.SQLState(), "53") || state.SQLState() == "57014" || state.SQLState() == "25006"
-	case errors.As(err, &code):
-		return code.Code()&0xff == 13 || code.Code()&0xff == 7 // the disk is full, no memory
-	}
-	switch n, _ := numberOf(err); n {
-	case 1021, 1037, 1038, 1040, 1041, 1114, 1203, 1206, 1226, // resources, as above
-		1290, 1792, 1836, 3024: // a server that may only read, the time-out of a statement
-		return true
-	}
-	return false
 }
 
 // stays reports whether an error without an answer of the engine stays the same: a row
@@ -257,26 +95,12 @@ func stays(err error) bool { return errors.Is(err, errRead) || errors.Is(err, sq
 // refusal returns the error of a call that has written nothing. If the engine does not
 // know a name in the statement, a migration may have made the tables incompatible.
 func (s *Store) refusal(ctx context.Context, err error) error {
-	if s.tx == nil && unknownName(err) {
+	if s.tx == nil && classify(err) == unknownName {
 		if _, schema := s.on(s.db).schema(ctx, s.config.Prefix); errors.Is(schema, ErrSchema) {
 			return fmt.Errorf("%w: %w", schema, err)
 		}
 	}
 	return failed(ctx, err)
-}
-
-// unknownName reports whether the engine does not know a table or a column.
-func unknownName(err error) bool {
-	var state postgresError
-	var code sqliteError
-	switch {
-	case errors.As(err, &state):
-		return state.SQLState() == "42P01" || state.SQLState() == "42703"
-	case errors.As(err, &code):
-		return code.Code() == 1 // or another fault of the statement
-	}
-	n, _ := numberOf(err)
-	return n == 1054 || n == 1146
 }
 
 // unknown returns the error of a commit whose answer was lost, and which the store
@@ -311,14 +135,14 @@ func (r *retry) again(ctx context.Context, err error) bool {
 	if r.attempts == 0 {
 		r.until = time.Now().Add(r.most)
 	}
-	switch classify(err) {
-	case refused:
+	switch c := classify(err); {
+	case c.refused():
 		return false
-	case busy:
+	case c == busy:
 		if !time.Now().Before(r.until) {
 			return false
 		}
-	case noAnswer, duplicate:
+	default:
 		if r.broken++; r.broken > mostBroken || stays(err) {
 			return false
 		}

@@ -117,7 +117,7 @@ func (s *session) beginMigrate(ctx context.Context) error {
 // hinted adds the usual reason to an error of the first statement: the dialect is
 // that of another engine.
 func (e *engine) hinted(err error) error {
-	if err == nil || classify(err) != refused {
+	if err == nil || !classify(err).refused() {
 		return err
 	}
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)

@@ -23,7 +23,7 @@ func (s *Store) resolve(ctx context.Context, p *plan) error {
 	defer stop()
 	for attempts := 5; ; attempts++ {
 		err := s.on(s.db).compare(ctx, p)
-		if err == nil || classify(err) == busy || classify(err) == refused || !pause(ctx, attempts) {
+		if err == nil || classify(err) == busy || classify(err).refused() || !pause(ctx, attempts) {
 			return err
 		}
 	}
