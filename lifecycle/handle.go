@@ -48,13 +48,13 @@ func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 			return h.Admitted(), fmt.Errorf("%w: %w", queue.ErrPending, context.Cause(ctx))
 		}
 	}
+	h.o.mu.Lock()
+	defer h.o.mu.Unlock()
 	select {
 	case <-h.o.done:
 	default: // the operation was abandoned while the store or an observer hangs
 		return h.Admitted(), h.o.failure(outcomeOf(h.o.ticket.Outcome()), h.o.ticket.Err(), fmt.Errorf("lifecycle: %w", queue.ErrAbandoned))
 	}
-	h.o.mu.Lock()
-	defer h.o.mu.Unlock()
 	return h.record(&h.o.last), h.o.err
 }
 

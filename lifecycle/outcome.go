@@ -90,8 +90,8 @@ func (o *operation) end(err error) {
 		t.core.tasks.leave(t)
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.err = err
-	o.mu.Unlock()
 	close(o.done)
 }
 

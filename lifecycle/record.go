@@ -43,7 +43,9 @@ func (rd *Reader[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 		return Record[S, T]{}, err
 	}
 	rec, err := rd.typed(r)
-	rec.Version = version
+	if err == nil {
+		rec.Version = version
+	}
 	return rec, err
 }
 

@@ -152,7 +152,8 @@ func TestOlderVersion(t *testing.T) {
 	h := do(t, new, "b", "attach", "user", lifecycle.Func(fine), nil)
 	require.Equal(t, "Connecting", h.Admitted().State)
 	require.Empty(t, h.Admitted().Version)
-	require.Equal(t, get(t, new, "b"), wait(t, h))
+	attached := wait(t, h)
+	require.Equal(t, get(t, new, "b"), attached)
 
 	fire(t, new, "a", "delete", "user", nil)
 	absent(t, old, "a")

@@ -57,7 +57,7 @@ type EdgeCloud struct {
 	Absent     bool       // the object does not exist at the start; default: it is Ready in version 1
 	Operations uint8      // that the user requests
 	Ordered    bool       // the channels keep the order
-	Forgets    bool       // the CRM forgets reported removals, as edgecloud.ResourceManager does after edgecloud.MaxRemembered others
+	Forgets    bool       // the CRM forgets reported removals, as edgecloud.ResourceManager does after 4096 others
 	Durable    bool       // what is sent outlives a crash of the CRM, as in a queue between the two
 	Capacity   int        // of each channel; default 2
 

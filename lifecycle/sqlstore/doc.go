@@ -129,7 +129,7 @@
 // executes one compare-and-set and one insert of the history row, and per required object
 // one locking read (write.go). If a row is not as expected, the store reads the records
 // and returns the conflict or the precondition (resolve.go). It classifies errors by their
-// numbers, and retries where other transactions were in the way (errors.go). If the answer
+// numbers, and retries where other transactions were in the way (codes.go, errors.go). If the answer
 // was lost, it searches the history (resolve.go).
 //
 // # Engines
