@@ -44,7 +44,8 @@ func (q *Queuer[K]) block(ctx context.Context, t, self *Ticket[K]) (*Ticket[K], 
 		} else {
 			q.end(t) // it has its places, and an earlier submitter is being admitted
 		}
-		return nil, q.refusal(t, ErrFull, q.lanes[t.places[0].key], context.Cause(ctx))
+		in, _ := q.obstacle(t) // what is still in the way
+		return nil, q.refusal(t, ErrFull, in, context.Cause(ctx))
 	}
 	if s.reason != nil {
 		defer q.mu.Unlock()

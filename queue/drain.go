@@ -18,7 +18,7 @@ func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if self.runs() {
-		return fmt.Errorf("%w: stop of key %v inside %q", ErrWouldDeadlock, key, self.act.Name)
+		return fmt.Errorf("%w: stop inside %q", ErrWouldDeadlock, self.act.Name)
 	}
 	l := q.lanes[key]
 	if l == nil {

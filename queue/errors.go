@@ -60,10 +60,12 @@ type RefusedError struct {
 	Reason error // ErrTerminated, ErrStopping, ErrFull, ErrConflict or ErrIDInUse
 	Name   string
 	// Key is the submitted key that is in the way, with the key type of the queue.
-	// nil: the queue as a whole refuses.
+	// nil: none is. The queue as a whole refuses, the ID is in use, or Admit refuses an
+	// action whose keys are idle.
 	Key any
-	// Running is the name of the action that runs for Key, since Since; both are zero
-	// if none runs. Waiting counts the actions that wait for Key, or in the queue.
+	// Running is the name of the action that runs for Key, since Since; without Key, for one
+	// of the submitted keys. Both are zero if none runs. Waiting counts the actions that wait
+	// for Key, or in the queue.
 	Running string
 	Since   time.Time
 	Waiting int

@@ -58,7 +58,7 @@ func (q *Queuer[K]) pump(now time.Duration) {
 			t.holds = true
 		}
 		t.state = Running
-		t.started = now
+		t.started, t.ended = now, 0
 		t.attempt++
 		q.started = append(q.started, t)
 	}
@@ -112,8 +112,12 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 	act := t.act
 	parent = context.WithValue(parent, ticketKey{}, t)
 	if act.Guard != nil {
-		if err := act.Guard(parent); err != nil {
-			return result{err: err, skipped: true}
+		if r.err = act.Guard(parent); r.err != nil {
+			r.skipped = true
+			if r.cause = context.Cause(parent); r.cause != nil {
+				r.end = endOf(r.cause, r.err, t.q.base)
+			}
+			return r
 		}
 	}
 	ctx, stop := attemptContext(parent, act)
@@ -222,7 +226,7 @@ func (t *Ticket[K]) judge(r result) (Outcome, error) {
 		// A pre-empted action must not look skipped: its Settle would restore a state
 		// that belongs to the successor.
 		return t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, r.err}
-	case r.skipped:
+	case r.skipped && r.end == nil:
 		return Skipped, &EndError{Outcome: Skipped, Err: r.err}
 	case r.end == nil:
 		return Failed, r.err

@@ -125,7 +125,7 @@ func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 		// A blocked submitter of the same key arrived earlier, or an earlier submitter
 		// that waited has not been admitted, and this one may wait as well.
 		if q.awaited(p.key) || t.act.Wait && p.lane != nil && len(p.lane.waited) > 0 {
-			return p.lane, ErrFull
+			return cmp.Or(p.lane, &lane[K]{key: p.key}), ErrFull
 		}
 	}
 	return q.full(t)
@@ -254,20 +254,15 @@ func (q *Queuer[K]) preempted(t *Ticket[K]) (claimed, running []*Ticket[K]) {
 	for _, p := range t.places {
 		ahead := p.lane.queue[:p.lane.index(t)]
 		for _, o := range slices.Concat(ahead, p.lane.delayed) {
-			if o.state == Running {
-				if t.act.Preempt == PreemptRunning {
-					running = append(running, o)
-				}
-				continue
-			}
-			if o.act.Preempt != NoPreempt {
-				continue
-			}
-			if o.state == Admitting {
+			switch {
+			case o.state == Running && t.act.Preempt == PreemptRunning:
+				running = append(running, o)
+			case o.state == Running, o.act.Preempt != NoPreempt:
+			case o.state == Admitting:
 				o.interrupt(end)
-				continue
+			default:
+				waiting = append(waiting, o)
 			}
-			waiting = append(waiting, o)
 		}
 	}
 	return q.claim(waiting, end), running

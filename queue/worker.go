@@ -68,11 +68,10 @@ func (w *worker[K]) exit() {
 // ended. REQUIRES: q.mu.
 func (w *worker[K]) take() *Ticket[K] {
 	q := w.q
-	if len(q.started) == 0 {
+	t := q.takeStarted()
+	if t == nil {
 		return nil
 	}
-	t := q.started[0]
-	q.started = remove(q.started, 0)
 	// The context has ended if the last action was cancelled. That action cannot cancel
 	// it any more: its ticket has lost the function, see yield.
 	if w.ctx == nil || w.ctx.Err() != nil || t.started-w.made >= contextAge {
@@ -87,6 +86,19 @@ func (w *worker[K]) take() *Ticket[K] {
 		t.cancel(t.signal)
 	}
 	return t
+}
+
+// takeStarted returns the next started ticket, or nil. REQUIRES: q.mu.
+func (q *Queuer[K]) takeStarted() *Ticket[K] {
+	for len(q.started) > 0 {
+		t := q.started[0]
+		q.started = remove(q.started, 0)
+		if t.state == Running {
+			return t
+		}
+		q.found(true) // it was abandoned before its attempt, and this worker counts again
+	}
+	return nil
 }
 
 // run makes one attempt and concludes it. It returns the next ticket. An attempt that

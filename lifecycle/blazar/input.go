@@ -111,7 +111,7 @@ func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]in
 		spec.Name = update.Name
 	}
 	if len(update.Attributes) > 0 {
-		spec.Attributes = update.Attributes
+		spec.Attributes = slices.Clone(update.Attributes)
 	}
 	// The content is written only after the plugins were called.
 	return lifecycle.Limits{}.CheckPayload(spec)

@@ -177,6 +177,16 @@ var errNotDue = errors.New("blazar: the event was postponed")
 // lease is at rest, and no status that permits the start or the end can follow.
 // Otherwise the event stays for the next call of Process.
 func (s *Service) giveUp(ctx context.Context, h *Handled) {
+	switch e, err := s.Events.Get(ctx, h.ID); {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		h.Status = EventAbsent
+		return
+	case err == nil && e.State != EventUndone: // another process has executed it
+		if h.Status = e.State; h.Status == EventDone {
+			h.Err = nil
+		}
+		return
+	}
 	lease, err := s.GetLease(ctx, h.Lease)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):

@@ -208,7 +208,7 @@ func (at *Cloudlet) drop() {
 // is the current one.
 func requireCurrent(notifyID int64) func(*Cloudlet) error {
 	return func(at *Cloudlet) error {
-		if at.NotifyID != notifyID {
+		if notifyID == 0 || at.NotifyID != notifyID { // 0: no CRM has connected
 			return fmt.Errorf("%w: notify id %d is not current, %d is", lifecycle.ErrStale, notifyID, at.NotifyID)
 		}
 		return nil

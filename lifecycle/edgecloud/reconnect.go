@@ -110,7 +110,9 @@ func (in *Instances[T]) reconnect(
 	var failed error
 	r, err = lifecycle.Reconcile(ctx, in.m, CRM, account, func(rec Record[T]) bool {
 		mine, err := here(&rec.Payload)
-		failed = errors.Join(failed, err)
+		if !errors.Is(err, lifecycle.ErrForeign) { // the ClusterInsts' result names the record
+			failed = errors.Join(failed, err)
+		}
 		return mine
 	})
 	r.Outcomes = outcomes
@@ -129,12 +131,12 @@ func (in *Instances[T]) resolve(
 ) (map[string]bool, error) {
 	working := map[string]bool{}
 	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
-		if errors.Is(err, lifecycle.ErrForeign) {
-			continue // the result of Reconcile names the record
-		}
 		mine := false
 		if err == nil {
 			mine, err = here(&rec.Payload)
+		}
+		if errors.Is(err, lifecycle.ErrForeign) {
+			continue // the result of Reconcile names the record, or that of its ClusterInst
 		}
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -179,6 +180,9 @@ type Account struct{ Clusters, Apps []Report }
 // with the operations that it knows. An instance without an order since the start of
 // the CRM is Ready, without an operation. The error is the platform's.
 func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
+	r.mu.Lock()
+	before := maps.Clone(r.last)
+	r.mu.Unlock()
 	present, err := r.platform.Present(ctx)
 	if err != nil {
 		return Account{}, err
@@ -192,7 +196,8 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 		_, exists := reports[key]
 		switch {
 		case last.State == NotPresent && last.sent:
-		case last.State == Ready && !exists: // the instance was lost since
+		case last.State == Ready && !exists && last.Operation == before[key].Operation && before[key].State == Ready:
+			// The instance was lost since. One that was created meanwhile was not.
 		default:
 			reports[key] = last.Report
 		}

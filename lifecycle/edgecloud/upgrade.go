@@ -16,7 +16,7 @@ import (
 // instance in transition. Both are conditions of the commit, and so is the version of
 // that CRM.
 //
-// Errors: [ErrInUse] with the instances in transition, [lifecycle.ErrInvalid]
+// Errors: [ErrInUse] with an instance in transition, [lifecycle.ErrInvalid]
 // without a version or for the one that runs, [lifecycle.ErrBusy],
 // [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (CloudletRecord, error) {

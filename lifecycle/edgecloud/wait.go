@@ -123,7 +123,7 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	}
 	end := State(last.To)
 	switch {
-	case last.To == "" || inTransition(end):
+	case last.To == "" || inTransition(end), failure.To == "" && last.Event == string(Undo): // the history is cut
 		return now, in.refused("wait", begun.ID, "", lifecycle.ErrStale)
 	case failure.To != "":
 		failed := in.failedBy(begun.ID, &failure)

@@ -101,9 +101,12 @@ type Controller struct {
 // keeps no other system; a deploy that cannot be read locks its whole system. Sweep
 // reports it.
 //
-// Errors: [errors.ErrUnsupported] for a store that cannot commit three changes and
-// conditions, or the store's. Nothing runs then.
+// Errors: [lifecycle.ErrInvalid] without a store, [errors.ErrUnsupported] for a store that
+// cannot commit three changes and conditions, or the store's. Nothing runs then.
 func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, config *Config) (*Controller, error) {
+	if store == nil {
+		return nil, fmt.Errorf("lattice: %w: no store", lifecycle.ErrInvalid)
+	}
 	if n := store.Capabilities().Changes; n < minChanges {
 		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
 	}
@@ -165,7 +168,7 @@ func (c *Controller) start(ctx context.Context) error {
 	return nil
 }
 
-// observing returns the caller's observer, after a function of the controller.
+// observing returns the caller's observer, before a function of the controller.
 func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Observer {
 	return lifecycle.Tee(c.observer, lifecycle.Observer{
 		Changed: func(_ context.Context, change lifecycle.Changed) { changed(change.HistoryRow) },

@@ -121,9 +121,11 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 			continue // it was detached by a change of its status, and is attached elsewhere
 		}
 		attached = append(attached, id)
-		disks.In(&with).Fire(id, r.action, API, r.change())
+		own := r.change()
+		own.Expect = disk.Revision // UpdateStatus detaches a disk without a change of the machine
+		disks.In(&with).Fire(id, r.action, API, own)
 	}
-	// A disk that is attached or detached meanwhile changes the machine.
+	// A disk that is attached meanwhile changes the machine.
 	change.Expect = rec.Revision
 	work := r.work(r.job(attached...))
 	work.With = &with

@@ -81,15 +81,21 @@ func (s *System) prepareAll(ctx context.Context, mci *mciRecord) error {
 	return nil
 }
 
-// releaseEnded releases the resources of an MCI that another writer has ended: that
-// writer may have released before the last ones were created.
+// releaseEnded releases the resources of an MCI that another writer has ended, unless VMs
+// use them: that writer may have released before the last ones were created.
 func (s *System) releaseEnded(ctx context.Context, mci *mciRecord) error {
 	now, err := s.mcis.Get(ctx, mci.ID)
-	gone := errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life
-	if gone || err == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated) {
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life:
 		return s.release(ctx, mci)
+	case err != nil || now.State != Failed && now.State != Terminating && now.State != Terminated:
+		return err
 	}
-	return err
+	vms, err := s.members(ctx, mci.ID)
+	if err != nil || slices.ContainsFunc(vms, func(vm vmRecord) bool { return vm.State != Terminated }) {
+		return err // VMs use them, and their end releases them
+	}
+	return s.release(ctx, mci)
 }
 
 // releaseUnused releases the resources of an MCI that is Failed, unless it has VMs. It

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // handler is the name of the work of VMs.
@@ -260,11 +263,10 @@ func (s *System) credible(vm *vmRecord, shown State, answered bool) bool {
 		delete(s.known, vm.ID)
 		return shown != vm.State
 	}
-	if e == nil {
-		e = &evidence{}
+	if e == nil || e.operation != vm.Operation {
+		e = &evidence{operation: vm.Operation}
 		s.known[vm.ID] = e
 	}
-	e.operation = vm.Operation
 	if !e.confirmed(shown, s.poll) {
 		return false
 	}
@@ -319,13 +321,19 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (vmRecord, error) {
 }
 
 // refresh updates the VMs of an MCI, a few at a time, and returns those that exist
-// after that.
+// after that. A panic of the provider or of an observer continues in the caller.
 func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error) {
 	var group errgroup.Group
+	var panicked atomic.Pointer[queue.PanicError]
 	group.SetLimit(maxLooks)
 	now, exists := make([]vmRecord, len(vms)), make([]bool, len(vms))
 	for i := range vms {
 		group.Go(func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked.Store(&queue.PanicError{Value: v, Stack: debug.Stack()})
+				}
+			}()
 			now[i], err = s.update(ctx, &vms[i])
 			exists[i] = err == nil
 			if errors.Is(err, lifecycle.ErrNotFound) {
@@ -334,7 +342,11 @@ func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var list []vmRecord

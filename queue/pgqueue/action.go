@@ -23,7 +23,7 @@ type Action struct {
 	// Class is the path of the class whose limits apply, such as "aws/seoul". No part of it
 	// is "*". Empty: the root. See [Config].Classes.
 	Class string
-	// Delay is the time from the commit's Enqueue until the action enters its lanes, at
+	// Delay is the time from the call of Enqueue until the action enters its lanes, at
 	// their ends. Until then it holds up no other action. 0: no delay.
 	Delay time.Duration
 	// Timeout limits one attempt. 0: no limit. The worker waits for a handler that
@@ -92,6 +92,8 @@ const maxKey = 1024
 
 func (a *Action) check() error {
 	switch {
+	case a == nil:
+		return &queue.InvalidError{Field: "Action", Problem: "nil"}
 	case len(a.Keys) == 0:
 		return &queue.InvalidError{Field: "Keys", Problem: "none"}
 	case slices.ContainsFunc(a.Keys, func(key string) bool { return len(key) > maxKey }):

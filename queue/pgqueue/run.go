@@ -56,27 +56,12 @@ func (w *Worker) attempt(life context.Context, l *lease) *ending {
 		return &ending{outcome: queue.Failed, err: fmt.Errorf("%w; the last error: %q", ErrInterrupted, l.Error)}
 	}
 	report(l.ctx, w.config.Observer.Started, Started{&l.Task})
-	e := call(life, l, handler)
-	if e == nil || e.outcome != queue.Failed && e.outcome != queue.TimedOut || l.Attempt >= attempts {
-		return e
-	}
-	retry := true
-	err := guarded(func() error {
-		retry = handler.RetryIf == nil || handler.RetryIf(e.err)
-		return nil
-	})
-	switch {
-	case err != nil:
-		return &ending{outcome: queue.Panicked, err: err}
-	case retry:
-		return &ending{err: e.err, pause: l.Retries.pause(l.Attempt)}
-	}
-	return e
+	return call(life, l, handler)
 }
 
-// call runs the handler in a goroutine of its own, because it may call runtime.Goexit, and
-// because it may ignore its context when the worker stops: the result is then nil, and the
-// goroutine ends with the handler.
+// call runs the handler, and its RetryIf, in a goroutine of their own, because they may call
+// runtime.Goexit, and because they may ignore that the worker stops: the result is then nil,
+// and the goroutine ends with the handler.
 func call(life context.Context, l *lease, handler Handler) *ending {
 	ctx, stop := l.ctx, context.CancelFunc(func() {})
 	if l.Timeout > 0 {
@@ -88,7 +73,12 @@ func call(life context.Context, l *lease, handler Handler) *ending {
 		e := &ending{outcome: queue.Panicked, err: &queue.PanicError{Goexit: true}}
 		defer func() { returned <- e }()
 		err := guarded(func() error {
-			e = judge(ctx, l, handler.Run(ctx, &l.Task))
+			judged := judge(ctx, l, handler.Run(ctx, &l.Task))
+			failed := judged.outcome == queue.Failed || judged.outcome == queue.TimedOut
+			if failed && l.Attempt < l.Retries.Attempts && (handler.RetryIf == nil || handler.RetryIf(judged.err)) {
+				judged = &ending{err: judged.err, pause: l.Retries.pause(l.Attempt)}
+			}
+			e = judged // not before: RetryIf may call runtime.Goexit
 			return nil
 		})
 		if err != nil {
