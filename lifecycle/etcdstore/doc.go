@@ -17,13 +17,14 @@
 //     the preconditions, the life of the owner, and the requests; it writes the records,
 //     the history rows, the index and the messages. The record in a conflict is as of that
 //     comparison, without another request.
-//   - Reads are linearizable. Commit, Get, History and Requested need one request, and one
-//     more before a commit with messages.
+//   - Reads are linearizable. Commit, Get, History and Requested need one request, one more
+//     before a commit with messages, and one more if a required object is in another state
+//     than the first one that is permitted.
 //   - If an answer is lost, or a context ends meanwhile, the store searches the history for
 //     the commit, and sends it again with its token. Commit returns
 //     [lifecycle.ErrUnknownOutcome] if etcd does not answer the search either, if the search
-//     finds no proof and the context has ended, after the third lost answer, and if the
-//     records do not show any more whether the commit was written.
+//     finds no proof and the context has ended, after the third attempt, counted from the first
+//     lost answer, and if the records do not show any more whether the commit was written.
 //   - Without a connection, calls return [lifecycle.ErrUnavailable] at once. Without a quorum
 //     they do after [Config.Timeout], and a commit returns ErrUnknownOutcome. A full
 //     database (NOSPACE) is ErrUnavailable; nothing was written then.

@@ -166,6 +166,8 @@ func (b *builder) read(t *table, v value) string {
 		return fmt.Sprintf(b.e.asText, name)
 	case t.types[v] != nil:
 		return "COALESCE(" + fmt.Sprintf(b.e.asText, name) + ", '')"
+	case name != "" && v == vNow && t.nativeTimes:
+		return "COALESCE(" + fmt.Sprintf(b.e.toMicros, name) + ", 0)"
 	case name != "" && v.isTime() && t.nativeTimes:
 		return fmt.Sprintf(b.e.toMicros, name)
 	case name != "" && v.kind() == ofText && (t.existing || v == vRequest || v == vFingerprint):

@@ -194,7 +194,7 @@ func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: 
 // commitIn writes a commit in the caller's transaction. A savepoint takes back what a
 // commit has written before it is refused.
 func (s *Store) commitIn(ctx context.Context, p *plan) error {
-	savepoint := p.several || p.commit.Owner.Name != ""
+	savepoint := p.several || p.existing || p.commit.Owner.Name != ""
 	if savepoint {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 			return failed(ctx, err)

@@ -123,7 +123,7 @@ var postgres = &engine{
 	fence:    " OFFSET 0",
 	pairs:    "VALUES ",
 
-	columns: "SELECT attname, format_type(atttypid, NULL), CASE WHEN attnotnull THEN 0 ELSE 1 END," +
+	columns: "SELECT attname, format_type(atttypid, -1), CASE WHEN attnotnull THEN 0 ELSE 1 END," +
 		" CASE WHEN atthasdef OR attidentity <> '' THEN 1 ELSE 0 END FROM pg_attribute" +
 		" WHERE attrelid = " + visible + " AND attnum > 0 AND NOT attisdropped",
 	storage: "SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class WHERE oid = " + visible,

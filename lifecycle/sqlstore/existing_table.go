@@ -19,8 +19,8 @@ import (
 // Machine, Table and the columns ID, State, Revision and Sequence are required. The other
 // columns:
 //
-//   - Version, Origin, Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload and
-//     Saved: a change that sets such a field is refused with [errors.ErrUnsupported] if
+//   - Version, Origin, Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Fence,
+//     Payload and Saved: a change that sets such a field is refused with [errors.ErrUnsupported] if
 //     the column is missing, and [lifecycle.New] refuses a machine and a configuration that
 //     need it. No record then has a deadline or an owner, and queries by them select
 //     nothing. A query by age needs ChangedAt and is refused without it.
@@ -51,9 +51,10 @@ import (
 // InnoDB table, and the connections have the character set utf8mb4 and a strict mode. Open
 // verifies what the engine reports, and returns a [TableError]; of a view it reports little.
 //
-// A CHECK, a foreign key or another unique index that refuses a row refuses the commit. Its
-// error is that of the engine, and matches no sentinel. A guard refuses such a request with
-// a reason that a client can read.
+// A CHECK, a foreign key or another unique index that refuses a row refuses the commit. The
+// error has that of the engine, and matches [lifecycle.ErrInvalid], or
+// [lifecycle.ErrPrecondition] if another row is the reason. A guard refuses such a request
+// with a reason that a client can read.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
 	Table   string // the name, or schema.name; no other machine has it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -70,9 +71,7 @@ func (s *Store) trimHistory(ctx context.Context, l *layout, now, last *trimmed) 
 		find = append(find, s.newRows(l, now, last))
 	}
 	for _, st := range find {
-		n, err := s.trim(ctx, l, st)
-		deleted += n
-		if err != nil {
+		if deleted, err = s.trim(ctx, l, st, deleted); err != nil {
 			return deleted, err
 		}
 	}
@@ -208,16 +207,20 @@ type excess struct {
 	end int64
 }
 
-// trim deletes the rows of the objects that a query finds. Rows that are added meanwhile
-// are newer than all of these.
-func (s *Store) trim(ctx context.Context, l *layout, find *statement) (deleted int, err error) {
-	for {
+// trim deletes the rows of the objects that a query finds, and returns the number of deleted
+// rows of the table, with those before. Rows that are added meanwhile are newer than all of
+// these. It ends when a query finds the same objects again: another Trim may have deleted the
+// rows of a whole page.
+func (s *Store) trim(ctx context.Context, l *layout, find *statement, before int) (deleted int, err error) {
+	deleted = before
+	for last := []excess(nil); ; {
 		var list []excess
 		err := s.call(ctx, func(in *session) error {
 			list = nil
 			return in.query(ctx, find, find.args, func(rows *sql.Rows) error {
 				var x excess
 				err := rows.Scan(&x.end, &x.Machine, &x.ID)
+				l.history.readTyped(vID, &x.ID)
 				list = append(list, x)
 				return err
 			})
@@ -225,7 +228,10 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement) (deleted i
 		if err != nil {
 			return deleted, err
 		}
-		before := deleted
+		if len(list) > 0 && slices.Equal(list, last) {
+			return deleted, nil
+		}
+		last = list
 		for _, x := range list {
 			n, err := s.deleteRows(ctx, l, x)
 			deleted += n
@@ -234,7 +240,7 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement) (deleted i
 			}
 			s.config.Progress("delete rows of "+s.e.unquoted(l.history.name), deleted, 0)
 		}
-		if len(list) < trimObjects || deleted == before {
+		if len(list) < trimObjects {
 			return deleted, nil
 		}
 	}

@@ -99,7 +99,7 @@ func (s *session) begin(ctx context.Context, p *plan) error {
 			return err
 		}
 	}
-	if s.e.oneWriter && p.several {
+	if s.e.oneWriter && (p.several || p.existing) {
 		// The lock of the database, before a read: the engine refuses a transaction that
 		// reads first, and writes after another writer has committed.
 		id := s.own.objects.column[vID]

@@ -87,8 +87,8 @@ type Worker struct {
 	held map[int64]*lease // by token
 }
 
-// New returns a worker. The pool, of driver pgx, needs one connection for notifications, two
-// for claims and renewals, and up to one for each action that ends: call
+// New returns a worker. The pool, of driver pgx, needs one connection for notifications, three
+// for claims, delays and renewals, and up to one for each action that ends: call
 // [sql.DB.SetMaxIdleConns] with MaxRunning and some more, because connections that come and go
 // cost more than the actions. A limit of the pool must be at least four. The error is an
 // [*queue.InvalidError].
