@@ -21,7 +21,7 @@ type Grant struct {
 	// nil -> revoked -> lost or released.
 	fault   error
 	over    bool          // released or lost
-	lost    chan struct{} // closed when revoked or lost; made at the first call of Lost
+	lost    chan struct{} // closed when revoked or lost; made at the first call of Lost, or at the loss
 	cancels map[*context.CancelCauseFunc]struct{}
 }
 
@@ -94,9 +94,6 @@ func (g *Grant) Lost() <-chan struct{} {
 	defer g.mu.Unlock()
 	if g.lost == nil {
 		g.lost = make(chan struct{})
-		if isLoss(g.fault) {
-			close(g.lost)
-		}
 	}
 	return g.lost
 }
@@ -199,7 +196,10 @@ func (g *Grant) end(why error, over bool) (first bool) {
 		// Close under the mutex. Bad schedule without it: a revocation sets the
 		// fault and sleeps; a Break finds the fault, grants the lock to another
 		// caller; and only then the revocation closes the channel.
-		if isLoss(why) && !closed && g.lost != nil {
+		if isLoss(why) && !closed {
+			if g.lost == nil {
+				g.lost = make(chan struct{})
+			}
 			close(g.lost)
 		}
 	}

@@ -270,3 +270,12 @@ func TestBrokenBeforeItIsReceived(t *testing.T) {
 		unlock(t, holder2.granted(t))
 	})
 }
+
+// Lost is closed after a revocation, also if it is called for the first time after Unlock.
+func TestLostAfterUnlock(t *testing.T) {
+	tree := lock.Must(nil)
+	g := take(t, tree, "X at /a", nil)
+	require.NoError(t, tree.Revoke(t.Context(), g.Token(), ""))
+	unlock(t, g)
+	require.True(t, closed(g.Lost()))
+}

@@ -304,3 +304,23 @@ func TestObserverPanicsAndGetsEveryEvent(t *testing.T) {
 		})
 	}
 }
+
+// If the observer panics, the grant stays with another call of the same id that has it.
+func TestObserverPanicsAndAnotherCallHasTheGrant(t *testing.T) {
+	o := &lock.Options{ID: "both"}
+	var tree *lock.Tree
+	var other *lock.Grant
+	calls := 0
+	tree = lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(ctx context.Context, _ lock.Granted) {
+		if calls++; calls == 1 {
+			var err error
+			other, err = tree.TryLock(ctx, req("X at /a"), o)
+			require.NoError(t, err)
+			panic("the observer")
+		}
+	}}})
+	require.Panics(t, func() { _, _ = tree.TryLock(t.Context(), req("X at /a"), o) })
+	require.NoError(t, other.Check())
+	unlock(t, other)
+	unlock(t, take(t, tree, "X at /", nil))
+}

@@ -136,7 +136,15 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 		c.handles++
 		e := t.grantedEvent(c, 0, 0)
 		t.mu.Unlock()
-		observeGranted(ctx, e, func() { _ = c.grant.Unlock(context.WithoutCancel(ctx)) })
+		observeGranted(ctx, e, func() {
+			// Another call with this id may have the grant too, so it is not unlocked: this
+			// call leaves it, as one that still waits does.
+			t.mu.Lock()
+			c.handles, c.waiters = c.handles-1, c.waiters+1
+			t.mu.Unlock()
+			after, _ := t.leave(c, context.Canceled)
+			after.run(context.WithoutCancel(ctx))
+		})
 		return c.grant, nil
 	}
 	c.state, c.granted, c.waiters = waiting, make(chan struct{}), 1

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -164,5 +165,27 @@ func TestBlockedAreAdmittedInOrder(t *testing.T) {
 		require.ElementsMatch(t, []string{"one true", "two false", "three false", "four true", "five true"}, results.all())
 		require.NoError(t, q.Terminate(t.Context()))
 		requireEmpty(t, q)
+	})
+}
+
+// A refusal has the key that is in the way, in whatever place it is.
+func TestRefusedKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
+		var log notes
+		submit(t, q, "a", stubborn("running", 10*time.Second, nil))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		waiters(ctx, q, &log, []string{"b", "a"})
+		_, err := q.Submit(t.Context(), "b", takes("b", time.Second, nil))
+		refused, ok := errors.AsType[*queue.RefusedError](err)
+		require.True(t, ok)
+		require.Equal(t, "b", refused.Key, "the one in front waits for room in it")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{
+			"0 queue: full: key a: 0 refused: running runs since 2000-01-01T00:00:00Z, 0 waiting: context deadline exceeded",
+		}, log.all())
+		require.NoError(t, q.Terminate(t.Context()))
 	})
 }

@@ -227,3 +227,19 @@ func TestExpiresInTurn(t *testing.T) {
 		})
 	}
 }
+
+// A disk that was detached meanwhile, by a change of its status, is not destroyed with its
+// machine.
+func TestDetachedBeforeTheMachineIsDestroyed(t *testing.T) {
+	s, store := attached(t)
+	store.on(ovc.KindDisk, "d", func() {
+		for _, move := range [][2]ovc.State{{ovc.Assigned, ovc.Detaching}, {ovc.Detaching, ovc.Created}} {
+			_, err := s.UpdateStatus(t.Context(), ovc.KindDisk, "d", move[0], move[1])
+			require.NoError(t, err)
+		}
+	})
+	_, err := s.Do(t.Context(), ovc.KindVM, "m", ovc.Destroy, nil)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	perform(t, s, ovc.KindVM, "m", ovc.Destroy, nil)
+	require.Equal(t, ovc.Created, get(t, s, ovc.KindDisk, "d").State)
+}

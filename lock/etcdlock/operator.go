@@ -65,6 +65,12 @@ func (l *Locker) order(ctx context.Context, t lock.Token, o *order) error {
 	if err := (&lock.Options{Reason: o.Reason}).Validate(); err != nil {
 		return err
 	}
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
 	v, err := l.read(ctx, l.prefix)
 	if err != nil {
 		return err

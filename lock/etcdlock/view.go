@@ -120,7 +120,8 @@ func (v *view) put(kv *mvccpb.KeyValue) {
 		return
 	}
 	c := &claim{key: key, lease: clientv3.LeaseID(kv.Lease), arrival: kv.CreateRevision, modified: kv.ModRevision}
-	if json.Unmarshal(kv.Value, &c.record) != nil || len(c.Requests) == 0 {
+	invalid := func(r lock.Request) bool { return r.Validate() != nil }
+	if json.Unmarshal(kv.Value, &c.record) != nil || len(c.Requests) == 0 || slices.ContainsFunc(c.Requests, invalid) {
 		// Another program or version wrote it. It may lock anything.
 		c.record = record{Requests: []lock.Request{{Path: lock.Root(), Mode: lock.X}}, Reason: "the value cannot be read"}
 	}

@@ -276,9 +276,9 @@ BEGIN
 		drawn := nextval('interlock_lock_numbers');
 		at := clock_timestamp();
 	END IF;
-	outcome := 'granted';
 	UPDATE interlock_lock_requests r SET mode = q.mode, token = coalesce(drawn, r.token), since = coalesce(at, r.since)
 	FROM unnest(paths, modes) AS q (path, mode) WHERE r.tree = t AND r.path = q.path AND r.number = n;
+	outcome := CASE WHEN FOUND THEN 'granted' ELSE 'gone' END; -- the sweep may have ended this session
 	IF NOT up THEN
 		PERFORM interlock_lock_settle(t, ARRAY[n]);
 	END IF;

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// ErrClosed reports a call after [Locker.Close].
+// ErrClosed reports an acquisition after [Locker.Close].
 var ErrClosed = errors.New("sqllock: the locker is closed")
 
 // errSession is the error of an acquisition, or of a release, that the session of the locker did
@@ -95,9 +95,9 @@ func Migrate(ctx context.Context, db *sql.DB, config *Config) error {
 		strings.ReplaceAll(schema, defaultPrefix, c.Prefix),
 	}
 	if c.FirstToken > 0 {
-		// What draws a number also writes to the table. Bad schedule without LOCK: a number is
-		// drawn between the test and setval, which sets the sequence back.
-		statements = append(statements, "LOCK TABLE "+c.Prefix+"lock_requests IN EXCLUSIVE MODE",
+		// What draws a token has read the table in the same transaction. Bad schedule without
+		// LOCK: a token is drawn between the test and setval, which sets the sequence back.
+		statements = append(statements, "LOCK TABLE "+c.Prefix+"lock_requests IN ACCESS EXCLUSIVE MODE",
 			fmt.Sprintf("SELECT setval('%[1]slock_numbers', %[2]d, false) FROM %[1]slock_numbers WHERE last_value < %[2]d", c.Prefix, c.FirstToken))
 	}
 	for _, text := range statements {
@@ -153,8 +153,8 @@ const undefinedFunction = "42883" // SQLSTATE
 const closeWithin = 5 * time.Second
 
 // Close ends the session: all grants are lost, calls that wait return [lock.ErrLost], and
-// other processes are granted what they wait for. Later calls return [ErrClosed]. A second
-// Close does nothing. The error is the driver's. The session then ends after its TTL.
+// other processes are granted what they wait for. Later acquisitions return [ErrClosed]. A
+// second Close does nothing. The error is the driver's. The session then ends after its TTL.
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	closed := l.closed

@@ -51,6 +51,8 @@ var vms = fsm.Must[vmSpec](fsm.Spec[state, event]{
 func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlstore.ExistingTable, text string) {
 	tenant := sqlstore.Text
 	tenant.Postgres = "uuid"
+	region := sqlstore.Text
+	region.Postgres, region.MySQL = "char(2)", "char(2)"
 	cpus := sqlstore.Integer
 	cpus.Postgres, cpus.MySQL = "integer", "int"
 	table = sqlstore.ExistingTable{
@@ -65,7 +67,7 @@ func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlsto
 		Fields: map[string]string{"region": "region", "cpus": "cpus", "spot": "spot", "note": "note", "tenant": "tenant"},
 		Types: map[string]sqlstore.Type{
 			"id": key, "status": status, "was": status, "spec": sqlstore.JSON, "spec_before": sqlstore.JSON,
-			"cpus": cpus, "spot": sqlstore.Bool, "tenant": tenant,
+			"region": region, "cpus": cpus, "spot": sqlstore.Bool, "tenant": tenant,
 		},
 	}
 	text, err := table.Schema(e.dialect)
