@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -123,14 +122,9 @@ func (t *Tree) releasedEvent(c *claim) event {
 
 // observeRefused reports a refusal. The tree is not locked.
 func (t *Tree) observeRefused(ctx context.Context, err error, requests []Request, o *Options) {
-	observe := t.config.Observer.Refused
-	if observe == nil {
-		return
+	if observe := t.config.Observer.Refused; observe != nil {
+		observe(ctx, Refused{Options: *o, Requests: requests, Err: err})
 	}
-	if conflict, ok := errors.AsType[*ConflictError](err); ok {
-		requests = conflict.Requests
-	}
-	observe(ctx, Refused{Options: *o, Requests: requests, Err: err})
 }
 
 // observeGranted reports a grant that did not wait. If the observer panics, the

@@ -10,7 +10,7 @@ import (
 func (t *Tree) refuse(ctx context.Context, rs []Request, o *Options, why error, own *claim) error {
 	err := t.refusal(rs, o, why, own)
 	t.mu.Unlock()
-	t.observeRefused(ctx, err, nil, o)
+	t.observeRefused(ctx, err, err.Requests, o)
 	return err
 }
 

@@ -240,7 +240,7 @@ func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
 		why := Ended(ctx) // can panic; the call has not left the queue then
 		left = true
 		after, refused := t.leave(c, why)
-		defer t.observeRefused(ctx, refused, nil, &c.options) // also if another event panics
+		defer t.observeRefused(ctx, refused, refused.Requests, &c.options) // also if another event panics
 		after.run(ctx)
 		return nil, refused
 	}
@@ -254,7 +254,7 @@ func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
 
 // leave ends one call's wait for a claim. The last call that leaves withdraws the
 // claim.
-func (t *Tree) leave(c *claim, why error) (effects, error) {
+func (t *Tree) leave(c *claim, why error) (effects, *ConflictError) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	refused := t.refusal(c.asked, &c.options, why, c)

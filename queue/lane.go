@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -49,9 +50,7 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 	delete(q.lanes, l.key)
 	if q.peak > keep && len(q.lanes) < q.peak/shrink {
 		lanes := make(map[K]*lane[K], len(q.lanes))
-		for k, l := range q.lanes {
-			lanes[k] = l
-		}
+		maps.Copy(lanes, q.lanes)
 		q.lanes, q.peak = lanes, len(lanes)
 	}
 }

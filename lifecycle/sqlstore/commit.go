@@ -57,8 +57,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			continue
 		case lost != nil:
 			return unknown(ctx, p, lost.err, err)
-		case errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
-			errors.Is(err, lifecycle.ErrRepeated), errors.Is(err, ErrHistory):
+		case isVerdict(err), errors.Is(err, ErrHistory):
 			return err
 		}
 		return s.refusal(ctx, err)
@@ -215,8 +214,7 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 	case err == nil:
 		p.stamp()
 		return nil
-	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
-		errors.Is(err, lifecycle.ErrRepeated):
+	case isVerdict(err):
 		return err
 	case classify(err) == busy, classify(err) == duplicate:
 		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)

@@ -47,6 +47,12 @@ type missedError struct {
 
 func (e *missedError) Error() string { return "the record is not as expected" }
 
+// isVerdict reports whether an error is about what the commit requires.
+func isVerdict(err error) bool {
+	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) ||
+		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrRepeated)
+}
+
 // lostError: the engine may or may not have committed.
 type lostError struct{ err error }
 

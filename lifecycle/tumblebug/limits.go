@@ -64,8 +64,9 @@ func (s *System) work(vm *VMSpec, force bool) lifecycle.Work {
 // class returns the class of a VM in the queue: its region, or none if the provider has
 // no limits.
 func (s *System) class(vm *VMSpec) string {
-	if provider := strings.ToLower(vm.Provider); s.limited[provider] {
-		return provider + "/" + vm.Region
+	provider := strings.ToLower(vm.Provider)
+	if _, limited := s.classes[provider]; !limited {
+		return ""
 	}
-	return ""
+	return provider + "/" + vm.Region
 }

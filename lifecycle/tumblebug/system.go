@@ -29,7 +29,7 @@ type System struct {
 	queue    *queue.Queuer[lifecycle.Key] // of requests to providers
 	shared   lifecycle.Queue              // the same, in turns with other processes
 	orders   *queue.Queuer[string]        // of operations of MCIs, by id
-	limited  map[string]bool              // the providers with limits
+	classes  map[string]queue.Limit       // of the queue: the limits of providers and regions
 	owner    *lifecycle.Owner
 	poll     time.Duration
 	machine  *fsm.Machine[State, Event, VMSpec] // of the VMs, with the timeouts of Config
@@ -99,7 +99,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	}
 	s := &System{
 		provider: provider, owner: config.Owner, poll: config.Poll,
-		limited: map[string]bool{}, known: map[string]*evidence{}, turns: map[string]turn{},
+		classes: classes, known: map[string]*evidence{}, turns: map[string]turn{},
 	}
 	mciTable, err := timeouts.Set(MCITable(), config.MCITimeouts)
 	if err != nil {
@@ -112,9 +112,6 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	s.machine = fsm.Must[VMSpec](vmTable)
 	if s.poll == 0 {
 		s.poll = 5 * time.Second
-	}
-	for name := range limits {
-		s.limited[strings.ToLower(name)] = true
 	}
 	if s.queue, err = queue.New(&queue.Config[lifecycle.Key]{Base: config.Base, MaxRunning: maxRunning, Classes: classes}); err != nil {
 		return nil, err

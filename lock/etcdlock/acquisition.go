@@ -332,7 +332,7 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 			return next, nil
 		case !wait:
 			return refuse(lock.ErrConflict)
-		case l.config.MaxWaiters > 0 && len(v.waiting()) >= l.config.MaxWaiters:
+		case l.config.MaxWaiters > 0 && v.waiting() >= l.config.MaxWaiters:
 			return refuse(lock.ErrQueueFull)
 		}
 		return next, nil

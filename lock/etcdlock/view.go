@@ -174,14 +174,14 @@ func (v *view) free(rs []lock.Request, id, ownKey string, before int64) bool {
 
 func (v *view) held(c *claim) bool { return v.free(c.Requests, c.ID, c.key, c.arrival) }
 
-// waiting returns the claims that wait.
-func (v *view) waiting() (list []*claim) {
+// waiting returns the number of claims that wait.
+func (v *view) waiting() (n int) {
 	for _, c := range v.claims {
 		if !v.held(c) {
-			list = append(list, c)
+			n++
 		}
 	}
-	return list
+	return n
 }
 
 // renumbered returns a claim that is upgraded, and behind it those that wait for it, because
