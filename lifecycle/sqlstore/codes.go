@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"errors"
 	"reflect"
-
-	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // class is what an error shows about the statement that failed.
