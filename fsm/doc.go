@@ -34,8 +34,8 @@
 // [Transitional] one work is in flight; in a [Failed] one it is at rest after a failure; only
 // forced rows leave a [Final] one; and in an [Absent] one the object does not exist. The origin
 // of an object is its last state that was not transitional, and a [Return] row leads back to
-// it. [Row.After] gives a row a timeout: [Sweeper] fires the row. A request takes a forced
-// row, [Row.OnlyForced], only if it has force.
+// it. [Row.After] gives a row a timeout: [Sweeper] fires the row. A forced row,
+// [Row.OnlyForced], is only for requests with force, such as those of [Machine.NextForced].
 //
 // # Guarantees
 //

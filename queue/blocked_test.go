@@ -75,6 +75,19 @@ func TestBlockedInOrder(t *testing.T) {
 	})
 }
 
+// blockedFor returns a queue in which an action of key a runs for ten seconds, and a submitter
+// waits for a second for room in both keys, and the context and the notes of that submitter.
+func blockedFor(t *testing.T, keys ...string) (*queue.Queuer[string], context.Context, *notes) {
+	t.Helper()
+	q, log := makeQueue(t, &queue.Config[string]{MaxPerKey: 1}), new(notes)
+	submit(t, q, "a", stubborn("running", 10*time.Second, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	t.Cleanup(cancel)
+	waiters(ctx, q, log, keys)
+	require.Empty(t, log.all())
+	return q, ctx, log
+}
+
 func TestBlockedIsRefused(t *testing.T) {
 	const running = "key a: 0 refused: running runs since 2000-01-01T00:00:00Z, 0 waiting"
 	for _, c := range []struct {
@@ -101,13 +114,7 @@ func TestBlockedIsRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in(t, func(t *testing.T) {
-				q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-				var log notes
-				submit(t, q, "a", stubborn("running", 10*time.Second, nil))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				waiters(ctx, q, &log, []string{"a", "b"})
-				require.Empty(t, log.all())
+				q, ctx, log := blockedFor(t, "a", "b")
 				c.do(ctx, q)
 				synctest.Wait()
 				require.Equal(t, []string{c.want}, log.all())
@@ -171,12 +178,7 @@ func TestBlockedAreAdmittedInOrder(t *testing.T) {
 // A refusal has the key that is in the way, in whatever place it is.
 func TestRefusedKey(t *testing.T) {
 	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-		var log notes
-		submit(t, q, "a", stubborn("running", 10*time.Second, nil))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		waiters(ctx, q, &log, []string{"b", "a"})
+		q, _, log := blockedFor(t, "b", "a")
 		_, err := q.Submit(t.Context(), "b", takes("b", time.Second, nil))
 		refused, ok := errors.AsType[*queue.RefusedError](err)
 		require.True(t, ok)

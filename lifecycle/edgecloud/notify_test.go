@@ -77,3 +77,19 @@ func TestNewNotifyID(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// The notify id 0 is no connection, also of a cloudlet that no CRM has connected to since it
+// was created again.
+func TestNoNotifyID(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	_, err := c.Cloudlets.Disconnected(ctx, "b", 1)
+	require.NoError(t, err)
+	_, err = c.Cloudlets.Create(ctx, "b", "v1", nil)
+	require.NoError(t, err)
+	_, err = c.Reconnect(ctx, "b", 0, edgecloud.Account{})
+	require.ErrorIs(t, err, lifecycle.ErrStale)
+	dropped, err := c.Cloudlets.Disconnected(ctx, "b", 0)
+	require.NoError(t, err)
+	require.False(t, dropped)
+}

@@ -257,3 +257,9 @@ func TestStartNeedsTheStore(t *testing.T) {
 type small struct{ *lifecycle.MemoryStore }
 
 func (small) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 2} }
+
+// Start refuses a missing store.
+func TestStartWithoutAStore(t *testing.T) {
+	_, err := lattice.Start(t.Context(), nil, lattice.Infrastructure{}, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}

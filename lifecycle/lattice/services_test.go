@@ -191,16 +191,23 @@ func (s *interposed) Get(ctx context.Context, key lifecycle.Key) (lifecycle.Stor
 	return s.MemoryStore.Get(ctx, key)
 }
 
+// updating returns a controller of a system whose service /a is updating, and a function that
+// sets a service.
+func updating(t *testing.T) (*interposed, *lattice.Controller, func(service string, to lattice.ServiceState)) {
+	store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
+	c := live(t, store, lattice.Infrastructure{}, "s")
+	set := func(service string, to lattice.ServiceState) {
+		require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
+	}
+	set("/a", lattice.ServiceUpdating)
+	return store, c, set
+}
+
 // An observer that is slow to commit an older count does not replace the result of a newer
 // one: the system is never stable while one of its services is updating.
 func TestOlderCountIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
-		c := live(t, store, lattice.Infrastructure{}, "s")
-		set := func(service string, to lattice.ServiceState) {
-			require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
-		}
-		set("/a", lattice.ServiceUpdating)
+		store, c, set := updating(t)
 		before, err := c.Systems().Get(t.Context(), "s")
 		require.NoError(t, err)
 		synctest.Wait() // a new system also follows its services by itself
@@ -219,12 +226,7 @@ func TestOlderCountIsRefused(t *testing.T) {
 // Another system of this name keeps the state of its own services.
 func TestCountOfRemovedSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
-		c := live(t, store, lattice.Infrastructure{}, "s")
-		set := func(service string, to lattice.ServiceState) {
-			require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
-		}
-		set("/a", lattice.ServiceUpdating)
+		store, c, set := updating(t)
 		synctest.Wait() // a new system also follows its services by itself
 		var before lattice.SystemRecord
 		store.before = func() {

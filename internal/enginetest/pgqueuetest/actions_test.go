@@ -720,6 +720,7 @@ func TestInvalid(t *testing.T) {
 	defer db.Close()
 	key := []string{"a"}
 	for _, a := range []*pgqueue.Action{
+		nil,
 		{Name: "x"},
 		{Keys: key},
 		{Keys: key, Name: "x", Class: "a//b"},

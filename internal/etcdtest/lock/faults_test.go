@@ -519,12 +519,14 @@ func TestUnreadableClaim(t *testing.T) {
 	client, prefix := server.Client(t), freshPrefix()
 	l := open(t, client, prefix, nil)
 	key := prefix + "/0000000000000001/0000000000000001"
-	_, err := client.Put(t.Context(), key, `{"version":9}`)
-	require.NoError(t, err)
-	_, err = l.TryLock(t.Context(), at(lock.IS, "/a"), nil)
-	require.ErrorIs(t, err, lock.ErrConflict)
-	require.ErrorContains(t, err, "cannot be read")
-	_, err = client.Delete(t.Context(), key)
+	for _, value := range []string{`{"version":9}`, `{"requests":[{"p":"/b","m":"X"}]}`} {
+		_, err := client.Put(t.Context(), key, value)
+		require.NoError(t, err)
+		_, err = l.TryLock(t.Context(), at(lock.IS, "/a"), nil)
+		require.ErrorIs(t, err, lock.ErrConflict, value)
+		require.ErrorContains(t, err, "cannot be read")
+	}
+	_, err := client.Delete(t.Context(), key)
 	require.NoError(t, err)
 	require.NoError(t, take(t, l, at(lock.IS, "/a"), "a").Unlock(t.Context()))
 }
