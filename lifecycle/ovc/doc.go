@@ -95,8 +95,8 @@
 // # The machines alone
 //
 // [VM], [Cloudspace], [Account], [Disk], [Image] and [Node] are the bare machines,
-// for services that keep the model of an object elsewhere. [VMTable] and its like return
-// the tables as data, for machines with a payload or deadlines of the caller's own.
+// for services that keep the model of an object elsewhere. [Kind.Table] returns a table as
+// data, for a machine with a payload or deadlines of the caller's own.
 //
 // # Beyond the document
 //
@@ -198,15 +198,15 @@
 //	| RESETTING            | done        | worker            | RUNNING            |                |
 //	| RUNNING, PAUSED,     | add_disk    | api               | ADDING_DISK        |                |
 //	| HALTED               |             |                   |                    |                |
+//	| ADDING_DISK          | done        | worker            | back to the origin |                |
 //	| RUNNING, PAUSED,     | attach_disk | api               | ATTACHING_DISK     |                |
 //	| HALTED               |             |                   |                    |                |
+//	| ATTACHING_DISK       | done        | worker            | back to the origin |                |
 //	| RUNNING, PAUSED,     | detach_disk | api               | DETACHING_DISK     |                |
 //	| HALTED               |             |                   |                    |                |
-//	| ADDING_DISK,         | done        | worker            | back to the origin | [2]            |
-//	| ATTACHING_DISK,      |             |                   |                    |                |
-//	| DETACHING_DISK       |             |                   |                    |                |
-//	| DELETED              | expire      | observer, sweeper | DESTROYING         | after 168h [3] |
-//	| DEPLOYING, PAUSING,  | stuck       | observer, sweeper | back to the origin | after 30m [4]  |
+//	| DETACHING_DISK       | done        | worker            | back to the origin |                |
+//	| DELETED              | expire      | observer, sweeper | DESTROYING         | after 168h [2] |
+//	| DEPLOYING, PAUSING,  | stuck       | observer, sweeper | back to the origin | after 30m [3]  |
 //	| RESUMING, STOPPING,  |             |                   |                    |                |
 //	| DELETING,            |             |                   |                    |                |
 //	| DESTROYING,          |             |                   |                    |                |
@@ -217,9 +217,8 @@
 //	| DETACHING_DISK       |             |                   |                    |                |
 //
 //	[1] the document has no action that starts a halted machine
-//	[2] running stays running, paused stays paused, halted stays halted
-//	[3] beyond the document's rows, in its text: permanently deleted after the retention period
-//	[4] beyond the document's rows, in its notes: self-healing recovers the previous state
+//	[2] beyond the document's rows, in its text: permanently deleted after the retention period
+//	[3] beyond the document's rows, in its notes: self-healing recovers the previous state
 //
 // As a picture, in Mermaid:
 //
@@ -271,18 +270,18 @@
 //	    s1 --> s14 : add_disk by api
 //	    s2 --> s14 : add_disk by api
 //	    s3 --> s14 : add_disk by api
-//	    s1 --> s15 : attach_disk by api
-//	    s2 --> s15 : attach_disk by api
-//	    s3 --> s15 : attach_disk by api
-//	    s1 --> s16 : detach_disk by api
-//	    s2 --> s16 : detach_disk by api
-//	    s3 --> s16 : detach_disk by api
 //	    s14 --> s1 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
 //	    s14 --> s2 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
 //	    s14 --> s3 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s1 --> s15 : attach_disk by api
+//	    s2 --> s15 : attach_disk by api
+//	    s3 --> s15 : attach_disk by api
 //	    s15 --> s1 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
 //	    s15 --> s2 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
 //	    s15 --> s3 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s1 --> s16 : detach_disk by api
+//	    s2 --> s16 : detach_disk by api
+//	    s3 --> s16 : detach_disk by api
 //	    s16 --> s1 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
 //	    s16 --> s2 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
 //	    s16 --> s3 : done by worker, return<br/>stuck by observer, sweeper after 30m, return

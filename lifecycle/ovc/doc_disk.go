@@ -27,8 +27,9 @@
 //	| ATTACHING               | done    | worker            | ASSIGNED           |                 |
 //	| ASSIGNED                | detach  | api               | DETACHING          |                 |
 //	| DETACHING               | done    | worker            | CREATED            |                 |
-//	| CREATED, ASSIGNED       | delete  | api               | DELETING           |                 |
+//	| CREATED                 | delete  | api               | DELETING           |                 |
 //	| DELETING                | done    | worker            | DELETED            | origin CREATED  |
+//	| ASSIGNED                | delete  | api               | DELETING           |                 |
 //	| DELETING                | done    | worker            | TOBEDELETED        | origin ASSIGNED |
 //	| CREATED, ASSIGNED       | destroy | api               | DESTROYING         |                 |
 //	| DESTROYING              | done    | worker            | DESTROYED          |                 |
@@ -72,8 +73,8 @@
 //	    s2 --> s9 : detach by api
 //	    s9 --> s1 : done by worker
 //	    s1 --> s10 : delete by api
-//	    s2 --> s10 : delete by api
 //	    s10 --> s3 : done by worker, origin CREATED
+//	    s2 --> s10 : delete by api
 //	    s10 --> s5 : done by worker, origin ASSIGNED
 //	    s1 --> s11 : destroy by api
 //	    s2 --> s11 : destroy by api

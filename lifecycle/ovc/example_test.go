@@ -68,9 +68,9 @@ func Example_machine() {
 }
 
 // The origin of a deleted disk determines its state in the recycle bin.
-func ExampleDiskTable() {
+func ExampleKind_Table_payload() {
 	type disk struct{ SizeGB int }
-	disks := fsm.Must[disk](ovc.DiskTable())
+	disks := fsm.Must[disk](ovc.KindDisk.Table())
 
 	ctx := context.Background()
 	for _, from := range []ovc.State{ovc.Created, ovc.Assigned} {
@@ -88,8 +88,8 @@ func ExampleDiskTable() {
 }
 
 // A machine with a retention period of a day.
-func ExampleVMTable() {
-	spec := ovc.VMTable()
+func ExampleKind_Table() {
+	spec := ovc.KindVM.Table()
 	for i := range spec.Rows {
 		if spec.Rows[i].Event == ovc.Expire {
 			spec.Rows[i].Timeout = ovc.Retention / 7

@@ -128,16 +128,10 @@ func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Ev
 // period.
 func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err error) {
 	m := s.managers[kind]
-	var bins []State
-	for row := range kind.Machine().Rows() {
-		if row.Event == Expire {
-			bins = append(bins, row.From...)
-		}
-	}
-	if len(bins) == 0 {
+	if len(kind.bin()) == 0 {
 		return nil, nil
 	}
-	for rec, failed := range m.All(ctx, lifecycle.Select[State]{States: bins, Overdue: true}) {
+	for rec, failed := range m.All(ctx, lifecycle.Select[State]{States: kind.bin(), Overdue: true}) {
 		if failed != nil {
 			err = errors.Join(err, failed) // of one record, or the last one
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -22,18 +23,9 @@ const (
 	KindNode       Kind = "node"
 )
 
-// kinds are the kinds in the order of the document, with their tables.
-var kinds = []struct {
-	kind    Kind
-	machine *fsm.Machine[State, Event, struct{}]
-	table   func() fsm.Spec[State, Event]
-}{
-	{KindVM, VM, VMTable},
-	{KindCloudspace, Cloudspace, CloudspaceTable},
-	{KindAccount, Account, AccountTable},
-	{KindDisk, Disk, DiskTable},
-	{KindImage, Image, ImageTable},
-	{KindNode, Node, NodeTable},
+// machines are those of the kinds.
+var machines = map[Kind]*fsm.Machine[State, Event, struct{}]{
+	KindVM: VM, KindCloudspace: Cloudspace, KindAccount: Account, KindDisk: Disk, KindImage: Image, KindNode: Node,
 }
 
 // Kinds returns the kinds in the order of the document.
@@ -42,14 +34,7 @@ func Kinds() iter.Seq[Kind] {
 }
 
 // Machine returns the machine of the kind, nil for a value that is not a kind.
-func (k Kind) Machine() *fsm.Machine[State, Event, struct{}] {
-	for _, x := range kinds {
-		if x.kind == k {
-			return x.machine
-		}
-	}
-	return nil
-}
+func (k Kind) Machine() *fsm.Machine[State, Event, struct{}] { return machines[k] }
 
 // Key returns the key of an object of this kind in stores and queues. It panics for a
 // value that is not a kind.
@@ -59,12 +44,9 @@ func (k Kind) Key(id string) lifecycle.Key {
 
 // kindOf returns the kind of a machine's objects.
 func kindOf(machine string) (Kind, bool) {
-	for _, x := range kinds {
-		if x.machine.Name() == machine {
-			return x.kind, true
-		}
-	}
-	return "", false
+	name, _ := strings.CutPrefix(machine, "ovc-")
+	_, ok := machines[Kind(name)]
+	return Kind(name), ok
 }
 
 // TransitionStates returns the transition states of the objects of these kinds,

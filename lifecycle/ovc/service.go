@@ -78,9 +78,9 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 			return nil, err
 		}
 	}
-	for _, k := range kinds {
-		machine := fsm.Must[Model](withTimeouts(k.table(), c.StuckAfter, c.Retention))
-		s.managers[k.kind], err = lifecycle.New(machine, store, &lifecycle.Config[Event]{
+	for kind := range Kinds() {
+		machine := fsm.Must[Model](kind.table(c.StuckAfter, c.Retention))
+		s.managers[kind], err = lifecycle.New(machine, store, &lifecycle.Config[Event]{
 			WorkerActor: Worker, Done: []Event{Done}, Undo: []Event{Stuck},
 			Handlers: map[string]lifecycle.Handler{methods: s.handle},
 			Observe:  s.observe, Observer: c.Observer, Owner: c.Owner, Queue: lifecycle.Shared(s.queuer, turns),
@@ -99,19 +99,6 @@ func Must(store lifecycle.Store, config *Config) *Service {
 		panic(err)
 	}
 	return s
-}
-
-// withTimeouts returns a specification with these timeouts.
-func withTimeouts(spec fsm.Spec[State, Event], stuckAfter, retention time.Duration) fsm.Spec[State, Event] {
-	for i := range spec.Rows {
-		switch spec.Rows[i].Event {
-		case Stuck:
-			spec.Rows[i].Timeout = stuckAfter
-		case Expire:
-			spec.Rows[i].Timeout = retention
-		}
-	}
-	return spec
 }
 
 // Queuer returns the queues of the objects, by [Kind.Key]. An object has a queue while an
