@@ -19,7 +19,10 @@ func (r *StoredRecord) etag() string {
 	if !r.Exists() {
 		return ""
 	}
-	return `"` + strconv.FormatUint(r.Sequence, 10) + "-" + hex.EncodeToString(r.ChangeToken[:8]) + `"`
+	var space [40]byte
+	tag := strconv.AppendUint(append(space[:0], '"'), r.Sequence, 10)
+	tag = hex.AppendEncode(append(tag, '-'), r.ChangeToken[:8])
+	return string(append(tag, '"'))
 }
 
 // anETag is a pattern of an ETag (RFC 9110). It may contain a comma.

@@ -19,10 +19,8 @@ const Migrated = "(migrate)"
 // of the caller's edit, or matches [ErrForeign].
 func (r *request) plan(change *StoredChange, token Token) error {
 	d, states := &r.decision, r.core.table.States
-	*change = StoredChange{
-		Expect: r.before.Revision, From: r.before.State, FromOrigin: r.before.Origin,
-		To: r.before, Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
-	}
+	change.Expect, change.From, change.FromOrigin = r.before.Revision, r.before.State, r.before.Origin
+	change.To, change.Timeout, change.Remove, change.MetadataOnly = r.before, d.Timeout, d.Removes, d.MetadataOnly
 	if d.MetadataOnly {
 		return r.planHeartbeat(change)
 	}
@@ -64,18 +62,18 @@ func (r *request) plannedEvent() string {
 func (r *request) planForm(change *StoredChange) error {
 	change.To.Version = r.core.version
 	r.form = nil
-	v := r.core.olderVersion(r.version)
-	if v == nil && (!r.before.Exists() || r.stored.Version == r.version) {
+	v, stored := r.core.olderVersion(r.version), r.asStored()
+	if v == nil && (!r.before.Exists() || stored.Version == r.version) {
 		return nil
 	}
 	form := *change
-	form.From, form.FromOrigin = r.stored.State, r.stored.Origin
+	form.From, form.FromOrigin = stored.State, stored.Origin
 	r.form = &form
 	switch to := &form.To; {
 	case v == nil:
 		return nil
 	case form.MetadataOnly:
-		*to = r.stored
+		*to = *stored
 		to.Owner, to.Epoch = change.To.Owner, change.To.Epoch
 		to.Work, to.Args, to.WorkOptions = change.To.Work, change.To.Args, change.To.WorkOptions
 		return nil

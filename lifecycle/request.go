@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,8 @@ type request struct {
 	onCommit func(*request)
 
 	// Of the present attempt.
-	stored   StoredRecord // as the store has it
-	before   StoredRecord // the same in the form of the manager's version
+	before   StoredRecord  // as the store has it, in the form of the manager's version
+	stored   *StoredRecord // the same in the form of its own version; nil: that is the manager's
 	version  string       // of the record to write
 	earlier  *sentOutcome // the attempt at the same outcome that was written before; nil: none
 	known    decide.Record
@@ -66,6 +67,9 @@ type request struct {
 	sent     time.Time     // before the commit, by the clock of this process
 	done     bool          // the transaction has succeeded
 }
+
+// asStored returns the record as the store has it, in the form of its own version.
+func (r *request) asStored() *StoredRecord { return cmp.Or(r.stored, &r.before) }
 
 // written reports whether the request was committed.
 func (r *request) written() bool { return r.token != Token{} }
@@ -151,7 +155,11 @@ func (r *request) load(ctx context.Context) (err error) {
 		return &lock.StaleTokenError{Token: r.fence, Highest: r.before.Fence}
 	}
 	r.core.adoptable(&r.before)
-	r.stored = r.before
+	r.stored = nil
+	if r.before.Exists() && r.before.Version != r.core.version {
+		stored := r.before
+		r.stored = &stored
+	}
 	r.known, err = r.core.known(&r.before)
 	if err != nil && r.discards() {
 		r.before.Payload, r.before.Saved = nil, nil
@@ -164,7 +172,7 @@ func (r *request) load(ctx context.Context) (err error) {
 	case r.ask.Verb == decide.Migrate:
 		r.version = r.core.version
 	case r.before.Exists():
-		r.version = r.stored.Version
+		r.version = r.asStored().Version
 	default:
 		r.version = r.core.newVersion()
 	}
@@ -198,11 +206,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 		return nil
 	}
 	if ask.Verb == decide.Migrate && r.before.Exists() {
-		if r.stored.Version == r.version {
+		stored := r.asStored().Version
+		if stored == r.version {
 			r.decision = decide.Decision{Row: -1}
 			return nil
 		}
-		r.reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
+		r.reason = fmt.Sprintf("from version %q to %q", stored, r.version)
 	}
 	continues := ask.Verb == decide.Report || ask.Verb == decide.Heartbeat
 	if continues && r.replaced() {

@@ -160,21 +160,24 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 	}
 	var added []*request
 	for _, r := range requests {
-		var change StoredChange
-		if err := r.prepare(ctx, &change, t.commit.Token); err != nil {
+		n := len(t.commit.Changes)
+		t.commit.Changes = append(t.commit.Changes, StoredChange{})
+		change := &t.commit.Changes[n]
+		if err := r.prepare(ctx, change, t.commit.Token); err != nil {
+			t.commit.Changes = t.commit.Changes[:n]
 			return r, err
 		}
 		if !r.decision.Write {
+			t.commit.Changes = t.commit.Changes[:n]
 			continue
 		}
 		t.writes = append(t.writes, r)
-		t.commit.Changes = append(t.commit.Changes, change)
 		t.commit.Require = append(t.commit.Require, r.require...)
 		if r.by != nil {
 			t.hooked = append(t.hooked, r.require...)
 		}
 		t.commit.Messages = append(t.commit.Messages, r.messages...)
-		more, err := t.runHook(ctx, r, &change)
+		more, err := t.runHook(ctx, r, change)
 		if err != nil {
 			return r, &hookError{err}
 		}
