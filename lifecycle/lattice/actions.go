@@ -223,8 +223,8 @@ func (c *Controller) relock(ctx context.Context) error {
 }
 
 // resume runs the actions that have not ended, in the order of their requests, and
-// those that have ended and still have a lock. It counts the services of every system
-// again and moves the system to the result. It changes nothing else. Records that cannot be
+// those that have ended and still have a lock. It moves every system to the state that
+// follows from its services. It changes nothing else. Records that cannot be
 // read are left out: the error names them if there is no other one.
 func (c *Controller) resume(ctx context.Context) error {
 	var foreign []error
@@ -264,7 +264,7 @@ func (c *Controller) resume(ctx context.Context) error {
 	}
 	for rec, err := range c.systems.All(ctx, lifecycle.Select[State]{States: live}) {
 		if err == nil {
-			err = c.refollow(ctx, SystemID(rec.ID))
+			err = c.follow(ctx, SystemID(rec.ID))
 		}
 		if errors.Is(err, lifecycle.ErrForeign) {
 			foreign = append(foreign, err)
@@ -273,14 +273,6 @@ func (c *Controller) resume(ctx context.Context) error {
 		}
 	}
 	return errors.Join(foreign...)
-}
-
-// refollow is follow after counting the services again.
-func (c *Controller) refollow(ctx context.Context, system SystemID) error {
-	if r := c.currentRoster(system); r != nil {
-		r.counted.Store(false)
-	}
-	return c.follow(ctx, system)
 }
 
 func (c *Controller) acquire(k *kind, rec ActionRecord) (lock.Token, error) {

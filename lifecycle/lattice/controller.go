@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -86,10 +85,10 @@ type Controller struct {
 	teardowns *kind
 	term      term
 
+	inits sync.WaitGroup // calls of Infrastructure.Initialize
+
 	mu      sync.Mutex
-	rosters map[SystemID]*roster
 	runs    map[lifecycle.Key]*run
-	inits   map[chan struct{}]bool // closed when a call of Infrastructure.Initialize returns
 	closing bool
 	closed  chan struct{} // when closing is set
 }
@@ -116,7 +115,7 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 	}
 	c := &Controller{
 		infra: infra, queue: cfg.Queue, observer: cfg.Observer,
-		rosters: map[SystemID]*roster{}, runs: map[lifecycle.Key]*run{}, inits: map[chan struct{}]bool{}, closed: make(chan struct{}),
+		runs: map[lifecycle.Key]*run{}, closed: make(chan struct{}),
 	}
 	if c.queue == nil {
 		c.own = queue.Must[lifecycle.Key](nil)
@@ -133,9 +132,7 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		Owner:    cfg.Owner, Queue: c.queue,
 		Observer: c.observing(c.systemChanged),
 	})
-	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{
-		Observer: c.observing(c.serviceChanged),
-	})
+	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{Observer: cfg.Observer})
 	c.deploys = c.newKind(store, Deploy, false, map[ActionState]step{
 		ActionPending:    {nil, Accept},
 		ActionAccepted:   {infra.Build, Begin},
@@ -247,8 +244,8 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, report func([
 }
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for
-// the work on systems, also for an Initialize that goes on after its context. Deploys and teardowns stay as they are in the store, for the
-// next controller. The error is [queue.ErrNotDrained] if ctx ends first; call Close
+// the work on systems, also for an Initialize that goes on after its context. Deploys and
+// teardowns stay as they are in the store, for the next controller. The error is [queue.ErrNotDrained] if ctx ends first; call Close
 // again then. Close neither ends the queue of [Config] nor waits for its work.
 func (c *Controller) Close(ctx context.Context) error {
 	c.end()
@@ -256,32 +253,31 @@ func (c *Controller) Close(ctx context.Context) error {
 	if c.own != nil {
 		err = c.own.Terminate(ctx)
 	}
-	err = errors.Join(err, c.systems.Drain(ctx))
-	c.mu.Lock()
-	inits := slices.Collect(maps.Keys(c.inits))
-	c.mu.Unlock()
-	for _, done := range inits {
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return errors.Join(err, queue.ErrNotDrained, lifecycle.Ended(ctx))
-		}
+	if err = errors.Join(err, c.systems.Drain(ctx)); err != nil {
+		return err
 	}
-	return err
+	done := make(chan struct{})
+	go func() { // it ends with the last Initialize
+		c.inits.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(queue.ErrNotDrained, lifecycle.Ended(ctx))
+	}
 }
 
 // end cancels the runs of deploys and teardowns. No run starts after that.
 func (c *Controller) end() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.closing {
 		c.closing = true
 		close(c.closed)
 	}
-	runs := c.running(func(*run) bool { return true })
-	c.mu.Unlock()
-	for _, r := range runs {
-		r.cancel(errClosing)
-	}
+	c.cancelRuns(errClosing, func(*run) bool { return true })
 }
 
 var errClosing = errors.New("lattice: the controller is closing")

@@ -72,9 +72,9 @@
 // # What is stored, and what is derived
 //
 // The store has a service as it was last seen. The states stable, updating, scaling
-// and degraded of a system are derived from its services and stored too: a
-// [aggregate.Roster] counts the services in memory, and every change of the result
-// is an event of the system. After a crash between the two, the next
+// and degraded of a system are derived from its services and stored too: every report of
+// a service counts the services of its system in the store, and every change of the
+// result is an event of the system. After a crash between the two, the next
 // [Controller.Sweep] moves the system. Locks are derived from the deploys and
 // teardowns that are stored as accepted or in progress.
 //

@@ -22,11 +22,12 @@ type run struct {
 	done   chan struct{}           // closed at the end of the run
 }
 
-// running returns the runs that are selected. REQUIRES: c.mu.
-func (c *Controller) running(of func(*run) bool) []*run {
+// cancelRuns cancels the runs that are selected, and returns them. REQUIRES: c.mu.
+func (c *Controller) cancelRuns(cause error, of func(*run) bool) []*run {
 	var found []*run
 	for _, r := range c.runs {
 		if of(r) {
+			r.cancel(cause)
 			found = append(found, r)
 		}
 	}

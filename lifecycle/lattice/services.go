@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/aggregate"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -78,49 +76,6 @@ func overtaken(err error) bool {
 		errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, fsm.ErrNotAllowed)
 }
 
-// roster counts the services of one system.
-type roster struct {
-	*aggregate.Roster[ServiceState, State]
-	counted atomic.Bool // it has counted all services that the store had
-}
-
-// currentRoster returns the roster that counts the services of a system now, or nil.
-func (c *Controller) currentRoster(system SystemID) *roster {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rosters[system]
-}
-
-func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
-	if r := c.currentRoster(systemOf(row.ID)); r != nil {
-		// Its errors are about rows of other machines and tables.
-		_, _ = r.Apply(row)
-	}
-}
-
-// rosterOf returns the roster of a system, with all its services in it.
-//
-// serviceChanged knows the roster before the services are listed, and so applies a
-// change that the list has missed. Concurrent callers list the services too, instead
-// of waiting for each other: counting twice changes nothing.
-func (c *Controller) rosterOf(ctx context.Context, system SystemID) (*roster, error) {
-	c.mu.Lock()
-	r := c.rosters[system]
-	if r == nil {
-		r = &roster{Roster: aggregate.NewRoster(fromServices)}
-		c.rosters[system] = r
-	}
-	c.mu.Unlock()
-	if r.counted.Load() {
-		return r, nil
-	}
-	if err := aggregate.Recount(r.Roster, c.servicesOf(ctx, system)); err != nil {
-		return nil, err
-	}
-	r.counted.Store(true)
-	return r, nil
-}
-
 // servicesOf yields the services of a system.
 func (c *Controller) servicesOf(ctx context.Context, system SystemID) iter.Seq2[lifecycle.Record[ServiceState, struct{}], error] {
 	return recordsOf(ctx, c.services, system)
@@ -145,40 +100,33 @@ func recordsOf[S, E comparable, T any](
 	}
 }
 
-// follow moves a system to the state that follows from its services.
-func (c *Controller) follow(ctx context.Context, system SystemID) error {
-	r, err := c.rosterOf(ctx, system)
-	if err != nil {
-		return err
-	}
-	return r.Settle(func(aggregate.Result[State]) error { return c.bring(ctx, system, r) })
-}
-
-// bring moves a system that follows its services to the state that they give.
+// follow moves a system that follows its services to the state that they give.
 //
-// It reads the system before it reads the roster, and expects the revision that it
+// It reads the system before it counts the services, and expects the revision that it
 // has read. So a writer with an older count never replaces the result of one with a
 // newer count: the newer commit either was read, or makes this one a conflict.
-//
-// The roster of a removed system counts nothing more, so bring starts again with the
-// present one. The bad schedule without that: bring has the roster, and the system is
-// removed; another system of this name is created and becomes degraded; bring reads that
-// system, and moves it to the state of the old roster.
-func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err error) {
+func (c *Controller) follow(ctx context.Context, system SystemID) (err error) {
 	for range maxTries {
 		var rec SystemRecord
 		rec, err = c.systems.Get(ctx, string(system))
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			return nil
 		}
-		if err == nil && c.currentRoster(system) != r {
-			return c.follow(ctx, system)
-		}
-		to := r.Now().State
-		if _, ok := follows[rec.State]; err != nil || !ok || rec.State == to {
+		if _, ok := follows[rec.State]; err != nil || !ok {
 			return err
 		}
-		_, err = c.systems.Fire(ctx, string(system), follows[to], Aggregator, &lifecycle.Change[Content]{Expect: rec.Revision})
+		counts := map[ServiceState]int{}
+		for service, err := range c.servicesOf(ctx, system) {
+			if err != nil {
+				return err
+			}
+			counts[service.State]++
+		}
+		to, err := fromServices.Of(counts)
+		if err != nil || rec.State == to.State {
+			return err
+		}
+		_, err = c.systems.Fire(ctx, string(system), follows[to.State], Aggregator, &lifecycle.Change[Content]{Expect: rec.Revision})
 		if !overtaken(err) {
 			return err
 		}

@@ -98,19 +98,10 @@ func (c *Controller) initialize(ctx context.Context, _ []byte) error {
 		return nil
 	}
 	system := SystemID(lifecycle.TaskOf(ctx).ID)
-	result, done := make(chan error, 1), make(chan struct{})
-	c.mu.Lock()
-	c.inits[done] = true
-	c.mu.Unlock()
-	go func() {
-		defer func() {
-			c.mu.Lock()
-			delete(c.inits, done)
-			c.mu.Unlock()
-			close(done)
-		}()
+	result := make(chan error, 1)
+	c.inits.Go(func() {
 		result <- recovered(func() error { return c.infra.Initialize(ctx, system) })
-	}()
+	})
 	select {
 	case err := <-result:
 		return err
@@ -173,12 +164,8 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 // cancelActions cancels the runs in a system, and returns them.
 func (c *Controller) cancelActions(system SystemID) []*run {
 	c.mu.Lock()
-	runs := c.running(func(r *run) bool { return r.system == system })
-	c.mu.Unlock()
-	for _, r := range runs {
-		r.cancel(errDeleted)
-	}
-	return runs
+	defer c.mu.Unlock()
+	return c.cancelRuns(errDeleted, func(r *run) bool { return r.system == system })
 }
 
 // requireLive is the precondition of the commits of deploys and teardowns: the system
@@ -201,10 +188,6 @@ func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
 	case row.To == string(Deleting):
 		// Now: the work that removes the system may wait in the queue behind them.
 		c.cancelActions(system)
-	case row.To == string(DoesNotExist):
-		c.mu.Lock()
-		delete(c.rosters, system)
-		c.mu.Unlock()
 	case row.From == string(Pending) && row.To == string(Stable):
 		// Its services may have moved meanwhile. If the queue refuses this, the next
 		// sweep moves the system.

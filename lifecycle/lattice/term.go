@@ -31,69 +31,55 @@ const (
 	termEnd   termEvent = "end"
 )
 
-// seat counts the terms. It is the payload of the record with the id seat. Every
-// start changes that record, so that of two concurrent starts one is a conflict.
-type seat struct{ Terms uint64 }
+// number is the payload of the record of a term.
+type number struct{ Number uint64 }
 
-const seatID = "seat"
-
-var terms = fsm.Must[seat](fsm.Spec[termState, termEvent]{
+var terms = fsm.Must[number](fsm.Spec[termState, termEvent]{
 	Name: "lattice-controller", Initial: termAbsent, Actors: []fsm.Actor{Backend},
 	States: []fsm.State[termState]{{Name: termAbsent, Kind: fsm.Absent}, {Name: termNow}},
 	Rows: fsm.Rows(
 		fsm.Move(termAbsent, termBegin, termNow).By(Backend),
-		fsm.Move(termNow, termBegin, termNow).By(Backend),
 		fsm.Move(termNow, termEnd, termAbsent).By(Backend),
 	),
 })
 
 // term is the term of one controller.
 type term struct {
-	m      *lifecycle.Manager[termState, termEvent, seat]
+	m      *lifecycle.Manager[termState, termEvent, number]
 	number uint64
 }
 
-func termID(n uint64) string { return "term " + strconv.FormatUint(n, 10) }
+func (t term) id() string { return "term " + strconv.FormatUint(t.number, 10) }
 
-// beginTerm begins a term and ends the one before.
-func beginTerm(ctx context.Context, store lifecycle.Store) (term, error) {
+// beginTerm begins a term and ends the one before. Of two concurrent starts one is a
+// conflict: both remove the same record, or create the same one.
+func beginTerm(ctx context.Context, store lifecycle.Store) (_ term, err error) {
 	m := lifecycle.Must(terms, store, nil)
-	var err error
 	for range maxTries {
-		var now lifecycle.Record[termState, seat]
-		now, err = m.Get(ctx, seatID)
-		first := errors.Is(err, lifecycle.ErrNotFound)
-		if err != nil && !first {
-			return term{}, err
-		}
-		t := term{m, now.Payload.Terms + 1}
+		t := term{m, 1}
 		var tx lifecycle.Tx
-		m.In(&tx).Create(termID(t.number), termBegin, Backend, seat{}, nil)
-		if first {
-			m.In(&tx).Create(seatID, termBegin, Backend, seat{t.number}, nil)
-		} else {
-			m.In(&tx).Fire(seatID, termBegin, Backend, &lifecycle.Change[seat]{
-				Expect: now.Revision, Edit: func(s *seat) error { s.Terms = t.number; return nil },
-			})
-			m.In(&tx).Fire(termID(t.number-1), termEnd, Backend, nil)
+		for before, err := range m.All(ctx, lifecycle.Select[termState]{}) {
+			if err != nil {
+				return term{}, err
+			}
+			t.number = before.Payload.Number + 1
+			m.In(&tx).Fire(before.ID, termEnd, Backend, nil)
 		}
-		if err = tx.Commit(ctx); err == nil {
-			return t, nil
-		}
-		if !overtaken(err) {
-			return term{}, err
+		m.In(&tx).Create(t.id(), termBegin, Backend, number{t.number}, nil)
+		if err = tx.Commit(ctx); !overtaken(err) {
+			return t, err
 		}
 	}
 	return term{}, err
 }
 
 // require is the precondition that the term lasts.
-func (t term) require() lifecycle.Precondition { return t.m.Require(termID(t.number), termNow) }
+func (t term) require() lifecycle.Precondition { return t.m.Require(t.id(), termNow) }
 
 // lasts returns nil while the term lasts, and then an error that matches
 // [lifecycle.ErrStale].
 func (t term) lasts(ctx context.Context) error {
-	_, err := t.m.Get(ctx, termID(t.number))
+	_, err := t.m.Get(ctx, t.id())
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return t.stale()
 	}
