@@ -50,64 +50,60 @@ func (s *Service) AddLease(ctx context.Context, id string, status LeaseState, sp
 // reserve is the method of a creation. After a failure a reservation stays pending: the
 // document has no other status for a lease that is CREATING.
 func (s *Service) reserve(ctx context.Context, lease LeaseDetails) error {
-	for i := range lease.Reservations {
-		r := &lease.Reservations[i]
-		plugin, err := s.plugin(r.Resource)
-		if err != nil {
-			return err
-		}
-		if plugin.Reserve == nil {
-			continue
+	return s.allOrNone(ctx, &lease, func(_ int, r *ReservationDetails) (func() error, error) {
+		p, err := s.plugin(r.Resource)
+		undo := func() error { return call(ctx, p.OnEnd, lease.allocation(r)) }
+		if err != nil || p.Reserve == nil {
+			return undo, err
 		}
 		resources := make(chan string, 1) // a call that was abandoned may still send
 		err = call(ctx, func(ctx context.Context, a Allocation) error {
-			id, err := plugin.Reserve(ctx, a)
+			id, err := p.Reserve(ctx, a)
 			resources <- id
 			return err
 		}, lease.allocation(r))
-		switch {
-		case ctx.Err() != nil:
+		if err != nil {
+			return nil, err
+		}
+		if r.ResourceID = <-resources; r.ResourceID != "" {
+			err = s.mark(ctx, &lease, r.ID, Update, &lifecycle.Change[ReservationSpec]{
+				Force: true, Edit: func(spec *ReservationSpec) error { spec.ResourceID = r.ResourceID; return nil },
+			})
+		}
+		return undo, err
+	})
+}
+
+// allOrNone calls do for the reservations of a lease, one after the other, until one fails.
+// If that one is refused, it calls the undo functions of those before, the last one first.
+// If they cannot be undone, the error is fatal: it does not match [ErrRefused].
+func (s *Service) allOrNone(
+	ctx context.Context, lease *LeaseDetails, do func(i int, r *ReservationDetails) (undo func() error, err error),
+) error {
+	var undo []func() error
+	for i := range lease.Reservations {
+		r := &lease.Reservations[i]
+		back, err := do(i, r)
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		case errors.Is(err, ErrRefused):
-			return refusedOr(r.ID, err, s.releaseFirst(ctx, &lease, i))
-		case err != nil:
+		}
+		if errors.Is(err, ErrRefused) {
+			var failed error
+			for _, f := range slices.Backward(undo) {
+				failed = errors.Join(failed, f())
+			}
+			if failed != nil {
+				err = fmt.Errorf("%v; the changes before it cannot be undone: %v", err, failed)
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("reservation %q: %w", r.ID, err)
 		}
-		if r.ResourceID = <-resources; r.ResourceID == "" {
-			continue
-		}
-		if err := s.mark(ctx, &lease, r.ID, Update, &lifecycle.Change[ReservationSpec]{
-			Force: true, Edit: func(spec *ReservationSpec) error { spec.ResourceID = r.ResourceID; return nil },
-		}); err != nil {
-			return err
+		if back != nil {
+			undo = append(undo, back)
 		}
 	}
 	return nil
-}
-
-// releaseFirst releases the first n reservations.
-func (s *Service) releaseFirst(ctx context.Context, lease *LeaseDetails, n int) error {
-	var failed []error
-	for i := range n {
-		r := &lease.Reservations[i]
-		plugin, err := s.plugin(r.Resource)
-		if err == nil {
-			err = call(ctx, plugin.OnEnd, lease.allocation(r))
-		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// refusedOr returns the refusal of a reservation. If earlier changes could not be undone,
-// the error is fatal: it does not match [ErrRefused].
-func refusedOr(reservation string, refusal, undo error) error {
-	if undo != nil {
-		return fmt.Errorf("reservation %q: %v; the changes before it cannot be undone: %v", reservation, refusal, undo)
-	}
-	return fmt.Errorf("reservation %q: %w", reservation, refusal)
 }
 
 // UpdateLease changes a lease in any stable status, and leads back there. While
@@ -182,35 +178,21 @@ func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdat
 // change is the method of an update. The lease gets its new content in the commit
 // that leads it back, and so do its reservations and events.
 func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseSpec) error {
-	var undo []func() error
-	for i := range lease.Reservations {
-		r := &lease.Reservations[i]
+	err := s.allOrNone(ctx, &lease, func(i int, r *ReservationDetails) (func() error, error) {
 		before, after, changes := lease.updated(i, &content)
 		if !changes {
-			continue
+			return nil, nil
 		}
-		plugin, err := s.plugin(r.Resource)
+		p, err := s.plugin(r.Resource)
 		if err == nil {
-			err = call(ctx, plugin.Update, after)
+			err = call(ctx, p.Update, after)
 		}
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, ErrRefused):
-			var failed error
-			for _, f := range slices.Backward(undo) {
-				if failed = f(); failed != nil {
-					break
-				}
-			}
-			return refusedOr(r.ID, err, failed)
-		case err != nil:
-			return fmt.Errorf("reservation %q: %w", r.ID, err)
-		}
-		undo = append(undo, func() error { return call(ctx, plugin.Update, before) })
+		return func() error { return call(ctx, p.Update, before) }, err
+	})
+	if err == nil {
+		lifecycle.EditOutcome(ctx, func(p *LeaseSpec) error { *p = content; return nil })
 	}
-	lifecycle.EditOutcome(ctx, func(p *LeaseSpec) error { *p = content; return nil })
-	return nil
+	return err
 }
 
 // DeleteLease deletes a lease whatever its status, and whatever those of its

@@ -56,24 +56,21 @@ func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 func (s *Service) Run(
 	ctx context.Context, every time.Duration, report func(context.Context, []Handled, []lifecycle.SweepResult, error),
 ) error {
-	return lifecycle.Run(ctx, every, nil, &round{s, report})
+	return lifecycle.Run(ctx, every, nil, round(func(ctx context.Context) ([]lifecycle.SweepResult, error) {
+		results, err := s.Sweep(ctx)
+		handled, failed := s.Process(ctx)
+		err = errors.Join(err, failed)
+		if report != nil && ctx.Err() == nil {
+			report(ctx, handled, results, err)
+		}
+		return results, err
+	}))
 }
 
 // round sweeps and processes events once.
-type round struct {
-	*Service
-	report func(context.Context, []Handled, []lifecycle.SweepResult, error)
-}
+type round func(context.Context) ([]lifecycle.SweepResult, error)
 
-func (r *round) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
-	results, err := r.Service.Sweep(ctx)
-	handled, failed := r.Process(ctx)
-	err = errors.Join(err, failed)
-	if r.report != nil && ctx.Err() == nil {
-		r.report(ctx, handled, results, err)
-	}
-	return results, err
-}
+func (r round) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) { return r(ctx) }
 
 // due returns the events that are UNDONE and due, and all ends that are due and not
 // over. An error that matches ErrForeign comes with the events that can be read.

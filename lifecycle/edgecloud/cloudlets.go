@@ -27,13 +27,15 @@ type Cloudlets struct {
 	c       *Coordinator
 	start   *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
 	upgrade *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
-	ids     *noteManager
 }
 
 // CloudletRecord is a record of cloudlets.
 type CloudletRecord = lifecycle.Record[CloudletState, Cloudlet]
 
-type cloudletChange = lifecycle.Change[Cloudlet]
+type (
+	cloudletChange = lifecycle.Change[Cloudlet]
+	cloudletResult = lifecycle.TxResult[CloudletState, Cloudlet]
+)
 
 // Creation returns the record of the creation: Offline, Init, InitOk or Ready.
 func (c *Cloudlets) Creation(ctx context.Context, id string) (CloudletRecord, error) {
@@ -123,23 +125,18 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 // either if the store was restored from a backup. Errors: [lifecycle.ErrInvalid] for the
 // id, the store's, and the context's.
 func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
-	var assigned int64
-	err := commit(ctx, func(tx *lifecycle.Tx) error {
+	rec, err := commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[noteState, note], error) {
 		at, err := c.start.Get(ctx, id)
 		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
-			return err
+			return nil, err
 		}
-		return write(ctx, tx, c.ids, id, func(n *note) error {
+		return c.c.write(ctx, tx, cloudletNote(id), func(n *note) error {
 			last := max(n.NotifyID, at.Payload.NotifyID, at.Payload.OldNotifyID)
-			assigned = max(last+1, time.Now().UnixMicro())
-			n.NotifyID = assigned
+			n.NotifyID = max(last+1, time.Now().UnixMicro())
 			return nil
 		})
 	})
-	if err != nil {
-		return 0, err
-	}
-	return assigned, nil
+	return rec.Payload.NotifyID, err
 }
 
 // fire fires the event that decide returns for the present record of the creation. It
@@ -147,21 +144,15 @@ func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 func (c *Cloudlets) fire(
 	ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange),
 ) (CloudletRecord, error) {
-	var fired *lifecycle.TxResult[CloudletState, Cloudlet]
-	err := commit(ctx, func(tx *lifecycle.Tx) error {
+	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
 		now, err := c.start.Get(ctx, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		e, change := decide(&now)
 		change.Expect = now.Revision
-		fired = c.start.In(tx).Fire(id, e, actor, change)
-		return nil
+		return c.start.In(tx).Fire(id, e, actor, change), nil
 	})
-	if err != nil {
-		return CloudletRecord{}, err
-	}
-	return fired.Record(), nil
 }
 
 // connect records a CRM that has started. The current CRM of another version may run
@@ -227,17 +218,23 @@ func errNotConnected(notifyID int64) error {
 // [lifecycle.ErrBusy] or [fsm.ErrNotAllowed] in another state than Init, those of
 // [lifecycle.Manager.Fire].
 func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) error {
-	return commit(ctx, func(tx *lifecycle.Tx) error {
-		now, sender, err := c.sender(ctx, id, notifyID)
+	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
+		at, now, sender, err := c.sender(ctx, id, notifyID)
 		if err != nil {
-			return c.refused(id, AckStart, Controller, err)
+			return nil, c.refused(id, AckStart, Controller, err)
 		}
-		c.start.In(tx).Fire(id, AckStart, Controller, &cloudletChange{Edit: requireCurrent(notifyID)})
-		if sender == CRMv2 && (now.State == CloudletUpdateRequested || now.State == CloudletUpdating) {
-			c.upgrade.In(tx).Fire(id, Connected, Controller, &cloudletChange{Operation: now.Operation})
-		}
-		return nil
+		return c.acknowledge(tx, &at, &now, sender, notifyID), nil
 	})
+	return err
+}
+
+// acknowledge adds to a transaction what Acknowledge commits.
+func (c *Cloudlets) acknowledge(tx *lifecycle.Tx, at, now *CloudletRecord, sender fsm.Actor, notifyID int64) *cloudletResult {
+	result := c.start.In(tx).Fire(at.ID, AckStart, Controller, &cloudletChange{Expect: at.Revision, Edit: requireCurrent(notifyID)})
+	if sender == CRMv2 && (now.State == CloudletUpdateRequested || now.State == CloudletUpdating) {
+		c.upgrade.In(tx).Fire(at.ID, Connected, Controller, &cloudletChange{Operation: now.Operation})
+	}
+	return result
 }
 
 // Gathered records that a CRM has gathered its data: InitOk to Ready. The CRM sends
@@ -254,79 +251,52 @@ func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) 
 // an upgrade that failed meanwhile: then it may be reported again after the repair;
 // [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
-	if err := c.resumeUpgrade(ctx, id, notifyID); err != nil {
-		return err
-	}
-	rec, err := c.start.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	if rec.State == CloudletInit && rec.Payload.NotifyID == notifyID {
-		// ErrNotAllowed: another process has acknowledged the start meanwhile.
-		if err := c.Acknowledge(ctx, id, notifyID); err != nil && !errors.Is(err, fsm.ErrNotAllowed) {
-			return err
-		}
-	}
-	err = commit(ctx, func(tx *lifecycle.Tx) error {
-		now, sender, err := c.sender(ctx, id, notifyID)
-		switch {
-		case err != nil:
-			return c.refused(id, Gathered, CRM, err)
-		case sender != CRMv2:
-			c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: requireCurrent(notifyID)})
-			return nil
-		case now.State == CloudletUpdateError:
-			return c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
-		}
-		c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: func(at *Cloudlet) error {
-			err := requireCurrent(notifyID)(at)
-			at.drop() // the new CRM has ended the old one
-			return err
-		}})
-		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *Cloudlet) error {
-			u.OldNotifyID, u.OldVersion = 0, ""
-			return nil
-		}})
-		return nil
-	})
-	if errors.Is(err, fsm.ErrNotAllowed) && c.hasGathered(ctx, id, notifyID) {
-		return nil
+	var err error
+	// ErrPrecondition: the upgrade has moved meanwhile.
+	for more := true; more && (err == nil || errors.Is(err, lifecycle.ErrPrecondition)); {
+		_, err = commit(ctx, func(tx *lifecycle.Tx) (_ *cloudletResult, err error) {
+			var result *cloudletResult
+			result, more, err = c.gathered(ctx, tx, id, notifyID)
+			return result, err
+		})
 	}
 	return err
 }
 
-// hasGathered reports whether a cloudlet is Ready under a connection: only Gathered leads
-// there. In an upgrade the report of the new CRM also ends the upgrade, so that report was
-// not written while the sender is [CRMv2].
-func (c *Cloudlets) hasGathered(ctx context.Context, id string, notifyID int64) bool {
-	at, err := c.start.Get(ctx, id)
-	if err != nil || at.State != CloudletReady || at.Payload.NotifyID != notifyID {
-		return false
+// gathered adds to a transaction the next commit of Gathered, and reports whether there is
+// another one.
+func (c *Cloudlets) gathered(ctx context.Context, tx *lifecycle.Tx, id string, notifyID int64) (_ *cloudletResult, more bool, _ error) {
+	at, now, sender, err := c.sender(ctx, id, notifyID)
+	if err != nil {
+		return nil, false, c.refused(id, Gathered, CRM, err)
 	}
-	_, sender, err := c.sender(ctx, id, notifyID)
-	return err == nil && sender != CRMv2
-}
-
-// resumeUpgrade makes the new CRM of an upgrade the current one again if the old one has
-// started since and the upgrade is not over.
-func (c *Cloudlets) resumeUpgrade(ctx context.Context, id string, notifyID int64) error {
-	for {
-		at, err := c.start.Get(ctx, id)
-		if err != nil || !at.Payload.old(notifyID) {
-			return err
-		}
-		now, sender, err := c.sender(ctx, id, notifyID)
-		if err != nil || sender != CRMv2 || CloudletUpgrade.Kind(now.State) != fsm.Transitional {
-			return nil // the commit of the caller is refused with the better reason
-		}
-		_, err = c.start.Fire(ctx, id, StartUp, CRM, &cloudletChange{
+	current := at.Payload.NotifyID == notifyID
+	switch {
+	case !current && sender == CRMv2 && CloudletUpgrade.Kind(now.State) == fsm.Transitional:
+		return c.start.In(tx).Fire(id, StartUp, CRM, &cloudletChange{
 			Expect: at.Revision, Edit: makeCurrent(at.State, notifyID),
 			Require: []lifecycle.Precondition{c.upgrade.Require(id, now.State)},
-		})
-		if !overtaken(err) && !errors.Is(err, lifecycle.ErrPrecondition) || ctx.Err() != nil {
-			return err
-		}
+		}), true, nil
+	case current && at.State == CloudletInit:
+		return c.acknowledge(tx, &at, &now, sender, notifyID), true, nil
+	case current && at.State == CloudletReady && sender != CRMv2:
+		return nil, false, nil // only Gathered leads there
+	case sender == CRMv2 && now.State == CloudletUpdateError:
+		return nil, false, c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
 	}
+	result := c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Expect: at.Revision, Edit: func(at *Cloudlet) error {
+		if sender == CRMv2 {
+			at.drop() // the new CRM has ended the old one
+		}
+		return requireCurrent(notifyID)(at)
+	}})
+	if sender == CRMv2 {
+		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *Cloudlet) error {
+			u.OldNotifyID, u.OldVersion = 0, ""
+			return nil
+		}})
+	}
+	return result, false, nil
 }
 
 // GatherFailed records that a CRM could not gather its data and exits: InitOk to
@@ -363,37 +333,33 @@ func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64)
 	return moves && err == nil, err
 }
 
-// sender returns the record of the upgrades and the actor that sends under a notify id:
+// sender returns both records and the actor that sends under a notify id:
 // [CRMv1] or [CRMv2] in an upgrade, else [CRM]. The error is [lifecycle.ErrStale] for a
 // connection that is not one of the cloudlet's.
-func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (CloudletRecord, fsm.Actor, error) {
-	at, err := c.start.Get(ctx, id)
-	if err != nil {
-		return CloudletRecord{}, "", err
-	}
-	now, err := c.upgrade.Get(ctx, id)
-	if err != nil {
-		return now, "", err
+func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (at, now CloudletRecord, actor fsm.Actor, err error) {
+	if at, err = c.start.Get(ctx, id); err == nil {
+		now, err = c.upgrade.Get(ctx, id)
 	}
 	version := at.Payload.Version
 	switch {
+	case err != nil:
+		return at, now, "", err
 	case notifyID == 0:
-		return now, "", fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
+		return at, now, "", fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
 	case notifyID == at.Payload.NotifyID:
 	case at.Payload.old(notifyID):
 		version = at.Payload.OldVersion
 	default:
-		return now, "", errNotConnected(notifyID)
+		return at, now, "", errNotConnected(notifyID)
 	}
+	upgrading := now.Payload.OldVersion != ""
 	switch {
-	case now.Payload.OldVersion == "":
-		return now, CRM, nil
-	case version == now.Payload.Version:
-		return now, CRMv2, nil
-	case version == now.Payload.OldVersion:
-		return now, CRMv1, nil
+	case upgrading && version == now.Payload.Version:
+		return at, now, CRMv2, nil
+	case upgrading && version == now.Payload.OldVersion:
+		return at, now, CRMv1, nil
 	}
-	return now, CRM, nil
+	return at, now, CRM, nil
 }
 
 func (c *Cloudlets) refused(id string, e CloudletEvent, actor fsm.Actor, err error) error {

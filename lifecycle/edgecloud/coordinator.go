@@ -24,8 +24,8 @@ type Coordinator struct {
 	Apps      *Instances[AppSpec]
 	Cloudlets *Cloudlets
 
-	undoAfter                         time.Duration
-	cloudletCounters, clusterCounters *noteManager
+	undoAfter time.Duration
+	notes     *lifecycle.Manager[noteState, noteEvent, note]
 }
 
 // Config refines a [Coordinator]. The zero Config and nil are the defaults.
@@ -40,35 +40,31 @@ type Config struct {
 }
 
 // NewCoordinator returns a coordinator of the objects in a store. The error is that of
-// [lifecycle.New]. If the store does not take commits of at least eight changes and
+// [lifecycle.New]. If the store does not take commits of at least seven changes and
 // conditions, every request is refused with [errors.ErrUnsupported].
 func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error) {
-	counters, err := lifecycle.New(cloudletCounter, store, nil)
+	notes, err := lifecycle.New(notes, store, nil)
 	if err != nil {
 		return nil, err
 	}
 	if config == nil {
 		config = &Config{}
 	}
-	c := &Coordinator{
-		undoAfter: cmp.Or(config.UndoAfter, time.Minute), cloudletCounters: counters,
-		clusterCounters: lifecycle.Must(clusterCounter, store, nil),
-	}
+	c := &Coordinator{undoAfter: cmp.Or(config.UndoAfter, time.Minute), notes: notes}
 	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c.Cloudlets = &Cloudlets{
 		c:       c,
 		start:   lifecycle.Must(CloudletCreate, store, cloudlets),
 		upgrade: lifecycle.Must(CloudletUpgrade, store, cloudlets),
-		ids:     lifecycle.Must(notifyIDs, store, nil),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
-		c: c, machine: ClusterInst, entries: lifecycle.Must(clusterEntry, store, nil), check: (*ClusterSpec).check,
+		c: c, machine: ClusterInst, check: (*ClusterSpec).check,
 		results: func(s *ClusterSpec) *json.RawMessage { return &s.Results },
 		parent:  func(s *ClusterSpec) string { return s.Cloudlet },
 		place:   func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
 	}
 	c.Apps = &Instances[AppSpec]{
-		c: c, machine: AppInst, entries: lifecycle.Must(appEntry, store, nil), check: (*AppSpec).check,
+		c: c, machine: AppInst, check: (*AppSpec).check,
 		results: func(s *AppSpec) *json.RawMessage { return &s.Results },
 		parent:  func(s *AppSpec) string { return s.ClusterInst },
 		place:   c.placeOfApp,
@@ -147,18 +143,17 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 	var errs []error
 	failed := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.c.undoAfter}
 	for rec, err := range in.m.All(ctx, failed) {
-		var entry note
+		var note note
 		if err == nil {
-			entry, err = in.entry(ctx, &rec)
+			note, err = in.note(ctx, &rec)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return results, errors.Join(append(errs, lifecycle.Ended(ctx))...)
-		}
-		if err != nil {
+		case err != nil:
 			errs = append(errs, err)
 			continue
-		}
-		if entry.KeepError {
+		case note.KeepError:
 			continue
 		}
 		after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(ctx, &rec).Error()))

@@ -28,7 +28,10 @@ import (
 // [lifecycle.ErrStale] if the sweeper has ended the delete meanwhile, those of
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Record[T], error) {
-	marked, err := in.begin(ctx, id, Delete, call, nil, Ready, CreateError, UpdateError, DeleteError, NotPresent)
+	marked, err := in.request(ctx, id, call, &request[T]{
+		verb: "fire", event: Delete, to: DeleteRequested,
+		cluster: []State{Ready, CreateError, UpdateError, DeleteError, NotPresent},
+	})
 	if err != nil {
 		return Record[T]{}, err
 	}
@@ -80,13 +83,13 @@ func (in *Instances[T]) Undo(ctx context.Context, id string, op lifecycle.OpID, 
 		op = rec.Operation
 	}
 	if rec.Operation == op && rec.State == DeleteError {
-		// The entry was written before the object entered this state in this
+		// The note was written before the object entered this state in this
 		// operation, and only a later operation changes it.
-		entry, err := in.entry(ctx, &rec)
+		note, err := in.note(ctx, &rec)
 		if err != nil {
 			return Record[T]{}, err
 		}
-		if entry.NeverCreated {
+		if note.NeverCreated {
 			return Record[T]{}, in.refused("fire", id, Undo, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverCreated))
 		}
 	}

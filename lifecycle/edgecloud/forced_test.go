@@ -52,7 +52,7 @@ func TestForcedDeleteDies(t *testing.T) {
 		c, _ := failedUpdate(t, s)
 		died := errors.New("died")
 		func() {
-			s.once("list", "appinst-entry", func() { panic(died) })
+			s.once("list", "edgecloud-note appinst", func() { panic(died) })
 			defer func() { require.Equal(t, died, recover()) }()
 			_, _ = c.Clusters.Delete(ctx, "c", &edgecloud.Call{Force: true})
 		}()

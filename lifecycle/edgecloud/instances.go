@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -25,7 +26,6 @@ type Instances[T any] struct {
 	c       *Coordinator
 	machine *fsm.Machine[State, Event, T]
 	m       *lifecycle.Manager[State, Event, T]
-	entries *noteManager
 	parent  func(*T) string // id of the cloudlet or ClusterInst that the instance is in
 	place   func(context.Context, *T) (place, error)
 	check   func(*T) error
@@ -78,33 +78,10 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 // for a spec without cloudlet or ClusterInst or with attributes that are no JSON,
 // [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Create].
 func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Call) (Record[T], error) {
-	opts := call.orDefault()
-	if err := in.check(&spec); err != nil {
-		return Record[T]{}, in.refused("create", id, Create, err)
-	}
-	var created *lifecycle.TxResult[State, T]
-	err := commit(ctx, func(tx *lifecycle.Tx) error {
-		at, needs, err := in.needs(ctx, &spec, Ready)
-		if err != nil {
-			return in.refused("create", id, Create, err)
-		}
-		before, err := in.m.Get(ctx, id)
-		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
-			return err
-		}
-		change := &lifecycle.Change[T]{Reason: opts.Reason, Require: needs}
-		if opts.IgnoreTransientState && err == nil && inTransition(before.State) {
-			change.Expect, change.Edit = before.Revision, func(s *T) error { *s = spec; return nil }
-			created = in.override(tx, id, CreateRequested, change)
-		} else {
-			created = in.m.In(tx).Create(id, Create, User, spec, change)
-		}
-		return in.writeNotes(ctx, tx, id, &spec, at, before.State, &opts)
+	return in.request(ctx, id, call, &request[T]{
+		verb: "create", event: Create, to: CreateRequested, spec: &spec, cluster: []State{Ready},
+		edit: func(s *T) error { *s = spec; return nil },
 	})
-	if err != nil {
-		return Record[T]{}, err
-	}
-	return created.Record(), nil
 }
 
 // Add takes over an object that exists already on its cloudlet, in a state at rest: Ready,
@@ -116,22 +93,9 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 // NotPresent, and for a spec without cloudlet or ClusterInst; [fsm.ErrUnknownState];
 // [lifecycle.ErrPrecondition]; those of [lifecycle.Manager.AddAt].
 func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T) (Record[T], error) {
-	if err := in.check(&spec); err != nil {
-		return Record[T]{}, in.refused("add", id, "", err)
-	}
-	var added *lifecycle.TxResult[State, T]
-	err := commit(ctx, func(tx *lifecycle.Tx) error {
-		at, needs, err := in.needs(ctx, &spec, Ready, CreateError, UpdateError, DeleteError)
-		if err != nil {
-			return in.refused("add", id, "", err)
-		}
-		added = in.m.In(tx).AddAt(id, state, User, spec, &lifecycle.Change[T]{Require: needs})
-		return in.writeNotes(ctx, tx, id, &spec, at, NotPresent, &Call{KeepError: true})
+	return in.request(ctx, id, &Call{KeepError: true}, &request[T]{
+		verb: "add", to: state, spec: &spec, cluster: []State{Ready, CreateError, UpdateError, DeleteError},
 	})
-	if err != nil {
-		return Record[T]{}, err
-	}
-	return added.Record(), nil
 }
 
 // Update changes the content of an object: Ready to UpdateRequested, by force
@@ -145,7 +109,7 @@ func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T)
 // content with another parent, [lifecycle.ErrPrecondition], that of edit, those of
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) error, call *Call) (Record[T], error) {
-	return in.begin(ctx, id, Update, call, func(spec *T) error {
+	return in.request(ctx, id, call, &request[T]{verb: "fire", event: Update, to: UpdateRequested, cluster: []State{Ready}, edit: func(spec *T) error {
 		parent := in.parent(spec)
 		if edit != nil {
 			if err := edit(spec); err != nil {
@@ -156,65 +120,64 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 			return fmt.Errorf("%w: %s %q stays in %q", lifecycle.ErrInvalid, in.machine.Name(), id, parent)
 		}
 		return in.check(spec)
-	}, Ready)
+	}})
 }
 
-// begin fires a user's event at an existing object, and writes the notes. The
-// ClusterInst of an AppInst must be in one of the states.
-func (in *Instances[T]) begin(
-	ctx context.Context, id string, e Event, call *Call, edit func(*T) error, cluster ...State,
-) (Record[T], error) {
+// request is a change of an instance that a user requests.
+type request[T any] struct {
+	verb    string
+	event   Event // empty: the instance is added
+	to      State // of an added instance, or of one that was stuck in transition
+	spec    *T    // of an instance that does not exist
+	edit    func(*T) error
+	cluster []State // the ClusterInst of an AppInst must be in one of them
+}
+
+// request commits a change of an instance with its conditions, and writes the notes.
+func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *request[T]) (Record[T], error) {
 	opts := call.orDefault()
-	var begun *lifecycle.TxResult[State, T]
-	err := commit(ctx, func(tx *lifecycle.Tx) error {
+	if r.spec != nil {
+		if err := in.check(r.spec); err != nil {
+			return Record[T]{}, in.refused(r.verb, id, r.event, err)
+		}
+	}
+	return commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[State, T], error) {
 		now, err := in.m.Get(ctx, id)
-		if err != nil {
-			return err
+		if err != nil && (r.spec == nil || !errors.Is(err, lifecycle.ErrNotFound)) {
+			return nil, err
 		}
-		at, needs, err := in.needs(ctx, &now.Payload, cluster...)
+		spec := cmp.Or(r.spec, &now.Payload)
+		at, needs, err := in.needs(ctx, spec, r.cluster...)
 		if err != nil {
-			return in.refused("fire", id, e, err)
+			return nil, in.refused(r.verb, id, r.event, err)
 		}
-		change := &lifecycle.Change[T]{Edit: edit, Reason: opts.Reason, Force: opts.Force, Require: needs, Expect: now.Revision}
-		stuck := opts.IgnoreTransientState && inTransition(now.State)
+		change := &lifecycle.Change[T]{Edit: r.edit, Reason: opts.Reason, Force: opts.Force, Require: needs}
+		stuck := opts.IgnoreTransientState && now.Revision != "" && inTransition(now.State)
+		var result *lifecycle.TxResult[State, T]
 		switch {
-		case stuck && e == Update:
-			begun = in.override(tx, id, UpdateRequested, change)
 		case stuck:
-			begun = in.override(tx, id, DeleteRequested, change)
+			change.Expect = now.Revision
+			reason := strings.TrimSuffix("IgnoreTransientState: "+opts.Reason, ": ")
+			result = in.m.In(tx).Override(id, r.to, User, reason, change)
+		case r.event == "":
+			result = in.m.In(tx).AddAt(id, r.to, User, *spec, change)
+		case r.spec != nil:
+			result = in.m.In(tx).Create(id, r.event, User, *spec, change)
 		default:
-			begun = in.m.In(tx).Fire(id, e, User, change)
+			change.Expect = now.Revision
+			result = in.m.In(tx).Fire(id, r.event, User, change)
 		}
-		if !in.isApp() {
-			if err := write(ctx, tx, in.c.clusterCounters, id, func(*note) error {
-				switch {
-				case e == Update:
-					return in.c.checkAppsAtRest(ctx, id)
-				case stuck || opts.Force && isError(now.State):
-					return in.c.checkNoApps(ctx, id)
-				}
-				return nil // a delete checks in DeletePrepare, where no AppInst can be created
-			}); err != nil {
-				return err
+		return result, in.writeNotes(ctx, tx, id, spec, at, now.State, &opts, func() error {
+			switch {
+			case in.isApp():
+			case r.event == Update:
+				return in.c.checkAppsAtRest(ctx, id)
+			case r.event == Delete && (stuck || opts.Force && isError(now.State)):
+				return in.c.checkNoApps(ctx, id)
 			}
-		}
-		return in.writeNotes(ctx, tx, id, &now.Payload, at, now.State, &opts)
+			return nil // a delete checks in DeletePrepare
+		})
 	})
-	if err != nil {
-		return Record[T]{}, err
-	}
-	return begun.Record(), nil
-}
-
-// override adds to a transaction the change of an object that is stuck in transition.
-func (in *Instances[T]) override(
-	tx *lifecycle.Tx, id string, to State, change *lifecycle.Change[T],
-) *lifecycle.TxResult[State, T] {
-	reason := "IgnoreTransientState"
-	if change.Reason != "" {
-		reason += ": " + change.Reason
-	}
-	return in.m.In(tx).Override(id, to, User, reason, change)
 }
 
 // needs returns where an instance is, and the states that the cloudlet and the
@@ -245,33 +208,33 @@ func (in *Instances[T]) needs(
 	return at, needs, nil
 }
 
-// writeNotes adds to a transaction what a request writes besides the object itself: the
-// entry of the object, which was in a state before, and the counters of its cloudlet and
-// ClusterInst.
+// writeNotes adds to a transaction the notes of an instance, which was in a state before,
+// and of its parents. The function check runs after the instance's note was read.
 func (in *Instances[T]) writeNotes(
-	ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call,
+	ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call, check func() error,
 ) error {
-	err := write(ctx, tx, in.entries, entryID(in.parent(spec), id), func(n *note) error {
+	_, err := in.c.write(ctx, tx, in.noteID(spec, id), func(n *note) error {
 		never := before == CreateRequested || before == Creating || before == CreateError ||
 			n.NeverCreated && (before == DeleteRequested || before == Deleting || before == DeleteError)
 		*n = note{ID: id, Cloudlet: cmp.Or(at.cloudlet, n.Cloudlet), KeepError: opts.KeepError, NeverCreated: never}
-		return nil
+		return check()
 	})
 	if err == nil && at.cloudlet != "" {
-		err = write(ctx, tx, in.c.cloudletCounters, at.cloudlet, nil)
+		_, err = in.c.write(ctx, tx, cloudletNote(at.cloudlet), nil)
 	}
 	if err != nil || at.cluster == "" {
 		return err
 	}
-	return write(ctx, tx, in.c.clusterCounters, at.cluster, func(*note) error {
+	_, err = in.c.write(ctx, tx, clusterNote(at.cluster), func(*note) error {
 		// The bad schedule: after the place was read, the ClusterInst is removed, and
 		// another one of its name is created on another cloudlet. That writes its
-		// counter. So the place is read again after the counter is read.
+		// note. So the place is read again after the note is read.
 		if now, err := in.place(ctx, spec); err != nil || now != at {
 			return errors.Join(err, fmt.Errorf("%w: ClusterInst %q has moved", lifecycle.ErrConflict, at.cluster))
 		}
 		return nil
 	})
+	return err
 }
 
 func (in *Instances[T]) key(id string) lifecycle.Key {

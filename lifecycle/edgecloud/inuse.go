@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -31,35 +32,27 @@ func (e *InUseError) Error() string {
 // Unwrap returns [ErrInUse] and [lifecycle.ErrPrecondition].
 func (e *InUseError) Unwrap() []error { return []error{ErrInUse, lifecycle.ErrPrecondition} }
 
-// checkCloudletAtRest refuses an upgrade of a cloudlet while an instance there is in
-// transition.
-func (c *Coordinator) checkCloudletAtRest(ctx context.Context, cloudlet string) error {
-	key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
-	if err := c.Clusters.checkAtRest(ctx, key, string(Upgrade), c.Clusters.on(ctx, cloudlet)); err != nil {
-		return err
+// checkAtRest refuses an upgrade of a cloudlet while an instance there is in transition.
+func (in *Instances[T]) checkAtRest(ctx context.Context, cloudlet string) error {
+	for rec, err := range in.on(ctx, cloudlet, transitional) {
+		if err != nil {
+			return err
+		}
+		key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
+		return &InUseError{key, string(Upgrade), in.key(rec.ID), rec.State}
 	}
-	return c.Apps.checkAtRest(ctx, key, string(Upgrade), c.Apps.on(ctx, cloudlet))
+	return nil
 }
 
 // checkAppsAtRest refuses an update of a ClusterInst while an AppInst in it is in
 // transition.
 func (c *Coordinator) checkAppsAtRest(ctx context.Context, cluster string) error {
-	return c.Apps.checkAtRest(ctx, c.Clusters.key(cluster), string(Update), func(s *AppSpec) (bool, error) {
-		return s.ClusterInst == cluster, nil
-	})
-}
-
-// checkAtRest refuses the change of an object while an instance that matches is in
-// transition.
-func (in *Instances[T]) checkAtRest(ctx context.Context, key lifecycle.Key, verb string, match func(*T) (bool, error)) error {
-	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
+	for app, err := range c.Apps.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
 		if err != nil {
 			return err
 		}
-		if matches, err := match(&rec.Payload); err != nil {
-			return err
-		} else if matches {
-			return &InUseError{key, verb, in.key(rec.ID), rec.State}
+		if app.Payload.ClusterInst == cluster {
+			return &InUseError{c.Clusters.key(cluster), string(Update), c.Apps.key(app.ID), app.State}
 		}
 	}
 	return nil
@@ -67,15 +60,15 @@ func (in *Instances[T]) checkAtRest(ctx context.Context, key lifecycle.Key, verb
 
 // checkNoApps refuses a delete of a ClusterInst while an AppInst is in it.
 func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
-	prefix := entryID(cluster, "")
-	for entry, err := range c.Apps.entries.All(ctx, lifecycle.Select[noteState]{After: prefix, Limit: 1}) {
-		if entry.ID != "" && !strings.HasPrefix(entry.ID, prefix) {
+	prefix := appNotes(cluster)
+	for n, err := range c.notes.All(ctx, lifecycle.Select[noteState]{After: prefix, Limit: 1}) {
+		if n.ID != "" && !strings.HasPrefix(n.ID, prefix) {
 			break // also if it cannot be read
 		}
 		if err != nil {
 			return err
 		}
-		app, err := c.Apps.m.Get(ctx, entry.Payload.ID)
+		app, err := c.Apps.m.Get(ctx, n.Payload.ID)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 		case err != nil:
@@ -89,20 +82,24 @@ func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
 
 var transitional = slices.DeleteFunc(slices.Collect(ClusterInst.States()), func(s State) bool { return !inTransition(s) })
 
-// on returns a function that reports whether an instance is on a cloudlet. It reads the
-// place of each parent once.
-func (in *Instances[T]) on(ctx context.Context, cloudlet string) func(*T) (bool, error) {
-	places := map[string]bool{} // by parent
-	return func(spec *T) (bool, error) {
-		parent := in.parent(spec)
-		if here, known := places[parent]; known {
-			return here, nil
+// here reports whether an instance is on a cloudlet.
+func (in *Instances[T]) here(ctx context.Context, spec *T, cloudlet string) (bool, error) {
+	at, err := in.place(ctx, spec)
+	return err == nil && at.cloudlet == cloudlet, err
+}
+
+// on yields the instances on a cloudlet in some states. A record comes with an error if it
+// cannot be read, or if it is not known whether it is on the cloudlet.
+func (in *Instances[T]) on(ctx context.Context, cloudlet string, states []State) iter.Seq2[Record[T], error] {
+	return func(yield func(Record[T], error) bool) {
+		for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: states}) {
+			here := false
+			if err == nil {
+				here, err = in.here(ctx, &rec.Payload, cloudlet)
+			}
+			if (here || err != nil) && !yield(rec, err) {
+				return
+			}
 		}
-		at, err := in.place(ctx, spec)
-		if err != nil {
-			return false, err
-		}
-		places[parent] = at.cloudlet == cloudlet
-		return places[parent], nil
 	}
 }

@@ -2,6 +2,7 @@ package edgecloud_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,12 +107,12 @@ func (s *hooked) hook(method, machine string) {
 }
 
 func (s *hooked) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	s.hook("get", k.Machine)
+	s.hook("get", of(k.Machine, k.ID))
 	return s.MemoryStore.Get(ctx, k)
 }
 
 func (s *hooked) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	s.hook("list", q.Machine)
+	s.hook("list", of(q.Machine, q.After))
 	return s.MemoryStore.List(ctx, q)
 }
 
@@ -122,6 +123,15 @@ func (s *hooked) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		s.after(c)
 	}
 	return err
+}
+
+// of returns the machine, and for notes the kind of their objects too.
+func of(machine, id string) string {
+	if machine != "edgecloud-note" {
+		return machine
+	}
+	kind, _, _ := strings.Cut(id, "/")
+	return machine + " " + kind
 }
 
 // once calls do before the next call of a method for a machine; "" is every machine.

@@ -6,38 +6,33 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// note is the content of the records that a coordinator keeps beside the objects.
+// note is the content of the records that a coordinator keeps beside the objects: one
+// for each cloudlet, ClusterInst and AppInst.
 //
-// An entry records that an instance is in a parent: a ClusterInst on a cloudlet, an
-// AppInst in a ClusterInst. Its id begins with the parent's, so that a delete finds
-// the AppInsts of a ClusterInst. The commit that starts a change of the instance
-// writes the entry, and the commit that removes the instance removes it. An override
-// may leave an entry behind. So every reader of an entry reads the instance too.
+// The note of an instance has what the coordinator needs of its last operation. The
+// commit that starts a change of the instance writes the note, and the commit that
+// removes the instance removes it. The id of an AppInst's note begins with the
+// ClusterInst, so that a change of the ClusterInst finds the AppInsts in it. An override
+// may leave a note behind. So every reader of a note reads the instance too.
 //
-// The note of the notify ids of a cloudlet has the last one that was assigned.
-//
-// A counter belongs to a cloudlet or ClusterInst and has no content. The commit that
-// starts a change of an instance writes the counters of its parents. A request that
-// needs instances at rest reads the counter, then the instances, and writes the
-// counter in its commit. The bad schedule without it: an update of a ClusterInst reads
-// no AppInst in transition; one is created, because the ClusterInst is still Ready;
-// the update is committed. A delete needs no counter: it reads in DeletePrepare, where
-// no AppInst can be created.
+// The notes of cloudlets and ClusterInsts order requests: the commit that starts a change
+// of an instance writes the notes of its parents. A request that needs instances at rest
+// reads the note, then the instances, and writes the note in its commit. The bad schedule
+// without it: an update of a ClusterInst reads no AppInst in transition; one is created,
+// because the ClusterInst is still Ready; the update is committed. A delete that is not
+// forced reads in DeletePrepare, where no AppInst can be created.
 type note struct {
-	ID           string // of the instance of an entry
-	Cloudlet     string // of the instance of an entry, when its last operation was requested
+	ID           string // of the instance
+	Cloudlet     string // of the instance, when its last operation was requested
 	KeepError    bool   // a failed operation stays in its error state
 	NeverCreated bool   // the instance was never Ready and is being deleted
-	NotifyID     int64  // the last one of a cloudlet that was assigned
+	NotifyID     int64  // of a cloudlet: the last one that was assigned
 }
-
-type noteManager = lifecycle.Manager[noteState, noteEvent, note]
 
 type (
 	noteState string
@@ -51,79 +46,117 @@ const (
 	noteRemove noteEvent = "Remove"
 )
 
-var (
-	clusterEntry    = noteMachine("clusterinst-entry")
-	appEntry        = noteMachine("appinst-entry")
-	cloudletCounter = noteMachine("cloudlet-counter")
-	clusterCounter  = noteMachine("clusterinst-counter")
-	notifyIDs       = noteMachine("cloudlet-notify")
+var notes = fsm.Must[note](fsm.Spec[noteState, noteEvent]{
+	Name: "edgecloud-note", Title: "Edge cloud: note", Initial: noteAbsent,
+	Actors: []fsm.Actor{Controller},
+	States: []fsm.State[noteState]{{Name: noteAbsent, Kind: fsm.Absent}, {Name: noteKept}},
+	Rows: fsm.Rows(
+		fsm.Move(noteAbsent, noteWrite, noteKept).By(Controller),
+		fsm.Move(noteKept, noteWrite, noteKept).By(Controller),
+		fsm.Move(noteKept, noteRemove, noteAbsent).By(Controller),
+	),
+})
 
-	noteMachines = []string{clusterEntry.Name(), appEntry.Name(), cloudletCounter.Name(), clusterCounter.Name(), notifyIDs.Name()}
-)
+// The ids of notes have names of fixed length, because the ids of objects may have the
+// greatest length.
+func cloudletNote(id string) string { return "cloudlet/" + short(id) }
+func clusterNote(id string) string  { return "clusterinst/" + short(id) }
 
-func noteMachine(name string) *fsm.Machine[noteState, noteEvent, note] {
-	return fsm.Must[note](fsm.Spec[noteState, noteEvent]{
-		Name: name, Title: "Edge cloud: " + name, Initial: noteAbsent,
-		Actors: []fsm.Actor{Controller},
-		States: []fsm.State[noteState]{{Name: noteAbsent, Kind: fsm.Absent}, {Name: noteKept}},
-		Rows: fsm.Rows(
-			fsm.Move(noteAbsent, noteWrite, noteKept).By(Controller),
-			fsm.Move(noteKept, noteWrite, noteKept).By(Controller),
-			fsm.Move(noteKept, noteRemove, noteAbsent).By(Controller),
-		),
-	})
+// appNotes returns the prefix of the notes of all AppInsts in a ClusterInst.
+func appNotes(cluster string) string { return "appinst/" + short(cluster) + "/" }
+
+func short(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:16])
+}
+
+// noteID returns the id of the note of an instance.
+func (in *Instances[T]) noteID(spec *T, id string) string {
+	if in.isApp() {
+		return appNotes(in.parent(spec)) + short(id)
+	}
+	return clusterNote(id)
+}
+
+// note returns the note of an instance, which is empty if there is none.
+func (in *Instances[T]) note(ctx context.Context, rec *Record[T]) (note, error) {
+	found, err := in.c.notes.Get(ctx, in.noteID(&rec.Payload, rec.ID))
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		err = nil
+	}
+	return found.Payload, err
 }
 
 // write adds the write of a note to a transaction. The function edit, if it is not nil,
 // runs between the read and the write. The commit fails if another writer has
 // written the note since the read.
-func write(ctx context.Context, tx *lifecycle.Tx, m *noteManager, id string, edit func(*note) error) error {
-	rec, err := m.Get(ctx, id)
+func (c *Coordinator) write(ctx context.Context, tx *lifecycle.Tx, id string, edit func(*note) error) (*lifecycle.TxResult[noteState, note], error) {
+	rec, err := c.notes.Get(ctx, id)
 	absent := errors.Is(err, lifecycle.ErrNotFound)
 	if err != nil && !absent {
-		return err
+		return nil, err
 	}
 	content := rec.Payload
 	if edit != nil {
 		if err := edit(&content); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if absent {
-		m.In(tx).Create(id, noteWrite, Controller, content, nil)
-		return nil
+		return c.notes.In(tx).Create(id, noteWrite, Controller, content, nil), nil
 	}
-	m.In(tx).Fire(id, noteWrite, Controller, &lifecycle.Change[note]{
+	return c.notes.In(tx).Fire(id, noteWrite, Controller, &lifecycle.Change[note]{
 		Expect: rec.Revision, Edit: func(n *note) error { *n = content; return nil },
-	})
-	return nil
+	}), nil
 }
 
-// remove adds the removal of a note to a transaction, or nothing if there is none.
-func remove(ctx context.Context, tx *lifecycle.Tx, m *noteManager, id string) error {
-	_, err := m.Get(ctx, id)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return nil
+// beforeCommit removes the note of an instance with the instance.
+func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+	if !ch.Remove {
+		return nil, nil
 	}
-	m.In(tx).Fire(id, noteRemove, Controller, nil)
-	return err
+	var spec T
+	if len(ch.To.Payload) > 0 {
+		if err := json.Unmarshal(ch.To.Payload, &spec); err != nil {
+			return nil, err
+		}
+	}
+	var tx lifecycle.Tx
+	id := in.noteID(&spec, ch.To.ID)
+	_, err := in.c.notes.Get(ctx, id)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	in.c.notes.In(&tx).Fire(id, noteRemove, Controller, nil)
+	return &tx, nil
 }
 
-// commit commits the transaction that build fills. It builds and commits another one
-// while other writers move objects that build has read. Of two such writers, one
-// always succeeds.
-func commit(ctx context.Context, build func(*lifecycle.Tx) error) error {
+// commit commits the transaction that build fills, and returns the record of the change
+// that build returns. It builds and commits another one while other writers move objects
+// that build has read. Of two such writers, one always succeeds. Without a change there
+// is nothing to commit.
+func commit[S comparable, T any](
+	ctx context.Context, build func(*lifecycle.Tx) (*lifecycle.TxResult[S, T], error),
+) (lifecycle.Record[S, T], error) {
 	for {
 		var tx lifecycle.Tx
-		err := build(&tx)
+		result, err := build(&tx)
+		if err == nil && result == nil {
+			return lifecycle.Record[S, T]{}, nil
+		}
 		if err == nil {
 			err = tx.Commit(ctx)
 		}
-		if !overtaken(err) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return lifecycle.Ended(ctx)
+		switch {
+		case err == nil:
+			return result.Record(), nil
+		case !overtaken(err):
+			return lifecycle.Record[S, T]{}, err
+		case ctx.Err() != nil:
+			return lifecycle.Record[S, T]{}, lifecycle.Ended(ctx)
 		}
 	}
 }
@@ -135,75 +168,5 @@ func overtaken(err error) bool {
 		return false
 	}
 	e, ok := errors.AsType[*lifecycle.Error](err)
-	return !errors.Is(err, lifecycle.ErrExists) || ok && slices.Contains(noteMachines, e.Machine)
-}
-
-// entryID returns the id of an entry: names of fixed length for the parent and the
-// instance, because the ids of both may have the greatest length. Without an instance it
-// is the prefix of all entries of the parent.
-func entryID(parent, id string) string {
-	short := func(name string) string {
-		sum := sha256.Sum256([]byte(name))
-		return hex.EncodeToString(sum[:16])
-	}
-	if id == "" {
-		return short(parent) + "/"
-	}
-	return short(parent) + "/" + short(id)
-}
-
-// entry returns the entry of an instance, which is empty if there is none.
-func (in *Instances[T]) entry(ctx context.Context, rec *Record[T]) (note, error) {
-	found, err := in.entries.Get(ctx, entryID(in.parent(&rec.Payload), rec.ID))
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		err = nil
-	}
-	return found.Payload, err
-}
-
-// beforeCommit returns what every change of an instance writes besides it, whichever
-// verb makes the change. The removal of an instance removes its notes. A ClusterInst
-// that is created, or that an override moves elsewhere, has its counter written: a
-// request that has read its place before then fails. An override that moves an instance
-// elsewhere removes the entry there.
-func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
-	var tx lifecycle.Tx
-	placed := ch.From == ""
-	if overridden := ch.To.Event == lifecycle.Overridden; ch.Remove || overridden && !placed {
-		left, err := in.left(ctx, ch)
-		if err != nil {
-			return nil, err
-		}
-		if placed = left != ""; placed {
-			if err := remove(ctx, &tx, in.entries, entryID(left, ch.To.ID)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	switch {
-	case in.isApp() || !placed:
-		return &tx, nil
-	case ch.Remove:
-		return &tx, remove(ctx, &tx, in.c.clusterCounters, ch.To.ID)
-	}
-	return &tx, write(ctx, &tx, in.c.clusterCounters, ch.To.ID, nil)
-}
-
-// left returns the parent that a removal or an override takes an instance out of; empty:
-// the instance stays in its parent.
-func (in *Instances[T]) left(ctx context.Context, ch *lifecycle.StoredChange) (string, error) {
-	var spec T
-	if len(ch.To.Payload) > 0 {
-		if err := json.Unmarshal(ch.To.Payload, &spec); err != nil {
-			return "", err
-		}
-	}
-	if ch.Remove {
-		return in.parent(&spec), nil
-	}
-	before, err := in.m.Get(ctx, ch.To.ID)
-	if err != nil || in.parent(&before.Payload) == in.parent(&spec) {
-		return "", err
-	}
-	return in.parent(&before.Payload), nil
+	return !errors.Is(err, lifecycle.ErrExists) || ok && e.Machine == notes.Name()
 }

@@ -37,20 +37,13 @@ func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, err
 func ordersOf[T any](ctx context.Context, in *Instances[T], cloudlet string, fill func(*Order, T)) ([]Order, error) {
 	var orders []Order
 	var errs []error
-	here := in.on(ctx, cloudlet)
-	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: ordered}) {
-		mine := false
-		if err == nil {
-			mine, err = here(&rec.Payload)
-		}
-		if errors.Is(err, lifecycle.ErrForeign) {
+	for rec, err := range in.on(ctx, cloudlet, ordered) {
+		switch {
+		case errors.Is(err, lifecycle.ErrForeign):
 			errs = append(errs, err)
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			return orders, errors.Join(append(errs, err)...)
-		}
-		if mine {
+		default:
 			o := Order{Key: in.key(rec.ID), Operation: rec.Operation, Verb: verb(rec.State)}
 			fill(&o, rec.Payload)
 			orders = append(orders, o)

@@ -194,7 +194,7 @@ func TestEveryPairOfRequests(t *testing.T) {
 						for _, err := range errs {
 							require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome, where)
 							text := fmt.Sprint(err)
-							require.False(t, strings.Contains(text, "-entry") || strings.Contains(text, "-counter"), "%s: %v", where, err)
+							require.False(t, strings.Contains(text, "edgecloud-note"), "%s: %v", where, err)
 						}
 						if now, err := one.Clusters.Get(ctx, "c"); err == nil {
 							require.NotEqual(t, edgecloud.DeletePrepare, now.State, where)
@@ -251,7 +251,7 @@ func TestLosingDelete(t *testing.T) {
 				createApp(t, c, "a")
 			}
 			var winner clusterRecord
-			s.once("list", "appinst-entry", func() {
+			s.once("list", "edgecloud-note appinst", func() {
 				_, err := c.Clusters.Manager().Fire(ctx, "c", edgecloud.PrepareFailed, edgecloud.Controller,
 					&lifecycle.Change[edgecloud.ClusterSpec]{Force: true})
 				require.NoError(t, err)
@@ -276,7 +276,7 @@ func TestClusterMovesDuringCreateOfApp(t *testing.T) {
 	c := newCoordinator(t, s)
 	up(t, c, "oslo")
 	createCluster(t, c, "c")
-	s.once("get", "clusterinst-counter", func() {
+	s.once("get", "edgecloud-note clusterinst", func() {
 		rec, err := c.Clusters.Delete(ctx, "c", nil)
 		require.NoError(t, err)
 		report(t, c, rec, edgecloud.NotPresent)
@@ -345,10 +345,10 @@ func TestStartUpDuringUpgradeRequest(t *testing.T) {
 			require.NoError(t, c.Cloudlets.Gathered(ctx, "b", notifyID))
 		}
 	}
-	s.once("get", "cloudlet-counter", starts(7, "v9"))
+	s.once("get", "edgecloud-note cloudlet", starts(7, "v9"))
 	_, err := c.Cloudlets.Upgrade(ctx, "b", "v9", "")
 	require.ErrorIs(t, err, lifecycle.ErrInvalid, "the CRM has that version now")
-	s.once("get", "cloudlet-counter", starts(8, "v3"))
+	s.once("get", "edgecloud-note cloudlet", starts(8, "v3"))
 	rec, err := c.Cloudlets.Upgrade(ctx, "b", "v10", "")
 	require.NoError(t, err)
 	require.Equal(t, edgecloud.Cloudlet{Version: "v10", OldVersion: "v3"}, rec.Payload)
@@ -361,7 +361,7 @@ func TestDisconnectDuringUpgradeRequest(t *testing.T) {
 	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
-	s.once("get", "cloudlet-counter", func() {
+	s.once("get", "edgecloud-note cloudlet", func() {
 		dropped, err := c.Cloudlets.Disconnected(ctx, "b", 1)
 		require.NoError(t, err)
 		require.True(t, dropped)

@@ -102,14 +102,13 @@ func (in *Instances[T]) reconnect(
 			return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
 		}
 	}
-	here := in.on(ctx, cloudlet)
-	working, err := in.resolve(ctx, cloudlet, notifyID, reports, here, receive)
+	working, err := in.resolve(ctx, cloudlet, notifyID, reports, receive)
 	if err != nil {
 		return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
 	}
 	var failed error
 	r, err = lifecycle.Reconcile(ctx, in.m, CRM, account, func(rec Record[T]) bool {
-		mine, err := here(&rec.Payload)
+		mine, err := in.here(ctx, &rec.Payload, cloudlet)
 		if !errors.Is(err, lifecycle.ErrForeign) { // the ClusterInsts' result names the record
 			failed = errors.Join(failed, err)
 		}
@@ -126,15 +125,10 @@ func (in *Instances[T]) reconnect(
 // resolve receives the reports that an account implies without operations. It returns
 // the ids of the objects that the CRM works on.
 func (in *Instances[T]) resolve(
-	ctx context.Context, cloudlet string, notifyID int64, reports map[string]*Report,
-	here func(*T) (bool, error), receive func(Report) error,
+	ctx context.Context, cloudlet string, notifyID int64, reports map[string]*Report, receive func(Report) error,
 ) (map[string]bool, error) {
 	working := map[string]bool{}
-	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
-		mine := false
-		if err == nil {
-			mine, err = here(&rec.Payload)
-		}
+	for rec, err := range in.on(ctx, cloudlet, transitional) {
 		if errors.Is(err, lifecycle.ErrForeign) {
 			continue // the result of Reconcile names the record, or that of its ClusterInst
 		}
@@ -142,7 +136,7 @@ func (in *Instances[T]) resolve(
 			return nil, err
 		}
 		found := in.implied(ctx, &rec, reports[rec.ID])
-		if !mine || found.State == "" {
+		if found.State == "" {
 			continue
 		}
 		// The bad schedule: an object is missing in the account; it is created, and

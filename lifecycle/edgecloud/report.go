@@ -157,9 +157,9 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 func (in *Instances[T]) current(ctx context.Context, rec *Record[T], notifyID int64) (bool, error) {
 	at, err := in.place(ctx, &rec.Payload)
 	if err == nil && at.cloudlet == "" {
-		var entry note
-		entry, err = in.entry(ctx, rec)
-		at.cloudlet = entry.Cloudlet
+		var note note
+		note, err = in.note(ctx, rec)
+		at.cloudlet = note.Cloudlet
 	}
 	if err != nil || at.cloudlet == "" {
 		return false, err

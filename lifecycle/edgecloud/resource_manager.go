@@ -87,9 +87,7 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	if err != nil || workingStates[o.Verb] == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
 		return errors.Join(fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb), err)
 	}
-	if known, err := r.known(&o); known {
-		return errors.Join(err, r.repeat(ctx, &o))
-	} else if err != nil {
+	if known, err := r.repeat(ctx, &o); known {
 		return err
 	}
 	// The lock is held until the outcome is recorded: the next work on the path then
@@ -98,9 +96,7 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 		Owner: o.Key.Machine + " " + o.Key.ID, Reason: string(o.Verb),
 	}, func(ctx context.Context, _ *lock.Grant) error {
 		// A later order, or this one sent twice, may have had the lock before.
-		if known, err := r.known(&o); known {
-			return r.repeat(ctx, &o)
-		} else if err != nil {
+		if known, err := r.repeat(ctx, &o); known {
 			return err
 		}
 		started := r.report(ctx, o.Key, o.report(workingStates))
@@ -114,25 +110,20 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	})
 }
 
-// known reports whether the order was started before. The error is [lifecycle.ErrStale]
-// if a later one was.
-func (r *ResourceManager) known(o *Order) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last := r.last[o.Key].Operation
-	if last > o.Operation {
-		return false, fmt.Errorf("%w: %s %q has an order in operation %d", lifecycle.ErrStale, o.Key.Machine, o.Key.ID, last)
-	}
-	return last == o.Operation, nil
-}
-
-// repeat sends the progress of an order again. It does not record it, because the order
-// may have progressed since the progress was read.
-func (r *ResourceManager) repeat(ctx context.Context, o *Order) error {
+// repeat reports whether an order, or a later one of its object, was started before. It
+// sends the progress of the order again. It does not record it, because the order may have
+// progressed since the progress was read. The error is [lifecycle.ErrStale] for a later one.
+func (r *ResourceManager) repeat(ctx context.Context, o *Order) (known bool, err error) {
 	r.mu.Lock()
 	last := r.last[o.Key]
 	r.mu.Unlock()
-	return r.deliver(ctx, o.Key, last.Report)
+	switch {
+	case last.Operation > o.Operation:
+		return true, fmt.Errorf("%w: %s %q has an order in operation %d", lifecycle.ErrStale, o.Key.Machine, o.Key.ID, last.Operation)
+	case last.Operation == o.Operation:
+		return true, r.deliver(ctx, o.Key, last.Report)
+	}
+	return false, nil
 }
 
 // report records the progress and sends it.

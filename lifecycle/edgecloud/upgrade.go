@@ -23,18 +23,17 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 	if version == "" {
 		return CloudletRecord{}, c.refusedUpgrade(id, Upgrade, User, fmt.Errorf("%w: no version", lifecycle.ErrInvalid))
 	}
-	var upgraded *lifecycle.TxResult[CloudletState, Cloudlet]
-	err := commit(ctx, func(tx *lifecycle.Tx) error {
+	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
 		at, err := c.start.Get(ctx, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if at.State != CloudletReady {
 			needed := c.start.Require(id, CloudletReady)
 			now := lifecycle.StoredRecord{Key: needed.Key, State: string(at.State)}
-			return c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
+			return nil, c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
 		}
-		upgraded = c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *Cloudlet) error {
+		result := c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *Cloudlet) error {
 			runs := cmp.Or(at.Payload.Version, u.Version)
 			if version == runs {
 				return fmt.Errorf("%w: the CRM has version %s", lifecycle.ErrInvalid, version)
@@ -44,12 +43,14 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 		}})
 		// If another CRM has started since, the upgrade is decided again.
 		c.start.In(tx).Fire(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
-		return write(ctx, tx, c.c.cloudletCounters, id, func(*note) error { return c.c.checkCloudletAtRest(ctx, id) })
+		_, err = c.c.write(ctx, tx, cloudletNote(id), func(*note) error {
+			if err := c.c.Clusters.checkAtRest(ctx, id); err != nil {
+				return err
+			}
+			return c.c.Apps.checkAtRest(ctx, id)
+		})
+		return result, err
 	})
-	if err != nil {
-		return CloudletRecord{}, err
-	}
-	return upgraded.Record(), nil
 }
 
 // AckUpgrade records that the old CRM has begun to start the new one: UpdateRequested
@@ -74,17 +75,17 @@ func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64
 // report fires an event by the CRM with a notify id. The table refuses it for a CRM that
 // takes part in no upgrade.
 func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, reason string) error {
-	return commit(ctx, func(tx *lifecycle.Tx) error {
-		now, sender, err := c.sender(ctx, id, notifyID)
+	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
+		_, now, sender, err := c.sender(ctx, id, notifyID)
 		if err != nil {
-			return c.refusedUpgrade(id, e, "", err)
+			return nil, c.refusedUpgrade(id, e, "", err)
 		}
 		if e == KeepOld && now.State == CloudletUpdateError {
 			reason = now.Reason // of the failure
 		}
-		c.upgrade.In(tx).Fire(id, e, sender, &cloudletChange{Operation: now.Operation, Reason: storable.Reason(reason)})
-		return nil
+		return c.upgrade.In(tx).Fire(id, e, sender, &cloudletChange{Operation: now.Operation, Reason: storable.Reason(reason)}), nil
 	})
+	return err
 }
 
 // KeepOld records that the old CRM continues after a failed upgrade and sends all its

@@ -30,7 +30,7 @@ func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time
 		return Record[T]{}, in.refused("wait", begun.ID, "", err)
 	}
 	if patience <= 0 {
-		patience = timeoutOf(begun.State)
+		patience = timeouts[verb(begun.State)]
 	}
 	patient, stop := context.WithTimeoutCause(ctx, patience, errImpatient)
 	defer stop()
@@ -53,15 +53,7 @@ func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time
 
 var errImpatient = errors.New("edgecloud: the operation has not ended in time")
 
-func timeoutOf(s State) time.Duration {
-	switch verb(s) {
-	case Create:
-		return CreateTimeout
-	case Update:
-		return UpdateTimeout
-	}
-	return DeleteTimeout
-}
+var timeouts = map[Event]time.Duration{Create: CreateTimeout, Update: UpdateTimeout, Delete: DeleteTimeout}
 
 // timeOut runs when the patience ends: the operation fails if the CRM has not started.
 // A concurrent report of the CRM wins or loses by the compare-and-set.
@@ -87,11 +79,11 @@ func (in *Instances[T]) timeOut(ctx context.Context, begun *Record[T]) (Record[T
 // failed undoes or keeps the failure of an operation.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T]) (Record[T], error) {
 	failed := in.failure(ctx, &rec)
-	entry, err := in.entry(ctx, &rec)
+	note, err := in.note(ctx, &rec)
 	switch {
 	case err != nil:
 		return rec, errors.Join(failed, err)
-	case entry.KeepError:
+	case note.KeepError:
 		return rec, failed
 	}
 	after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(failed.Error()))

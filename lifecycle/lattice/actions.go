@@ -21,7 +21,6 @@ type ActionRecord = lifecycle.Record[ActionState, Action]
 // kind is deploys or teardowns.
 type kind struct {
 	m        *lifecycle.Manager[ActionState, ActionEvent, Action]
-	machine  string // its name
 	teardown bool
 	steps    map[ActionState]step // by the state before the step
 }
@@ -35,7 +34,7 @@ type step struct {
 func (c *Controller) newKind(
 	store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], teardown bool, steps map[ActionState]step,
 ) *kind {
-	k := &kind{machine: m.Name(), teardown: teardown, steps: steps}
+	k := &kind{teardown: teardown, steps: steps}
 	k.m = lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
 		Observer: c.observing(func(row lifecycle.HistoryRow) {
 			if ActionState(row.To).ended() && !ActionState(row.From).ended() {

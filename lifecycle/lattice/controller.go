@@ -142,7 +142,13 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		ActionPending:    {nil, Begin},
 		ActionInProgress: {infra.Teardown, Succeed},
 	})
-	if err := c.start(ctx); err != nil {
+	if _, err = c.systems.Sweep(ctx); err == nil {
+		err = c.relock(ctx)
+	}
+	if err == nil {
+		err = c.resume(ctx)
+	}
+	if err != nil && !errors.Is(err, lifecycle.ErrForeign) {
 		return nil, errors.Join(err, c.Close(ctx))
 	}
 	return c, nil
@@ -151,19 +157,6 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 // minChanges is what a step of an action needs in a commit: its own change, a
 // system that is live, and the term.
 const minChanges = 3
-
-func (c *Controller) start(ctx context.Context) error {
-	if _, err := c.systems.Sweep(ctx); err != nil {
-		return err
-	}
-	if err := c.relock(ctx); err != nil {
-		return err
-	}
-	if err := c.resume(ctx); !errors.Is(err, lifecycle.ErrForeign) {
-		return err
-	}
-	return nil
-}
 
 // observing returns the caller's observer, before a function of the controller.
 func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Observer {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -39,7 +40,7 @@ func (c *Controller) cancelRuns(cause error, of func(*run) bool) []*run {
 // The run acquires the lock again, which is idempotent, and releases it at the end. If no
 // run starts, no lock is acquired.
 func (c *Controller) submit(k *kind, id string, rec *ActionRecord) (*queue.Ticket[lifecycle.Key], error) {
-	key := lifecycle.Key{Machine: k.machine, ID: id}
+	key := lifecycle.Key{Machine: k.m.Machine().Name(), ID: id}
 	// With the id, repeated requests start one run. The run reads its record until
 	// the action has ended, so that later requests need no run of their own.
 	act := &queue.Action{
@@ -191,15 +192,8 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable.Reason(reason)})
 }
 
-// retryable reports whether another attempt to write may succeed after an error.
-func retryable(err error) bool {
-	for _, lasting := range []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed} {
-		if errors.Is(err, lasting) {
-			return false
-		}
-	}
-	return !overtaken(err)
-}
+// lasting are the errors after which another attempt to write does not succeed.
+var lasting = []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed}
 
 // write moves an action, if the term of this controller lasts. After an error of the
 // store it tries again, so that the work need not be repeated.
@@ -210,7 +204,7 @@ func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEven
 			c.end()
 			return c.term.stale()
 		}
-		if err == nil || !retryable(err) {
+		if err == nil || overtaken(err) || slices.ContainsFunc(lasting, func(target error) bool { return errors.Is(err, target) }) {
 			return err
 		}
 		select {

@@ -15,6 +15,16 @@ import (
 // maxTries is how often a change is tried if other writers are faster.
 const maxTries = 16
 
+// again repeats a change that was decided on a record which has moved since.
+func again(change func() error) (err error) {
+	for range maxTries {
+		if err = change(); !overtaken(err) {
+			return err
+		}
+	}
+	return err
+}
+
 // SetService reports the state in which a service of a system was seen, and moves the
 // system to the state that follows from its services. [ServiceAbsent] removes the
 // service. A system that is pending, failed or deleting keeps its state. The caller
@@ -42,43 +52,31 @@ func (c *Controller) SetService(ctx context.Context, system SystemID, service lo
 }
 
 // saw moves the record of a service to the observed state.
-func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (err error) {
-	for range maxTries {
-		var rec lifecycle.Record[ServiceState, struct{}]
-		rec, err = c.services.Get(ctx, id)
+func (c *Controller) saw(ctx context.Context, id string, state ServiceState) error {
+	return noSystem(again(func() error {
+		rec, err := c.services.Get(ctx, id)
 		absent := errors.Is(err, lifecycle.ErrNotFound)
 		switch {
-		case absent && state == ServiceAbsent, err == nil && rec.State == state:
+		case err != nil && !absent:
+			return err
+		case absent && state == ServiceAbsent, !absent && rec.State == state:
 			return nil
-		case err == nil:
-			_, err = c.services.Fire(ctx, id, seen[state], Observer, nil)
 		case !absent:
-			return err
-		default:
-			var tx lifecycle.Tx
-			c.services.In(&tx).Create(id, seen[state], Observer, struct{}{}, nil)
-			// The deletion of a system would leave a service that is created now.
-			tx.Require(c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded))
-			if err = tx.Commit(ctx); errors.Is(err, lifecycle.ErrPrecondition) {
-				return noSystem(err)
-			}
-		}
-		if !overtaken(err) {
+			_, err = c.services.Fire(ctx, id, seen[state], Observer, nil)
 			return err
 		}
-	}
-	return err
+		var tx lifecycle.Tx
+		c.services.In(&tx).Create(id, seen[state], Observer, struct{}{}, nil)
+		// The deletion of a system would leave a service that is created now.
+		tx.Require(c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded))
+		return tx.Commit(ctx)
+	}))
 }
 
 // overtaken reports whether a change was decided on a record that has moved since.
 func overtaken(err error) bool {
 	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrExists) ||
 		errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, fsm.ErrNotAllowed)
-}
-
-// servicesOf yields the services of a system.
-func (c *Controller) servicesOf(ctx context.Context, system SystemID) iter.Seq2[lifecycle.Record[ServiceState, struct{}], error] {
-	return recordsOf(ctx, c.services, system)
 }
 
 // recordsOf yields the records whose ids begin with a system and a slash. They are
@@ -105,10 +103,9 @@ func recordsOf[S, E comparable, T any](
 // It reads the system before it counts the services, and expects the revision that it
 // has read. So a writer with an older count never replaces the result of one with a
 // newer count: the newer commit either was read, or makes this one a conflict.
-func (c *Controller) follow(ctx context.Context, system SystemID) (err error) {
-	for range maxTries {
-		var rec SystemRecord
-		rec, err = c.systems.Get(ctx, string(system))
+func (c *Controller) follow(ctx context.Context, system SystemID) error {
+	return again(func() error {
+		rec, err := c.systems.Get(ctx, string(system))
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			return nil
 		}
@@ -116,7 +113,7 @@ func (c *Controller) follow(ctx context.Context, system SystemID) (err error) {
 			return err
 		}
 		counts := map[ServiceState]int{}
-		for service, err := range c.servicesOf(ctx, system) {
+		for service, err := range recordsOf(ctx, c.services, system) {
 			if err != nil {
 				return err
 			}
@@ -127,16 +124,13 @@ func (c *Controller) follow(ctx context.Context, system SystemID) (err error) {
 			return err
 		}
 		_, err = c.systems.Fire(ctx, string(system), follows[to.State], Aggregator, &lifecycle.Change[Content]{Expect: rec.Revision})
-		if !overtaken(err) {
-			return err
-		}
-	}
-	return err
+		return err
+	})
 }
 
 // forgetServices removes the records of the services of a system.
 func (c *Controller) forgetServices(ctx context.Context, system SystemID) error {
-	for rec, err := range c.servicesOf(ctx, system) {
+	for rec, err := range recordsOf(ctx, c.services, system) {
 		if err == nil {
 			err = c.saw(ctx, rec.ID, ServiceAbsent)
 		}

@@ -75,15 +75,12 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 		return nil, err
 	}
 	var h *SystemHandle
-	var err error
 	// A delete is valid in every state, so it is tried again if the services have
 	// moved the system meanwhile.
-	for range maxTries {
+	err := again(func() (err error) {
 		h, err = c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
-		if !errors.Is(err, lifecycle.ErrConflict) {
-			break
-		}
-	}
+		return err
+	})
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, fmt.Errorf("lattice: %w: there is no system %s", lifecycle.ErrNotFound, system)
 	}

@@ -53,24 +53,22 @@ func (t term) id() string { return "term " + strconv.FormatUint(t.number, 10) }
 
 // beginTerm begins a term and ends the one before. Of two concurrent starts one is a
 // conflict: both remove the same record, or create the same one.
-func beginTerm(ctx context.Context, store lifecycle.Store) (_ term, err error) {
-	m := lifecycle.Must(terms, store, nil)
-	for range maxTries {
-		t := term{m, 1}
+func beginTerm(ctx context.Context, store lifecycle.Store) (t term, err error) {
+	t.m = lifecycle.Must(terms, store, nil)
+	err = again(func() error {
+		t.number = 1
 		var tx lifecycle.Tx
-		for before, err := range m.All(ctx, lifecycle.Select[termState]{}) {
+		for before, err := range t.m.All(ctx, lifecycle.Select[termState]{}) {
 			if err != nil {
-				return term{}, err
+				return err
 			}
 			t.number = before.Payload.Number + 1
-			m.In(&tx).Fire(before.ID, termEnd, Backend, nil)
+			t.m.In(&tx).Fire(before.ID, termEnd, Backend, nil)
 		}
-		m.In(&tx).Create(t.id(), termBegin, Backend, number{t.number}, nil)
-		if err = tx.Commit(ctx); !overtaken(err) {
-			return t, err
-		}
-	}
-	return term{}, err
+		t.m.In(&tx).Create(t.id(), termBegin, Backend, number{t.number}, nil)
+		return tx.Commit(ctx)
+	})
+	return t, err
 }
 
 // require is the precondition that the term lasts.
