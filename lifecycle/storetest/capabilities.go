@@ -7,14 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
 )
-
-var capabilityDemands = []demand{
-	{name: "Capabilities/are_honest", check: capabilitiesAreHonest},
-	{name: "Capabilities/undeclared_changes_are_refused", check: undeclaredChangesAreRefused},
-	{name: "Capabilities/undeclared_messages_are_refused", check: undeclaredMessagesAreRefused},
-	{name: "Capabilities/versions_are_kept_or_refused", check: versionsAreKeptOrRefused},
-}
 
 // A store takes at least one change, is a Historian if it declares History, and an
 // Outbox if it declares Messages. The declaration never changes, and all stores over the
@@ -34,59 +28,110 @@ func capabilitiesAreHonest(t *tester) {
 	}
 }
 
-// A commit with more changes and preconditions than declared returns
-// errors.ErrUnsupported, and the store writes nothing.
-func undeclaredChangesAreRefused(t *tester) {
+// A commit that needs more than the store declares returns errors.ErrUnsupported, and the
+// store writes nothing: more changes and preconditions, a message, a Request, or a Version or
+// Fence in a store that is Bare.
+func undeclaredIsRefused(t *tester) {
 	first := t.get(key("0"))
-	changes, conditions := commitOf(), commitOf(change(first, idle))
+	commits := map[string]*lifecycle.Commit{"changes": commitOf(), "preconditions": commitOf(change(first, idle))}
 	for i := range t.has.Changes + 1 {
 		r := lifecycle.StoredRecord{Key: key(fmt.Sprint(i)), Revision: first.Revision, Sequence: first.Sequence}
-		changes.Changes = append(changes.Changes, change(r, idle))
+		commits["changes"].Changes = append(commits["changes"].Changes, change(r, idle))
 	}
 	for i := range t.has.Changes {
 		p := lifecycle.Precondition{Key: key(fmt.Sprint("other", i)), States: []string{""}}
-		conditions.Require = append(conditions.Require, p)
+		commits["preconditions"].Require = append(commits["preconditions"].Require, p)
 	}
-	for _, c := range []*lifecycle.Commit{changes, conditions} {
-		require.ErrorIs(t, send(t.Context(), t.store, c), errors.ErrUnsupported,
-			"%d changes, %d preconditions", len(c.Changes), len(c.Require))
+	with := func(field string, undeclared bool, set func(c *lifecycle.Commit, ch *lifecycle.StoredChange)) {
+		if c := commitOf(change(first, idle)); undeclared {
+			set(c, &c.Changes[0])
+			commits[field] = c
+		}
+	}
+	with("message", !t.has.Messages, func(c *lifecycle.Commit, _ *lifecycle.StoredChange) {
+		c.Messages = []lifecycle.Message{message("one")}
+	})
+	with("version", t.config.Bare, func(_ *lifecycle.Commit, ch *lifecycle.StoredChange) { ch.To.Version = "2" })
+	with("fence", t.config.Bare, func(_ *lifecycle.Commit, ch *lifecycle.StoredChange) { ch.To.Fence = 7 })
+	with("request", t.has.History && !t.keepsRequests(), func(_ *lifecycle.Commit, ch *lifecycle.StoredChange) { ch.Request = "r" })
+	for field, c := range commits {
+		require.ErrorIs(t, t.send(c), errors.ErrUnsupported, field)
 	}
 	t.unchanged("refused commits", first)
 	t.finds(query())
 }
 
-// A store that does not declare Messages refuses a commit with a message with
-// errors.ErrUnsupported and writes nothing.
-func undeclaredMessagesAreRefused(t *tester) {
-	t.needs(!t.has.Messages, "the store declares Messages")
-	before := t.get(key("a"))
-	c := commitOf(change(before, idle))
-	c.Messages = []lifecycle.Message{message("one")}
-	require.ErrorIs(t, send(t.Context(), t.store, c), errors.ErrUnsupported)
-	t.unchanged("a refused commit", before)
+// keepsRequests reports whether the store keeps the requests of changes.
+func (t *tester) keepsRequests() bool {
+	t.Helper()
+	if !t.has.History {
+		return false
+	}
+	_, err := t.store().(lifecycle.Historian).Requested(t.Context(), machine, "r")
+	return !errors.Is(err, errors.ErrUnsupported)
 }
 
-// A store keeps the Version and Fence of a record until another change sets them, or
-// refuses them with errors.ErrUnsupported and writes nothing. The records of objects that
-// were removed have no Version.
-func versionsAreKeptOrRefused(t *tester) {
-	before := t.get(key("a"))
-	ch := change(before, idle)
-	ch.To.Version = "2"
-	if t.config.Bare {
-		require.ErrorIs(t, send(t.Context(), t.store, commitOf(ch)), errors.ErrUnsupported)
-		ch.To.Version, ch.To.Fence = "", 7
-		require.ErrorIs(t, send(t.Context(), t.store, commitOf(ch)), errors.ErrUnsupported)
-		t.unchanged("a refused commit", before)
-		return
+// A malformed commit and a query without a limit are refused with ErrInvalid, and the
+// store writes nothing.
+func malformedIsRefused(t *tester) {
+	r, absent := t.put("a", idle), t.get(key("b"))
+	ownerless := change(r, moving)
+	ownerless.To.Epoch = 1
+	tokenless := commitOf(change(r, moving))
+	tokenless.Token = lifecycle.Token{}
+	nameless := commitOf(change(r, moving))
+	nameless.Owner.Epoch = 1
+	metadata := func(before lifecycle.StoredRecord, state string, remove bool) *lifecycle.Commit {
+		ch := takeOver(before, "one", 1)
+		ch.To.State, ch.Remove = state, remove
+		return commitOf(ch)
 	}
-	ch.To.Fence = 7
-	r := t.write(ch)
-	t.unchanged("a commit with a version", r)
-	r = t.write(takeOver(r, "one", 1))
-	now := t.get(r.Key)
-	require.Equal(t, "2", now.Version, "after a MetadataOnly change")
-	require.EqualValues(t, 7, now.Fence, "after a MetadataOnly change")
-	t.write(removal(r))
-	require.Empty(t, t.get(r.Key).Version, "after the removal")
+	for name, c := range map[string]*lifecycle.Commit{
+		"no changes":                 commitOf(),
+		"no token":                   tokenless,
+		"two changes of one key":     commitOf(change(r, moving), change(r, broken)),
+		"a change without a state":   commitOf(change(r, "")),
+		"an epoch without an owner":  commitOf(ownerless),
+		"a writer without a name":    nameless,
+		"metadata of another state":  metadata(r, idle+"x", false),
+		"metadata of a removal":      metadata(r, idle, true),
+		"metadata of a new object":   metadata(absent, idle, false),
+		"two changes, one malformed": commitOf(change(absent, idle), change(r, "")),
+	} {
+		if len(c.Changes) <= t.has.Changes {
+			require.ErrorIs(t, t.send(c), lifecycle.ErrInvalid, name)
+		}
+	}
+	for _, limit := range []int{0, -1} {
+		_, err := t.store().List(t.Context(), lifecycle.Query{Machine: machine, Limit: limit})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "a query with limit %d", limit)
+	}
+	t.unchanged("malformed commits", r)
+	t.finds(query(), "a")
+}
+
+// A commit that requires the grant of a lock which the store cannot compare is refused with
+// errors.ErrUnsupported. If the store can compare it, a lost grant fails the precondition.
+// In both cases nothing is written.
+func grantsAreHeld(t *tester) {
+	t.needsChanges(2)
+	var tree lock.Tree
+	grant, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.X}, nil)
+	require.NoError(t, err)
+	write := func() error {
+		c := commitOf(change(t.get(key("a")), idle))
+		c.Require = []lifecycle.Precondition{{Grant: grant}}
+		return t.send(c)
+	}
+	before := t.get(key("a"))
+	if err := write(); err != nil {
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		t.unchanged("an unsupported commit", before)
+	}
+	before = t.get(key("a"))
+	require.NoError(t, tree.Break(t.Context(), grant.Token(), "test"))
+	if err := write(); !errors.Is(err, errors.ErrUnsupported) {
+		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	}
+	t.unchanged("a commit under a lost grant", before)
 }

@@ -12,31 +12,24 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-var contextDemands = []demand{
-	{name: "Context/ended_is_refused", check: endedContextIsRefused},
-	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
-	{name: "Close/refuses_calls", check: closeRefusesCalls},
-	{name: "Kill/keeps_everything", check: killKeepsEverything},
-}
-
 // errCause is the cause of the contexts that demands cancel.
 var errCause = errors.New("storetest: cause of the cancellation")
 
 // calls makes every call of a store and returns the errors by call.
 func (t *tester) calls(ctx context.Context, r lifecycle.StoredRecord, discard ...uint64) map[string]error {
 	errs := map[string]error{}
-	_, errs["Get"] = t.store.Get(ctx, r.Key)
-	_, errs["List"] = t.store.List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
-	_, errs["List of an unknown machine"] = t.store.List(ctx, lifecycle.Query{Machine: "unknown", Limit: 1})
-	errs["Commit of a move"] = send(ctx, t.store, commitOf(change(r, broken)))
-	errs["Commit of a removal"] = send(ctx, t.store, commitOf(removal(r)))
-	errs["Commit of a creation"] = send(ctx, t.store, commitOf(change(lifecycle.StoredRecord{Key: key("new")}, idle)))
+	_, errs["Get"] = t.store().Get(ctx, r.Key)
+	_, errs["List"] = t.store().List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
+	_, errs["List of an unknown machine"] = t.store().List(ctx, lifecycle.Query{Machine: "unknown", Limit: 1})
+	errs["Commit of a move"] = send(ctx, t.store(), commitOf(change(r, broken)))
+	errs["Commit of a removal"] = send(ctx, t.store(), commitOf(removal(r)))
+	errs["Commit of a creation"] = send(ctx, t.store(), commitOf(change(lifecycle.StoredRecord{Key: key("new")}, idle)))
 	if t.has.History {
-		_, errs["History"] = t.store.(lifecycle.Historian).History(ctx, r.Key, 0, all)
+		_, errs["History"] = t.store().(lifecycle.Historian).History(ctx, r.Key, 0, all)
 	}
 	if t.has.Messages {
-		_, errs["Messages"] = t.store.(lifecycle.Outbox).Messages(ctx, all)
-		errs["Discard"] = t.store.(lifecycle.Outbox).Discard(ctx, discard...)
+		_, errs["Messages"] = t.store().(lifecycle.Outbox).Messages(ctx, all)
+		errs["Discard"] = t.store().(lifecycle.Outbox).Discard(ctx, discard...)
 	}
 	return errs
 }
@@ -119,17 +112,17 @@ func endDuringACallIsExact(t *tester) {
 		}
 		for range 4 {
 			c := s.next()
-			s.judge(c, call(func(ctx context.Context) error { return send(ctx, t.store, c) }))
+			s.judge(c, call(func(ctx context.Context) error { return send(ctx, t.store(), c) }))
 		}
 		_ = call(func(ctx context.Context) error {
-			got, err := t.store.Get(ctx, r.Key)
+			got, err := t.store().Get(ctx, r.Key)
 			if err == nil {
 				equal(t, r, got, "the result of Get")
 			}
 			return err
 		})
 		_ = call(func(ctx context.Context) error {
-			got, err := t.store.List(ctx, lifecycle.Query{Machine: machine, States: []string{broken}, Limit: all})
+			got, err := t.store().List(ctx, lifecycle.Query{Machine: machine, States: []string{broken}, Limit: all})
 			if err == nil {
 				equal(t, []lifecycle.StoredRecord{r}, got, "the result of List")
 			}

@@ -24,27 +24,25 @@
 // process, is right alone and wrong in production. If only one store can use the data, the
 // test declares Config.Exclusive instead.
 //
-// Every demand is a subtest, Group/demand. Its function is in the file of the group, and
-// the comment of the function states the demand:
+// Every demand is a subtest, Group/demand, and a line of the table in storetest.go. The
+// comment of its function states the demand:
 //
-//	Capabilities    capabilities.go  what a store declares, and what it refuses
-//	Model           model.go         random commits against a naive model
-//	Get, Names      records.go       what Get returns, and which names and sizes a store keeps
-//	Commit, Numbers commits.go       what a commit sets, and which numbers are never reused
-//	Metadata        metadata.go      changes of lease fields only
-//	Transaction     transactions.go  grants, and the owner of a commit
-//	Request         requests.go      changes that are requested under a name
-//	Recent          recent.go        objects that have changed lately
-//	Messages        messages.go      the outbox
-//	List, Time      list.go, time.go lists during changes, ages and deadlines
-//	Context, Close  context.go       calls that are cancelled or come too late
-//	Kill            context.go       the process of a store is killed
-//	Outage          outage.go        lost connections and restarts of the engine
-//	Concurrent      concurrent.go    many callers
+//	Model            model.go         random commits against a naive model
+//	Capabilities     capabilities.go  what a store declares, and what it refuses
+//	Commit           capabilities.go  malformed commits, and grants of locks
+//	Names            records.go       which names and sizes a store keeps
+//	Numbers          numbers.go       which numbers are never reused
+//	Time             time.go          ages, deadlines and recent changes
+//	Context, Close   context.go       calls that are cancelled or come too late
+//	Kill             context.go       the process of a store is killed
+//	Outage           outage.go        lost connections and restarts of the engine
+//	Concurrent       concurrent.go    many callers
+//	                 readers.go       lists and messages that are read meanwhile
 //
 // Read model.go first. The demand Model/random_commits_agree sends random commits, from
 // callers in sequence, and decides about all that follows from the contract without time,
-// faults and concurrency: conflicts, preconditions, tokens, histories, lists and messages.
+// faults and concurrency: conflicts, preconditions, owners, requests, tokens, histories,
+// lists and messages.
 // A sequence that fails is shortened by package rapid, whose flags apply: -rapid.checks=1000
 // draws ten times as many sequences. The other demands state what no random sequence shows.
 //
@@ -68,7 +66,7 @@
 //     its process buffers.
 //   - A revision that is a time is found with [Config.Synctest] or [Config.WrongClock], and
 //     only if it is the time of this process.
-//   - Numbers/survive_many_removals finds a store that forgets the numbers of a removed
+//   - Numbers/never_repeat finds a store that forgets the numbers of a removed
 //     object after up to 2,000 others, or 200 if it takes fewer than 20 changes in one
 //     commit.
 //

@@ -12,51 +12,37 @@ import (
 
 // commitFaults are the planted faults of commits, by the demand that finds them.
 var commitFaults = map[string]map[string]fault{
-	"Metadata/changes_lease_fields_only": {
-		"ChangedAt moves": {after: func(_ *faulty, c, _ *commits, err error) error {
+	"Model/random_commits_agree": {
+		"metadata: ChangedAt moves": {after: func(_ *faulty, c, _ *commits, err error) error {
 			if c.Changes[0].MetadataOnly {
 				c.Changes[0].To.ChangedAt = time.Now()
 			}
 			return err
 		}},
-		"no admission":    metadata(func(_ record, ch *edit) { ch.To.Admission = lifecycle.Token{} }),
-		"the owner stays": metadata(func(now record, ch *edit) { ch.To.Owner = now.Owner }),
-		"the work stays":  metadata(func(now record, ch *edit) { ch.To.Work, ch.To.Args = now.Work, now.Args }),
-		"no timeout clears the deadline": metadata(func(_ record, ch *edit) {
+		"metadata: no admission":    metadata(func(_ record, ch *edit) { ch.To.Admission = lifecycle.Token{} }),
+		"metadata: the owner stays": metadata(func(now record, ch *edit) { ch.To.Owner = now.Owner }),
+		"metadata: the work stays":  metadata(func(now record, ch *edit) { ch.To.Work, ch.To.Args = now.Work, now.Args }),
+		"metadata: no timeout clears the deadline": metadata(func(_ record, ch *edit) {
 			if ch.Timeout == 0 {
 				ch.To.Deadline = time.Time{}
 			}
 		}),
-	},
-
-	"Transaction/grants_are_held_or_nothing_is_written": {
-		"ignored": {before: func(_ *faulty, c *commits) {
-			c.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return p.Grant != nil })
-		}},
-		"refused as unsupported after it was written": {after: func(_ *faulty, c, _ *commits, err error) error {
-			if err == nil && slices.ContainsFunc(c.Require, func(p lifecycle.Precondition) bool { return p.Grant != nil }) {
-				return errors.ErrUnsupported
-			}
-			return err
-		}},
-	},
-	"Transaction/owner_is_alive_or_nothing_is_written": {
-		"ignored": owned(func(_ *faulty, c *commits) { c.Owner = lifecycle.OwnerRef{} }),
-		"only for operations": owned(func(_ *faulty, c *commits) {
+		"owner is alive: ignored": owned(func(_ *faulty, c *commits) { c.Owner = lifecycle.OwnerRef{} }),
+		"owner is alive: only for operations": owned(func(_ *faulty, c *commits) {
 			if leaseOnly(c) {
 				c.Owner = lifecycle.OwnerRef{}
 			}
 		}),
-		"without the epoch": owned(func(s *faulty, c *commits) { c.Owner.Epoch = uint64(s.now(c.Owner.Key()).Operation) }),
-		"later epochs": owned(func(s *faulty, c *commits) {
+		"owner is alive: without the epoch": owned(func(s *faulty, c *commits) { c.Owner.Epoch = uint64(s.now(c.Owner.Key()).Operation) }),
+		"owner is alive: later epochs": owned(func(s *faulty, c *commits) {
 			c.Owner.Epoch = min(c.Owner.Epoch, uint64(s.now(c.Owner.Key()).Operation))
 		}),
-		"without the state": owned(func(s *faulty, c *commits) {
+		"owner is alive: without the state": owned(func(s *faulty, c *commits) {
 			if now := s.now(c.Owner.Key()); now.State == dead {
 				c.Owner = lifecycle.OwnerRef{}
 			}
 		}),
-		"one of the process": {apart: true, before: func(s *faulty, c *commits) {
+		"owner is alive: one of the process": {apart: true, before: func(s *faulty, c *commits) {
 			for i := range c.Changes {
 				s.cache[c.Changes[i].To.Key] = c.Changes[i].To
 			}
@@ -64,27 +50,25 @@ var commitFaults = map[string]map[string]fault{
 				c.Owner = lifecycle.OwnerRef{}
 			}
 		}},
-		"a conflict": {after: func(_ *faulty, c, _ *commits, err error) error {
+		"owner is alive: a conflict": {after: func(_ *faulty, c, _ *commits, err error) error {
 			if errors.Is(err, lifecycle.ErrStale) {
 				return &lifecycle.ConflictError{Current: c.Changes[0].To}
 			}
 			return err
 		}},
-		"messages remain": {after: func(s *faulty, c, _ *commits, err error) error {
+		"owner is alive: messages remain": {after: func(s *faulty, c, _ *commits, err error) error {
 			if errors.Is(err, lifecycle.ErrStale) {
 				s.emit(c.Messages)
 			}
 			return err
 		}},
-	},
-	"Transaction/owner_is_compared_last": {
-		"before all": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+		"owner is compared last: before all": {commit: func(s *faulty, ctx context.Context, c *commits) error {
 			if now := s.now(c.Owner.Key()); c.Owner.Name != "" && !c.Owner.Alive(&now) {
 				return &lifecycle.OwnerError{Owner: c.Owner}
 			}
 			return s.write(ctx, c)
 		}},
-		"before preconditions": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+		"owner is compared last: before preconditions": {commit: func(s *faulty, ctx context.Context, c *commits) error {
 			now, free := s.now(c.Owner.Key()), clone(c)
 			if free.Require = nil; c.Owner.Name == "" || c.Owner.Alive(&now) {
 				free.Require = c.Require
@@ -93,8 +77,6 @@ var commitFaults = map[string]map[string]fault{
 			c.Changes = free.Changes
 			return err
 		}},
-	},
-	"Model/random_commits_agree": {
 		"among others is written once: known by the other change": {commit: func(s *faulty, ctx context.Context, c *commits) error {
 			if err := s.write(ctx, c); s.tokens[c.Token] < 2 || !leaseOnly(c) {
 				return err
@@ -179,5 +161,16 @@ var commitFaults = map[string]map[string]fault{
 				}
 			}
 		})},
+	},
+	"Commit/grants_are_held_or_nothing_is_written": {
+		"ignored": {before: func(_ *faulty, c *commits) {
+			c.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return p.Grant != nil })
+		}},
+		"refused as unsupported after it was written": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if err == nil && slices.ContainsFunc(c.Require, func(p lifecycle.Precondition) bool { return p.Grant != nil }) {
+				return errors.ErrUnsupported
+			}
+			return err
+		}},
 	},
 }

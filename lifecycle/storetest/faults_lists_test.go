@@ -14,65 +14,40 @@ import (
 
 // listFaults are the planted faults of the history, requests, messages and lists, by the demand that finds them.
 var listFaults = map[string]map[string]fault{
-	"Request/is_unique_in_its_machine": {
-		"for one object": changed(func(ch *edit) {
+	"Model/random_commits_agree": {
+		"request is unique: for one object": changed(func(ch *edit) {
 			if ch.Request != "" && ch.To.ID != "a" {
 				ch.Request += " of " + ch.To.ID
 			}
 		}),
-		"in any case":    changed(func(ch *edit) { ch.Request = strings.ToLower(ch.Request) }),
-		"no fingerprint": changed(func(ch *edit) { ch.Fingerprint = "" }),
-		"in a commit of one": {before: func(_ *faulty, c *commits) {
+		"request is unique: in any case":    changed(func(ch *edit) { ch.Request = strings.ToLower(ch.Request) }),
+		"request is unique: no fingerprint": changed(func(ch *edit) { ch.Fingerprint = "" }),
+		"request is unique: in a commit of one": {before: func(_ *faulty, c *commits) {
 			if len(c.Changes) > 1 {
 				c.Changes = slices.Clone(c.Changes)
 				c.Changes[1].Request = ""
 			}
 		}},
-	},
-	"Request/is_known_after_later_changes": {
-		"of the last change only": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
+		"request is known: of the last change only": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
 			if s.now(row.Key).Sequence != row.Sequence {
 				return lifecycle.HistoryRow{}
 			}
 			return row
 		}},
-		"of objects that exist": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
+		"request is known: of objects that exist": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
 			if now := s.now(row.Key); !now.Exists() {
 				return lifecycle.HistoryRow{}
 			}
 			return row
 		}},
-	},
-	"Request/one_of_many_is_written": {
-		"by check and write": {commit: func(s *faulty, ctx context.Context, c *commits) error {
-			ch := c.Changes[0]
-			row, err := s.MemoryStore.Requested(ctx, ch.To.Machine, ch.Request)
-			if err != nil || row.Request != "" {
-				return cmp.Or(err, error(&lifecycle.RepeatedError{Row: row}))
-			}
-			s.meet(lifecycle.Key{Machine: ch.To.Machine, ID: ch.Request})
-			err = s.write(ctx, c)
-			if errors.Is(err, lifecycle.ErrRepeated) {
-				c.Changes[0].Request = ""
-				return s.write(ctx, c)
-			}
-			return err
-		}},
-	},
-
-	"Recent/ends_with_age": {
-		"any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
-	},
-
-	"Messages/come_with_the_commit": {
-		"in reverse": {before: func(_ *faulty, c *commits) {
+		"messages: in reverse": {before: func(_ *faulty, c *commits) {
 			c.Messages = slices.Clone(c.Messages)
 			slices.Reverse(c.Messages)
 		}},
-		"up to a NUL": {messages: eachMessage(func(_ *faulty, m *lifecycle.OutboxMessage) {
+		"messages: up to a NUL": {messages: eachMessage(func(_ *faulty, m *lifecycle.OutboxMessage) {
 			m.Payload, _, _ = bytes.Cut(m.Payload, []byte{0})
 		})},
-		"those of the process": {
+		"messages: those of the process": {
 			apart: true,
 			before: func(s *faulty, c *commits) {
 				for _, m := range c.Messages {
@@ -86,62 +61,12 @@ var listFaults = map[string]map[string]fault{
 				})
 			},
 		},
-		"not copied": {
+		"messages: not copied": {
 			before: func(s *faulty, c *commits) { s.sent = append(s.sent, c.Messages...) },
 			messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
 				m.Message = s.sent[m.Number-1]
 			}),
 		},
-	},
-	"Messages/reader_misses_none": {
-		"late numbers are lost": {messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
-			return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool { return m.Number%5 == 0 })
-		}},
-		"the newest first": {messages: func(s *faulty, limit int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
-			whole, _ := s.MemoryStore.Messages(context.Background(), all)
-			if slices.Reverse(whole); len(whole) <= 8 { // two of more than eight are of one writer
-				return nil
-			}
-			return whole[:limit]
-		}},
-	},
-
-	"List/pages_during_changes": {
-		"one is skipped now and then": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
-			if s.calls++; s.calls%5 == 0 {
-				list = list[min(1, len(list)):]
-			}
-			return list
-		}},
-	},
-
-	"Time/conditions_combine": {
-		"more, not at least": selecting(func(q lifecycle.Query, r record) bool {
-			return matches(q, r) && (q.UnchangedFor == 0 || time.Since(r.ChangedAt) > q.UnchangedFor)
-		}),
-		"no deadline has passed": selecting(func(q lifecycle.Query, r record) bool {
-			overdue := q.Overdue
-			q.Overdue = false
-			return matches(q, r) && (!overdue || time.Now().After(r.Deadline))
-		}),
-		"one is enough": selecting(func(q lifecycle.Query, r record) bool {
-			either := q
-			either.UnchangedFor, either.Overdue = 0, false
-			return matches(either, r) && (q.UnchangedFor > 0 && oldEnough(q, r) || q.Overdue && late(q, r))
-		}),
-		"the longest age overflows": selecting(func(q lifecycle.Query, r record) bool {
-			q.UnchangedFor = (q.UnchangedFor + time.Microsecond - 1) / time.Microsecond * time.Microsecond
-			return matches(q, r)
-		}),
-	},
-	"Time/clock_of_the_store": {
-		"ages of the caller": {ownClock: true, record: shift, query: func(_ *faulty, q *lifecycle.Query) {
-			time.Sleep(time.Millisecond)
-			q.UnchangedFor *= 1 << 40
-		}},
-		"the caller's time": {ownClock: true, query: wait},
-	},
-	"Model/random_commits_agree": {
 		"pages of a history: from a number on": {pages: func(after *uint64, _ *int) { *after = max(*after, 1) - 1 }},
 		"pages of a history: no limit":         {pages: func(_ *uint64, limit *int) { *limit = all }},
 		"has the newest change: an older number": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
@@ -302,5 +227,70 @@ var listFaults = map[string]map[string]fault{
 			return list
 		}},
 		"pages of a list: by owner": {order: func(x, y record) int { return cmp.Or(cmp.Compare(x.Owner, y.Owner), byID(x, y)) }},
+	},
+	"Concurrent/one_request_wins": {
+		"by check and write": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			ch := c.Changes[0]
+			row, err := s.MemoryStore.Requested(ctx, ch.To.Machine, ch.Request)
+			if err != nil || row.Request != "" {
+				return cmp.Or(err, error(&lifecycle.RepeatedError{Row: row}))
+			}
+			s.meet(lifecycle.Key{Machine: ch.To.Machine, ID: ch.Request})
+			err = s.write(ctx, c)
+			if errors.Is(err, lifecycle.ErrRepeated) {
+				c.Changes[0].Request = ""
+				return s.write(ctx, c)
+			}
+			return err
+		}},
+	},
+	"Time/recent_changes_end_with_age": {
+		"any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
+	},
+	"Concurrent/messages_are_read_once": {
+		"late numbers are lost": {messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool { return m.Number%5 == 0 })
+		}},
+		"the newest first": {messages: func(s *faulty, limit int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			whole, _ := s.MemoryStore.Messages(context.Background(), all)
+			if slices.Reverse(whole); len(whole) <= 8 { // two of more than eight are of one writer
+				return nil
+			}
+			return whole[:limit]
+		}},
+	},
+	"Concurrent/pages_miss_nothing": {
+		"one is skipped now and then": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+			if s.calls++; s.calls%5 == 0 {
+				list = list[min(1, len(list)):]
+			}
+			return list
+		}},
+	},
+	"Time/conditions_combine": {
+		"more, not at least": selecting(func(q lifecycle.Query, r record) bool {
+			return matches(q, r) && (q.UnchangedFor == 0 || time.Since(r.ChangedAt) > q.UnchangedFor)
+		}),
+		"no deadline has passed": selecting(func(q lifecycle.Query, r record) bool {
+			overdue := q.Overdue
+			q.Overdue = false
+			return matches(q, r) && (!overdue || time.Now().After(r.Deadline))
+		}),
+		"one is enough": selecting(func(q lifecycle.Query, r record) bool {
+			either := q
+			either.UnchangedFor, either.Overdue = 0, false
+			return matches(either, r) && (q.UnchangedFor > 0 && oldEnough(q, r) || q.Overdue && late(q, r))
+		}),
+		"the longest age overflows": selecting(func(q lifecycle.Query, r record) bool {
+			q.UnchangedFor = (q.UnchangedFor + time.Microsecond - 1) / time.Microsecond * time.Microsecond
+			return matches(q, r)
+		}),
+	},
+	"Time/clock_of_the_store": {
+		"ages of the caller": {ownClock: true, record: shift, query: func(_ *faulty, q *lifecycle.Query) {
+			time.Sleep(time.Millisecond)
+			q.UnchangedFor *= 1 << 40
+		}},
+		"the caller's time": {ownClock: true, query: wait},
 	},
 }

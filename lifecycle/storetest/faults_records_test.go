@@ -20,7 +20,7 @@ var recordFaults = map[string]map[string]fault{
 		"no change":                  {has: func(has *lifecycle.Capabilities) { has.Changes = 0 }},
 		"other after the first call": {has: afterTheFirstCall()},
 	},
-	"Capabilities/undeclared_changes_are_refused": {
+	"Capabilities/undeclared_is_refused": {
 		"taken": {commit: func(s *faulty, ctx context.Context, c *commits) error { return s.write(ctx, c) }},
 		"preconditions do not count": {commit: func(s *faulty, ctx context.Context, c *commits) error {
 			if len(c.Changes) > limit {
@@ -28,108 +28,32 @@ var recordFaults = map[string]map[string]fault{
 			}
 			return s.write(ctx, c)
 		}},
-	},
-	"Capabilities/undeclared_messages_are_refused": {
 		"dropped": {
 			has:    func(has *lifecycle.Capabilities) { has.Messages = false },
 			before: func(_ *faulty, c *commits) { c.Messages = nil },
 		},
 	},
-
-	"Capabilities/versions_are_kept_or_refused": {
-		"dropped":                  changed(func(ch *edit) { ch.To.Version = "" }),
-		"fence dropped":            changed(func(ch *edit) { ch.To.Fence = 0 }),
-		"cleared by metadata":      metadata(func(_ record, ch *edit) { ch.To.Version = "" }),
-		"that of a removed object": shown(func(r *record) { r.Version = "2" }),
-	},
-
-	"Get/results_are_not_overwritten": {
-		"a shared buffer": {record: func(s *faulty, r *record) {
+	"Model/random_commits_agree": {
+		"version: dropped":                  changed(func(ch *edit) { ch.To.Version = "" }),
+		"version: fence dropped":            changed(func(ch *edit) { ch.To.Fence = 0 }),
+		"version: cleared by metadata":      metadata(func(_ record, ch *edit) { ch.To.Version = "" }),
+		"version: that of a removed object": shown(func(r *record) { r.Version = "2" }),
+		"results are not overwritten: a shared buffer": {record: func(s *faulty, r *record) {
 			s.buffer = append(s.buffer[:0], r.Payload...)
 			r.Payload = s.buffer
 		}},
-	},
-
-	"Names/any_id": {
-		"blanks at the end": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = strings.TrimRight(k.ID, " "); return k }),
-		"254 bytes":         keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = k.ID[:min(254, len(k.ID))]; return k }),
-	},
-	"Names/any_state": {
-		"blanks at the end": selecting(func(q lifecycle.Query, r record) bool {
-			return slices.ContainsFunc(q.States, func(state string) bool {
-				return strings.TrimRight(state, " ") == strings.TrimRight(r.State, " ")
-			})
-		}),
-	},
-	"Names/any_machine": {
-		"a key is a path": keyed(func(k lifecycle.Key) lifecycle.Key {
-			machine, rest, _ := strings.Cut(k.Machine+"/"+k.ID, "/")
-			return lifecycle.Key{Machine: machine + "/", ID: rest}
-		}),
-	},
-	"Names/nul_is_refused_or_kept": {
-		"up to a NUL": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID, _, _ = strings.Cut(k.ID, "\x00"); return k }),
-		"another error": {read: func(_ *faulty, r *record) error {
-			if strings.Contains(r.ID, "\x00") {
-				return errors.New("invalid byte sequence")
-			}
-			return nil
-		}},
-	},
-	"Names/sizes": {
-		"payloads end at 64 KiB": changed(func(ch *edit) { ch.To.Payload = ch.To.Payload[:min(len(ch.To.Payload), 1<<16)] }),
-		"reasons have 255 bytes": changed(func(ch *edit) { ch.To.Reason = ch.To.Reason[:min(len(ch.To.Reason), 255)] }),
-	},
-
-	"Commit/sets_the_fields_of_the_store": {
-		"ChangedAt of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
+		"fields of the store: ChangedAt of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
 			c.Changes[0].To.ChangedAt = sent.Changes[0].To.ChangedAt
 			return err
 		}},
-		"deadline of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
+		"fields of the store: deadline of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
 			c.Changes[0].To.Deadline = sent.Changes[0].To.Deadline
 			return err
 		}},
-		"another field": {after: func(_ *faulty, c, _ *commits, err error) error {
+		"fields of the store: another field": {after: func(_ *faulty, c, _ *commits, err error) error {
 			c.Changes[0].To.Actor = "store"
 			return err
 		}},
-	},
-	"Commit/malformed_is_refused": {
-		"the last change counts": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[max(0, len(c.Changes)-1):] }},
-		"an epoch is dropped": changed(func(ch *edit) {
-			if ch.To.Owner == "" {
-				ch.To.Epoch = 0
-			}
-		}),
-		"no limit": queried(func(q *lifecycle.Query) { q.Limit = max(q.Limit, 1) }),
-		"metadata move": changed(func(ch *edit) {
-			if ch.From != ch.To.State || ch.Remove {
-				ch.MetadataOnly = false
-			}
-		}),
-	},
-
-	"Numbers/revisions_never_repeat": {
-		"modulo 16": revisions(func(_ *faulty, r record) lifecycle.Revision {
-			return lifecycle.Revision(fmt.Sprint(r.Sequence % 16))
-		}),
-		"after a removal": revisions(func(s *faulty, r record) lifecycle.Revision {
-			if !r.Exists() {
-				s.lives[r.Key] = r
-			}
-			return lifecycle.Revision(fmt.Sprint(r.Sequence - min(r.Sequence, s.lives[r.Key].Sequence)))
-		}),
-		"the time": revisions(func(_ *faulty, r record) lifecycle.Revision {
-			return lifecycle.Revision(fmt.Sprint(r.ChangedAt.UnixNano()))
-		}),
-	},
-	"Numbers/survive_many_removals": {
-		"8 removed objects":    forgetting(8),
-		"200 removed objects":  forgetting(200),
-		"2000 removed objects": forgetting(2000),
-	},
-	"Model/random_commits_agree": {
 		"absent object is no error: an error": {read: func(_ *faulty, r *record) error {
 			if !r.Exists() {
 				return lifecycle.ErrNotFound
@@ -198,5 +122,64 @@ var recordFaults = map[string]map[string]fault{
 		"returning to a state conflicts: a revision of the content": revisions(func(_ *faulty, r record) lifecycle.Revision {
 			return lifecycle.Revision(fmt.Sprint(r.State, r.Origin, r.Operation))
 		}),
+	},
+	"Names/any_id_and_state": {
+		"blanks at the end": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = strings.TrimRight(k.ID, " "); return k }),
+		"254 bytes":         keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = k.ID[:min(254, len(k.ID))]; return k }),
+		"state: blanks at the end": selecting(func(q lifecycle.Query, r record) bool {
+			return slices.ContainsFunc(q.States, func(state string) bool {
+				return strings.TrimRight(state, " ") == strings.TrimRight(r.State, " ")
+			})
+		}),
+	},
+	"Names/any_machine": {
+		"a key is a path": keyed(func(k lifecycle.Key) lifecycle.Key {
+			machine, rest, _ := strings.Cut(k.Machine+"/"+k.ID, "/")
+			return lifecycle.Key{Machine: machine + "/", ID: rest}
+		}),
+	},
+	"Names/nul_is_refused_or_kept": {
+		"up to a NUL": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID, _, _ = strings.Cut(k.ID, "\x00"); return k }),
+		"another error": {read: func(_ *faulty, r *record) error {
+			if strings.Contains(r.ID, "\x00") {
+				return errors.New("invalid byte sequence")
+			}
+			return nil
+		}},
+	},
+	"Names/sizes": {
+		"payloads end at 64 KiB": changed(func(ch *edit) { ch.To.Payload = ch.To.Payload[:min(len(ch.To.Payload), 1<<16)] }),
+		"reasons have 255 bytes": changed(func(ch *edit) { ch.To.Reason = ch.To.Reason[:min(len(ch.To.Reason), 255)] }),
+	},
+	"Commit/malformed_is_refused": {
+		"the last change counts": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[max(0, len(c.Changes)-1):] }},
+		"an epoch is dropped": changed(func(ch *edit) {
+			if ch.To.Owner == "" {
+				ch.To.Epoch = 0
+			}
+		}),
+		"no limit": queried(func(q *lifecycle.Query) { q.Limit = max(q.Limit, 1) }),
+		"metadata move": changed(func(ch *edit) {
+			if ch.From != ch.To.State || ch.Remove {
+				ch.MetadataOnly = false
+			}
+		}),
+	},
+	"Numbers/never_repeat": {
+		"modulo 16": revisions(func(_ *faulty, r record) lifecycle.Revision {
+			return lifecycle.Revision(fmt.Sprint(r.Sequence % 16))
+		}),
+		"after a removal": revisions(func(s *faulty, r record) lifecycle.Revision {
+			if !r.Exists() {
+				s.lives[r.Key] = r
+			}
+			return lifecycle.Revision(fmt.Sprint(r.Sequence - min(r.Sequence, s.lives[r.Key].Sequence)))
+		}),
+		"the time": revisions(func(_ *faulty, r record) lifecycle.Revision {
+			return lifecycle.Revision(fmt.Sprint(r.ChangedAt.UnixNano()))
+		}),
+		"forgets 8 removed objects":    forgetting(8),
+		"forgets 200 removed objects":  forgetting(200),
+		"forgets 2000 removed objects": forgetting(2000),
 	},
 }

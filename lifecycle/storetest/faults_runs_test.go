@@ -65,9 +65,9 @@ var runFaults = map[string]map[string]fault{
 			},
 		},
 	},
-
-	"Outage/commit_cut_before_a_request": {"written": written},
-	"Outage/commit_cut_in_a_request":     {"a conflict": conflicted},
+	"Outage/commit_cut_before_a_request": {
+		"written": written,
+	},
 	"Outage/commit_cut_after_a_request": {
 		"not written": notWritten,
 		"sent again under another token": lost(func(r *remote, ctx context.Context, c *commits, _ error) error {
@@ -75,7 +75,9 @@ var runFaults = map[string]map[string]fault{
 			return r.sendAgain(ctx, c)
 		}),
 	},
-	"Outage/commit_cut_in_an_answer": {"a part is enough": {remote: &remoteFault{partial: true}}},
+	"Outage/commit_cut_in_an_answer": {
+		"a part is enough": {remote: &remoteFault{partial: true}},
+	},
 	"Outage/context_ends_at_every_request": {
 		"not written": lost(func(r *remote, ctx context.Context, c *commits, _ error) error {
 			return cmp.Or(endedError(ctx), r.sendAgain(ctx, c))
@@ -89,13 +91,14 @@ var runFaults = map[string]map[string]fault{
 	"Outage/owner_is_read_without_waiting": {
 		"a lock of the record": {remote: &remoteFault{locks: make(chan struct{}, 1)}},
 	},
-	"Outage/store_recovers": {"stays broken": {remote: &remoteFault{broken: true}}},
+	"Outage/store_recovers": {
+		"stays broken": {remote: &remoteFault{broken: true}},
+	},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),
 		"no tokens":   restarting(func(r *remote) { r.lives++ }),
 		"last commit": restarting(func(r *remote) { r.replay(1) }),
 	},
-
 	"Concurrent/history_is_linearizable": {
 		"reads of an older record": {
 			before: func(s *faulty, c *commits) { s.notes[c.Changes[0].To.Key] = s.now(c.Changes[0].To.Key) },
@@ -136,8 +139,6 @@ var runFaults = map[string]map[string]fault{
 	},
 	"Concurrent/preconditions_hold_at_the_commit": {
 		"checked before": checkedBefore(func(*faulty, lifecycle.Precondition) bool { return true }),
-	},
-	"Concurrent/absence_holds_at_the_commit": {
 		"no lock without a row": checkedBefore(func(s *faulty, p lifecycle.Precondition) bool {
 			return s.now(p.Key).Sequence == 0
 		}),
@@ -151,4 +152,5 @@ var runFaults = map[string]map[string]fault{
 			}
 		}},
 	},
+	"Outage/commit_cut_in_a_request": {"a conflict": conflicted},
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,10 +36,18 @@ var patience = time.Minute
 
 func key(id string) lifecycle.Key { return lifecycle.Key{Machine: machine, ID: id} }
 
-// change moves an object from the record that was read to a state.
+func owner(name string, epoch uint64) lifecycle.OwnerRef {
+	return lifecycle.OwnerRef{Name: name, Epoch: epoch}
+}
+
+// wrong is the time of changes before the store has set another one.
+var wrong = time.Date(1955, 11, 5, 6, 15, 0, 0, time.UTC)
+
+// change moves an object from the record that was read to a state. The fields that the
+// store sets are wrong.
 func change(before lifecycle.StoredRecord, state string) lifecycle.StoredChange {
 	to := lifecycle.StoredRecord{
-		Key: before.Key, State: state, Origin: state,
+		Key: before.Key, State: state, Origin: state, Revision: before.Revision, ChangedAt: wrong, Deadline: wrong,
 		Sequence: before.Sequence + 1, Operation: before.Operation,
 		Actor: "tester", Event: "to " + state, Payload: []byte("in " + state),
 	}
@@ -75,39 +84,79 @@ func (t *tester) fullChange(before lifecycle.StoredRecord) lifecycle.StoredChang
 	return ch
 }
 
+// takeOver is a MetadataOnly change that sets the owner and the deadline.
+func takeOver(before lifecycle.StoredRecord, owner string, epoch uint64) lifecycle.StoredChange {
+	to := before
+	to.Owner, to.Epoch = owner, epoch
+	return lifecycle.StoredChange{
+		Expect: before.Revision, From: before.State, FromOrigin: before.Origin, To: to, Timeout: hour, MetadataOnly: true,
+	}
+}
+
+// The states of an owner's record.
+const (
+	alive = "alive"
+	dead  = "dead"
+)
+
+// join writes the record of an owner, and returns it.
+func (t *tester) join(o lifecycle.OwnerRef, state string) lifecycle.StoredRecord {
+	t.Helper()
+	ch := change(t.get(o.Key()), state)
+	ch.To.Operation = lifecycle.OpID(o.Epoch)
+	r := t.write(ch)
+	require.Equal(t, state == alive, o.Alive(&r))
+	return r
+}
+
 // commitOf returns a commit with a new token.
 func commitOf(changes ...lifecycle.StoredChange) *lifecycle.Commit {
 	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: changes}
 }
 
-// clone returns a copy whose changes a store may modify.
+// clone returns a copy whose changes and messages a store may modify.
 func clone(c *lifecycle.Commit) *lifecycle.Commit {
 	twin := *c
-	twin.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
+	twin.Changes, twin.Messages = slices.Clone(c.Changes), slices.Clone(c.Messages)
+	for i := range twin.Messages {
+		twin.Messages[i].Payload = bytes.Clone(twin.Messages[i].Payload)
+	}
 	return &twin
 }
 
-// send commits a clone and copies the fields that the store sets to c, and no others.
+// send commits a clone and copies the fields that the store sets to c. The store must set no
+// other field. It must have copied the messages, whose bytes send changes.
 func send(ctx context.Context, store lifecycle.Store, c *lifecycle.Commit) error {
 	sent := clone(c)
-	err := store.Commit(ctx, sent)
+	if err := store.Commit(ctx, sent); err != nil {
+		return err
+	}
 	for i := range c.Changes {
 		to, set := &c.Changes[i].To, &sent.Changes[i].To
 		to.Revision, to.ChangedAt, to.Deadline = set.Revision, set.ChangedAt, set.Deadline
+		if d := difference(*to, *set); d != "" {
+			return fmt.Errorf("the store has set another field (-want +got):\n%s", d)
+		}
 	}
-	return err
+	for _, m := range sent.Messages {
+		clear(m.Payload)
+	}
+	return nil
 }
+
+// send commits by the next store.
+func (t *tester) send(c *lifecycle.Commit) error { return send(t.Context(), t.store(), c) }
 
 func (t *tester) get(k lifecycle.Key) lifecycle.StoredRecord {
 	t.Helper()
-	r, err := t.store.Get(t.Context(), k)
+	r, err := t.store().Get(t.Context(), k)
 	require.NoError(t, err, "Get of %v", k)
 	return r
 }
 
 func (t *tester) commit(c *lifecycle.Commit) {
 	t.Helper()
-	require.NoError(t, send(t.Context(), t.store, c), "Commit")
+	require.NoError(t, t.send(c), "Commit")
 }
 
 // write commits one change and returns the record with the fields that the store set.
@@ -147,7 +196,7 @@ func (t *tester) absent(k lifecycle.Key) lifecycle.StoredRecord {
 // conflict requires that a commit is a conflict.
 func (t *tester) conflict(c *lifecycle.Commit, why string) *lifecycle.ConflictError {
 	t.Helper()
-	err := send(t.Context(), t.store, c)
+	err := t.send(c)
 	var conflict *lifecycle.ConflictError
 	require.ErrorAs(t, err, &conflict, why)
 	require.ErrorIs(t, err, lifecycle.ErrConflict, why)
@@ -196,7 +245,7 @@ func (t *tester) list(q lifecycle.Query) []lifecycle.StoredRecord {
 	if q.Limit == 0 {
 		q.Limit = all
 	}
-	found, err := t.store.List(t.Context(), q)
+	found, err := t.store().List(t.Context(), q)
 	require.NoError(t, err, "List of %+v", q)
 	return found
 }
@@ -225,7 +274,7 @@ func (t *tester) rows(k lifecycle.Key, after uint64, limit int) []lifecycle.Hist
 	if !t.has.History {
 		return nil
 	}
-	rows, err := t.store.(lifecycle.Historian).History(t.Context(), k, after, limit)
+	rows, err := t.store().(lifecycle.Historian).History(t.Context(), k, after, limit)
 	require.NoError(t, err, "History of %v", k)
 	return rows
 }
@@ -243,7 +292,7 @@ func (t *tester) outbox(want []lifecycle.Message, what string) (numbers []uint64
 // number of its own, and returns the numbers.
 func (t *tester) oldest(limit int, want []lifecycle.Message, what string) (numbers []uint64) {
 	t.Helper()
-	list, err := t.store.(lifecycle.Outbox).Messages(t.Context(), limit)
+	list, err := t.store().(lifecycle.Outbox).Messages(t.Context(), limit)
 	require.NoError(t, err, "Messages")
 	var got []lifecycle.Message
 	for _, m := range list {
@@ -300,6 +349,6 @@ func (t *tester) sent(c *lifecycle.Commit) sentCommit {
 func (t *tester) repeat(s sentCommit, when string) {
 	t.Helper()
 	twin := clone(s.sent)
-	require.NoError(t, send(t.Context(), t.store, twin), "a commit that was sent again %s", when)
+	require.NoError(t, t.send(twin), "a commit that was sent again %s", when)
 	equal(t, s.filled.Changes, twin.Changes, "the result of a commit that was sent again "+when)
 }

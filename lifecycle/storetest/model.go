@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,37 +15,41 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-var modelDemands = []demand{
-	{name: "Model/random_commits_agree", check: randomCommitsAgree},
-}
-
 // Random commits have the results that a naive model has. The model decides about
 //   - changes: creations, moves, removals, MetadataOnly changes, the same content;
+//   - the fields that a store sets, and all others, in records and in the history;
 //   - conflicts: outdated revisions and wrong states, and which change they name;
 //   - preconditions on states and on absence, also of objects of the same commit;
+//   - the owner of a commit, which must be alive in its epoch, whatever heartbeats it sends:
+//     it is compared after expectations and preconditions;
+//   - requests, which no two rows of a machine have, and every machine may have;
 //   - commits that are sent again, at once and later, or under another token;
 //   - numbers, revisions and deadlines, and the records of removed objects;
 //   - lists by every condition but time, and their pages;
-//   - histories, recent changes, and messages, with their pages.
+//   - histories, recent changes, and messages, with their pages;
+//   - bytes that a store has returned, which never change.
 //
 // The package pgregory.net/rapid draws the sequences and shortens one that fails.
 func randomCommitsAgree(t *tester) {
-	runs := 0
+	runs, keepsRequests := 0, t.keepsRequests()
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
 		m := &model{
-			tester: &tester{TB: rapidTB{t.TB, r}, config: t.config, stores: t.stores, store: t.store, has: t.has},
-			draw:   r, machine: fmt.Sprintf("machine of run %d", runs),
+			tester: &tester{TB: rapidTB{t.TB, r}, config: t.config, stores: t.stores, turns: new(atomic.Uint64), has: t.has},
+			draw:   r, machine: fmt.Sprintf("machine of run %d", runs), owner: owner(fmt.Sprint("process/", runs), 2),
 			now: map[string]lifecycle.StoredRecord{}, past: map[string][]lifecycle.Revision{},
 			history: map[string][]lifecycle.HistoryRow{}, follows: t.follows(),
 		}
+		if keepsRequests {
+			m.requests = []string{"Request 1", "request 1", "Request 1 ", "2", "é", "e\u0301"}
+		}
 		m.emptyOutbox()
 		r.Repeat(map[string]func(*rapid.T){
-			"commit":     func(*rapid.T) { m.commitSomething() },
-			"send again": func(*rapid.T) { m.sendAgain() },
-			"discard":    func(*rapid.T) { m.discardSome() },
-			"":           func(*rapid.T) { m.compare() },
+			"commit": func(*rapid.T) { m.commitSomething() },
+			"other":  func(*rapid.T) { pick(m, m.sendAgain, m.sendAgain, m.discardSome, m.changeOwner)() },
+			"":       func(*rapid.T) { m.compare() },
 		})
+		require.Equal(m, m.copies, m.held, "bytes that the store has returned")
 	})
 }
 
@@ -70,8 +76,12 @@ type model struct {
 	follows bool
 	commits []sentCommit
 
+	owner     lifecycle.OwnerRef // of the commits that have one
+	requests  []string           // that no change has had
 	messages  []lifecycle.Message
 	discarded []uint64
+
+	held, copies [][]byte // bytes that the store has returned, and what they were
 }
 
 // modelIDs are the ids of the objects, and otherIDs those of no object, for pages after them.
@@ -116,6 +126,7 @@ func (m *model) key(id string) lifecycle.Key { return lifecycle.Key{Machine: m.m
 // other field than its revision and, of its removal, time, reason, event and actor.
 func (m *model) read(id string) lifecycle.StoredRecord {
 	r, want := m.get(m.key(id)), m.now[id]
+	m.hold(r)
 	if !want.Exists() {
 		m.continues(want, r)
 		want.Key, want.Revision, want.Sequence, want.Operation = m.key(id), r.Revision, r.Sequence, r.Operation
@@ -126,6 +137,15 @@ func (m *model) read(id string) lifecycle.StoredRecord {
 	}
 	equal(m.tester, want, r, "the record of "+id)
 	return r
+}
+
+// hold notes bytes that the store has returned.
+func (m *model) hold(records ...lifecycle.StoredRecord) {
+	for i := range records {
+		for _, data := range [][]byte{records[i].Payload, records[i].Saved, records[i].Args} {
+			m.held, m.copies = append(m.held, data), append(m.copies, bytes.Clone(data))
+		}
+	}
 }
 
 // change draws a change of an object.
@@ -143,7 +163,8 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 		return removal(before)
 	case "metadata":
 		ch := takeOver(before, o.Name, o.Epoch)
-		ch.Timeout = pick(m, 0, hour)
+		ch.Timeout, ch.To.Work = pick(m, 0, hour), pick(m, "", "lower", before.Work)
+		ch.To.Args, ch.To.WorkOptions = pick(m, nil, everyByte, before.Args), pick(m, nil, []byte("{}"), before.WorkOptions)
 		return ch
 	case "same content":
 		ch := change(before, before.State)
@@ -175,7 +196,8 @@ func (m *model) spoil(ch *lifecycle.StoredChange) (wrong bool) {
 	return ch.From != from
 }
 
-// commitSomething commits up to four changes with preconditions and messages.
+// commitSomething commits up to four changes with preconditions, messages, an owner and a
+// request.
 func (m *model) commitSomething() {
 	c, wrong := commitOf(), -1
 	count := 1 + m.below(min(4, m.has.Changes))
@@ -191,22 +213,83 @@ func (m *model) commitSomething() {
 			c.Messages = append(c.Messages, message(fmt.Sprint(len(m.messages)+n)))
 		}
 	}
+	if m.below(2) == 0 {
+		c.Owner = m.owner
+	}
 	if wrong >= 0 {
 		m.logCommit(c)
 		ch := c.Changes[wrong]
+		conflict := *m.conflict(c, "a wrong expectation")
+		m.hold(conflict.Current)
 		want := lifecycle.ConflictError{Change: wrong, Expect: ch.Expect, From: ch.From, Current: m.read(ch.To.ID)}
-		equal(m.tester, want, *m.conflict(c, "a wrong expectation"), "the conflict")
+		equal(m.tester, want, conflict, "the conflict")
 		return
 	}
 	unmet := m.require(c)
-	m.logCommit(c)
-	if unmet != nil {
-		var got *lifecycle.PreconditionError
-		require.ErrorAs(m, send(m.Context(), m.store, c), &got)
-		equal(m.tester, *unmet, *got, "the failed precondition")
-		return
+	lost := m.get(m.owner.Key())
+	switch {
+	case unmet != nil:
+		refused(m, c, unmet, "the failed precondition")
+	case c.Owner.Name != "" && !c.Owner.Alive(&lost):
+		refused(m, c, &lifecycle.OwnerError{Owner: c.Owner}, "the lost owner")
+	default:
+		if row := m.request(c); row != nil {
+			refused(m, c, &lifecycle.RepeatedError{Row: *row}, "the repeated request")
+			return
+		}
+		m.logCommit(c)
+		m.accept(m.sent(c))
 	}
-	m.accept(m.sent(c))
+}
+
+// refused requires that a commit returns an error.
+func refused[E error](m *model, c *lifecycle.Commit, want E, what string) {
+	m.logCommit(c)
+	var got E
+	require.ErrorAs(m, m.send(c), &got, what)
+	equal(m.tester, want, got, what)
+}
+
+// request gives a change a request: a new one, or that of a row which the store must know.
+// It returns the row.
+func (m *model) request(c *lifecycle.Commit) *lifecycle.HistoryRow {
+	ch := &c.Changes[len(c.Changes)-1]
+	if len(m.requests) == 0 || ch.MetadataOnly || m.below(3) > 0 {
+		return nil
+	}
+	ch.Fingerprint = "a fingerprint"
+	for _, row := range m.newest(pick(m, modelIDs...)) {
+		if row.Request != "" {
+			ch.Request = row.Request
+			return &row
+		}
+	}
+	ch.Request, m.requests = m.requests[0], m.requests[1:]
+	return nil
+}
+
+// newest returns the rows that a store must know.
+func (m *model) newest(id string) []lifecycle.HistoryRow {
+	rows := m.history[id]
+	return rows[max(0, len(rows)-kept):]
+}
+
+// changeOwner writes the record of the owner: it joins, also in other epochs, sends a
+// heartbeat, dies, or leaves.
+func (m *model) changeOwner() {
+	now := m.get(m.owner.Key())
+	switch step := m.below(6); {
+	case !now.Exists(), !m.owner.Alive(&now), step == 0:
+		m.join(m.owner, alive)
+	case step == 1:
+		m.join(owner(m.owner.Name, pick[uint64](m, 1, 3)), alive)
+	case step == 2:
+		m.join(m.owner, dead)
+	case step == 3:
+		m.remove(now)
+	default:
+		m.write(takeOver(now, "", 0))
+	}
 }
 
 // logCommit describes a commit in the report of a failure.
@@ -218,7 +301,7 @@ func (m *model) logCommit(c *lifecycle.Commit) {
 	for _, p := range c.Require {
 		m.Logf("requires %q in %q", p.ID, p.States)
 	}
-	m.Logf("in one commit, with %d messages", len(c.Messages))
+	m.Logf("in one commit, with %d messages, owner %q", len(c.Messages), c.Owner.Name)
 }
 
 // require adds up to two preconditions. It returns the error of the one that fails.
@@ -254,6 +337,7 @@ func (m *model) accept(s sentCommit) {
 		case ch.Timeout > 0:
 			deadline = ch.To.ChangedAt.Add(ch.Timeout)
 		}
+		require.False(m, ch.To.ChangedAt.IsZero() || ch.To.ChangedAt.Equal(wrong), "ChangedAt is %v", ch.To.ChangedAt)
 		require.True(m, deadline.Equal(ch.To.Deadline), "the deadline is %v, not %v", ch.To.Deadline, deadline)
 		m.past[id] = append(m.past[id], ch.Expect)
 		require.NotContains(m, m.past[id], ch.To.Revision, "a revision is repeated")
@@ -269,151 +353,4 @@ func (m *model) accept(s sentCommit) {
 	}
 	m.messages = append(m.messages, s.filled.Messages...)
 	m.commits = append(m.commits, s)
-}
-
-// sendAgain sends a commit again that the store must recognize, or that it must refuse.
-func (m *model) sendAgain() {
-	if len(m.commits) == 0 {
-		return
-	}
-	last := len(m.commits) - 1
-	s := m.commits[pick(m, last, m.below(last+1))]
-	switch {
-	case leaseOnly(s.sent):
-		m.conflict(clone(s.sent), "a commit with a MetadataOnly change that is sent again")
-	case m.below(4) == 0:
-		m.conflict(commitOf(s.sent.Changes...), "the same changes under another token")
-	case m.known(s.filled):
-		m.repeat(s, "later")
-		m.repeat(sentCommit{s.filled, s.filled}, "with the fields of the store")
-	}
-}
-
-// known reports whether the store must recognize the token of a commit.
-func (m *model) known(c *lifecycle.Commit) bool {
-	for i := range c.Changes {
-		rows := m.history[c.Changes[i].To.ID]
-		newest := slices.IndexFunc(rows, func(row lifecycle.HistoryRow) bool { return row.Token == c.Token })
-		changed := m.now[c.Changes[i].To.ID].Revision != c.Changes[i].To.Revision
-		if newest < len(rows)-kept || changed && !m.has.History {
-			return false
-		}
-	}
-	return true
-}
-
-func leaseOnly(c *lifecycle.Commit) bool {
-	return slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool { return ch.MetadataOnly })
-}
-
-// compare compares a list, the record and the history of one object, and the outbox.
-func (m *model) compare() {
-	q := lifecycle.Query{
-		Machine: m.machine, States: m.states(), After: pick(m, slices.Concat(modelIDs, otherIDs)...), Limit: 1 + m.below(5),
-		Unowned: m.below(4) == 0, NoDeadline: m.below(4) == 0, WithoutPayload: m.below(4) == 0,
-	}
-	if m.below(4) == 0 {
-		q.NotOwnedBy = pick(m, []lifecycle.OwnerRef{}, []lifecycle.OwnerRef{owner("one", 1)}, manyOwners)
-	}
-	var want []lifecycle.StoredRecord
-	for _, id := range modelIDs {
-		if r := m.now[id]; selects(q, r) && len(want) < q.Limit {
-			if q.WithoutPayload {
-				r.Payload, r.Saved, r.Args = nil, nil, nil
-			}
-			want = append(want, r)
-		}
-	}
-	if d := difference(want, m.list(q)); d != "" {
-		m.Fatalf("the result of %+v differs (-want +got):\n%s", q, d)
-	}
-	id := pick(m, modelIDs...)
-	m.read(id)
-	m.compareHistory(id)
-	m.compareRecent()
-	m.compareOutbox()
-}
-
-// compareHistory compares the rows that are kept: the newest ones, without a gap. A page
-// has rows above a sequence number, ascending.
-func (m *model) compareHistory(id string) {
-	if !m.has.History {
-		return
-	}
-	want, rows := m.history[id], m.rows(m.key(id), 0, all)
-	require.GreaterOrEqual(m, len(rows), min(kept, len(want)))
-	require.LessOrEqual(m, len(rows), len(want))
-	equal(m.tester, want[len(want)-len(rows):], rows, "the history")
-	if len(rows) > 0 {
-		from, limit := m.below(len(rows)), 1+m.below(3)
-		page := rows[from+1 : min(from+1+limit, len(rows))]
-		equal(m.tester, page, m.rows(m.key(id), rows[from].Sequence, limit), fmt.Sprintf("%d rows", limit))
-	}
-}
-
-// compareRecent compares a page of the objects that have changed, removed ones included.
-func (m *model) compareRecent() {
-	if !m.follows {
-		return
-	}
-	after, limit := pick(m, slices.Concat(modelIDs, otherIDs)...), m.below(5)
-	var want []lifecycle.ChangedObject
-	for _, id := range modelIDs {
-		if rows := m.history[id]; len(rows) > 0 && id > after && len(want) < limit {
-			want = append(want, lifecycle.ChangedObject{ID: id, Sequence: rows[len(rows)-1].Sequence})
-		}
-	}
-	got, err := m.store.(lifecycle.Follower).Recent(m.Context(), m.machine, hour, after, limit)
-	require.NoError(m, err)
-	equal(m.tester, want, got, "the recent changes")
-}
-
-// compareOutbox compares the oldest messages. Reading removes none.
-func (m *model) compareOutbox() {
-	if m.has.Messages {
-		limit := 1 + m.below(4)
-		numbers := m.outbox(m.messages, "these commits")
-		page := m.oldest(limit, m.messages[:min(limit, len(m.messages))], "these commits")
-		require.Equal(m, numbers[:len(page)], page)
-	}
-}
-
-// discardSome discards some messages, once more those that were discarded, and numbers that
-// no message has.
-func (m *model) discardSome() {
-	if !m.has.Messages {
-		return
-	}
-	var left []lifecycle.Message
-	unknown := []uint64{0, 1000 + uint64(len(m.messages))}
-	for i, n := range m.outbox(m.messages, "these commits") {
-		require.NotContains(m, m.discarded, n, "a number is repeated")
-		unknown[1] = max(unknown[1], n+1000)
-		if m.below(3) == 0 {
-			m.discarded = append(m.discarded, n)
-		} else {
-			left = append(left, m.messages[i])
-		}
-	}
-	m.discard(append(unknown, m.discarded...)...)
-	m.messages = left
-}
-
-// selects reports whether a query without conditions about time selects a record.
-func selects(q lifecycle.Query, r lifecycle.StoredRecord) bool {
-	return r.Exists() && r.Machine == q.Machine && r.ID > q.After &&
-		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
-		(!q.NoDeadline || r.Deadline.IsZero()) && (!q.Unowned || r.Owner == "") &&
-		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, owner(r.Owner, r.Epoch)))
-}
-
-// emptyOutbox discards the messages of the runs before.
-func (m *model) emptyOutbox() {
-	if m.has.Messages {
-		list, err := m.store.(lifecycle.Outbox).Messages(m.Context(), all)
-		require.NoError(m, err)
-		for _, msg := range list {
-			m.discard(msg.Number)
-		}
-	}
 }

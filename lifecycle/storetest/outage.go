@@ -13,18 +13,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-var outageDemands = []demand{
-	{name: "Outage/commit_cut_before_a_request", check: cutCommits(BeforeRequest)},
-	{name: "Outage/commit_cut_in_a_request", check: cutCommits(InRequest)},
-	{name: "Outage/commit_cut_after_a_request", check: cutCommits(AfterRequest)},
-	{name: "Outage/commit_cut_in_an_answer", check: cutCommits(InAnswer)},
-	{name: "Outage/context_ends_at_every_request", check: contextEndsAtEveryRequest},
-	{name: "Outage/reads_are_right_or_fail", check: readsAreRightOrFail},
-	{name: "Outage/owner_is_read_without_waiting", check: ownerIsReadWithoutWaiting},
-	{name: "Outage/store_recovers", check: storeRecovers},
-	{name: "Outage/restart_keeps_everything", check: restartKeepsEverything},
-}
-
 // network makes the store of the test one whose connections can be cut.
 func (t *tester) network() Network {
 	t.Helper()
@@ -39,7 +27,7 @@ func (t *tester) network() Network {
 func (t *tester) resolve(c *lifecycle.Commit) (written bool, err error) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		twin := clone(c)
-		err = send(t.Context(), t.store, twin)
+		err = t.send(twin)
 		switch {
 		case err == nil:
 			c.Changes = twin.Changes
@@ -103,7 +91,7 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 	}
 	for i, before := range s.records {
 		s.eventually("Get", func() (err error) {
-			s.records[i], err = s.store.Get(s.Context(), before.Key)
+			s.records[i], err = s.store().Get(s.Context(), before.Key)
 			return err
 		})
 		what := fmt.Sprintf("a record (Commit has returned: %v, written: %t)", returned, written)
@@ -125,7 +113,7 @@ func (s *series) inHistory(k lifecycle.Key, token lifecycle.Token) (found bool) 
 		return false
 	}
 	s.eventually("History", func() error {
-		rows, err := s.store.(lifecycle.Historian).History(s.Context(), k, 0, all)
+		rows, err := s.store().(lifecycle.Historian).History(s.Context(), k, 0, all)
 		for _, row := range rows {
 			require.False(s, found && row.Token == token, "a commit is in the history twice")
 			found = found || row.Token == token
@@ -155,7 +143,7 @@ func cutCommits(at Place) func(t *tester) {
 			for range 4 {
 				c := s.next()
 				struck := network.Cut(at, n)
-				err := send(t.Context(), t.store, c)
+				err := t.send(c)
 				cut := struck()
 				network.Cut(at, 0)
 				if missed++; cut {
@@ -192,7 +180,7 @@ func contextEndsAtEveryRequest(t *tester) {
 					late.Store(true)
 				}
 			})
-			err := send(ctx, t.store, c)
+			err := send(ctx, t.store(), c)
 			close(returned)
 			reached = settled()
 			network.Cut(at, 0)
@@ -218,17 +206,17 @@ func readsAreRightOrFail(t *tester) {
 	rows := t.rows(want[0].Key, 0, all)
 	reads := map[string]func() (string, error){
 		"Get": func() (string, error) {
-			r, err := t.store.Get(t.Context(), want[0].Key)
+			r, err := t.store().Get(t.Context(), want[0].Key)
 			return difference(want[0], r), err
 		},
 		"List": func() (string, error) {
-			found, err := t.store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 10})
+			found, err := t.store().List(t.Context(), lifecycle.Query{Machine: machine, Limit: 10})
 			return difference(want, found), err
 		},
 	}
 	if t.has.History {
 		reads["History"] = func() (string, error) {
-			got, err := t.store.(lifecycle.Historian).History(t.Context(), want[0].Key, 0, all)
+			got, err := t.store().(lifecycle.Historian).History(t.Context(), want[0].Key, 0, all)
 			return difference(rows, got), err
 		}
 	}
@@ -271,7 +259,7 @@ func ownerIsReadWithoutWaiting(t *tester) {
 			a = c.Changes[0].To
 		})
 		c := commitOf(takeOver(beat, "", 0), change(b, moving)) // one change may be one request
-		held := send(t.Context(), t.store, c)
+		held := t.send(c)
 		reached = settled()
 		require.NoError(t, err, "a commit with an owner, while request %d of a heartbeat is held up", n)
 		require.NoError(t, held, "a heartbeat")
@@ -308,7 +296,7 @@ func (t *tester) recovers() {
 		var errs [16]error
 		var calls sync.WaitGroup
 		for i := range errs {
-			calls.Go(func() { _, errs[i] = t.store.Get(t.Context(), key("a")) })
+			calls.Go(func() { _, errs[i] = t.store().Get(t.Context(), key("a")) })
 		}
 		calls.Wait()
 		return errors.Join(errs[:]...)

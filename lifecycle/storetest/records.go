@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,41 +10,6 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
-
-var recordDemands = []demand{
-	{name: "Get/results_are_not_overwritten", check: resultsAreNotOverwritten},
-}
-
-// The bytes of a payload that Get, List or a conflict returned never change.
-func resultsAreNotOverwritten(t *tester) {
-	var held, copies [][]byte
-	hold := func(r lifecycle.StoredRecord) {
-		held = append(held, r.Payload, r.Saved)
-		copies = append(copies, bytes.Clone(r.Payload), bytes.Clone(r.Saved))
-	}
-	outdated := t.get(key("a"))
-	for round := range 5 {
-		for _, id := range []string{"a", "b"} {
-			ch := change(t.get(key(id)), moving)
-			ch.To.Payload, ch.To.Saved = fmt.Append(nil, "payload ", round, id), fmt.Append(nil, "saved ", round, id)
-			t.write(ch)
-			hold(t.get(key(id)))
-		}
-		for _, r := range t.list(query()) {
-			hold(r)
-		}
-		hold(t.conflict(commitOf(change(outdated, idle)), "an outdated revision").Current)
-	}
-	require.Equal(t, copies, held)
-}
-
-var nameDemands = []demand{
-	{name: "Names/any_id", check: anyID},
-	{name: "Names/any_state", check: anyState},
-	{name: "Names/any_machine", check: anyMachine},
-	{name: "Names/nul_is_refused_or_kept", check: nulIsRefusedOrKept},
-	{name: "Names/sizes", check: sizesOfFields},
-}
 
 // names are texts that quoting, collations, patterns and paths confuse.
 func names() []string {
@@ -63,18 +27,17 @@ func names() []string {
 	}
 }
 
-// Every id of 1 to 255 bytes of UTF-8 without NUL names an object of its own. Ids
-// that differ in case, in a trailing blank, in the last byte or in composition differ.
-// Ids are in order of their bytes, and every one can be After.
-func anyID(t *tester) {
+// Every id of 1 to 255 bytes of UTF-8 without NUL names an object of its own. Ids that
+// differ in case, in a trailing blank, in the last byte or in composition differ. Ids are
+// in order of their bytes, and every one can be After. The same holds for states in records,
+// histories, expectations, preconditions and queries.
+func anyIDAndState(t *tester) {
 	ids := slices.Sorted(slices.Values(names()))
 	var records []lifecycle.StoredRecord
-	for i, id := range names() {
+	for _, id := range names() {
 		before := t.get(key(id))
 		require.False(t, before.Exists(), "%q exists before it was created", id)
-		ch := change(before, idle)
-		ch.To.Payload = fmt.Append(nil, "payload ", i)
-		records = append(records, t.write(ch))
+		records = append(records, t.move(before, id))
 	}
 	t.unchanged("the creation of others", records...)
 	t.finds(query(), ids...)
@@ -82,39 +45,28 @@ func anyID(t *tester) {
 		q := query()
 		q.After, q.Limit = id, 3
 		t.finds(q, ids[i+1:min(i+4, len(ids))]...)
-		if t.has.History {
-			require.Len(t, t.rows(key(id), 0, all), 1, "the history of %q", id)
+		t.finds(query(id), id)
+		if rows := t.rows(key(id), 0, all); t.has.History {
+			require.Len(t, rows, 1, "the history of %q", id)
+			require.Equal(t, id, rows[0].To)
+		}
+	}
+	for i, r := range records {
+		other := records[(i+1)%len(records)].State
+		wrong := change(r, idle)
+		wrong.From = other
+		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+r.State)
+		require.Equal(t, r.State, conflict.Current.State)
+		if t.has.Changes >= 2 {
+			c := commitOf(change(t.get(lifecycle.Key{Machine: "another", ID: "a"}), idle))
+			c.Require = []lifecycle.Precondition{{Key: r.Key, States: []string{other}}}
+			require.ErrorIs(t, t.send(c), lifecycle.ErrPrecondition, "%q instead of %q", other, r.State)
+			c.Require[0].States = []string{other, r.State}
+			t.commit(c)
 		}
 	}
 	t.remove(t.get(key(ids[0])))
 	t.finds(query(), ids[1:]...)
-}
-
-// The same holds for states in records, expectations, preconditions and queries.
-func anyState(t *tester) {
-	states := names()
-	for i, state := range states {
-		id, other := fmt.Sprint("object", i), states[(i+1)%len(states)]
-		r := t.put(id, state)
-		t.finds(query(state), id)
-		wrong := change(r, idle)
-		wrong.From = other
-		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+state)
-		require.Equal(t, state, conflict.Current.State)
-		if t.has.Changes >= 2 {
-			c := commitOf(change(t.get(key("another")), "Another state"))
-			c.Require = []lifecycle.Precondition{{Key: r.Key, States: []string{other}}}
-			require.ErrorIs(t, send(t.Context(), t.store, c), lifecycle.ErrPrecondition, "%q instead of %q", other, state)
-			c.Require[0].States = []string{other, state}
-			t.commit(c)
-		}
-		moved := t.move(r, other)
-		if rows := t.rows(r.Key, r.Sequence, all); t.has.History {
-			require.Len(t, rows, 1)
-			require.Equal(t, []string{state, other}, []string{rows[0].From, rows[0].To})
-		}
-		t.move(moved, state)
-	}
 }
 
 // The same holds for machines. Machine and id together never name an object of
@@ -157,7 +109,7 @@ func nulIsRefusedOrKept(t *tester) {
 	a := t.put("a", idle)
 	kept := []string{"a"}
 	for _, id := range []string{"a\x00", "a\x00b", "\x00a", "\x00"} {
-		before, err := t.store.Get(t.Context(), key(id))
+		before, err := t.store().Get(t.Context(), key(id))
 		if err == nil {
 			require.False(t, before.Exists(), "%q exists before it was created", id)
 			t.move(before, moving)
@@ -167,7 +119,7 @@ func nulIsRefusedOrKept(t *tester) {
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, "Get of %q", id)
 		before = t.get(key("absent"))
 		before.Key = key(id)
-		require.ErrorIs(t, send(t.Context(), t.store, commitOf(change(before, idle))), lifecycle.ErrInvalid, "a creation of %q", id)
+		require.ErrorIs(t, t.send(commitOf(change(before, idle))), lifecycle.ErrInvalid, "a creation of %q", id)
 	}
 	t.unchanged("calls with NUL in the id", a)
 	slices.Sort(kept)
@@ -179,9 +131,11 @@ func nulIsRefusedOrKept(t *tester) {
 // of 1 MiB and a reason of 8 KiB are kept.
 func sizesOfFields(t *tester) {
 	r := t.get(key("a"))
+	random := rand.NewChaCha8([32]byte{}) // its bytes do not compress
 	var messages []lifecycle.Message
 	for _, size := range []int{254, 255, 256, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 20} {
-		data := randomBytes(size)
+		data := make([]byte, size)
+		_, _ = random.Read(data) // never fails
 		ch := change(r, moving)
 		ch.To.Payload, ch.To.Reason = data, strings.Repeat("ü", min(size, 8<<10)/2)
 		if size < 1<<20 {
@@ -202,14 +156,4 @@ func sizesOfFields(t *tester) {
 		}
 	}
 	t.outbox(messages, "big commits")
-}
-
-// randomBytes does not compress.
-func randomBytes(n int) []byte {
-	data := make([]byte, n)
-	random := rand.New(rand.NewPCG(1, uint64(n)))
-	for i := range data {
-		data[i] = byte(random.Uint32())
-	}
-	return data
 }

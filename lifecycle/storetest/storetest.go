@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,7 +67,7 @@ type Config struct {
 	Groups []string
 
 	// Attempts is how often each caller of a demand with concurrent callers tries
-	// to commit. Numbers/survive_many_removals removes 21 times as many objects, but
+	// to commit. Numbers/never_repeat removes 21 times as many objects, but
 	// at most 2,100. 0: 100.
 	Attempts int
 }
@@ -109,8 +111,9 @@ func (p Place) String() string { return placeNames[p] }
 // neither Second nor Exclusive of the config is set, and if one of its Groups does not exist.
 func Run(t *testing.T, open func(t testing.TB) lifecycle.Store, config *Config) {
 	t.Helper()
-	requireSecond(t, config)
-	requireGroups(t, config)
+	if err := config.check(); err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range demands {
 		if len(config.Groups) > 0 && !slices.Contains(config.Groups, d.group()) {
 			continue
@@ -119,36 +122,76 @@ func Run(t *testing.T, open func(t testing.TB) lifecycle.Store, config *Config) 
 	}
 }
 
-// requireSecond requires that the suite can test what two processes do.
-func requireSecond(t testing.TB, config *Config) {
-	t.Helper()
-	if config == nil || config.Second == nil && !config.Exclusive {
-		t.Fatal("storetest: set Config.Second, which opens another store over the same data; " +
+// check refuses a config that does not test what two processes do, or names a group that
+// does not exist: a misspelt group would check nothing.
+func (c *Config) check() error {
+	if c == nil || c.Second == nil && !c.Exclusive {
+		return errors.New("storetest: set Config.Second, which opens another store over the same data; " +
 			"set Config.Exclusive if only one store can use the data")
 	}
-}
-
-// requireGroups requires that the groups of the config exist. A misspelt group would
-// check nothing.
-func requireGroups(t testing.TB, config *Config) {
-	t.Helper()
 	var known []string
 	for _, d := range demands {
 		known = append(known, d.group())
 	}
 	slices.Sort(known)
-	for _, group := range config.Groups {
+	for _, group := range c.Groups {
 		if !slices.Contains(known, group) {
-			t.Fatalf("storetest: Config.Groups has the unknown group %q; the groups are %s", group, strings.Join(slices.Compact(known), ", "))
+			return fmt.Errorf("storetest: Config.Groups has the unknown group %q; the groups are %s",
+				group, strings.Join(slices.Compact(known), ", "))
 		}
 	}
+	return nil
 }
 
 // demand is one requirement of the contract of a store.
 type demand struct {
-	name  string // group/requirement: the name of the subtest
-	check func(t *tester)
-	clock clock
+	name   string // group/requirement: the name of the subtest
+	check  func(t *tester)
+	bubble func(c *Config) bool // whether it runs in a bubble of testing/synctest; nil: no
+}
+
+// The clocks of demands that run in a bubble: the clock of the store, a clock that the store
+// does not follow, and one that stands still because the demand does not sleep.
+func ownTime(c *Config) bool     { return c.Synctest }
+func wrongTime(c *Config) bool   { return c.WrongClock }
+func stoppedTime(c *Config) bool { return c.Synctest || c.WrongClock }
+
+// demands are all demands. The comment of a function states its demand.
+var demands = []demand{
+	{name: "Capabilities/are_honest", check: capabilitiesAreHonest},
+	{name: "Capabilities/undeclared_is_refused", check: undeclaredIsRefused},
+	{name: "Names/any_id_and_state", check: anyIDAndState},
+	{name: "Names/any_machine", check: anyMachine},
+	{name: "Names/nul_is_refused_or_kept", check: nulIsRefusedOrKept},
+	{name: "Names/sizes", check: sizesOfFields},
+	{name: "Commit/malformed_is_refused", check: malformedIsRefused},
+	{name: "Commit/grants_are_held_or_nothing_is_written", check: grantsAreHeld},
+	{name: "Numbers/never_repeat", check: numbersNeverRepeat, bubble: stoppedTime},
+	{name: "Time/conditions_combine", check: conditionsCombine, bubble: ownTime},
+	{name: "Time/recent_changes_end_with_age", check: recentChangesEndWithAge, bubble: ownTime},
+	{name: "Time/clock_of_the_store", check: clockOfTheStore, bubble: wrongTime},
+	{name: "Context/ended_is_refused", check: endedContextIsRefused},
+	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
+	{name: "Close/refuses_calls", check: closeRefusesCalls},
+	{name: "Kill/keeps_everything", check: killKeepsEverything},
+	{name: "Outage/commit_cut_before_a_request", check: cutCommits(BeforeRequest)},
+	{name: "Outage/commit_cut_in_a_request", check: cutCommits(InRequest)},
+	{name: "Outage/commit_cut_after_a_request", check: cutCommits(AfterRequest)},
+	{name: "Outage/commit_cut_in_an_answer", check: cutCommits(InAnswer)},
+	{name: "Outage/context_ends_at_every_request", check: contextEndsAtEveryRequest},
+	{name: "Outage/reads_are_right_or_fail", check: readsAreRightOrFail},
+	{name: "Outage/owner_is_read_without_waiting", check: ownerIsReadWithoutWaiting},
+	{name: "Outage/store_recovers", check: storeRecovers},
+	{name: "Outage/restart_keeps_everything", check: restartKeepsEverything},
+	{name: "Concurrent/history_is_linearizable", check: historyIsLinearizable},
+	{name: "Concurrent/one_creation_wins", check: oneCreationWins},
+	{name: "Concurrent/one_request_wins", check: oneRequestWins},
+	{name: "Concurrent/single_writer_never_conflicts", check: singleWriterNeverConflicts},
+	{name: "Concurrent/transactions_in_any_order", check: transactionsInAnyOrder},
+	{name: "Concurrent/preconditions_hold_at_the_commit", check: preconditionsHoldAtTheCommit},
+	{name: "Concurrent/pages_miss_nothing", check: pagesMissNothing},
+	{name: "Concurrent/messages_are_read_once", check: messagesAreReadOnce},
+	{name: "Model/random_commits_agree", check: randomCommitsAgree},
 }
 
 // group returns the part of the name before the slash.
@@ -157,40 +200,21 @@ func (d *demand) group() string {
 	return group
 }
 
-// clock is the clock that a demand needs in this process.
-type clock uint8
-
-const (
-	realClock    clock = iota
-	fakeClock          // that of a bubble, if the store follows it
-	wrongClock         // that of a bubble, which the store does not follow
-	stoppedClock       // that of a bubble, whether the store follows it or not
-)
-
-// demands are all demands, in the order of the files.
-var demands = slices.Concat(
-	capabilityDemands, recordDemands, nameDemands, commitDemands, numberDemands, metadataDemands,
-	transactionDemands, requestDemands, recentDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
-	concurrentDemands, modelDemands,
-)
-
 // run checks a demand on a new store. The tests of this package pass a wrapper that
 // records failures.
 func (d *demand) run(
 	t *testing.T, open func(testing.TB) lifecycle.Store, config *Config, wrap func(t testing.TB, try func(testing.TB)),
 ) {
 	t.Helper()
-	try := func(t testing.TB, bubble bool) {
-		wrap(t, func(t testing.TB) {
-			d.check(newTester(t, open(t), config, bubble))
-		})
+	bubble := d.bubble != nil && d.bubble(config)
+	try := func(t *testing.T) {
+		wrap(t, func(t testing.TB) { d.check(newTester(t, open(t), config, bubble)) })
 	}
-	follows, ignores := config.Synctest && d.clock != wrongClock, config.WrongClock && d.clock != fakeClock
-	if d.clock != realClock && (follows || ignores) {
-		synctest.Test(t, func(t *testing.T) { try(t, true) })
-		return
+	if bubble {
+		synctest.Test(t, try)
+	} else {
+		try(t)
 	}
-	try(t, false)
 }
 
 // tester checks one demand on one new store. Its methods end the test on an error
@@ -199,7 +223,7 @@ type tester struct {
 	testing.TB
 	config   *Config
 	stores   []lifecycle.Store // over the same data; one if it is exclusive
-	store    lifecycle.Store   // sends every call to one of stores
+	turns    *atomic.Uint64    // calls of store
 	has      lifecycle.Capabilities
 	bubble   bool // the clock of this process is that of a bubble
 	attempts int
@@ -207,7 +231,7 @@ type tester struct {
 
 func newTester(t testing.TB, store lifecycle.Store, config *Config, bubble bool) *tester {
 	t.Helper()
-	tt := &tester{TB: t, config: config, bubble: bubble, attempts: cmp.Or(config.Attempts, 100)}
+	tt := &tester{TB: t, config: config, turns: new(atomic.Uint64), bubble: bubble, attempts: cmp.Or(config.Attempts, 100)}
 	tt.use(store)
 	return tt
 }
@@ -218,7 +242,6 @@ func (t *tester) use(store lifecycle.Store) {
 	t.useOnly(store)
 	if !t.config.Exclusive {
 		t.stores = append(t.stores, t.second())
-		t.store = newPair(t.stores)
 		t.Cleanup(func() {
 			if t.Failed() && len(t.stores) > 1 {
 				t.Log("the calls went to two stores over the same data")
@@ -231,7 +254,7 @@ func (t *tester) use(store lifecycle.Store) {
 func (t *tester) useOnly(store lifecycle.Store) {
 	t.Helper()
 	require.NotNil(t, store, "the test has opened no store")
-	t.store, t.stores, t.has = store, []lifecycle.Store{store}, store.Capabilities()
+	t.stores, t.has = []lifecycle.Store{store}, store.Capabilities()
 	t.closeAtEnd(store)
 }
 
@@ -242,6 +265,13 @@ func (t *tester) second() lifecycle.Store {
 	require.NotNil(t, store, "the test has opened no second store")
 	t.closeAtEnd(store)
 	return store
+}
+
+// store returns the store of the next call. The stores take turns in the order of the
+// Thue-Morse sequence, which has no rhythm: a demand that repeats some calls sends each of
+// them to both stores.
+func (t *tester) store() lifecycle.Store {
+	return t.stores[bits.OnesCount64(t.turns.Add(1))%len(t.stores)]
 }
 
 func (t *tester) closeAtEnd(store lifecycle.Store) {
@@ -267,18 +297,6 @@ func (t *tester) needs(has bool, otherwise string) {
 func (t *tester) needsChanges(n int) {
 	t.Helper()
 	t.needs(t.has.Changes >= n, fmt.Sprintf("the store declares fewer than %d changes in a commit", n))
-}
-
-func (t *tester) needsHistory() lifecycle.Historian {
-	t.Helper()
-	t.needs(t.has.History, "the store declares no History")
-	return t.store.(lifecycle.Historian)
-}
-
-func (t *tester) needsMessages() lifecycle.Outbox {
-	t.Helper()
-	t.needs(t.has.Messages, "the store declares no Messages")
-	return t.store.(lifecycle.Outbox)
 }
 
 func (t *tester) needsConfig(field string, set bool) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -9,11 +10,6 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
-
-var timeDemands = []demand{
-	{name: "Time/conditions_combine", check: conditionsCombine, clock: fakeClock},
-	{name: "Time/clock_of_the_store", check: clockOfTheStore, clock: wrongClock},
-}
 
 // movesTime reports whether the test can move the clock of the store.
 func (t *tester) movesTime() bool { return t.bubble || t.config.Age != nil }
@@ -48,7 +44,8 @@ func overdue(states ...string) lifecycle.Query {
 // With UnchangedFor, List returns objects whose last change is at least this long ago. With
 // Overdue, it returns objects whose deadline has passed, and none without a deadline. List
 // returns an object only if all conditions hold, and pages are full nevertheless. The longest
-// duration has not passed for any object.
+// duration has not passed for any object. The deadline of a MetadataOnly change counts from
+// the present time of the store, and the change does not make the object younger.
 func conditionsCombine(t *tester) {
 	t.needsConfig("Age", t.movesTime())
 	t.due("a", moving, hour)
@@ -92,9 +89,51 @@ func conditionsCombine(t *tester) {
 	t.pass(2 * hour)
 	t.finds(overdue(), "a", "c")
 
+	c := t.write(takeOver(t.get(key("c")), "another", 1))
+	t.unchanged("a MetadataOnly change", c)
+	t.finds(overdue(), "a")
+	t.pass(2 * hour)
+	t.finds(overdue(), "a", "c")
+
 	t.due("h", moving, math.MaxInt64)
 	t.finds(overdue(), "a", "c")
 	t.finds(unchangedFor(math.MaxInt64))
+}
+
+// follows reports whether the store finds recent changes.
+func (t *tester) follows() bool {
+	store, ok := t.stores[0].(lifecycle.Follower)
+	if ok {
+		_, err := store.Recent(t.Context(), machine, hour, "", all)
+		ok = !errors.Is(err, errors.ErrUnsupported)
+	}
+	return ok
+}
+
+// Recent finds a change if it is at most so old by the store's clock.
+func recentChangesEndWithAge(t *tester) {
+	t.needs(t.follows(), "the store finds no recent changes")
+	t.needsConfig("Age", t.movesTime())
+	recent := func(within time.Duration, want ...lifecycle.StoredRecord) {
+		t.Helper()
+		got, err := t.store().(lifecycle.Follower).Recent(t.Context(), machine, within, "", all)
+		require.NoError(t, err)
+		var changes []lifecycle.ChangedObject
+		for _, r := range want {
+			changes = append(changes, lifecycle.ChangedObject{ID: r.ID, Sequence: r.Sequence})
+		}
+		equal(t, changes, got, "the recent changes")
+	}
+	a, b := t.put("a", idle), t.put("b", idle)
+	t.pass(hour)
+	recent(2*hour, a, b)
+	recent(hour / 2)
+	b = t.move(t.get(b.Key), moving)
+	recent(hour/2, b)
+	recent(2*hour, a, b)
+	t.pass(hour)
+	recent(hour / 2)
+	recent(hour+hour/2, b)
 }
 
 // With OwnClock, ages, deadlines and ChangedAt are of the clock of the store. In this

@@ -139,9 +139,7 @@ func TestExistingTableStore(t *testing.T) {
 				s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: removed}
 				config := s.testConfig()
 				if removed != "" && !long() {
-					config.Groups = []string{
-						"Get", "Commit", "Metadata", "Numbers", "Transaction", "Names", "Concurrent", "Model",
-					}
+					config.Groups = []string{"Commit", "Numbers", "Names", "Concurrent", "Model"}
 				}
 				storetest.Run(t, s.new, config)
 			})

@@ -27,7 +27,7 @@ func TestStoreOfBothTables(t *testing.T) {
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), mixed: true, bare: true}
 		config := s.testConfig()
 		if !long() {
-			config.Groups = []string{"Get", "Commit", "Transaction", "Request", "Concurrent", "Model"}
+			config.Groups = []string{"Commit", "Concurrent", "Model"}
 		}
 		storetest.Run(t, s.new, config)
 	})
@@ -43,9 +43,7 @@ func TestExistingTableWithOwnHistory(t *testing.T) {
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), bare: true}
 		config := s.testConfig()
 		if !long() {
-			config.Groups = []string{
-				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Transaction", "Concurrent", "Messages", "Request", "Model",
-			}
+			config.Groups = []string{"Capabilities", "Commit", "Numbers", "Concurrent", "Model"}
 		}
 		storetest.Run(t, s.new, config)
 	})

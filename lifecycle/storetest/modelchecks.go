@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// sendAgain sends a commit again that the store must recognize, or that it must refuse.
+func (m *model) sendAgain() {
+	if len(m.commits) == 0 {
+		return
+	}
+	last := len(m.commits) - 1
+	s := m.commits[pick(m, last, m.below(last+1))]
+	switch {
+	case leaseOnly(s.sent):
+		m.conflict(clone(s.sent), "a commit with a MetadataOnly change that is sent again")
+	case m.below(4) == 0:
+		m.conflict(commitOf(s.sent.Changes...), "the same changes under another token")
+	case m.known(s.filled):
+		m.repeat(s, "later")
+		m.repeat(sentCommit{s.filled, s.filled}, "with the fields of the store")
+	}
+}
+
+// known reports whether the store must recognize the token of a commit.
+func (m *model) known(c *lifecycle.Commit) bool {
+	for i := range c.Changes {
+		id := c.Changes[i].To.ID
+		newest := slices.ContainsFunc(m.newest(id), func(row lifecycle.HistoryRow) bool { return row.Token == c.Token })
+		if !newest || m.now[id].Revision != c.Changes[i].To.Revision && !m.has.History {
+			return false
+		}
+	}
+	return true
+}
+
+func leaseOnly(c *lifecycle.Commit) bool {
+	return slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool { return ch.MetadataOnly })
+}
+
+// compare compares a list, the record and the history of one object, and the outbox.
+func (m *model) compare() {
+	q := lifecycle.Query{
+		Machine: m.machine, States: m.states(), After: pick(m, slices.Concat(modelIDs, otherIDs)...), Limit: 1 + m.below(5),
+		Unowned: m.below(4) == 0, NoDeadline: m.below(4) == 0, WithoutPayload: m.below(4) == 0,
+	}
+	if m.below(4) == 0 {
+		q.NotOwnedBy = pick(m, []lifecycle.OwnerRef{}, []lifecycle.OwnerRef{owner("one", 1)}, manyOwners)
+	}
+	var want []lifecycle.StoredRecord
+	for _, id := range modelIDs {
+		if r := m.now[id]; selects(q, r) && len(want) < q.Limit {
+			if q.WithoutPayload {
+				r.Payload, r.Saved, r.Args = nil, nil, nil
+			}
+			want = append(want, r)
+		}
+	}
+	got := m.list(q)
+	m.hold(got...)
+	if d := difference(want, got); d != "" {
+		m.Fatalf("the result of %+v differs (-want +got):\n%s", q, d)
+	}
+	id := pick(m, modelIDs...)
+	m.read(id)
+	m.compareHistory(id)
+	m.compareRecent()
+	m.compareOutbox()
+}
+
+// compareHistory compares the rows that are kept: the newest ones, without a gap. A page
+// has rows above a sequence number, ascending.
+func (m *model) compareHistory(id string) {
+	if !m.has.History {
+		return
+	}
+	want, rows := m.history[id], m.rows(m.key(id), 0, all)
+	require.GreaterOrEqual(m, len(rows), min(kept, len(want)))
+	require.LessOrEqual(m, len(rows), len(want))
+	equal(m.tester, want[len(want)-len(rows):], rows, "the history")
+	if len(rows) > 0 {
+		from, limit := m.below(len(rows)), 1+m.below(3)
+		page := rows[from+1 : min(from+1+limit, len(rows))]
+		equal(m.tester, page, m.rows(m.key(id), rows[from].Sequence, limit), fmt.Sprintf("%d rows", limit))
+	}
+	if len(m.requests) == 0 {
+		return
+	}
+	requested := map[string]lifecycle.HistoryRow{m.requests[0]: {}}
+	for _, row := range m.newest(id) {
+		if row.Request != "" {
+			requested[row.Request] = row
+		}
+	}
+	for request, want := range requested {
+		got, err := m.store().(lifecycle.Historian).Requested(m.Context(), m.machine, request)
+		require.NoError(m, err)
+		equal(m.tester, want, got, "the row of request "+request)
+	}
+}
+
+// compareRecent compares a page of the objects that have changed, removed ones included.
+func (m *model) compareRecent() {
+	if !m.follows {
+		return
+	}
+	after, limit := pick(m, slices.Concat(modelIDs, otherIDs)...), m.below(5)
+	var want []lifecycle.ChangedObject
+	for _, id := range modelIDs {
+		if rows := m.history[id]; len(rows) > 0 && id > after && len(want) < limit {
+			want = append(want, lifecycle.ChangedObject{ID: id, Sequence: rows[len(rows)-1].Sequence})
+		}
+	}
+	got, err := m.store().(lifecycle.Follower).Recent(m.Context(), m.machine, hour, after, limit)
+	require.NoError(m, err)
+	equal(m.tester, want, got, "the recent changes")
+}
+
+// compareOutbox compares the oldest messages. Reading removes none.
+func (m *model) compareOutbox() {
+	if m.has.Messages {
+		limit := 1 + m.below(4)
+		numbers := m.outbox(m.messages, "these commits")
+		page := m.oldest(limit, m.messages[:min(limit, len(m.messages))], "these commits")
+		require.Equal(m, numbers[:len(page)], page)
+	}
+}
+
+// discardSome discards some messages, once more those that were discarded, and numbers that
+// no message has.
+func (m *model) discardSome() {
+	if !m.has.Messages {
+		return
+	}
+	var left []lifecycle.Message
+	unknown := []uint64{0, 1000 + uint64(len(m.messages))}
+	for i, n := range m.outbox(m.messages, "these commits") {
+		require.NotContains(m, m.discarded, n, "a number is repeated")
+		unknown[1] = max(unknown[1], n+1000)
+		if m.below(3) == 0 {
+			m.discarded = append(m.discarded, n)
+		} else {
+			left = append(left, m.messages[i])
+		}
+	}
+	require.NoError(m, m.store().(lifecycle.Outbox).Discard(m.Context(), append(unknown, m.discarded...)...))
+	m.messages = left
+}
+
+// selects reports whether a query without conditions about time selects a record.
+func selects(q lifecycle.Query, r lifecycle.StoredRecord) bool {
+	return r.Exists() && r.Machine == q.Machine && r.ID > q.After &&
+		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
+		(!q.NoDeadline || r.Deadline.IsZero()) && (!q.Unowned || r.Owner == "") &&
+		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, owner(r.Owner, r.Epoch)))
+}
+
+// emptyOutbox discards the messages of the runs before.
+func (m *model) emptyOutbox() {
+	if m.has.Messages {
+		list, err := m.store().(lifecycle.Outbox).Messages(m.Context(), all)
+		require.NoError(m, err)
+		for _, msg := range list {
+			require.NoError(m, m.store().(lifecycle.Outbox).Discard(m.Context(), msg.Number))
+		}
+	}
+}
