@@ -176,7 +176,7 @@ var budget = []line{
 	},
 	{
 		pkg: "lock/locktest", kit: true,
-		may: []string{"lock", "internal/shrink", "github.com/anishathalye/porcupine", "github.com/stretchr/testify/..."},
+		may: []string{"lock", "github.com/anishathalye/porcupine", "github.com/stretchr/testify/..."},
 		why: "the conformance suite of lock drivers: it is imported by tests, and uses what tests use; porcupine checks its histories",
 	},
 	{
@@ -216,10 +216,6 @@ var budget = []line{
 	{
 		pkg: "internal/imports",
 		why: "tests only",
-	},
-	{
-		pkg: "internal/shrink",
-		why: "the suites make failing sequences short in one way",
 	},
 	{
 		pkg: "internal/suitetest", kit: true,

@@ -77,7 +77,7 @@ func (e *env) wait(c *call) error {
 // eventually polls until check returns nil, and returns the last error. The result
 // must follow from what has happened already.
 func (e *env) eventually(check func() error) error {
-	end := time.Now().Add(e.patience)
+	end := time.Now().Add(e.h.Patience)
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		e.settle()
 		err := check()
@@ -180,7 +180,7 @@ func lockAll(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Opti
 // bounded returns a context for the calls of crowds, which return unless they
 // hang.
 func (e *env) bounded() context.Context {
-	ctx, cancel := context.WithTimeoutCause(e.Context(), e.patience, errors.New("locktest: the call hangs"))
+	ctx, cancel := context.WithTimeoutCause(e.Context(), e.h.Patience, errors.New("locktest: the call hangs"))
 	e.Cleanup(cancel)
 	return ctx
 }

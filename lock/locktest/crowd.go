@@ -16,7 +16,7 @@ import (
 // The demands of this file call from many goroutines at once.
 
 func anyGoroutine(e *env) {
-	for range e.attempts {
+	for range e.h.Attempts {
 		g := e.take("first", at(lock.X, "/a"))
 		var next atomic.Pointer[lock.Grant]
 		together(8, func(int) {
@@ -43,7 +43,7 @@ func concurrentTokens(e *env) {
 	var last atomic.Uint64
 	ctx := e.bounded()
 	together(8, func(i int) {
-		for range e.attempts {
+		for range e.h.Attempts {
 			g, err := e.l.Lock(ctx, at(lock.X, "/a"), by(fmt.Sprint("goroutine ", i)))
 			if err != nil {
 				e.Errorf("Lock: %v", err)
@@ -59,7 +59,7 @@ func concurrentTokens(e *env) {
 
 func announcedFirst(e *env) {
 	ctx := e.bounded()
-	for range e.attempts {
+	for range e.h.Attempts {
 		g := e.take("holder", at(lock.X, "/a"))
 		work, cancel := g.Context(e.Context())
 		together(4, func(i int) {
@@ -124,7 +124,7 @@ func (e *env) cancelAsUnlocked(round int, g *lock.Grant, waits ...*call) {
 }
 
 func cancelledAsGranted(e *env) {
-	for round := range e.attempts {
+	for round := range e.h.Attempts {
 		g := e.take("holder", at(lock.X, "/a"))
 		c, behind := e.queue("waiting", at(lock.X, "/a")), e.queue("behind", at(lock.S, "/a"))
 		e.cancelAsUnlocked(round, g, c)
@@ -142,7 +142,7 @@ func cancelledAsGranted(e *env) {
 func oneCancelled(e *env) {
 	o := &lock.Options{ID: "deploy", Owner: "deploy"}
 	wait := func(ctx context.Context) (*lock.Grant, error) { return e.l.Lock(ctx, at(lock.X, "/a"), o) }
-	for round := range e.attempts {
+	for round := range e.h.Attempts {
 		g := e.take("holder", at(lock.X, "/a"))
 		leaving := []*call{e.begin("Lock", wait)}
 		require.NoError(e, e.waits(leaving[0], "deploy"), "Lock")
@@ -172,7 +172,7 @@ func oneCancelled(e *env) {
 
 func concurrentIDs(e *env) {
 	ctx := e.bounded()
-	for i := range e.attempts {
+	for i := range e.h.Attempts {
 		o := &lock.Options{ID: fmt.Sprint("deploy-", i)}
 		var got [8]*lock.Grant
 		together(len(got), func(i int) {

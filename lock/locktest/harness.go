@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,14 @@ func (h *Harness) check(caller string) {
 	}
 }
 
+// withDefaults returns the harness with a value in every number.
+func (h Harness) withDefaults() *Harness {
+	h.Patience = cmp.Or(h.Patience, 10*time.Second)
+	h.Steps, h.Histories, h.Attempts = cmp.Or(h.Steps, 10_000), cmp.Or(h.Histories, 400), cmp.Or(h.Attempts, 100)
+	h.Seed = cmp.Or(h.Seed, rand.Uint64())
+	return &h
+}
+
 // demand is one requirement of the contract. It has either a script or a test.
 type demand struct {
 	name   string // group/requirement
@@ -126,13 +135,11 @@ func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 // env is the environment of one demand: a fresh locker and the settings.
 type env struct {
 	testing.TB
-	h        *Harness
-	bubble   bool
-	patience time.Duration
-	attempts int
-	config   lock.Config
-	l        lock.Locker
-	calls    []*call
+	h      *Harness
+	bubble bool
+	config lock.Config
+	l      lock.Locker
+	calls  []*call
 }
 
 // allHolders is more than any refusal of the suite has to list.
@@ -143,10 +150,7 @@ func newEnv(t testing.TB, h *Harness, bubble bool, c lock.Config) *env {
 	if h.MaxHolders && c.MaxHolders == 0 {
 		c.MaxHolders = allHolders
 	}
-	e := &env{
-		TB: t, h: h, bubble: bubble, config: c,
-		patience: cmp.Or(h.Patience, 10*time.Second), attempts: cmp.Or(h.Attempts, 100),
-	}
+	e := &env{TB: t, h: h.withDefaults(), bubble: bubble, config: c}
 	e.l = e.fresh()
 	t.Cleanup(e.endCalls)
 	return e

@@ -63,12 +63,12 @@ func (e *env) play(steps []step) error {
 	return nil
 }
 
-// count compares a stated count with the oracles, which agree with the lockers after every
-// other step. Idle is a count of nothing.
+// count compares a stated count with the oracles of a system or of all, which agree with the
+// lockers after every other step. Idle is a count of nothing.
 func (s *step) count(systems map[string]*system) error {
 	held, waiting := 0, 0
 	for name, sys := range systems {
-		if s.every || name == s.system {
+		if s.system == "" || s.system == name {
 			h, w := sys.oracle.counts()
 			held, waiting = held+h, waiting+w
 		}

@@ -1,11 +1,10 @@
 package locktest
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
-	"github.com/interlock-go/interlock/internal/shrink"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -23,23 +22,42 @@ var world = []string{"/", "/a", "/a/b", "/a/c", "/a/b/d", "/ab", "/a!", "/c/d/e"
 // randomSequences plays random sequences on fresh lockers. It shortens the first
 // one that fails and reports it with its seed.
 func randomSequences(e *env) {
-	seed := cmp.Or(e.h.Seed, rand.Uint64())
 	play := func(sequence []step) error {
-		fresh := &env{TB: e.TB, h: e.h, bubble: e.bubble, patience: e.patience, config: e.config}
+		fresh := &env{TB: e.TB, h: e.h, bubble: e.bubble, config: e.config}
 		fresh.l = fresh.fresh()
 		defer fresh.endCalls()
 		return fresh.play(sequence)
 	}
-	for i := range (cmp.Or(e.h.Steps, 10_000) + sequenceLength - 1) / sequenceLength {
-		random := rand.New(rand.NewPCG(seed, uint64(i)))
+	for i := range (e.h.Steps + sequenceLength - 1) / sequenceLength {
+		random := rand.New(rand.NewPCG(e.h.Seed, uint64(i)))
 		sequence := make([]step, sequenceLength)
 		for k := range sequence {
 			sequence[k] = draw(random, e.bubble)
 		}
 		if err := play(sequence); err != nil {
-			e.Fatal(shrink.Report(seed, sequence, err, play))
+			sequence, err = shorten(sequence, err, play)
+			text := fmt.Sprintf("a random sequence (Seed %d) fails: %v\n", e.h.Seed, err)
+			for k, s := range sequence {
+				text += fmt.Sprintf("%3d %s\n", k+1, s)
+			}
+			e.Fatal(text)
 		}
 	}
+}
+
+// shorten removes steps as long as the rest fails too, and returns the rest and its error.
+func shorten(steps []step, err error, play func([]step) error) ([]step, error) {
+	for size := len(steps) / 2; size > 0; size /= 2 {
+		for at := 0; at+size <= len(steps); {
+			fewer := slices.Concat(steps[:at], steps[at+size:])
+			if shorter := play(fewer); shorter != nil {
+				steps, err = fewer, shorter
+			} else {
+				at += size
+			}
+		}
+	}
+	return steps, err
 }
 
 // odds is how often each operation is drawn.

@@ -12,8 +12,7 @@ import (
 
 // step is one call of a script, with its expected answer.
 type step struct {
-	system  string // the locker; each has its own
-	every   bool   // count and idle: all systems
+	system  string // each has a locker of its own; count and idle: empty for all
 	client  string // the owner of its requests; "-" is anonymous
 	op      string
 	rs      []lock.Request
