@@ -61,23 +61,12 @@ type Scenario[A any] struct {
 	Tick time.Duration
 }
 
-// Coverage is what a run has tried.
-type Coverage struct {
-	Writes  int // durable writes of the run without a fault
-	Found   int // points: writes by kinds of fault
-	Covered int // points at which the fault happened
-}
-
-// String returns the numbers as one line.
-func (c Coverage) String() string {
-	return fmt.Sprintf("%d writes, %d points found, %d covered", c.Writes, c.Found, c.Covered)
-}
-
 // Run performs the scenario once without a fault, and then once for every write and every
-// kind of fault. It logs the coverage. It fails the test if the coverage is not complete,
-// and for everything that is wrong at the end of any point. It panics without Harness.New,
-// Scenario.Start or Scenario.Script, and must not be called in a bubble.
-func Run[A any](t *testing.T, h Harness, s Scenario[A]) Coverage {
+// kind of fault. It returns the number of writes without a fault, and logs the coverage. It
+// fails the test if not every fault has happened, and for everything that is wrong at the end
+// of any point. It panics without Harness.New, Scenario.Start or Scenario.Script, and must
+// not be called in a bubble.
+func Run[A any](t *testing.T, h Harness, s Scenario[A]) (writes int) {
 	t.Helper()
 	if h.New == nil || s.Start == nil || s.Script == nil {
 		panic("crashtest: Run needs Harness.New, Scenario.Start and Scenario.Script")
@@ -87,28 +76,19 @@ func Run[A any](t *testing.T, h Harness, s Scenario[A]) Coverage {
 	})
 }
 
-// scenario is a Scenario without its type parameter.
-type scenario struct {
-	processes []string
-	start     func(ctx context.Context, p *Process) (any, error)
-	script    func(ctx context.Context, s *simulation) error
-	ends      map[lifecycle.Key][]string
-	check     func(ctx context.Context, app any) error
-	tick      time.Duration
-}
-
-func (s Scenario[A]) plain() *scenario {
-	plain := &scenario{
-		processes: s.Processes, ends: s.Ends, tick: cmp.Or(s.Tick, 10*time.Second),
-		start:  func(ctx context.Context, p *Process) (any, error) { return s.Start(ctx, p) },
-		script: func(ctx context.Context, sim *simulation) error { return s.Script(ctx, &Clients[A]{sim}) },
-		check:  func(context.Context, any) error { return nil },
+// plain returns the scenario for any type, with its defaults.
+func (s Scenario[A]) plain() *Scenario[any] {
+	plain := &Scenario[any]{
+		Processes: s.Processes, Ends: s.Ends, Tick: cmp.Or(s.Tick, 10*time.Second),
+		Start:  func(ctx context.Context, p *Process) (any, error) { return s.Start(ctx, p) },
+		Script: func(ctx context.Context, c *Clients[any]) error { return s.Script(ctx, &Clients[A]{c.sim}) },
+		Check:  func(context.Context, any) error { return nil },
 	}
-	if len(plain.processes) == 0 {
-		plain.processes = []string{"alpha"}
+	if len(plain.Processes) == 0 {
+		plain.Processes = []string{"alpha"}
 	}
 	if s.Check != nil {
-		plain.check = func(ctx context.Context, app any) error { return s.Check(ctx, app.(A)) }
+		plain.Check = func(ctx context.Context, app any) error { return s.Check(ctx, app.(A)) }
 	}
 	return plain
 }
@@ -124,7 +104,7 @@ const (
 )
 
 // runPoints is Run. bubble runs a point in a bubble.
-func runPoints(t testing.TB, h *Harness, s *scenario, bubble func(try func(t testing.TB))) Coverage {
+func runPoints(t testing.TB, h *Harness, s *Scenario[any], bubble func(try func(t testing.TB))) (writes int) {
 	t.Helper()
 	perform := func(p *point) (sim *simulation) {
 		bubble(func(t testing.TB) { sim = perform(t, h, s, p) })
@@ -135,24 +115,23 @@ func runPoints(t testing.TB, h *Harness, s *scenario, bubble func(try func(t tes
 		t.Errorf("without any fault: %s", text)
 	}
 	if len(first.problems) > 0 {
-		return Coverage{}
+		return 0
 	}
+	writes = len(first.writes)
 	kinds := h.Kinds
 	if kinds == nil {
 		kinds = Kinds()
 	}
-	c := Coverage{Writes: len(first.writes), Found: len(first.writes) * len(kinds)}
-	tried, failures := 0, 0
+	tried, covered, failures := 0, 0, 0
 	for n, w := range first.writes {
 		for _, kind := range kinds {
-			p := &point{write: w, number: n + 1, of: len(first.writes), kind: kind}
+			p := &point{write: w, number: n + 1, of: writes, kind: kind}
 			sim := perform(p)
 			for i := 1; !sim.hit && i < maxRuns; i++ {
 				sim = perform(p)
 			}
-			tried++
-			if sim.hit {
-				c.Covered++
+			if tried++; sim.hit {
+				covered++
 			}
 			for _, text := range sim.problems {
 				t.Errorf("%v: %s", p, text)
@@ -162,15 +141,15 @@ func runPoints(t testing.TB, h *Harness, s *scenario, bubble func(try func(t tes
 			}
 			if failures == maxFailures {
 				t.Errorf("crashtest: failures at %d points of %d tried, no more are tried", failures, tried)
-				return c
+				return writes
 			}
 		}
 	}
-	t.Logf("crashtest: %v", c)
-	if c.Covered != c.Found || c.Found == 0 {
-		t.Errorf("crashtest: not every point is covered: %v", c)
+	t.Logf("crashtest: %d writes, %d points, %d covered", writes, tried, covered)
+	if covered != tried || tried == 0 {
+		t.Errorf("crashtest: %d of %d points are covered", covered, tried)
 	}
-	return c
+	return writes
 }
 
 // point is a write and the fault that happens there.
@@ -186,7 +165,7 @@ func (p *point) String() string {
 }
 
 // perform performs the scenario with a fault, or nil, and checks its end.
-func perform(t testing.TB, h *Harness, s *scenario, fault *point) *simulation {
+func perform(t testing.TB, h *Harness, s *Scenario[any], fault *point) *simulation {
 	store, ok := h.New(t).(fullStore)
 	if !ok {
 		t.Fatal("crashtest: Harness.New has returned no store with history and messages")

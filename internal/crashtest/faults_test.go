@@ -315,7 +315,7 @@ var faults = map[string]fault{
 		return nil
 	}),
 	"the store cannot be closed": {want: "without any fault: Close: disk full", store: func(b *bent) { b.close = errors.New("disk full") }},
-	"there are no points":        {want: "0 points found", kinds: []Kind{}},
+	"there are no points":        {want: "0 of 0 points are covered", kinds: []Kind{}},
 }
 
 // applyEverything applies the operations of all objects in transition.
@@ -352,23 +352,23 @@ func TestFaultsAreFound(t *testing.T) {
 }
 
 // judge runs a scenario and returns the failures.
-func judge(t *testing.T, h Harness, s Scenario[vms]) (failures string, c Coverage) {
+func judge(t *testing.T, h Harness, s Scenario[vms]) (failures string, writes int) {
 	r := suitetest.Record(t, func(tb testing.TB) {
-		c = runPoints(tb, &h, s.plain(), func(try func(t testing.TB)) {
+		writes = runPoints(tb, &h, s.plain(), func(try func(t testing.TB)) {
 			synctest.Test(t, func(*testing.T) { try(tb) })
 		})
 	})
 	if !r.Failed() {
-		return "", c
+		return "", writes
 	}
-	return r.Text(), c
+	return r.Text(), writes
 }
 
 // Without a fault no problem is found.
 func TestSoundScenario(t *testing.T) {
-	text, c := judge(t, memoryHarness(), plainPlanted().Scenario)
+	text, writes := judge(t, memoryHarness(), plainPlanted().Scenario)
 	require.Empty(t, text)
-	require.Equal(t, "7 writes, 63 points found, 63 covered", c.String())
+	require.Equal(t, 7, writes)
 }
 
 // A run ends after 20 failed points.
@@ -382,9 +382,8 @@ func TestTooManyFailures(t *testing.T) {
 		c.Errorf("a fault has happened")
 		return nil
 	}
-	text, c := judge(t, memoryHarness(), s.Scenario)
+	text, _ := judge(t, memoryHarness(), s.Scenario)
 	require.Contains(t, text, "crashtest: failures at 20 points of ")
-	require.Less(t, c.Covered, c.Found)
 }
 
 func TestRunRefusesMissingFunctions(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 type simulation struct {
 	t      testing.TB
 	h      *Harness
-	s      *scenario
+	s      *Scenario[any]
 	inner  fullStore
 	fault  *point // nil: none
 	ctx    context.Context
@@ -73,7 +73,7 @@ func (s *simulation) await(ready func() bool) error {
 	return nil
 }
 
-func newSimulation(t testing.TB, h *Harness, what *scenario, inner fullStore, fault *point) *simulation {
+func newSimulation(t testing.TB, h *Harness, what *Scenario[any], inner fullStore, fault *point) *simulation {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &simulation{
 		t: t, h: h, s: what, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
@@ -106,12 +106,12 @@ func (s *simulation) unnoticed() bool {
 // drive performs the scenario until nothing moves any more. Time passes only here, when
 // all goroutines wait.
 func (s *simulation) drive() {
-	for _, role := range s.s.processes {
+	for _, role := range s.s.Processes {
 		s.launch(role, role, false)
 		synctest.Wait() // so that the writes of the processes have an order
 	}
 	s.all.Go(func() {
-		err := s.s.script(s.ctx, s)
+		err := s.s.Script(s.ctx, &Clients[any]{s})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.finished, s.scriptErr = true, err
@@ -134,12 +134,12 @@ func (s *simulation) drive() {
 // sends a heartbeat and sweeps: one after the other until the script has ended, so that
 // the writes have an order, and then all at once.
 func (s *simulation) tick() {
-	time.Sleep(s.s.tick)
+	time.Sleep(s.s.Tick)
 	if s.h.Age != nil {
-		s.h.Age(s.t, s.inner, s.s.tick)
+		s.h.Age(s.t, s.inner, s.s.Tick)
 	}
 	s.mu.Lock()
-	s.elapsed += s.s.tick
+	s.elapsed += s.s.Tick
 	var idle []*Process
 	for _, p := range s.processes {
 		if p.lives() && !p.ticking {
@@ -166,7 +166,7 @@ func (s *simulation) launch(role, name string, successor bool) {
 		sim: s, role: role, name: name, successor: successor,
 		queue: queue.Must(&queue.Config[lifecycle.Key]{Base: s.ctx}), pending: map[*string]bool{},
 	}
-	p.store = &simulatedStore{p: p, inner: s.inner}
+	p.store = &simulatedStore{s.inner, p}
 	s.mu.Lock()
 	s.processes = append(s.processes, p)
 	s.roles[role] = p
@@ -214,7 +214,7 @@ func (s *simulation) replaceProcesses() (did bool) {
 func (s *simulation) missing() (roles []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, role := range s.s.processes {
+	for _, role := range s.s.Processes {
 		if s.wanted[role] && s.roles[role] == nil {
 			roles = append(roles, role)
 		}
@@ -223,7 +223,7 @@ func (s *simulation) missing() (roles []string) {
 		return p.state == running && !p.left && !p.lost && !p.failed
 	})
 	if s.finished && !left {
-		roles = s.s.processes[:1]
+		roles = s.s.Processes[:1]
 	}
 	return roles
 }
@@ -287,7 +287,7 @@ func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
 		for _, r := range s.records(machine) {
 			i, ok := t.StateIndex(r.State)
 			if ok && t.States[i].Kind == fsm.Transitional && t.States[i].Manual == "" &&
-				!slices.Contains(s.s.ends[r.Key], r.State) {
+				!slices.Contains(s.s.Ends[r.Key], r.State) {
 				list = append(list, r)
 			}
 		}

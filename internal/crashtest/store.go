@@ -11,8 +11,8 @@ import (
 // simulatedStore is the store as one process sees it. A call of a process that stalls
 // waits, a call of a process that is gone never returns, and every commit is numbered.
 type simulatedStore struct {
-	p     *Process
-	inner fullStore
+	fullStore // the outbox is read after the end only
+	p         *Process
 }
 
 // fullStore is a store with history and messages.
@@ -21,8 +21,6 @@ type fullStore interface {
 	lifecycle.Historian
 	lifecycle.Outbox
 }
-
-var _ fullStore = (*simulatedStore)(nil)
 
 // call performs one call of the store. A process that is gone meanwhile does not receive
 // the answer.
@@ -39,32 +37,21 @@ func call[R any](s *simulatedStore, do func() (R, error)) (R, error) {
 }
 
 func (s *simulatedStore) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	return call(s, func() (lifecycle.StoredRecord, error) { return s.inner.Get(ctx, key) })
+	return call(s, func() (lifecycle.StoredRecord, error) { return s.fullStore.Get(ctx, key) })
 }
 
 func (s *simulatedStore) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	return call(s, func() ([]lifecycle.StoredRecord, error) { return s.inner.List(ctx, q) })
+	return call(s, func() ([]lifecycle.StoredRecord, error) { return s.fullStore.List(ctx, q) })
 }
-
-func (s *simulatedStore) Capabilities() lifecycle.Capabilities { return s.inner.Capabilities() }
 
 func (s *simulatedStore) History(
 	ctx context.Context, key lifecycle.Key, after uint64, limit int,
 ) ([]lifecycle.HistoryRow, error) {
-	return call(s, func() ([]lifecycle.HistoryRow, error) { return s.inner.History(ctx, key, after, limit) })
+	return call(s, func() ([]lifecycle.HistoryRow, error) { return s.fullStore.History(ctx, key, after, limit) })
 }
 
 func (s *simulatedStore) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
-	return call(s, func() (lifecycle.HistoryRow, error) { return s.inner.Requested(ctx, machine, request) })
-}
-
-func (s *simulatedStore) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
-	return call(s, func() ([]lifecycle.OutboxMessage, error) { return s.inner.Messages(ctx, limit) })
-}
-
-func (s *simulatedStore) Discard(ctx context.Context, numbers ...uint64) error {
-	_, err := call(s, func() (struct{}, error) { return struct{}{}, s.inner.Discard(ctx, numbers...) })
-	return err
+	return call(s, func() (lifecycle.HistoryRow, error) { return s.fullStore.Requested(ctx, machine, request) })
 }
 
 // Commit is where faults happen.
@@ -92,7 +79,7 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 	// The process sees the fields that the store sets only with the answer.
 	sent := *c
 	sent.Changes = slices.Clone(c.Changes)
-	err := s.inner.Commit(ctx, &sent)
+	err := s.fullStore.Commit(ctx, &sent)
 	lost := sim.noteWrite(p, &sent, kind, err)
 	if err == nil && (kind == CrashAfter || kind == DeathAfter) {
 		p.stop(gone)

@@ -14,8 +14,8 @@ import (
 func TestSimulatedStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) lifecycle.Store {
 		inner := lifecycle.NewMemoryStore()
-		sim := newSimulation(t, &Harness{}, &scenario{}, inner, nil)
-		return &simulatedStore{p: &Process{sim: sim, name: "alpha"}, inner: inner}
+		sim := newSimulation(t, &Harness{}, &Scenario[any]{}, inner, nil)
+		return &simulatedStore{inner, &Process{sim: sim, name: "alpha"}}
 	}, &storetest.Config{Exclusive: true, Synctest: true, Attempts: 10})
 }
 
@@ -32,15 +32,15 @@ func TestProcess(t *testing.T) {
 	}
 	h := memoryHarness()
 	h.Kinds = []Kind{DeathAfter}
-	text, c := judge(t, h, s.Scenario)
+	text, writes := judge(t, h, s.Scenario)
 	require.Empty(t, text)
 	// The first write is that of Join: a process that dies there does not get this far.
-	require.Equal(t, map[string]int{"alpha": c.Writes, "alpha-2": c.Writes}, names)
+	require.Equal(t, map[string]int{"alpha": writes, "alpha-2": writes}, names)
 }
 
 // The outside world refuses an operation that is older than one that it has seen.
 func TestEffect(t *testing.T) {
-	w := newSimulation(t, &Harness{}, &scenario{}, lifecycle.NewMemoryStore(), nil)
+	w := newSimulation(t, &Harness{}, &Scenario[any]{}, lifecycle.NewMemoryStore(), nil)
 	p := &Process{sim: w}
 	require.NoError(t, p.Apply(key("a"), 2))
 	require.ErrorIs(t, p.Apply(key("a"), 1), lifecycle.ErrStale)

@@ -32,7 +32,7 @@ func (s *simulation) verify() {
 		}
 	}
 	keys := maps.Clone(s.keys)
-	for k := range s.s.ends {
+	for k := range s.s.Ends {
 		keys[k] = true
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(keys), func(a, b lifecycle.Key) int {
@@ -43,7 +43,7 @@ func (s *simulation) verify() {
 	s.messages()
 	if alive == nil {
 		s.report("no process lives")
-	} else if err := s.s.check(s.ctx, alive.app); err != nil {
+	} else if err := s.s.Check(s.ctx, alive.app); err != nil {
 		s.report("%v", err)
 	}
 }
@@ -71,7 +71,7 @@ func (s *simulation) object(k lifecycle.Key, m manager) {
 
 // state checks the state in which the object has ended.
 func (s *simulation) state(r *lifecycle.StoredRecord, t *fsm.Table) {
-	allowed, named := s.s.ends[r.Key]
+	allowed, named := s.s.Ends[r.Key]
 	switch {
 	case named && slices.Contains(allowed, r.State):
 	case named:

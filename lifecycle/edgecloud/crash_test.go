@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -334,7 +332,7 @@ func TestCrashes(t *testing.T) {
 			for k, states := range cloudlet {
 				tt.ends[k] = states
 			}
-			covered := crashtest.Run(t, h, crashtest.Scenario[process]{
+			crashtest.Run(t, h, crashtest.Scenario[process]{
 				Processes: []string{"alpha", "beta"}, Start: start, Ends: tt.ends, Check: tt.check,
 				Script: func(_ context.Context, w *crashtest.Clients[process]) error {
 					c := newClient(w)
@@ -346,7 +344,6 @@ func TestCrashes(t *testing.T) {
 					return nil
 				},
 			})
-			require.Equal(t, covered.Found, covered.Covered)
 		})
 	}
 }

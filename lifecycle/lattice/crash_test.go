@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
@@ -229,8 +227,7 @@ func TestCrashes(t *testing.T) {
 			return nil
 		},
 	}
-	coverage := crashtest.Run(t, memory(), s)
-	require.Equal(t, coverage.Found, coverage.Covered)
+	crashtest.Run(t, memory(), s)
 }
 
 // A fault at every write during the deletion of a system with a running deploy.

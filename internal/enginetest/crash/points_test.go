@@ -26,10 +26,7 @@ func pointsOf(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, 
 		if h.Kinds = short; long {
 			h.Kinds = crashtest.Kinds()
 		}
-		c := crashtest.Run(t, h, s) // it logs the coverage
-		require.Equal(t, c.Writes*len(h.Kinds), c.Found)
-		require.Equal(t, c.Found, c.Covered)
-		require.Greater(t, c.Writes, 15)
+		require.Greater(t, crashtest.Run(t, h, s), 15, "writes")
 	})
 }
 

@@ -193,7 +193,7 @@ func TestCrashPoints(t *testing.T) {
 	}
 	var now atomic.Pointer[time.Time]
 	var places []place
-	c := crashtest.Run(t, crashtest.Harness{
+	writes := crashtest.Run(t, crashtest.Harness{
 		Kinds: kinds,
 		New: func(t testing.TB) lifecycle.Store {
 			p := newPlace(server)
@@ -214,9 +214,7 @@ func TestCrashPoints(t *testing.T) {
 		Start: startDisks, Script: life,
 		Ends: map[lifecycle.Key][]string{{Machine: "disk", ID: "a"}: {""}, {Machine: "disk", ID: "b"}: {"broken"}},
 	})
-	require.Equal(t, c.Writes*len(kinds), c.Found)
-	require.Equal(t, c.Found, c.Covered)
-	require.Greater(t, c.Writes, 10)
+	require.Greater(t, writes, 10)
 	for _, p := range places {
 		p.audit(t)
 	}
