@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Actor is one participant with a local state of type L. [NewActor] makes one.
 //
@@ -12,46 +9,28 @@ import (
 // floating-point numbers, because == does not compare their content. Traces show
 // a local state by its String method, or as %+v.
 type Actor[L comparable] struct {
-	sys *System
-	at  int
-}
-
-// actorPart is an actor without its type.
-type actorPart struct {
-	name  string
-	table func() table // an empty one
-	start func(table) []uint32
+	sys   *System
+	at    int
+	label string // in errors
 }
 
 // NewActor adds an actor with its initial local state. The system may start in
 // each of several initial states, and in each combination if several actors have
 // several.
 func NewActor[L comparable](s *System, name string, initial ...L) *Actor[L] {
-	part := partName("actor", name)
-	s.needName(part, name)
-	if slices.ContainsFunc(s.actors, func(a *actorPart) bool { return a.name == name }) {
-		s.problem(part, "declared twice")
-	}
+	a := &Actor[L]{sys: s, at: len(s.actors), label: s.declare("actor", name)}
 	if len(initial) == 0 {
-		s.problem(part, "no initial state")
+		s.problem(a.label, "no initial state")
 	}
 	if err := plain[L](); err != nil {
-		s.problem(part, "its local state "+err.Error())
+		s.problem(a.label, "its local state "+err.Error())
 	}
-	initial = slices.Clone(initial)
-	s.actors = append(s.actors, &actorPart{
-		name:  name,
-		table: func() table { return newInterned[L]() },
-		start: func(t table) (ids []uint32) {
-			for _, l := range initial {
-				if id := t.(*interned[L]).add(l); !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-			}
-			return ids
-		},
-	})
-	return &Actor[L]{sys: s, at: len(s.actors) - 1}
+	locals := newInterned[L]()
+	for _, l := range initial {
+		locals.add(l)
+	}
+	s.actors = append(s.actors, part{name: name, label: a.label, new: locals})
+	return a
 }
 
 // In returns the local state of the actor in a state of the system.
@@ -64,30 +43,24 @@ func (a *Actor[L]) In(v *View) L {
 // local state l without a message, with a label for traces and the next local
 // state. If f makes no call, the actor has no action in l.
 func (a *Actor[L]) Acts(f func(l L, step func(label string, next L))) Action {
-	if f == nil {
-		a.sys.problem(a.part(), "an action without a function")
-		return Action{}
+	n := 1
+	for _, h := range a.sys.handlers {
+		if h.kind == StepAct && h.actor == a.at {
+			n++
+		}
 	}
-	return addHandler(a, StepAct, nil, func(l L, _ none, emit func(result[L, none])) {
+	label := fmt.Sprintf("%s in action %d", a.label, n)
+	return addHandler(a, StepAct, nil, label, func(l L, _ none, emit func(result[L, none])) {
 		f(l, func(label string, next L) { emit(result[L, none]{label: label, next: next}) })
 	})
 }
-
-func (a *Actor[L]) part() string { return partName("actor", a.sys.actors[a.at].name) }
 
 // Sends adds messages that an actor sends. f calls send for every message that
 // the actor may put into the channel in local state l, with the next local state.
 // Each call is one step. The step is possible only while the channel has room.
 func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label string, m M, next L))) Action {
-	part := fmt.Sprintf("%s sending into %s", a.part(), c.part())
-	if !a.sys.same(part, c.sys) {
-		return Action{}
-	}
-	if f == nil {
-		a.sys.problem(part, "no function")
-		return Action{}
-	}
-	return addHandler(a, StepSend, c, func(l L, _ M, emit func(result[L, M])) {
+	label := fmt.Sprintf("%s sending into %s", a.label, c.label)
+	return addHandler(a, StepSend, c, label, func(l L, _ M, emit func(result[L, M])) {
 		f(l, func(label string, m M, next L) { emit(result[L, M]{label: label, message: m, next: next}) })
 	})
 }
@@ -100,27 +73,29 @@ func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label
 // An ordered channel delivers the oldest message, an unordered one any. If several
 // actors receive from one channel, each of them may get a message.
 func Receives[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, m M, next func(label string, l L))) Action {
-	part := fmt.Sprintf("%s receiving from %s", a.part(), c.part())
-	if !a.sys.same(part, c.sys) {
-		return Action{}
-	}
-	if f == nil {
-		a.sys.problem(part, "no function")
-		return Action{}
-	}
-	if slices.ContainsFunc(a.sys.handlers, func(h *handler) bool {
-		return h.kind == StepDeliver && h.actor == a.at && h.channel == c.at
-	}) {
-		a.sys.problem(part, "declared twice")
-	}
-	return addHandler(a, StepDeliver, c, func(l L, m M, emit func(result[L, M])) {
+	label := fmt.Sprintf("%s receiving from %s", a.label, c.label)
+	a.sys.once(label)
+	return addHandler(a, StepDeliver, c, label, func(l L, m M, emit func(result[L, M])) {
 		consumed := true
 		f(l, m, func(label string, next L) {
 			consumed = false
-			emit(result[L, M]{label: label, next: next})
+			emit(result[L, M]{label: label, next: next, message: m})
 		})
 		if consumed {
-			emit(result[L, M]{next: l})
+			emit(result[L, M]{next: l, message: m})
 		}
 	})
 }
+
+// Action is one function of an actor, as [Actor.Acts], [Sends] or [Receives] added it.
+type Action struct{ h *handler }
+
+// Fair declares the function fair, which the properties of [System.LeadsTo] depend on: an
+// action of it that stays possible is taken sooner or later. Local steps with the same
+// label are one action. So are the sends of equal messages, and the deliveries of equal
+// messages. A send that waits for room counts as possible if its channel has room again
+// and again.
+//
+// Without Fair an action may never be taken: a user need not make a request, and a
+// message may stay in a channel forever.
+func (a Action) Fair() { a.h.fair = func(string) bool { return true } }

@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Channel describes how a channel behaves. A loss or a duplication is a step of
 // its own and takes one from its budget.
@@ -28,68 +25,50 @@ const MaxCapacity = 64
 // [Actor] apply. [NewChannel] makes one. A channel has at most 65,535 different
 // messages.
 type Chan[M comparable] struct {
-	sys *System
-	at  int
+	sys   *System
+	at    int
+	label string // in errors
 }
 
-// channelPart is a channel without its type.
 type channelPart struct {
-	name   string
-	is     Channel
-	filled bool // it has initial messages
-	table  func() table
-	start  func(table) []uint32
+	part
+	is    Channel
+	start []uint32 // the initial messages, by number
 }
 
 // NewChannel adds a channel with its initial messages, the oldest first.
 func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) *Chan[M] {
-	part := partName("channel", name)
-	s.needName(part, name)
-	if slices.ContainsFunc(s.channels, func(c *channelPart) bool { return c.name == name }) {
-		s.problem(part, "declared twice")
-	}
+	c := &Chan[M]{sys: s, at: len(s.channels), label: s.declare("channel", name)}
 	switch {
 	case is.Capacity < 1 || is.Capacity > MaxCapacity:
-		s.problem(part, fmt.Sprintf("its capacity of %d is not between 1 and %d", is.Capacity, MaxCapacity))
+		s.problem(c.label, fmt.Sprintf("its capacity of %d is not between 1 and %d", is.Capacity, MaxCapacity))
 	case len(initial) > is.Capacity:
-		s.problem(part, fmt.Sprintf("%d initial messages are more than its capacity of %d", len(initial), is.Capacity))
+		s.problem(c.label, fmt.Sprintf("%d initial messages are more than its capacity of %d", len(initial), is.Capacity))
 	}
 	if err := plain[M](); err != nil {
-		s.problem(part, "its message "+err.Error())
+		s.problem(c.label, "its message "+err.Error())
 	}
 	for _, b := range []Budget{is.Lose, is.Duplicate} {
 		if b.sys != nil {
-			s.same(part+" and its budget", b.sys)
+			s.same(c.label+" and its budget", b.sys)
 		}
 	}
-	initial = slices.Clone(initial)
-	s.channels = append(s.channels, &channelPart{
-		name: name, is: is, filled: len(initial) > 0,
-		table: func() table { return newInterned[M]() },
-		start: func(t table) (ids []uint32) {
-			for _, m := range initial {
-				ids = append(ids, t.(*interned[M]).add(m))
-			}
-			return ids
-		},
-	})
-	return &Chan[M]{sys: s, at: len(s.channels) - 1}
+	messages := newInterned[M]()
+	added := channelPart{part: part{name: name, label: c.label, new: messages}, is: is}
+	for _, m := range initial {
+		added.start = append(added.start, messages.add(m))
+	}
+	s.channels = append(s.channels, added)
+	return c
 }
 
 // In returns the messages in flight in a state: of an ordered channel the oldest
 // first, of an unordered one in no particular order.
-func (c *Chan[M]) In(v *View) []M {
+func (c *Chan[M]) In(v *View) (list []M) {
 	v.mustBeOf(c.sys)
 	queue := v.t.lay.queue(v.state, c.at)
-	n := queue.len()
-	if n == 0 {
-		return nil
-	}
-	list := make([]M, n)
-	for i := range list {
-		list[i] = v.t.messages[c.at].(*interned[M]).values[queue.at(i)]
+	for i := range queue.len() {
+		list = append(list, v.t.messages[c.at].(*interned[M]).values[queue.at(i)])
 	}
 	return list
 }
-
-func (c *Chan[M]) part() string { return partName("channel", c.sys.channels[c.at].name) }

@@ -1,7 +1,5 @@
 package explore
 
-import "slices"
-
 // Channels are the channels that a fault can empty: values of [Chan].
 type Channels interface{ place() (*System, int) }
 
@@ -12,7 +10,8 @@ func (c *Chan[M]) place() (*System, int) { return c.sys, c.at }
 type Fault struct {
 	sys     *System
 	name    string
-	budget  int // -1: none
+	label   string // in errors
+	budget  Budget
 	empties []int
 	strikes []int // handlers
 }
@@ -21,19 +20,10 @@ type Fault struct {
 // [Strikes] adds. It is possible in every state in which its budget is not used up
 // and every strike is possible.
 func (s *System) Fault(name string, b Budget, empties ...Channels) *Fault {
-	part := partName("fault", name)
-	s.needName(part, name)
-	f := &Fault{sys: s, name: name, budget: -1}
-	if slices.ContainsFunc(s.faults, func(other *Fault) bool { return other.name == name }) {
-		s.problem(part, "declared twice")
-	}
-	if b.sys == nil {
-		s.problem(part, "no budget")
-	} else if s.same(part+" and its budget", b.sys) {
-		f.budget = b.at
-	}
+	f := &Fault{sys: s, name: name, label: s.declare("fault", name), budget: b}
+	s.same(f.label+" and its budget", b.sys)
 	for _, c := range empties {
-		if of, at := c.place(); s.same(part+" and a channel", of) {
+		if of, at := c.place(); s.same(f.label+" and a channel", of) {
 			f.empties = append(f.empties, at)
 		}
 	}
@@ -44,22 +34,14 @@ func (s *System) Fault(name string, b Budget, empties ...Channels) *Fault {
 // Strikes adds what a fault does to an actor. strike returns the local state after
 // the fault, or false if the fault is not possible in l.
 func Strikes[L comparable](f *Fault, a *Actor[L], strike func(l L) (L, bool)) {
-	part := partName("fault", f.name) + " striking " + a.part()
-	if strike == nil {
-		f.sys.problem(part, "no function")
-		return
+	label := f.label + " striking " + a.label
+	f.sys.once(label)
+	if f.sys.same(label, a.sys) {
+		f.strikes = append(f.strikes, len(a.sys.handlers))
 	}
-	if !f.sys.same(part, a.sys) {
-		return
-	}
-	if slices.ContainsFunc(f.strikes, func(i int) bool { return f.sys.handlers[i].actor == a.at }) {
-		f.sys.problem(part, "declared twice")
-	}
-	f.strikes = append(f.strikes, len(f.sys.handlers))
-	strikes := addHandler(a, StepFault, nil, func(l L, _ none, emit func(result[L, none])) {
+	addHandler(a, StepFault, nil, label, func(l L, _ none, emit func(result[L, none])) {
 		if next, possible := strike(l); possible {
-			emit(result[L, none]{next: next, fault: true})
+			emit(result[L, none]{next: next})
 		}
 	})
-	strikes.h.fault = f.name
 }

@@ -5,11 +5,10 @@ type handler struct {
 	kind    StepKind
 	actor   int
 	channel int                     // of StepSend and StepDeliver
-	fault   string                  // name of the fault, of StepFault
+	label   string                  // in errors
 	fair    func(label string) bool // reports whether its steps are fair; nil: none is
-	// call calls the function. Several goroutines may do so at once. It returns a
-	// function that numbers the results, which one goroutine calls.
-	call func(t *tables, local, message uint32) func() []allowed
+	// call calls the function and numbers its results, in a list that is not nil.
+	call func(t *tables, local, message uint32) []allowed
 }
 
 // none is the message of a handler without messages.
@@ -19,7 +18,6 @@ type none struct{}
 type result[L, M comparable] struct {
 	label   string
 	fault   bool
-	fair    bool
 	message M
 	next    L
 }
@@ -34,13 +32,13 @@ type allowed struct {
 
 // addHandler adds a function of an actor. c is nil if it has no channel.
 func addHandler[L, M comparable](
-	a *Actor[L], kind StepKind, c *Chan[M], f func(l L, m M, emit func(result[L, M])),
+	a *Actor[L], kind StepKind, c *Chan[M], label string, f func(l L, m M, emit func(result[L, M])),
 ) Action {
-	h := &handler{kind: kind, actor: a.at, channel: -1}
-	if c != nil {
+	h := &handler{kind: kind, actor: a.at, channel: -1, label: label}
+	if c != nil && a.sys.same(label, c.sys) {
 		h.channel = c.at
 	}
-	h.call = func(t *tables, local, message uint32) func() []allowed {
+	h.call = func(t *tables, local, message uint32) []allowed {
 		locals := t.locals[a.at].(*interned[L])
 		var messages *interned[M]
 		var m M
@@ -50,29 +48,22 @@ func addHandler[L, M comparable](
 		if kind == StepDeliver {
 			m = messages.values[message]
 		}
-		var results []result[L, M]
+		list := []allowed{}
 		f(locals.values[local], m, func(r result[L, M]) {
-			r.fair = h.fair != nil && h.fair(r.label)
-			results = append(results, r)
-		})
-		return func() []allowed {
-			list := make([]allowed, len(results))
-			for i, r := range results {
-				list[i] = allowed{next: locals.add(r.next), message: message, label: t.labels.add(r.label)}
-				if kind == StepSend {
-					list[i].message = messages.add(r.message)
-				}
-				switch {
-				case r.fault:
-					list[i].mark = isFault
-				case r.fair && kind == StepAct:
-					list[i].mark = t.actions.add(action{h, list[i].label}) + 1
-				case r.fair:
-					list[i].mark = t.actions.add(action{h, list[i].message}) + 1
-				}
+			next := allowed{next: locals.add(r.next), label: t.labels.add(r.label)}
+			action := next.label
+			if c != nil {
+				next.message = messages.add(r.message)
+				action = next.message
 			}
-			return list
-		}
+			if r.fault {
+				next.mark = isFault
+			} else if h.fair != nil && h.fair(r.label) {
+				next.mark = t.actions.add(fairAction{h, action}) + 1
+			}
+			list = append(list, next)
+		})
+		return list
 	}
 	a.sys.handlers = append(a.sys.handlers, h)
 	return Action{h}

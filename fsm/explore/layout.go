@@ -32,6 +32,14 @@ func (l *layout) budget(state []byte, i int) int {
 	return int(binary.LittleEndian.Uint16(state[l.budgets+2*i:]))
 }
 
+// left returns what a state has left of a budget.
+func (l *layout) left(state []byte, b Budget) int {
+	if b.sys == nil {
+		return 0
+	}
+	return l.budget(state, b.at)
+}
+
 func (l *layout) setBudget(state []byte, i, left int) {
 	binary.LittleEndian.PutUint16(state[l.budgets+2*i:], uint16(left))
 }

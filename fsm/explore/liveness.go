@@ -5,99 +5,77 @@ import (
 	"slices"
 )
 
-// between is the number of states between two calls of goesOn.
-const between = 1 << 14
-
-// goesOn reports progress, and returns the error of the context.
-func (s *search) goesOn(ctx context.Context, done, total int) error {
-	s.progress("check", done, total)
-	return ctx.Err()
+// finish checks the properties that need all states: whether the system can come to rest,
+// and those of [System.LeadsTo]. It completes the verdict.
+func (s *search) finish(ctx context.Context) {
+	s.store.slots = nil // the search is over
+	if s.t.sys.rests != nil || len(s.leads) > 0 {
+		s.pass = passBytes * int64(s.store.n)
+		if s.limits(ctx); s.ended() {
+			return
+		}
+	}
+	if s.t.sys.rests != nil {
+		s.livelock(ctx)
+	}
+	for _, p := range s.leads {
+		if s.ended() {
+			return
+		}
+		l := newPass(s)
+		if run := l.unending(ctx, l.region(p)); run != nil && !s.ended() {
+			s.verdict.Property = p.name
+			l.counterexample(run)
+		}
+	}
+	if s.ended() {
+		return
+	}
+	happened := make([]bool, len(s.chunks[0].happened))
+	for _, c := range s.chunks {
+		for i, yes := range c.happened {
+			happened[i] = happened[i] || yes
+		}
+	}
+	s.verdict.Outcome, s.verdict.Unused = Holds, s.t.unused(happened)
+	for _, p := range s.leads {
+		s.verdict.Live = append(s.verdict.Live, p.name)
+	}
 }
 
-// finish checks the properties that need all states: whether the system can come to rest,
-// and those of [System.LeadsTo].
-func (s *search) finish(ctx context.Context) error {
-	s.verdict.Bytes = max(s.verdict.Bytes, s.bytes())
-	s.store.slots = nil // the search is over
-	if s.live {
-		if err := s.spread(ctx); err != nil {
-			return err
-		}
-		var lost []uint32 // states that cannot come to rest
-		for id := range uint32(s.store.n) {
-			if !s.rests.has(id) {
-				lost = append(lost, id)
+// livelock finds out whether the system can come to rest from every state. If not, it
+// completes the verdict with a run to the earliest state that is on a loop, and with a
+// shortest loop. There is a loop: a step leads out of each of the states that cannot come
+// to rest, to another of them.
+//
+// A component comes after those to which its steps lead, so that rests has their states
+// already.
+func (s *search) livelock(ctx context.Context) {
+	l := newPass(s)
+	all := make([]uint32, s.store.n)
+	for id := range all {
+		all[id] = uint32(id)
+	}
+	first := uint32(noState)
+	l.components(ctx, all, func(c []uint32) {
+		rests, loops := false, false
+		for _, id := range c {
+			rests = rests || s.rests.has(id)
+			for e := range s.edgesOf(id) {
+				rests = rests || e.isStep() && s.rests.has(e.to)
+				loops = loops || e.isStep() && l.inside(e)
 			}
 		}
-		if len(lost) > 0 {
-			return s.livelock(ctx, lost)
+		if loops && !rests {
+			first = min(first, slices.Min(c))
 		}
-	}
-	return s.finishLeadsTo(ctx)
-}
-
-// livelock completes the verdict with a run to the earliest state that is on a loop, and
-// with a shortest loop. There is a loop: a step leads out of each of the states, to another
-// of them.
-func (s *search) livelock(ctx context.Context, states []uint32) error {
-	s.pass = passBytes * int64(s.store.n)
-	if s.bounded() {
-		return nil
-	}
-	l := newPass(s)
-	l.regroup(states)
-	first := uint32(noState)
-	err := l.components(ctx, states, func(c []uint32) {
-		if id := slices.Min(c); id < first && l.onLoop(id) {
-			first = id
+		for _, id := range c {
+			if rests {
+				s.rests.add(id)
+			}
 		}
 	})
-	if err != nil {
-		return err
+	if first != noState && !s.ended() {
+		s.found(Livelock, s.store.path(first), s.way(first, l.inside, func(e edge) bool { return e.to == first }))
 	}
-	loop := s.way(first, l.inside, func(e edge) bool { return e.to == first })
-	s.found(Livelock, s.store.path(first), loop)
-	return nil
-}
-
-// onLoop reports whether a step leads from a state to a state of its component. From there
-// a run can come back.
-func (l *pass) onLoop(id uint32) bool {
-	for e := range l.edgesOf(id) {
-		if e.isStep() && l.inside(e) {
-			return true
-		}
-	}
-	return false
-}
-
-// spread adds to rests every state from which a step leads to one of rests, until
-// there are no more. Most steps lead to later states, so it starts with the latest
-// one. Some steps lead to earlier states, so it alternates the direction.
-func (s *search) spread(ctx context.Context) error {
-	for back, changed := true, true; changed; back = !back {
-		changed = false
-		for i := range s.store.n {
-			if i%between == 0 {
-				if err := s.goesOn(ctx, i, s.store.n); err != nil {
-					return err
-				}
-			}
-			id := uint32(i)
-			if back {
-				id = uint32(s.store.n - 1 - i)
-			}
-			if s.rests.has(id) {
-				continue
-			}
-			for e := range s.edgesOf(id) {
-				if e.isStep() && s.rests.has(e.to) {
-					s.rests.add(id)
-					changed = true
-					break
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -8,8 +8,7 @@ import (
 
 // Model is one state of type S and its steps: the low-level form of a [System], for
 // state machines without actors and messages. The rules for the local state of
-// an [Actor] apply to S. The functions must be pure. Several goroutines call them
-// at once.
+// an [Actor] apply to S. The functions must be pure.
 type Model[S comparable] struct {
 	// Name appears in verdicts and errors.
 	Name string
@@ -39,18 +38,13 @@ type LeadsTo[S comparable] struct{ From, To func(s S) bool }
 // Explore explores the model, see [System.Explore].
 func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error) {
 	sys := New(m.Name)
-	sys.model = true
 	state := NewActor(sys, "state", m.Initial...)
-	if m.Next == nil {
-		sys.problem("", "no function Next")
-	} else {
-		steps := addHandler(state, StepAct, nil, func(s S, _ none, emit func(result[S, none])) {
-			m.Next(s, func(label string, fault bool, next S) {
-				emit(result[S, none]{label: label, fault: fault, next: next})
-			})
+	steps := addHandler(state, StepAct, nil, "Next", func(s S, _ none, emit func(result[S, none])) {
+		m.Next(s, func(label string, fault bool, next S) {
+			emit(result[S, none]{label: label, fault: fault, next: next})
 		})
-		steps.h.fair = m.Fair
-	}
+	})
+	steps.h.fair = m.Fair
 	in := func(states func(S) bool) func(*View) bool {
 		if states == nil {
 			return nil
@@ -58,18 +52,11 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 		return func(v *View) bool { return states(state.In(v)) }
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Always)) {
-		if holds := m.Always[name]; holds != nil {
-			sys.Always(name, func(v *View) error { return holds(state.In(v)) })
-		} else {
-			sys.Always(name, nil)
-		}
+		sys.Always(name, func(v *View) error { return m.Always[name](state.In(v)) })
 	}
-	if m.Rests != nil {
-		sys.Rests(in(m.Rests))
-	}
+	sys.Rests(in(m.Rests))
 	for _, name := range slices.Sorted(maps.Keys(m.LeadsTo)) {
-		p := m.LeadsTo[name]
-		sys.LeadsTo(name, in(p.From), in(p.To))
+		sys.LeadsTo(name, in(m.LeadsTo[name].From), in(m.LeadsTo[name].To))
 	}
 	return sys.Explore(ctx, config)
 }

@@ -24,6 +24,9 @@ type pass struct {
 // the list of the region, in the stack, and in the list of calls.
 const passBytes = 4*4 + 4 + 4 + 8
 
+// between is the number of states between two reports of progress.
+const between = 1 << 14
+
 func newPass(s *search) *pass {
 	n := s.store.n
 	return &pass{
@@ -55,9 +58,9 @@ func (l *pass) region(p *lead) (states []uint32) {
 
 // unending returns the states of a component of the region in which a fair run can stay,
 // the one with the earliest state, or nil if there is none.
-func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32, err error) {
-	for work := [][]uint32{region}; len(work) > 0 && err == nil; work = work[1:] {
-		err = l.components(ctx, work[0], func(c []uint32) {
+func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32) {
+	for work := [][]uint32{region}; len(work) > 0; work = work[1:] {
+		l.components(ctx, work[0], func(c []uint32) {
 			unfair := l.unfair(c)
 			if unfair == 0 {
 				if run == nil || slices.Min(c) < slices.Min(run) {
@@ -73,7 +76,7 @@ func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32, err
 			}
 		})
 	}
-	return run, err
+	return run
 }
 
 func (l *pass) regroup(states []uint32) {
@@ -84,8 +87,9 @@ func (l *pass) regroup(states []uint32) {
 }
 
 // components calls found for every strongly connected component of a group, which it makes
-// a group of its own before. The steps are those without faults.
-func (l *pass) components(ctx context.Context, states []uint32, found func(c []uint32)) error {
+// a group of its own before. The steps are those without faults. It stops if the context
+// ends, which is then in the verdict.
+func (l *pass) components(ctx context.Context, states []uint32, found func(c []uint32)) {
 	type call struct{ id, edge uint32 }
 	var calls []call
 	var stack []uint32
@@ -105,8 +109,9 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 		}
 		for len(calls) > 0 {
 			if visited%between == 0 {
-				if err := l.goesOn(ctx, int(visited), len(states)); err != nil {
-					return err
+				l.progress("check", int(visited), len(states))
+				if l.verdict.Reason = ctx.Err(); l.ended() {
+					return
 				}
 			}
 			at := &calls[len(calls)-1]
@@ -135,7 +140,7 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 			}
 		}
 	}
-	return ctx.Err()
+	l.verdict.Reason = ctx.Err()
 }
 
 // unfair returns an action for which no run through all states and steps of a component is

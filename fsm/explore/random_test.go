@@ -422,7 +422,7 @@ func (s *sketch) runs(t require.TestingT, tr *explore.Trace) {
 		after := map[string]sketchState{}
 		for _, st := range may {
 			for _, next := range s.next(st) {
-				if !next.full && next.fault == (step.Kind >= explore.StepLose) && slices.Equal(next.locals, at.locals) && s.inFlight(next.sketchState, &step) {
+				if !next.full && next.fault == slices.Contains(faults, step.Kind) && slices.Equal(next.locals, at.locals) && s.inFlight(next.sketchState, &step) {
 					s.key(next.sketchState, after)
 				}
 			}
@@ -431,6 +431,8 @@ func (s *sketch) runs(t require.TestingT, tr *explore.Trace) {
 		may = after
 	}
 }
+
+var faults = []explore.StepKind{explore.StepLose, explore.StepDuplicate, explore.StepFault}
 
 // inFlight reports whether the message of a step may have led to these queues.
 func (s *sketch) inFlight(st sketchState, step *explore.TraceStep) bool {

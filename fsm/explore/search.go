@@ -1,33 +1,46 @@
 package explore
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// search visits the states breadth first, in batches of three phases:
-//
-//	expand   workers take chunks, a few states each, and list the successors
-//	merge    one goroutine adds the successors, chunk by chunk, to the store
-//	inspect  workers take the new states and call the invariants
-//
-// A phase reads what the phases before it wrote, and each chunk writes to its own
-// memory, so there is nothing to lock. Chunks have a fixed size and merge in order,
-// so that states get the same numbers with any number of workers. If the tables
-// lack results of handlers, expand notes them, calls the handlers, and expands the
-// chunks concerned once more.
+// Config bounds an exploration. nil is the zero Config, which has the defaults.
+type Config struct {
+	// Workers is the number of goroutines. Default: GOMAXPROCS.
+	Workers int
+	// MaxBytes is the memory in bytes that states, edges and tables may take, as
+	// [Verdict.Bytes] counts it. Default: 1 GiB. Explore checks the bound after every
+	// batch of a few thousand states and may exceed it by one batch.
+	MaxBytes int64
+	// SkipLeadsTo leaves the properties of [System.LeadsTo] unchecked. Without them an
+	// exploration needs less time and memory. Default: false.
+	SkipLeadsTo bool
+	// Progress receives how far the exploration is: what it does, how many states are done,
+	// and of how many. While the exploration searches for states, the total is the number of
+	// states that it has found. Progress runs in the goroutine of the caller of Explore,
+	// after every few thousand states. Default: none.
+	Progress func(what string, done, total int)
+}
+
+const defaultMaxBytes = 1 << 30
+
+// search visits the states breadth first, in batches. Workers expand the states of a batch:
+// each takes chunks of a few states and lists their successors. Then one goroutine adds the
+// successors to the store, chunk by chunk, checks the new states, and calls the handlers for
+// them. The workers only read what that goroutine writes, and each chunk writes to its own
+// memory, so there is nothing to lock. Chunks have a fixed size, so that states get the same
+// numbers with any number of workers.
 type search struct {
 	t       *tables
 	config  Config
-	workers int
 	verdict *Verdict
-	live    bool    // the system has resting states, so the search keeps the edges
 	leads   []*lead // properties to check
 	store   *store
 	rests   bits         // by state
@@ -35,6 +48,8 @@ type search struct {
 	edges   slab[uint32] // of each state in turn: the next state, and the mark if there are properties
 	ends    slab[uint32] // by state: the place in edges where its own end
 	chunks  []*chunk
+	view    View
+	calling calling
 }
 
 const (
@@ -42,165 +57,161 @@ const (
 	batchChunks = 32
 )
 
-// chunk is a range of states with the results of one worker.
+// chunk is a range of states with their successors.
 type chunk struct {
+	*expander
 	from, to uint32
-	x        *expander
-	// The successors, those of one state behind those of the one before it.
-	states []byte
-	hashes []uint64
-	marks  []uint32
-	ends   []int  // by state of the chunk
-	stuck  uint32 // the first state without a step; noState: none
-	broken broken
+	states   []byte // the successors, those of one state behind those of the one before it
+	marks    []uint32
+	ends     []int // by state of the chunk
 }
 
-// broken is the first state that violates an invariant, or the error of a function
-// that panicked.
-type broken struct {
-	id       uint32
-	property int
-	problem  error
-	err      error
+// lead is a liveness property in a search, with its states.
+type lead struct {
+	property
+	begun     bits // states of from that do not fulfil it
+	fulfilled bits // states of to
 }
 
-func newSearch(t *tables, config *Config) *search {
+// calling is the function of the system that the search calls: a handler, or a check of the
+// state of the view.
+type calling struct {
+	label          string // empty: none
+	handler        *handler
+	local, message uint32
+}
+
+// Explore visits every state that the system can reach, breadth first, and
+// returns the verdict. An error reports a faulty description of the system and
+// matches [ErrModel]. An invariant that does not hold, a bound and a context that
+// ended are in the verdict: use [Verdict.Err]. A nil config is the default.
+//
+// Explore starts goroutines and returns after all of them have ended.
+func (s *System) Explore(ctx context.Context, config *Config) (v *Verdict, err error) {
+	if len(s.actors) == 0 {
+		s.problem("actors", "none is declared")
+	}
+	if len(s.problems) > 0 {
+		return nil, errors.Join(s.problems...)
+	}
+	x := newSearch(s, config)
+	defer func() {
+		if x.calling.label == "" {
+			return
+		}
+		if value := recover(); value != nil {
+			v, err = nil, x.panicked(value)
+		}
+	}()
+	if err := x.run(ctx); err != nil {
+		return nil, err
+	}
+	x.verdict.States = x.store.n
+	x.verdict.Depth = max(0, len(x.store.path(uint32(x.store.n-1)))-1)
+	return x.verdict, nil
+}
+
+func newSearch(sys *System, config *Config) *search {
+	t := newTables(sys)
 	s := &search{
-		t: t, config: *config, workers: config.Workers, live: t.sys.rests != nil,
-		verdict: &Verdict{System: t.sys.name}, store: newStore(t.lay.size),
-		edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1},
+		t: t, verdict: &Verdict{System: sys.name, Outcome: Inconclusive}, store: newStore(t.lay.size),
+		edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1}, view: View{t: t},
 	}
-	if !config.SkipLeadsTo {
-		for _, p := range t.sys.leads {
-			s.leads = append(s.leads, &lead{leadsTo: p})
+	if config != nil {
+		s.config = *config
+	}
+	if s.config.MaxBytes <= 0 {
+		s.config.MaxBytes = defaultMaxBytes
+	}
+	if s.config.Workers <= 0 {
+		s.config.Workers = runtime.GOMAXPROCS(0)
+	}
+	if !s.config.SkipLeadsTo && len(sys.leads) > 0 {
+		s.edges.each = 2
+		for _, p := range sys.leads {
+			s.leads = append(s.leads, &lead{property: p})
 		}
-		s.edges.each = 1 + min(1, len(s.leads))
 	}
-	if s.workers <= 0 {
-		s.workers = runtime.GOMAXPROCS(0)
-	}
-	s.config.MaxBytes = config.maxBytes()
 	for range batchChunks {
-		c := &chunk{x: newExpander(t)}
-		c.x.waits = len(s.leads) > 0
-		c.x.emit = func(next []byte, m move) {
+		c := &chunk{}
+		c.expander = newExpander(t, func(next []byte, m move) {
 			c.states = append(c.states, next...)
-			c.hashes = append(c.hashes, s.store.hash(next))
 			c.marks = append(c.marks, m.mark)
-		}
+		})
+		c.waits = len(s.leads) > 0
 		s.chunks = append(s.chunks, c)
 	}
 	return s
 }
 
-// run explores everything and returns the verdict.
-func (s *search) run(ctx context.Context, starts [][]byte) (*Verdict, error) {
-	for _, state := range starts {
-		s.store.add(state, s.store.hash(state), noState)
+// run explores everything and completes the verdict.
+func (s *search) run(ctx context.Context) error {
+	starts := s.t.starts(s.config.MaxBytes)
+	if starts == nil {
+		s.outgrown()
 	}
-	done, err := s.inspect(ctx, 0)
-	for from := 0; !done && err == nil && from < s.store.n; {
+	for _, state := range starts {
+		s.reach(state, noState)
+	}
+	for from := 0; from < s.store.n && !s.ended(); {
+		if err := s.limits(ctx); err != nil || s.ended() {
+			return err
+		}
 		to := min(s.store.n, from+batchChunks*chunkStates)
-		done, err = s.batch(ctx, from, to)
+		s.expand(from, to)
+		for _, c := range s.chunks {
+			s.merge(c)
+		}
 		from = to
 		s.progress("explore", from, s.store.n)
 	}
-	if err == nil && !done {
-		err = s.finish(ctx)
+	if err := s.limits(ctx); err != nil || s.ended() {
+		return err
 	}
-	switch {
-	case err != nil && ctx.Err() != nil && err == ctx.Err():
-		s.verdict.Reason = err
-	case err != nil:
-		return nil, err
-	}
-	s.verdict.States = s.store.n
-	s.verdict.Depth = len(s.store.path(uint32(s.store.n-1))) - 1
-	return s.verdict, nil
-}
-
-// batch expands a range of states. done: the verdict is found.
-func (s *search) batch(ctx context.Context, from, to int) (done bool, err error) {
-	n := s.split(from, to)
-	if err := s.expand(ctx, s.chunks[:n]); err != nil {
-		return true, err
-	}
-	before := s.store.n
-	for _, c := range s.chunks[:n] {
-		s.merge(c)
-	}
-	for _, c := range s.chunks[:n] {
-		if c.stuck != noState { // nearer than every new state
-			s.found(Stuck, s.store.path(c.stuck), nil)
-			return true, nil
-		}
-	}
-	if done, err := s.inspect(ctx, before); done || err != nil {
-		return done, err
-	}
-	return s.bounded(), nil
-}
-
-// split gives the states of a range to chunks and returns how many chunks it uses.
-func (s *search) split(from, to int) (n int) {
-	for ; from < to && n < len(s.chunks); n++ {
-		c := s.chunks[n]
-		c.from, c.to = uint32(from), uint32(min(from+chunkStates, to))
-		from = int(c.to)
-	}
-	return n
-}
-
-// expand expands chunks until the tables have all results.
-func (s *search) expand(ctx context.Context, chunks []*chunk) error {
-	for len(chunks) > 0 {
-		err := parallel(ctx, s.workers, len(chunks), func(i int) { s.expandChunk(chunks[i]) })
-		if err != nil {
-			return err
-		}
-		var misses []miss
-		var again []*chunk
-		for _, c := range chunks {
-			if len(c.x.misses) > 0 {
-				misses = append(misses, c.x.misses...)
-				again = append(again, c)
-			}
-		}
-		if err := s.t.fill(ctx, s.workers, misses); err != nil {
-			return err
-		}
-		chunks = again
-	}
+	s.finish(ctx)
 	return nil
 }
 
-func (s *search) expandChunk(c *chunk) {
-	c.states, c.hashes, c.marks, c.ends = c.states[:0], c.hashes[:0], c.marks[:0], c.ends[:0]
-	c.x.misses, c.stuck = c.x.misses[:0], noState
-	for id := c.from; id < c.to; id++ {
-		before := len(c.marks)
-		c.x.expand(s.store.state(id))
-		c.ends = append(c.ends, len(c.marks))
-		if c.stuck == noState && !(s.live && s.rests.has(id)) && !slices.ContainsFunc(c.marks[before:], isStep) {
-			c.stuck = id
-		}
+// ended reports whether the verdict is found.
+func (s *search) ended() bool { return s.verdict.Trace != nil || s.verdict.Reason != nil }
+
+// expand lists the successors of a range of states in the chunks.
+func (s *search) expand(from, to int) {
+	var group errgroup.Group
+	group.SetLimit(s.config.Workers)
+	for i, c := range s.chunks {
+		c.from, c.to = uint32(min(to, from+i*chunkStates)), uint32(min(to, from+(i+1)*chunkStates))
+		group.Go(func() error {
+			c.states, c.marks, c.ends = c.states[:0], c.marks[:0], c.ends[:0]
+			for id := c.from; id < c.to; id++ {
+				c.expand(s.store.state(id))
+				c.ends = append(c.ends, len(c.marks))
+			}
+			return nil
+		})
 	}
+	_ = group.Wait() // no worker returns an error
 }
 
-// merge adds the successors of a chunk to the store, and the edges.
+// merge adds the successors of a chunk to the store, and the edges, until the verdict is
+// found.
 func (s *search) merge(c *chunk) {
-	size, i, keep := s.t.lay.size, 0, s.live || len(s.leads) > 0
+	size, i, keep := s.t.lay.size, 0, s.t.sys.rests != nil || len(s.leads) > 0
 	for n, end := range c.ends {
-		for ; i < end; i++ {
-			next := c.from + uint32(n)
+		id := c.from + uint32(n)
+		if !s.ended() && !s.rests.has(id) && !slices.ContainsFunc(c.marks[i:end], isStep) {
+			s.found(Stuck, s.store.path(id), nil)
+		}
+		for ; i < end && !s.ended(); i++ {
+			next := id
 			if c.marks[i]&waits == 0 {
 				s.verdict.Steps++
-				next, _ = s.store.add(c.states[i*size:(i+1)*size], c.hashes[i], next)
+				next = s.reach(c.states[i*size:(i+1)*size], id)
 			}
 			switch {
 			case len(s.leads) > 0:
 				copy(s.edges.push(), []uint32{next, c.marks[i]})
-			case s.live && isStep(c.marks[i]):
+			case keep && isStep(c.marks[i]):
 				s.edges.push()[0] = next
 			}
 		}
@@ -210,95 +221,103 @@ func (s *search) merge(c *chunk) {
 	}
 }
 
-// inspect calls the checks for every state, from a number on.
-func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
-	if s.live {
-		s.rests.grow(s.store.n)
+// reach adds a state to the store, and returns its number. It checks a new state, and calls
+// the handlers of the steps that are possible in it.
+func (s *search) reach(state []byte, parent uint32) uint32 {
+	id, added := s.store.add(state, parent)
+	if !added || s.ended() {
+		return id
+	}
+	s.view.state = s.store.state(id)
+	s.check(id)
+	for i, h := range s.t.sys.handlers {
+		s.calling = calling{label: h.label, handler: h, local: s.t.lay.local(state, h.actor)}
+		if h.kind != StepDeliver {
+			s.t.fill(i, s.calling.local, 0)
+			continue
+		}
+		q := s.t.lay.queue(state, h.channel)
+		for k := range s.t.deliverable(q, h.channel) {
+			s.calling.message = q.at(k)
+			s.t.fill(i, s.calling.local, q.at(k))
+		}
+	}
+	s.calling = calling{}
+	return id
+}
+
+// check calls the checks for a new state.
+func (s *search) check(id uint32) {
+	sys := s.t.sys
+	for _, p := range sys.always {
+		s.calling = calling{label: p.label}
+		if err := p.holds(&s.view); err != nil && !s.ended() {
+			s.verdict.Property, s.verdict.Problem = p.name, err
+			s.found(Violated, s.store.path(id), nil)
+		}
+	}
+	s.calling = calling{label: restingStates}
+	if sys.rests != nil && sys.rests(&s.view) {
+		s.rests.add(id)
 	}
 	for _, p := range s.leads {
-		p.begun.grow(s.store.n)
-		p.fulfilled.grow(s.store.n)
-	}
-	for from < s.store.n {
-		// Chunks of a multiple of 64 states write to different words of rests.
-		aligned := from - from%64
-		n := s.split(aligned, s.store.n)
-		chunks := s.chunks[:n]
-		chunks[0].from = uint32(from)
-		from = int(chunks[n-1].to)
-		if err := parallel(ctx, s.workers, n, func(i int) { s.inspectChunk(chunks[i]) }); err != nil {
-			return true, err
-		}
-		for _, c := range chunks {
-			if c.broken.err != nil {
-				return true, c.broken.err
-			}
-		}
-		for _, c := range chunks {
-			if c.broken.problem != nil {
-				s.verdict.Property, s.verdict.Problem = s.t.sys.always[c.broken.property].name, c.broken.problem
-				s.found(Violated, s.store.path(c.broken.id), nil)
-				return true, nil
-			}
+		s.calling = calling{label: p.label}
+		if p.to(&s.view) {
+			p.fulfilled.add(id)
+		} else if p.from == nil || p.from(&s.view) {
+			p.begun.add(id)
 		}
 	}
-	return false, nil
 }
 
-func (s *search) inspectChunk(c *chunk) {
-	c.broken = broken{}
-	view := View{t: s.t}
-	part, returned := "", false
-	defer func() {
-		if !returned {
-			c.broken.err = panicked(s.t.sys, part, view.String(), recover())
-		}
-	}()
-	for id := c.from; id < c.to; id++ {
-		view.state = s.store.state(id)
-		for i := range s.t.sys.always {
-			p := &s.t.sys.always[i]
-			part = partName("invariant", p.name)
-			if err := p.holds(&view); err != nil && c.broken.problem == nil {
-				c.broken = broken{id: id, property: i, problem: err}
-			}
-		}
-		part = "resting states"
-		if s.live && s.t.sys.rests(&view) {
-			s.rests.add(id)
-		}
-		for _, p := range s.leads {
-			part = partName("property", p.name)
-			if p.to(&view) {
-				p.fulfilled.add(id)
-			} else if p.from == nil || p.from(&view) {
-				p.begun.add(id)
-			}
+// panicked returns the error about a function that panicked.
+func (s *search) panicked(value any) error {
+	err, ok := value.(error)
+	if !ok {
+		err = fmt.Errorf("%v", value)
+	}
+	state := ""
+	if c := s.calling; c.handler == nil {
+		state = s.view.String()
+	} else {
+		state = s.t.locals[c.handler.actor].text(c.local)
+		if c.handler.kind == StepDeliver {
+			state += ", message " + s.t.messages[c.handler.channel].text(c.message)
 		}
 	}
-	returned = true
+	return fmt.Errorf("%w: system %q: %s in %s: panic: %w\n%s", ErrModel, s.t.sys.name, s.calling.label, state, err, debug.Stack())
 }
 
-// bounded reports whether the search has reached the bound on memory.
-func (s *search) bounded() bool {
-	v := s.verdict
-	v.Bytes = max(v.Bytes, s.bytes())
-	if v.Bytes > s.config.MaxBytes || s.store.n >= noState/2 || s.edges.n >= noState/2 {
-		v.Reason = fmt.Errorf("%w: %d", ErrMaxBytes, s.config.MaxBytes)
+// limits ends the search if the context has ended or the memory is used up. The error is
+// about the system.
+func (s *search) limits(ctx context.Context) error {
+	if s.verdict.Reason == nil {
+		s.verdict.Reason = ctx.Err()
 	}
-	return v.Reason != nil
+	s.verdict.Bytes = max(s.verdict.Bytes, s.bytes())
+	if !s.ended() && (s.verdict.Bytes > s.config.MaxBytes || s.store.n >= noState/2 || s.edges.n >= noState/2) {
+		s.outgrown()
+	}
+	for i, c := range s.t.sys.channels {
+		if s.t.messages[i].size() > maxMessages {
+			return fmt.Errorf("%w: system %q: %s: more than %d different messages", ErrModel, s.t.sys.name, c.label, maxMessages)
+		}
+	}
+	return nil
 }
+
+func (s *search) outgrown() { s.verdict.Reason = fmt.Errorf("%w: %d", ErrMaxBytes, s.config.MaxBytes) }
 
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
-	n := s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
+	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
 	for _, p := range s.leads {
 		n += 8 * int64(cap(p.begun)+cap(p.fulfilled))
 	}
 	for _, c := range s.chunks {
-		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
+		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.ends))
 	}
-	return n + s.pass
+	return n
 }
 
 // progress reports how many states are done, and of how many.
@@ -318,36 +337,4 @@ func (s *search) found(o Outcome, reversed [][]byte, loop []edge) {
 	if v.Problem != nil {
 		v.Trace.Problem = v.Problem.Error()
 	}
-}
-
-// holds completes the verdict of a system without a violation.
-func (s *search) holds() {
-	happened := make([]bool, len(s.chunks[0].x.happened))
-	for _, c := range s.chunks {
-		for i, yes := range c.x.happened {
-			happened[i] = happened[i] || yes
-		}
-	}
-	s.verdict.Outcome, s.verdict.Unused = Holds, s.t.unused(happened)
-	for _, p := range s.leads {
-		s.verdict.Live = append(s.verdict.Live, p.name)
-	}
-}
-
-// parallel calls do(i) for every i below n with the given number of workers. It returns
-// after all workers have ended. If the context ends, it skips the rest and returns the
-// error of the context.
-func parallel(ctx context.Context, workers, n int, do func(i int)) error {
-	var group errgroup.Group
-	group.SetLimit(workers)
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	return cmp.Or(group.Wait(), ctx.Err())
 }

@@ -33,10 +33,11 @@ func (s *store) state(id uint32) []byte  { return s.states.at(int(id)) }
 func (s *store) parent(id uint32) uint32 { return s.parents.at(int(id))[0] }
 
 // add returns the number of a state, and whether the store did not have it.
-func (s *store) add(state []byte, hash uint64, parent uint32) (id uint32, added bool) {
+func (s *store) add(state []byte, parent uint32) (id uint32, added bool) {
 	if 3*s.n >= 2*len(s.slots) {
 		s.grow()
 	}
+	hash := s.hash(state)
 	mask := uint64(len(s.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		slot := s.slots[i]
@@ -111,9 +112,9 @@ func (s *slab[T]) bytes() int64 {
 // bits is a set of states.
 type bits []uint64
 
-func (b bits) has(id uint32) bool { return b[id/64]&(1<<(id%64)) != 0 }
+func (b bits) has(id uint32) bool { return int(id/64) < len(b) && b[id/64]&(1<<(id%64)) != 0 }
 
-// grow makes room for n states.
-func (b *bits) grow(n int) { *b = append(*b, make(bits, (n+63)/64-len(*b))...) }
-
-func (b bits) add(id uint32) { b[id/64] |= 1 << (id % 64) }
+func (b *bits) add(id uint32) {
+	*b = grown(*b, id/64)
+	(*b)[id/64] |= 1 << (id % 64)
+}

@@ -1,9 +1,15 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 )
+
+// ErrModel reports that the description of a system is faulty, or that one of its
+// functions panicked. The error names the system and its part. After a panic it has the
+// state and the stack, and matches the error with which the function panicked. The
+// exploration has no verdict.
+var ErrModel = errors.New("explore: bad model")
 
 // System describes a protocol: actors with small local states, bounded channels
 // between them, and faults with budgets. [New] makes one. [NewActor], [NewChannel],
@@ -14,34 +20,39 @@ import (
 // one System may run at the same time. Nothing may change a System meanwhile.
 //
 // Every function of a System must be pure: the same arguments give the same
-// result, and the function changes nothing else. One exploration calls them from
-// several goroutines, and calls a handler once for each argument.
+// result, and the function changes nothing else. One exploration calls its functions
+// in the goroutine of the caller, and a handler once for each argument.
 type System struct {
 	name     string
-	actors   []*actorPart
-	channels []*channelPart
-	budgets  []budgetPart
+	actors   []part
+	channels []channelPart
+	budgets  []part
 	handlers []*handler // in order of declaration, strikes included
 	faults   []*Fault
 	always   []property
 	rests    func(*View) bool
-	leads    []leadsTo
-	model    bool // made by a [Model]
+	leads    []property
+	declared map[string]bool
 	problems []error
 }
 
-type budgetPart struct {
-	name string
-	most int
+// part is a part of a system with its name.
+type part struct {
+	name  string
+	label string // in errors
+	most  int    // of a budget
+	new   values // of an actor or a channel: its initial values
 }
 
+// property is an invariant or a liveness property.
 type property struct {
-	name  string
-	holds func(*View) error
+	name, label string
+	holds       func(*View) error // of an invariant
+	from, to    func(*View) bool  // of a liveness property
 }
 
 // New returns a system without parts. The name appears in verdicts and errors.
-func New(name string) *System { return &System{name: name} }
+func New(name string) *System { return &System{name: name, declared: make(map[string]bool)} }
 
 // Budget limits how often faults happen in one run. [System.Budget] makes one. The
 // zero Budget is empty: its faults never happen.
@@ -56,115 +67,77 @@ const maxBudget = 1<<16 - 1
 // Budget adds a budget. The faults that share it happen at most n times in one
 // run, all together. A budget of 0 turns its faults off.
 func (s *System) Budget(name string, n int) Budget {
-	part := partName("budget", name)
-	if slices.ContainsFunc(s.budgets, func(b budgetPart) bool { return b.name == name }) {
-		s.problem(part, "declared twice")
-	}
+	label := s.declare("budget", name)
 	if n < 0 || n > maxBudget {
-		s.problem(part, fmt.Sprintf("%d is not between 0 and %d", n, maxBudget))
-		n = 0
+		s.problem(label, fmt.Sprintf("%d is not between 0 and %d", n, maxBudget))
 	}
-	s.needName(part, name)
-	s.budgets = append(s.budgets, budgetPart{name: name, most: n})
+	s.budgets = append(s.budgets, part{name: name, label: label, most: n})
 	return Budget{sys: s, at: len(s.budgets) - 1}
 }
 
 // Left returns what a state has left of the budget. It returns 0 for the zero
 // Budget.
 func (b Budget) Left(v *View) int {
-	if b.sys == nil {
-		return 0
+	if b.sys != nil {
+		v.mustBeOf(b.sys)
 	}
-	v.mustBeOf(b.sys)
-	return v.t.lay.budget(v.state, b.at)
+	return v.t.lay.left(v.state, b)
 }
+
+// possible reports whether the budget is not empty from the start.
+func (b Budget) possible() bool { return b.sys != nil && b.sys.budgets[b.at].most > 0 }
 
 // Always adds an invariant: a condition on every reachable state. The error of
 // holds describes the violation and becomes [Verdict.Problem].
 func (s *System) Always(name string, holds func(v *View) error) {
-	part := partName("invariant", name)
-	s.needName(part, name)
-	if holds == nil {
-		s.problem(part, "no function")
-	}
-	if slices.ContainsFunc(s.always, func(p property) bool { return p.name == name }) {
-		s.problem(part, "declared twice")
-	}
-	s.always = append(s.always, property{name: name, holds: holds})
+	s.always = append(s.always, property{name: name, label: s.declare("invariant", name), holds: holds})
 }
 
 // Rests declares the resting states: those in which no work is outstanding. With
 // it, the system must be able to come to rest from every reachable state without
 // further faults. Without it, every reachable state must have a step that is no fault.
 func (s *System) Rests(rests func(v *View) bool) {
-	switch {
-	case rests == nil:
-		s.problem("resting states", "no function")
-	case s.rests != nil:
-		s.problem("resting states", "declared twice")
-	}
+	s.once(restingStates)
 	s.rests = rests
 }
 
-// check returns the faults of the description. Those that the methods found come
-// first.
-func (s *System) check() []error {
-	problems := slices.Clone(s.problems)
-	add := func(part, what string) {
-		problems = append(problems, &ModelError{System: s.name, Part: part, Problem: what})
-	}
-	if len(s.actors) == 0 {
-		add("", "no actor")
-	}
-	if len(s.always) == 0 && s.rests == nil && len(s.leads) == 0 {
-		add("", "nothing to check: no invariant, no resting states and no property")
-	}
-	moves := false
-	sends, receives := make([]bool, len(s.channels)), make([]bool, len(s.channels))
-	for _, h := range s.handlers {
-		moves = moves || h.kind != StepFault
-		switch h.kind {
-		case StepSend:
-			sends[h.channel] = true
-		case StepDeliver:
-			receives[h.channel] = true
-		}
-	}
-	if len(s.actors) > 0 && !moves {
-		add("", "no actor has an action, sends or receives")
-	}
-	for i, c := range s.channels {
-		if !sends[i] && !c.filled {
-			add(partName("channel", c.name), "no actor sends into it")
-		}
-		if !receives[i] {
-			add(partName("channel", c.name), "no actor receives from it")
-		}
-	}
-	for _, f := range s.faults {
-		if len(f.empties) == 0 && len(f.strikes) == 0 {
-			add(partName("fault", f.name), "does nothing: it empties no channel and strikes no actor")
-		}
-	}
-	return problems
+const restingStates = "resting states"
+
+// LeadsTo adds a liveness property: each run that reaches a state of from is then in a
+// state of to, or reaches one later. A nil from is every state. Explore considers the runs
+// in which no fault happens again and again, and in which the fair actions are taken as
+// [Action.Fair] describes. It checks the properties in order of declaration, after
+// everything else.
+func (s *System) LeadsTo(name string, from, to func(v *View) bool) {
+	s.leads = append(s.leads, property{name: name, label: s.declare("property", name), from: from, to: to})
 }
 
-func (s *System) problem(part, what string) {
-	s.problems = append(s.problems, &ModelError{System: s.name, Part: part, Problem: what})
-}
-
-func (s *System) needName(part, name string) {
+// declare notes the name of a part, and returns it as errors name it.
+func (s *System) declare(kind, name string) (label string) {
+	label = fmt.Sprintf("%s %q", kind, name)
 	if name == "" {
-		s.problem(part, "no name")
+		s.problem(label, "no name")
 	}
+	s.once(label)
+	return label
+}
+
+// once adds a problem if a part is declared for the second time.
+func (s *System) once(label string) {
+	if s.declared[label] {
+		s.problem(label, "declared twice")
+	}
+	s.declared[label] = true
 }
 
 // same reports whether a part belongs to this system. If not, it adds a problem.
-func (s *System) same(part string, other *System) bool {
+func (s *System) same(label string, other *System) bool {
 	if s != other {
-		s.problem(part, "the two belong to different systems")
+		s.problem(label, "the two belong to different systems")
 	}
 	return s == other
 }
 
-func partName(kind, name string) string { return fmt.Sprintf("%s %q", kind, name) }
+func (s *System) problem(label, what string) {
+	s.problems = append(s.problems, fmt.Errorf("%w: system %q: %s: %s", ErrModel, s.name, label, what))
+}

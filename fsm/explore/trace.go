@@ -1,51 +1,26 @@
 package explore
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 )
 
 // StepKind is the kind of a step.
-type StepKind uint8
+type StepKind string
 
 // The kinds of steps. The last three are faults.
 const (
-	StepAct       StepKind = iota // a local action
-	StepSend                      // an actor puts a message into a channel
-	StepDeliver                   // an actor takes a message from a channel
-	StepLose                      // a channel loses a message
-	StepDuplicate                 // a channel duplicates a message
-	StepFault                     // any other fault
+	StepAct       StepKind = "act"       // a local action
+	StepSend      StepKind = "send"      // an actor puts a message into a channel
+	StepDeliver   StepKind = "deliver"   // an actor takes a message from a channel
+	StepLose      StepKind = "lose"      // a channel loses a message
+	StepDuplicate StepKind = "duplicate" // a channel duplicates a message
+	StepFault     StepKind = "fault"     // any other fault
 )
-
-var stepKindNames = []string{"act", "send", "deliver", "lose", "duplicate", "fault"}
-
-// String returns act, send, deliver, lose, duplicate or fault.
-func (k StepKind) String() string { return nameOr(stepKindNames, int(k)) }
-
-// MarshalText returns the name.
-func (k StepKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads a name. Its error matches [ErrTrace].
-func (k *StepKind) UnmarshalText(text []byte) error {
-	i, err := indexOf(stepKindNames, text)
-	*k = StepKind(i)
-	return err
-}
-
-func nameOr(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("unknown(%d)", i)
-}
-
-func indexOf(names []string, text []byte) (int, error) {
-	if i := slices.Index(names, string(text)); i >= 0 {
-		return i, nil
-	}
-	return 0, fmt.Errorf("%w: unknown word %q", ErrTrace, text)
-}
 
 // Trace is a run of a system that shows a violation. It is a plain value. States
 // and messages are texts: the result of their String method, or %+v.
@@ -73,13 +48,10 @@ type TraceActor struct {
 	Start string `json:"start"`
 }
 
-// TraceChannel is a channel with the actors at its ends and its initial messages.
+// TraceChannel is a channel with its initial messages.
 type TraceChannel struct {
-	Name      string   `json:"name"`
-	Ordered   bool     `json:"ordered"`
-	Senders   []string `json:"senders"`
-	Receivers []string `json:"receivers"`
-	Start     []string `json:"start"`
+	Name  string   `json:"name"`
+	Start []string `json:"start"`
 }
 
 // TraceStep is one step of a run.
@@ -107,4 +79,169 @@ type TraceLocal struct {
 type TraceQueue struct {
 	Channel  string   `json:"channel"`
 	Messages []string `json:"messages"`
+}
+
+// trace names the steps of a run and of the loop at its end. Both stand in reverse
+// order.
+func (s *search) trace(reversed [][]byte, loop []edge) *Trace {
+	t, at := s.t, reversed[len(reversed)-1]
+	tr := &Trace{System: t.sys.name, Steps: []TraceStep{}, Channels: []TraceChannel{}, Loop: len(loop)}
+	for i, a := range t.sys.actors {
+		tr.Actors = append(tr.Actors, TraceActor{Name: a.name, Start: t.locals[i].text(t.lay.local(at, i))})
+	}
+	for i, c := range t.sys.channels {
+		tr.Channels = append(tr.Channels, TraceChannel{Name: c.name, Start: t.texts(at, i)})
+	}
+	add := func(from, to []byte, fits func(mark uint32) bool) {
+		var m move
+		found := false
+		newExpander(t, func(next []byte, by move) {
+			if !found && bytes.Equal(next, to) && fits(by.mark) {
+				m, found = by, true
+			}
+		}).expand(from)
+		tr.Steps = append(tr.Steps, t.step(m, from, to))
+	}
+	for _, next := range slices.Backward(reversed[:len(reversed)-1]) {
+		add(at, next, func(uint32) bool { return true })
+		at = next
+	}
+	for _, e := range slices.Backward(loop) {
+		add(s.store.state(e.from), s.store.state(e.to), func(mark uint32) bool { return isStep(mark) && (e.mark == 0 || e.mark == mark) })
+	}
+	return tr
+}
+
+// step names a move.
+func (t *tables) step(m move, before, after []byte) TraceStep {
+	s := TraceStep{Kind: StepFault}
+	local := func(actor int) {
+		s.Locals = append(s.Locals, TraceLocal{
+			Actor:  t.sys.actors[actor].name,
+			Before: t.locals[actor].text(t.lay.local(before, actor)),
+			After:  t.locals[actor].text(t.lay.local(after, actor)),
+		})
+	}
+	message := func(channel int) {
+		s.Channel, s.Message = t.sys.channels[channel].name, t.messages[channel].text(m.message)
+	}
+	if m.part < len(t.sys.handlers) {
+		h := t.sys.handlers[m.part]
+		s.Label = t.labels.values[m.label]
+		if m.mark != isFault {
+			s.Kind, s.Actor = h.kind, t.sys.actors[h.actor].name
+		}
+		if h.channel >= 0 {
+			message(h.channel)
+		}
+		local(h.actor)
+		return s
+	}
+	at := m.part - len(t.sys.handlers)
+	if channel := at / 2; channel < len(t.sys.channels) {
+		s.Kind = []StepKind{StepLose, StepDuplicate}[at%2]
+		message(channel)
+		return s
+	}
+	f := t.sys.faults[at-2*len(t.sys.channels)]
+	s.Label = f.name
+	for _, i := range f.strikes {
+		local(t.sys.handlers[i].actor)
+	}
+	for _, c := range f.empties {
+		if lost := t.texts(before, c); len(lost) > 0 {
+			s.Emptied = append(s.Emptied, TraceQueue{Channel: t.sys.channels[c].name, Messages: lost})
+		}
+	}
+	return s
+}
+
+// ErrTrace reports that a text is no trace, or that a trace names an actor or a
+// channel that it does not declare.
+var ErrTrace = errors.New("explore: bad trace")
+
+// traceFormat is the format of fixtures. Later versions may add fields to it.
+const traceFormat = "protocol-trace/1"
+
+type fixture struct {
+	Format string `json:"format"`
+	*Trace
+}
+
+// Fixture returns the trace as indented JSON, for a test that replays it: an object
+// with the field "format", which is "protocol-trace/1", and the fields of [Trace].
+// Equal traces give equal bytes.
+func (tr *Trace) Fixture() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(fixture{traceFormat, tr}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	return b.Bytes(), nil
+}
+
+// ParseTrace reads the output of [Trace.Fixture]. It ignores unknown fields. Its
+// errors match [ErrTrace].
+func ParseTrace(data []byte) (*Trace, error) {
+	f := fixture{Trace: &Trace{}}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&f); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: text after the object", ErrTrace)
+	}
+	if f.Format != traceFormat {
+		return nil, fmt.Errorf("%w: format %q, want %q", ErrTrace, f.Format, traceFormat)
+	}
+	if err := f.checkNames(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	return f.Trace, nil
+}
+
+// checkNames returns an error unless the trace declares every name that it uses.
+func (tr *Trace) checkNames() error {
+	actors, channels := map[string]bool{}, map[string]bool{}
+	for _, a := range tr.Actors {
+		actors[a.Name] = true
+	}
+	for _, c := range tr.Channels {
+		channels[c.Name] = true
+	}
+	if len(actors) == 0 {
+		return errors.New("no actor")
+	}
+	if tr.Loop < 0 || tr.Loop > len(tr.Steps) {
+		return fmt.Errorf("a loop of %d of %d steps", tr.Loop, len(tr.Steps))
+	}
+	for i, s := range tr.Steps {
+		var actor, channel []string // that the step names
+		switch s.Kind {
+		case StepAct:
+			actor = []string{s.Actor}
+		case StepSend, StepDeliver:
+			actor, channel = []string{s.Actor}, []string{s.Channel}
+		case StepLose, StepDuplicate:
+			channel = []string{s.Channel}
+		case StepFault:
+		default:
+			return fmt.Errorf("step %d: unknown kind %q", i+1, s.Kind)
+		}
+		for _, l := range s.Locals {
+			actor = append(actor, l.Actor)
+		}
+		for _, q := range s.Emptied {
+			channel = append(channel, q.Channel)
+		}
+		if at := slices.IndexFunc(actor, func(name string) bool { return !actors[name] }); at >= 0 {
+			return fmt.Errorf("step %d: unknown actor %q", i+1, actor[at])
+		}
+		if at := slices.IndexFunc(channel, func(name string) bool { return !channels[name] }); at >= 0 {
+			return fmt.Errorf("step %d: unknown channel %q", i+1, channel[at])
+		}
+	}
+	return nil
 }

@@ -23,12 +23,15 @@ func (tr *Trace) String() string {
 		}
 	}
 	d := newDiagram(tr)
-	b.WriteString(strings.TrimRight("     "+d.header(), " ") + "\n")
+	line := func(number string, row []rune, text string) {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%4s %s  %s", number, string(row), text), " ") + "\n")
+	}
+	line("", d.header, "")
 	for i, s := range tr.Steps {
 		if tr.Loop > 0 && i == len(tr.Steps)-tr.Loop {
 			b.WriteString("     forever:\n")
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%4d %s  %s", i+1, d.row(&s), s.text()), " ") + "\n")
+		line(fmt.Sprint(i+1), d.row(&s), s.text())
 	}
 	if tr.Outcome == Unreached && tr.Loop == 0 {
 		b.WriteString("     stops: no fair action is possible\n")
@@ -39,12 +42,21 @@ func (tr *Trace) String() string {
 // text describes the step in words.
 func (s *TraceStep) text() string {
 	var parts []string
-	switch what := s.labelled(); {
-	case s.Kind == StepLose:
-		parts = append(parts, what+" is lost")
-	case s.Kind == StepDuplicate:
-		parts = append(parts, what+" is duplicated")
-	case what != "":
+	what := s.Label
+	if s.Channel != "" {
+		message := s.Message
+		if message == "" {
+			message = `""`
+		}
+		what = strings.TrimPrefix(what+": "+message, ": ")
+	}
+	switch s.Kind {
+	case StepLose:
+		what += " is lost"
+	case StepDuplicate:
+		what += " is duplicated"
+	}
+	if what != "" {
 		parts = append(parts, what)
 	}
 	for _, q := range s.Emptied {
@@ -58,21 +70,6 @@ func (s *TraceStep) text() string {
 	return oneLine(strings.Join(parts, "; "))
 }
 
-// labelled returns label and message.
-func (s *TraceStep) labelled() string {
-	if s.Channel == "" {
-		return s.Label
-	}
-	message := s.Message
-	if message == "" {
-		message = `""`
-	}
-	if s.Label != "" {
-		return s.Label + ": " + message
-	}
-	return message
-}
-
 // oneLine replaces control characters by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -83,96 +80,74 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// columns lists actors and channels from left to right: a channel stands to the
-// right of the first actor that sends into it.
-func (tr *Trace) columns() (names []string) {
+// diagram has the places of the columns.
+type diagram struct {
+	actors, channels map[string]int // middle of the column
+	header           []rune
+}
+
+// newDiagram places actors and channels from left to right. A channel stands to the right
+// of the actor that sends into it first.
+func newDiagram(tr *Trace) *diagram {
+	d := &diagram{actors: make(map[string]int), channels: make(map[string]int)}
+	column := func(at map[string]int, name string) {
+		title := oneLine(name)
+		n := utf8.RuneCountInString(title)
+		width := max(7, n+2)
+		at[name] = len(d.header) + width/2
+		left := width/2 - n/2
+		d.header = append(d.header, []rune(strings.Repeat(" ", left)+title+strings.Repeat(" ", width-left-n))...)
+	}
 	for _, a := range tr.Actors {
-		names = append(names, a.Name)
-		for _, c := range tr.Channels {
-			if len(c.Senders) > 0 && c.Senders[0] == a.Name {
-				names = append(names, c.key())
+		column(d.actors, a.Name)
+		for _, s := range tr.Steps {
+			if _, placed := d.channels[s.Channel]; s.Kind == StepSend && s.Actor == a.Name && !placed {
+				column(d.channels, s.Channel)
 			}
 		}
 	}
 	for _, c := range tr.Channels {
-		if len(c.Senders) == 0 {
-			names = append(names, c.key())
+		if _, placed := d.channels[c.Name]; !placed {
+			column(d.channels, c.Name)
 		}
-	}
-	return names
-}
-
-// key distinguishes a channel from an actor of the same name.
-func (c *TraceChannel) key() string { return channelKey(c.Name) }
-
-func channelKey(name string) string { return "\x00" + name }
-
-// diagram has the places of the columns.
-type diagram struct {
-	names []string
-	at    map[string]int // middle of the column
-	width int
-}
-
-func newDiagram(tr *Trace) *diagram {
-	d := &diagram{names: tr.columns(), at: make(map[string]int)}
-	for _, n := range d.names {
-		w := max(7, utf8.RuneCountInString(oneLine(strings.TrimPrefix(n, "\x00")))+2)
-		d.at[n] = d.width + w/2
-		d.width += w
 	}
 	return d
 }
 
-func (d *diagram) header() string {
-	row := d.blank(' ')
-	for _, n := range d.names {
-		name := []rune(oneLine(strings.TrimPrefix(n, "\x00")))
-		copy(row[d.at[n]-len(name)/2:], name)
+// row draws a step.
+func (d *diagram) row(s *TraceStep) []rune {
+	row := slices.Repeat([]rune{' '}, len(d.header))
+	for _, columns := range []map[string]int{d.actors, d.channels} {
+		for _, at := range columns {
+			row[at] = '|'
+		}
 	}
-	return string(row)
-}
-
-// blank returns a row with a mark in every column.
-func (d *diagram) blank(mark rune) []rune {
-	row := slices.Repeat([]rune{' '}, d.width)
-	for _, at := range d.at {
-		row[at] = mark
+	switch s.Kind {
+	case StepAct:
+		row[d.actors[s.Actor]] = '*'
+	case StepSend:
+		row[d.actors[s.Actor]] = 'o'
+		arrow(row, d.actors[s.Actor], d.channels[s.Channel])
+	case StepDeliver:
+		row[d.actors[s.Actor]] = 'o'
+		arrow(row, d.channels[s.Channel], d.actors[s.Actor])
+	case StepLose:
+		row[d.channels[s.Channel]] = 'x'
+	case StepDuplicate:
+		row[d.channels[s.Channel]] = '+'
+	case StepFault:
+		for _, l := range s.Locals {
+			row[d.actors[l.Actor]] = '#'
+		}
+		for _, q := range s.Emptied {
+			row[d.channels[q.Channel]] = 'x'
+		}
 	}
 	return row
 }
 
-func (d *diagram) row(s *TraceStep) string {
-	row := d.blank('|')
-	mark := func(name string, r rune) int {
-		at := d.at[name]
-		row[at] = r
-		return at
-	}
-	switch s.Kind {
-	case StepAct:
-		mark(s.Actor, '*')
-	case StepSend:
-		d.arrow(row, mark(s.Actor, 'o'), d.at[channelKey(s.Channel)])
-	case StepDeliver:
-		d.arrow(row, d.at[channelKey(s.Channel)], mark(s.Actor, 'o'))
-	case StepLose:
-		mark(channelKey(s.Channel), 'x')
-	case StepDuplicate:
-		mark(channelKey(s.Channel), '+')
-	case StepFault:
-		for _, l := range s.Locals {
-			mark(l.Actor, '#')
-		}
-		for _, q := range s.Emptied {
-			mark(channelKey(q.Channel), 'x')
-		}
-	}
-	return string(row)
-}
-
 // arrow draws an arrow between two columns.
-func (d *diagram) arrow(row []rune, from, to int) {
+func arrow(row []rune, from, to int) {
 	for at := min(from, to) + 1; at < max(from, to); at++ {
 		row[at] = '-'
 	}

@@ -7,42 +7,26 @@ import (
 )
 
 // Outcome is how an exploration ended.
-type Outcome uint8
+type Outcome string
 
 const (
 	// Inconclusive: Explore reached a bound or the context ended before it had visited
-	// every state, and it had found no violation. It is not a pass. It is the zero
-	// Outcome.
-	Inconclusive Outcome = iota
+	// every state, and it had found no violation. It is not a pass.
+	Inconclusive Outcome = "inconclusive"
 	// Holds: Explore visited every reachable state and found no violation.
-	Holds
+	Holds Outcome = "holds"
 	// Violated: an invariant does not hold in a reachable state.
-	Violated
+	Violated Outcome = "violated"
 	// Stuck: a reachable state is not a resting one, and only faults lead out of it. If
 	// the system declares no resting states, this is any state without other steps.
-	Stuck
+	Stuck Outcome = "stuck"
 	// Livelock: from a reachable state the system can go on forever and cannot come
 	// to rest without further faults.
-	Livelock
+	Livelock Outcome = "livelock"
 	// Unreached: a property of [System.LeadsTo] does not hold. The system can continue
 	// or stop in a way that is fair and never fulfils it.
-	Unreached
+	Unreached Outcome = "unreached"
 )
-
-var outcomeNames = []string{"inconclusive", "holds", "violated", "stuck", "livelock", "unreached"}
-
-// String returns inconclusive, holds, violated, stuck, livelock or unreached.
-func (o Outcome) String() string { return nameOr(outcomeNames, int(o)) }
-
-// MarshalText returns the name.
-func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText reads a name. Its error matches [ErrTrace].
-func (o *Outcome) UnmarshalText(text []byte) error {
-	i, err := indexOf(outcomeNames, text)
-	*o = Outcome(i)
-	return err
-}
 
 // ErrMaxBytes reports more memory than [Config.MaxBytes], or more than 2^31 states or
 // edges. It is a reason for [Inconclusive], like the error of a context.
@@ -92,16 +76,7 @@ func (v *Verdict) Err() error {
 type verdictError struct{ v *Verdict }
 
 func (e *verdictError) Error() string { return "explore: " + e.v.String() }
-
-func (e *verdictError) Unwrap() []error {
-	var list []error
-	for _, err := range []error{e.v.Problem, e.v.Reason} {
-		if err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
-}
+func (e *verdictError) Unwrap() error { return errors.Join(e.v.Problem, e.v.Reason) }
 
 // String returns the verdict as a line, and the trace below it. Programs must not
 // depend on the text.
@@ -111,11 +86,10 @@ func (v *Verdict) String() string {
 	if v.Property != "" {
 		b.WriteString(": " + v.Property)
 	}
-	if v.Problem != nil {
-		fmt.Fprintf(&b, ": %v", v.Problem)
-	}
-	if v.Reason != nil {
-		fmt.Fprintf(&b, ": %v", v.Reason)
+	for _, err := range []error{v.Problem, v.Reason} {
+		if err != nil {
+			fmt.Fprintf(&b, ": %v", err)
+		}
 	}
 	fmt.Fprintf(&b, " (%d states, %d steps, depth %d)", v.States, v.Steps, v.Depth)
 	if len(v.Unused) > 0 {

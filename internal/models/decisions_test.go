@@ -233,7 +233,7 @@ func problemOf(v *explore.Verdict) string {
 	if v.Problem != nil {
 		return v.Problem.Error()
 	}
-	return v.Outcome.String()
+	return string(v.Outcome)
 }
 
 // lastStep returns the last step of a counterexample, with the actors that it touches.

@@ -211,7 +211,7 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 		return findings, c.print(strings.TrimSuffix(v.String(), "\n") + "\n" + p.String())
 	}
 	r := protocolResult{
-		Name: t.Name, Outcome: v.Outcome.String(), Property: v.Property,
+		Name: t.Name, Outcome: string(v.Outcome), Property: v.Property,
 		States: v.States, Steps: v.Steps, Depth: v.Depth, Live: v.Live, Unused: v.Unused,
 		Budgets: p,
 	}
