@@ -31,7 +31,6 @@ func (r result) same(o result) bool {
 // comparison compares the results that the two versions give to the same requests.
 type comparison struct {
 	*exploration
-	kinds bool // every state of both versions has one kind
 	seen  map[hazardKey]bool
 	found []find
 }
@@ -57,12 +56,6 @@ func (c *comparison) add(h Hazard, drain int) {
 // all compares the versions in every status that can occur.
 func (c *comparison) all() {
 	old, new := &c.versions[oldVersion], &c.versions[newVersion]
-	c.kinds = true
-	for s := range old.here {
-		if old.here[s] && new.here[s] && old.kind[s] != new.kind[s] {
-			c.kinds = false
-		}
-	}
 	c.entries()
 	for _, v := range c.visits {
 		switch {
@@ -83,28 +76,27 @@ func (c *comparison) all() {
 // unreadable adds a record that a node of one version cannot read.
 func (c *comparison) unreadable(at status, h int) {
 	x, drain := &c.versions[h], at.state
-	state := c.state(1-h, at.state)
+	state := c.states.name(1-h, at.state)
 	what := fmt.Sprintf("the state %q is unknown", state)
 	switch {
 	case !x.here[at.state]:
 	case !x.here[at.origin]:
-		state = c.state(1-h, at.origin)
+		state = c.states.name(1-h, at.origin)
 		what = fmt.Sprintf("the origin %q is unknown", state)
 		if c.versions[1-h].kind[at.origin] != fsm.Absent {
 			drain = at.origin
 		}
 	default:
-		what = fmt.Sprintf("%q rests and has no other origin", c.state(h, at.state))
+		what = fmt.Sprintf("%q rests and has no other origin", c.states.name(h, at.state))
 	}
-	hz := Hazard{State: state, Witness: c.path(at)}
-	const then = "it refuses every request about the object, fails to list it, and does not sweep it"
-	if h == oldVersion {
-		hz.ID, hz.Level = UnknownToOld, Unsafe
-		hz.Message = fmt.Sprintf("an old node cannot read what a new one has written: %s; %s", what, then)
-	} else {
+	hz := Hazard{ID: UnknownToOld, Level: Unsafe, State: state, Witness: c.path(at)}
+	reader, writer := "an old", "a new"
+	if h == newVersion {
 		hz.ID, hz.Level = UnknownToNew, NeedsDrain
-		hz.Message = fmt.Sprintf("a new node cannot read what an old one has written: %s; %s", what, then)
+		reader, writer = "a new", "an old"
 	}
+	hz.Message = fmt.Sprintf("%s node cannot read what %s one has written: %s; "+
+		"it refuses every request about the object, fails to list it, and does not sweep it", reader, writer, what)
 	c.add(hz, drain)
 }
 
@@ -112,7 +104,7 @@ func (c *comparison) unreadable(at status, h int) {
 func (c *comparison) deadlines(at status, byOld bool) {
 	old, new := &c.versions[oldVersion], &c.versions[newVersion]
 	a, b := old.deadline(at), new.deadline(at)
-	h := Hazard{Level: Unsafe, State: c.state(oldVersion, at.state)}
+	h := Hazard{Level: Unsafe, State: c.states.name(oldVersion, at.state)}
 	if a != nil && b != nil && a.event == b.event && a.forced != b.forced {
 		c.forcedDeadline(at, a, b)
 	}
@@ -120,22 +112,22 @@ func (c *comparison) deadlines(at status, byOld bool) {
 	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.event == b.event && a.within == b.within:
 		return
 	case a == nil:
-		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.event(newVersion, b.event)
+		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.events.name(newVersion, b.event)
 		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, so no sweeper fires %s for it", h.State, h.Event)
 		h.Witness = c.path(at)
 		c.add(h, at.state)
 	case b == nil:
-		h.ID, h.Event = DeadlineAction, c.event(oldVersion, a.event)
+		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 		c.add(h, -1)
 	case a.event != b.event:
-		h.ID, h.Event = DeadlineAction, c.event(oldVersion, a.event)
-		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.event(newVersion, b.event))
+		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.event)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.events.name(newVersion, b.event))
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 		c.add(h, -1)
 	default:
-		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.event(oldVersion, a.event)
+		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.events.name(oldVersion, a.event)
 		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
 		c.add(h, -1)
 	}
@@ -178,7 +170,7 @@ func (c *comparison) kind(at status) {
 	}
 	a, b := c.versions[oldVersion].kind[at.state], c.versions[newVersion].kind[at.state]
 	rests := func(k fsm.Kind) bool { return k == fsm.Stable || k == fsm.Final }
-	h := Hazard{State: c.state(oldVersion, at.state), Witness: c.path(at)}
+	h := Hazard{State: c.states.name(oldVersion, at.state), Witness: c.path(at)}
 	switch {
 	case a == b || rests(a) && rests(b):
 	case a == fsm.Failed && rests(b) || rests(a) && b == fsm.Failed:
@@ -207,17 +199,17 @@ func (c *comparison) entries() {
 		return // old nodes add none, or the new table has no initial state
 	}
 	added := step{version: oldVersion, actor: -1, from: noObject, to: status{old.first, old.first}}
-	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.state(oldVersion, old.first)}
+	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.states.name(oldVersion, old.first)}
 	switch {
 	case new.first < 0:
 		h.Message = fmt.Sprintf("an old node adds objects in %q, where the new table makes them by events only", h.State)
 	case new.first != old.first:
-		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.state(newVersion, new.first))
+		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.states.name(newVersion, new.first))
 	default:
 		for actor := range c.actors.in[oldVersion] {
 			if old.actors.Has(actor) && !new.actors.Has(actor) && !c.sweeper(actor) {
 				added.actor = actor
-				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", cmp.Or(c.actor(oldVersion, actor), "any actor"))
+				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", cmp.Or(c.actors.name(oldVersion, actor), "any actor"))
 				h.Witness = []Act{c.act(&added)}
 				c.add(h, -1)
 				return
@@ -237,11 +229,6 @@ func (c *comparison) requests(at status) {
 	newRows, newCells := c.rowsAt(newVersion, at)
 	for _, event := range eventsOf(oldRows, newRows) {
 		olds, news := oldCells[event], newCells[event]
-		if c.kinds && slices.EqualFunc(olds, news, func(a, b *arrow) bool {
-			return a.from == b.from && len(fieldsOf(a, b)) == 0
-		}) {
-			continue
-		}
 		actors := bitset.New(len(c.actors.in[oldVersion]))
 		forces := []bool{false}
 		for _, a := range slices.Concat(olds, news) {
@@ -306,7 +293,7 @@ func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
 			continue
 		}
 		list = append(list, a)
-		if a.guard == "" {
+		if a.guard < 0 {
 			break
 		}
 	}
@@ -317,9 +304,9 @@ func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
 // of one version may make it by force, and those of the other without.
 func (c *comparison) request(at status, event, actor int, force [2]bool, olds, news []*arrow) {
 	lists := [2][]*arrow{candidates(olds, actor, force[oldVersion]), candidates(news, actor, force[newVersion])}
-	var guards []string
+	var guards []int
 	for _, a := range slices.Concat(lists[oldVersion], lists[newVersion]) {
-		if a.guard != "" && !slices.Contains(guards, a.guard) {
+		if a.guard >= 0 && !slices.Contains(guards, a.guard) {
 			guards = append(guards, a.guard)
 		}
 	}
@@ -327,10 +314,10 @@ func (c *comparison) request(at status, event, actor int, force [2]bool, olds, n
 		if !slices.EqualFunc(lists[oldVersion], lists[newVersion], func(a, b *arrow) bool {
 			return c.result(oldVersion, at, a).same(c.result(newVersion, at, b)) && a.guard == b.guard
 		}) {
-			s := c.state(oldVersion, at.state)
+			s := c.states.name(oldVersion, at.state)
 			c.add(Hazard{
-				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.event(oldVersion, event), Witness: c.path(at),
-				Message: fmt.Sprintf("the rows of %s in %q differ, and have more guards than Diff compares", c.event(oldVersion, event), s),
+				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.events.name(oldVersion, event), Witness: c.path(at),
+				Message: fmt.Sprintf("the rows of %s in %q differ, and have more guards than Diff compares", c.events.name(oldVersion, event), s),
 			}, -1)
 		}
 		return
@@ -338,7 +325,7 @@ func (c *comparison) request(at status, event, actor int, force [2]bool, olds, n
 	for agree := range 1 << len(guards) {
 		pick := func(h int) result {
 			for _, a := range lists[h] {
-				if a.guard == "" || agree>>slices.Index(guards, a.guard)&1 == 1 {
+				if a.guard < 0 || agree>>slices.Index(guards, a.guard)&1 == 1 {
 					return c.result(h, at, a)
 				}
 			}
@@ -349,14 +336,14 @@ func (c *comparison) request(at status, event, actor int, force [2]bool, olds, n
 			continue
 		}
 		c.differ(at, event, actor, force, o, n, func(s *step) {
-			var named []string // a guard with two names appears once, with that of the acting node
+			var named []int // a guard with two names appears once, with that of the acting node
 			for _, h := range [...]int{s.version, 1 - s.version} {
 				for _, a := range lists[h] {
-					if a.guard == "" || slices.Contains(named, a.guard) {
+					if a.guard < 0 || slices.Contains(named, a.guard) {
 						continue
 					}
 					named = append(named, a.guard)
-					name := c.versions[h].t.Rows[a.row].Guard
+					name := c.guards.name(h, a.guard)
 					if agree>>slices.Index(guards, a.guard)&1 == 1 {
 						s.agree = append(s.agree, name)
 					} else {
@@ -384,7 +371,7 @@ func (c *comparison) differ(at status, event, actor int, force [2]bool, o, n res
 	act := step{version: acting, row: r.row, actor: actor, forced: force[acting], from: at, to: r.to}
 	guards(&act)
 	h := Hazard{
-		Level: Unsafe, State: c.place(acting, at), Event: c.event(acting, event),
+		Level: Unsafe, State: c.place(acting, at), Event: c.events.name(acting, event),
 		Witness: c.path(at, act),
 	}
 	request := fmt.Sprintf("%s%s in %q", h.Event, c.by(acting, actor), h.State)
@@ -436,7 +423,7 @@ func (c *comparison) place(h int, at status) string {
 	if !ok {
 		return ""
 	}
-	return c.state(h, from.state)
+	return c.states.name(h, from.state)
 }
 
 // does describes the result of a request.
@@ -449,9 +436,9 @@ func (c *comparison) does(h int, at status, r result) string {
 	case r.to == noObject:
 		return "removes the object"
 	}
-	text := fmt.Sprintf("moves the object to %q", c.state(h, r.to.state))
+	text := fmt.Sprintf("moves the object to %q", c.states.name(h, r.to.state))
 	if r.to.origin != r.to.state {
-		text += fmt.Sprintf(" with the origin %q", c.state(h, r.to.origin))
+		text += fmt.Sprintf(" with the origin %q", c.states.name(h, r.to.origin))
 	}
 	if r.begins {
 		text += " in a new operation"

@@ -116,15 +116,6 @@ const (
 	EntryForbidden = "entry-forbidden"
 )
 
-// IDs returns the ids of hazards in the order of the package documentation.
-func IDs() []string {
-	return []string{
-		UnknownToOld, UnknownToNew, Forbidden, Ignored, TwoResults, RefusedByOld,
-		EntryForbidden, DeadlineAction, DeadlineAdded, DeadlineTime, Kind, Undo,
-		Stranded, Renamed, TooManyGuards,
-	}
-}
-
 // Act is one step of a witness: what a node does to an object.
 type Act struct {
 	Node  string `json:"node"`            // old or new; empty: the object is in the field already

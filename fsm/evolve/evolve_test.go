@@ -3,7 +3,6 @@ package evolve_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -295,8 +294,6 @@ func lines[T fmt.Stringer](list []T) (out []string) {
 // with its levels.
 func TestEveryHazardIsDocumented(t *testing.T) {
 	lines := tabletest.Documented(t, "Verdict")
-	require.ElementsMatch(t, slices.Collect(maps.Keys(lines)), evolve.IDs())
-	require.Len(t, evolve.IDs(), len(lines))
 	seen := map[string]bool{}
 	look := func(e *evolve.Report) {
 		for _, h := range e.Hazards {

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -12,12 +13,10 @@ import (
 // pair has two versions of a table in a common numbering: a state, event or actor of
 // both versions has one number, even if its names differ.
 type pair struct {
-	versions               [2]version // old, new
-	states, events, actors numbering
-	trial                  []int             // actors in order of trial: the sweepers are the last
-	sweepers               []int             // two if a version names its sweeper otherwise
-	guards                 map[string]string // new names by old names that differ
-	machine                bool              // its name changed
+	versions                       [2]version // old, new
+	states, events, actors, guards numbering
+	trial                          []int // actors in order of trial: the sweepers are the last
+	sweepers                       []int // two if a version names its sweeper otherwise
 }
 
 const (
@@ -29,9 +28,10 @@ var versionNames = [2]string{"old", "new"}
 
 // numbering numbers the names of one kind in both tables.
 type numbering struct {
-	what string
-	in   [2][]int // index in the table by number, -1 if it is not there
-	of   [2][]int // number by index in the table
+	what  string
+	names [2][]string // by index in the table
+	in    [2][]int    // index in the table by number, -1 if it is not there
+	of    [2][]int    // number by index in the table
 }
 
 // version is one of the tables in the common numbering.
@@ -54,35 +54,33 @@ type arrow struct {
 	actors            bitset.Set
 	anyActor          bool  // the row names no actor
 	origin            []int // sorted; nil: any
-	guard             string
+	guard             int   // -1: none
 	forced, supersede bool
 	within            time.Duration
 }
 
 // join numbers the names of two tables.
 func join(old, new *fsm.Table, config *Config) (*pair, error) {
-	p := &pair{guards: config.Guards, machine: old.Name != new.Name}
+	p := &pair{}
 	tables := [2]*fsm.Table{old, new}
-	var names [3][2][]string // states, events, actors
 	for h, t := range tables {
 		for _, s := range t.States {
-			names[0][h] = append(names[0][h], s.Name)
+			p.states.names[h] = append(p.states.names[h], s.Name)
 		}
-		names[1][h] = t.Events
+		p.events.names[h] = t.Events
 		for _, a := range t.Actors {
-			names[2][h] = append(names[2][h], string(a))
+			p.actors.names[h] = append(p.actors.names[h], string(a))
+		}
+		for _, r := range t.Rows {
+			if r.Guard != "" && !slices.Contains(p.guards.names[h], r.Guard) {
+				p.guards.names[h] = append(p.guards.names[h], r.Guard)
+			}
 		}
 	}
-	given := [3]map[string]string{config.States, config.Events, config.Actors}
-	for i, list := range []*numbering{&p.states, &p.events, &p.actors} {
-		list.what = [...]string{"state", "event", "actor"}[i]
-		if err := list.match(names[i][oldVersion], names[i][newVersion], given[i]); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := checkMapping("guard", config.Guards, func(version int, name string) bool {
-		return name != "" && slices.ContainsFunc(tables[version].Rows, func(r fsm.TableRow) bool { return r.Guard == name })
-	}); err != nil {
+	if err := cmp.Or(
+		p.states.match("state", config.States), p.events.match("event", config.Events),
+		p.actors.match("actor", config.Actors), p.guards.match("guard", config.Guards),
+	); err != nil {
 		return nil, err
 	}
 	for h := range p.actors.in {
@@ -103,14 +101,23 @@ func join(old, new *fsm.Table, config *Config) (*pair, error) {
 }
 
 // match gives one number to each old name and its new name.
-func (l *numbering) match(old, new []string, given map[string]string) error {
+func (l *numbering) match(what string, given map[string]string) error {
+	l.what = what
+	old, new := l.names[oldVersion], l.names[newVersion]
 	at := [2]map[string]int{firstIndex(old), firstIndex(new)}
-	renamed, err := checkMapping(l.what, given, func(version int, name string) bool {
-		_, ok := at[version][name]
-		return ok
-	})
-	if err != nil {
-		return err
+	renamed := make(map[string]string, len(given)) // old names by new name
+	for _, from := range slices.Sorted(maps.Keys(given)) {
+		to := given[from]
+		if _, ok := at[oldVersion][from]; !ok {
+			return mappingError("the old table has no %s %q to rename", what, from)
+		}
+		if _, ok := at[newVersion][to]; !ok {
+			return mappingError("the new table has no %s %q, the new name of %q", what, to, from)
+		}
+		if other, twice := renamed[to]; twice {
+			return mappingError("%q and %q have one new name: %s %q", other, from, what, to)
+		}
+		renamed[to] = from
 	}
 	l.of[oldVersion], l.of[newVersion] = make([]int, len(old)), make([]int, len(new))
 	for i, name := range old {
@@ -150,25 +157,6 @@ func firstIndex(names []string) map[string]int {
 		}
 	}
 	return at
-}
-
-// checkMapping returns the old names by new name, or an error if a table lacks a name
-// or two names have one new name.
-func checkMapping(what string, given map[string]string, has func(version int, name string) bool) (map[string]string, error) {
-	olds := make(map[string]string, len(given))
-	for _, from := range slices.Sorted(maps.Keys(given)) {
-		to := given[from]
-		switch other, twice := olds[to]; {
-		case !has(oldVersion, from):
-			return nil, mappingError("the old table has no %s %q to rename", what, from)
-		case !has(newVersion, to):
-			return nil, mappingError("the new table has no %s %q, the new name of %q", what, to, from)
-		case twice:
-			return nil, mappingError("%q and %q have one new name: %s %q", other, from, what, to)
-		}
-		olds[to] = from
-	}
-	return olds, nil
 }
 
 // version returns a table in the common numbering, without undeclared names.
@@ -241,12 +229,10 @@ func (p *pair) arrows(x *version, h, row int) (list []arrow) {
 	}
 	a := arrow{
 		row: row, event: p.events.of[h][r.Event], to: -1, then: r.Then, actors: x.actors,
-		anyActor: len(r.Actors) == 0, guard: r.Guard, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
+		anyActor: len(r.Actors) == 0, guard: -1, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
 	}
-	if to, ok := p.guards[a.guard]; ok && h == oldVersion {
-		a.guard = to
-	} else if h == oldVersion && a.guard != "" && p.renamedTo(a.guard) {
-		a.guard = "old " + a.guard // another guard has this name now
+	if r.Guard != "" {
+		a.guard = p.guards.of[h][slices.Index(p.guards.names[h], r.Guard)]
 	}
 	if r.Then == fsm.ThenMove {
 		a.to = p.states.of[h][r.To]
@@ -279,69 +265,50 @@ func (p *pair) arrows(x *version, h, row int) (list []arrow) {
 	return list
 }
 
-// renamedTo reports whether another guard got this name.
-func (p *pair) renamedTo(guard string) bool {
-	for _, to := range p.guards {
-		if to == guard {
-			return true
-		}
-	}
-	return false
-}
-
 // name returns the name of a number in its table, or in the other one. The name of the
-// anonymous actor is empty.
-func (p *pair) name(l *numbering, h, number int) string {
+// anonymous actor and of no number is empty.
+func (l *numbering) name(h, number int) string {
+	if number < 0 {
+		return ""
+	}
 	for range 2 {
 		if i := l.in[h][number]; i >= 0 {
-			t := p.versions[h].t
-			switch l {
-			case &p.states:
-				return t.States[i].Name
-			case &p.events:
-				return t.Events[i]
-			}
-			return string(t.Actors[i])
+			return l.names[h][i]
 		}
 		h = 1 - h
 	}
 	return ""
 }
 
-func (p *pair) event(h, number int) string { return p.name(&p.events, h, number) }
-func (p *pair) actor(h, number int) string { return p.name(&p.actors, h, number) }
-
-func (p *pair) sweeper(actor int) bool { return p.actor(oldVersion, actor) == string(fsm.Sweeper) }
+func (p *pair) sweeper(actor int) bool {
+	return p.actors.name(oldVersion, actor) == string(fsm.Sweeper)
+}
 
 // by returns the actor of a request as the end of its text.
 func (p *pair) by(h, actor int) string {
-	if name := p.actor(h, actor); name != "" {
+	if name := p.actors.name(h, actor); name != "" {
 		return " by " + name
 	}
 	return ""
 }
 
-func (p *pair) state(h, number int) string {
-	if number < 0 {
-		return ""
-	}
-	return p.name(&p.states, h, number)
-}
-
 // renamings lists the things with two names.
 func (p *pair) renamings() []Renaming {
 	list := []Renaming{}
-	if p.machine {
-		list = append(list, Renaming{Subject: "machine", Old: p.versions[oldVersion].t.Name, New: p.versions[newVersion].t.Name})
+	if old, new := p.versions[oldVersion].t.Name, p.versions[newVersion].t.Name; old != new {
+		list = append(list, Renaming{Subject: "machine", Old: old, New: new})
 	}
 	for _, l := range []*numbering{&p.states, &p.events, &p.actors} {
-		for number := range l.in[oldVersion] {
-			if l.in[oldVersion][number] < 0 || l.in[newVersion][number] < 0 {
-				continue
-			}
-			if o, n := p.name(l, oldVersion, number), p.name(l, newVersion, number); o != n {
-				list = append(list, Renaming{Subject: l.what, Old: o, New: n})
-			}
+		list = append(list, l.renamings()...)
+	}
+	return list
+}
+
+func (l *numbering) renamings() (list []Renaming) {
+	for number := range l.in[oldVersion] {
+		o, n := l.name(oldVersion, number), l.name(newVersion, number)
+		if o != n && min(l.in[oldVersion][number], l.in[newVersion][number]) >= 0 {
+			list = append(list, Renaming{Subject: l.what, Old: o, New: n})
 		}
 	}
 	return list

@@ -24,17 +24,12 @@ func (p *pair) judge(e *Report, config *Config) error {
 		return err
 	}
 	e.Drain, e.Hold = d.list()
-	e.Hazards = append(append(e.Hazards, d.hazards()...), renamed(e.Mapping)...)
+	e.Hazards = append(e.Hazards, slices.Concat(d.left, d.gone, renamed(e.Mapping))...)
 	slices.SortStableFunc(e.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
-	e.Level = worst(e.Hazards)
-	return nil
-}
-
-func worst(list []Hazard) (level Compatibility) {
-	for _, h := range list {
-		level = max(level, h.Level)
+	if len(e.Hazards) > 0 {
+		e.Level = e.Hazards[0].Level
 	}
-	return level
+	return nil
 }
 
 // settle compares the versions until draining removes no further hazard.
@@ -51,7 +46,7 @@ func (d *drains) settle() error {
 		}
 		before := len(d.states)
 		for _, f := range c.found {
-			if f.drain >= 0 && f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) {
+			if f.drain >= 0 && f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) && !d.removes(f.key()) {
 				d.gone = append(d.gone, f.Hazard)
 			}
 		}
@@ -70,37 +65,20 @@ func (d *drains) settle() error {
 	}
 }
 
-// hazards returns the remaining hazards and those that the drained states removed.
-func (d *drains) hazards() []Hazard { return append(slices.Clone(d.left), distinct(d.gone)...) }
-
-// distinct removes hazards that appear twice.
-func distinct(list []Hazard) (out []Hazard) {
-	seen := map[hazardKey]bool{}
-	for _, h := range list {
-		if key := h.key(); !seen[key] {
-			seen[key] = true
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
 // renamed returns the hazards of a mapping.
 func renamed(mapping []Renaming) (list []Hazard) {
 	for _, r := range mapping {
 		h := Hazard{ID: Renamed, Level: NeedsMapping}
+		then := "each node refuses the other name"
 		switch r.Subject {
 		case "machine":
-			h.Message = fmt.Sprintf("the machine %q is called %q now: stores keep records under the name, and each node finds only its own", r.Old, r.New)
+			then = "stores keep records under the name, and each node finds only its own"
 		case "state":
-			h.State = r.Old
-			h.Message = fmt.Sprintf("the state %q is called %q now: neither node reads the other's records without translation", r.Old, r.New)
+			h.State, then = r.Old, "neither node reads the other's records without translation"
 		case "event":
-			h.Event = r.Old
-			h.Message = fmt.Sprintf("the event %q is called %q now: each node refuses requests and reports with the other name", r.Old, r.New)
-		default:
-			h.Message = fmt.Sprintf("the %s %q is called %q now: each node refuses the other name", r.Subject, r.Old, r.New)
+			h.Event, then = r.Old, "each node refuses requests and reports with the other name"
 		}
+		h.Message = fmt.Sprintf("the %s %q is called %q now: %s", r.Subject, r.Old, r.New, then)
 		list = append(list, h)
 	}
 	return list
@@ -110,7 +88,7 @@ func renamed(mapping []Renaming) (list []Hazard) {
 func (p *pair) heldCells(list []Withheld) (map[cell]bool, error) {
 	held := make(map[cell]bool)
 	for _, w := range list {
-		events := p.find(&p.events, w.Event)
+		events := p.events.find(w.Event)
 		if w.Event == "" {
 			held[addObject] = true
 			continue
@@ -118,7 +96,7 @@ func (p *pair) heldCells(list []Withheld) (map[cell]bool, error) {
 		if len(events) == 0 {
 			return nil, mappingError("neither table has an event %q to hold", w.Event)
 		}
-		states := p.find(&p.states, w.State)
+		states := p.states.find(w.State)
 		if w.State == "" {
 			states = []int{-1}
 			for s := range p.states.in[oldVersion] {
@@ -141,12 +119,10 @@ func (p *pair) heldCells(list []Withheld) (map[cell]bool, error) {
 }
 
 // find returns the numbers of a name in either table.
-func (p *pair) find(l *numbering, name string) (numbers []int) {
+func (l *numbering) find(name string) (numbers []int) {
 	for number := range l.in[oldVersion] {
-		for h := range p.versions {
-			if l.in[h][number] >= 0 && p.name(l, h, number) == name && !slices.Contains(numbers, number) {
-				numbers = append(numbers, number)
-			}
+		if l.name(oldVersion, number) == name || l.name(newVersion, number) == name {
+			numbers = append(numbers, number)
 		}
 	}
 	return numbers
@@ -166,6 +142,11 @@ type drains struct {
 	gone       []Hazard     // removed by the drained states
 	left       []Hazard
 	last       *exploration
+}
+
+// removes reports whether the drained states remove a hazard.
+func (d *drains) removes(key hazardKey) bool {
+	return slices.ContainsFunc(d.gone, func(h Hazard) bool { return h.key() == key })
 }
 
 // add drains one more state and reports whether that is possible.
@@ -248,7 +229,7 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 	drain, hold = []string{}, []Withheld{}
 	for state := range p.states.in[oldVersion] {
 		if d.states[state] && p.versions[oldVersion].here[state] {
-			drain = append(drain, p.state(oldVersion, state))
+			drain = append(drain, p.states.name(oldVersion, state))
 		}
 	}
 	added := make([]cell, 0, len(d.held))
@@ -270,7 +251,7 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.event, b.event))
 	})
 	for _, at := range slices.Compact(added) {
-		hold = append(hold, Withheld{p.state(oldVersion, at.state), p.event(oldVersion, at.event)})
+		hold = append(hold, Withheld{p.states.name(oldVersion, at.state), p.events.name(oldVersion, at.event)})
 	}
 	return drain, hold
 }
@@ -305,9 +286,9 @@ func (c *comparison) strand() error {
 				continue
 			}
 			hz := Hazard{
-				ID: Stranded, Level: Unsafe, State: c.state(h, v.at.state), Witness: c.path(v.at),
+				ID: Stranded, Level: Unsafe, State: c.states.name(h, v.at.state), Witness: c.path(v.at),
 				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", versionNames[h],
-					c.state(h, v.at.state), c.state(h, v.at.origin)),
+					c.states.name(h, v.at.state), c.states.name(h, v.at.origin)),
 			}
 			c.add(hz, -1)
 		}

@@ -249,12 +249,12 @@ func (x *version) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []
 		if b.event != a.event || !b.actors.Has(actor) || b.forced && !a.forced || !x.fits(b, origin) {
 			continue
 		}
-		if b.guard == "" || b.guard == a.guard {
+		if b.guard < 0 || b.guard == a.guard {
 			return nil, nil, false
 		}
 		refuse = append(refuse, x.t.Rows[b.row].Guard)
 	}
-	if a.guard != "" {
+	if a.guard >= 0 {
 		agree = []string{x.t.Rows[a.row].Guard}
 	}
 	return agree, refuse, true
@@ -282,17 +282,17 @@ func (p *pair) act(s *step) Act {
 	h := max(s.version, 0)
 	a := Act{
 		Row: -1, Agree: s.agree, Refuse: s.refuse, Force: s.forced,
-		State: p.state(h, s.from.state), Origin: p.state(h, s.from.origin),
-		To: p.state(h, s.to.state), ToOrigin: p.state(h, s.to.origin),
+		State: p.states.name(h, s.from.state), Origin: p.states.name(h, s.from.origin),
+		To: p.states.name(h, s.to.state), ToOrigin: p.states.name(h, s.to.origin),
 	}
 	if s.version >= 0 {
 		a.Node = versionNames[s.version]
 	}
 	if s.row != nil {
-		a.Event, a.Row = p.event(h, s.row.event), s.row.row
+		a.Event, a.Row = p.events.name(h, s.row.event), s.row.row
 	}
 	if s.actor >= 0 && s.version >= 0 {
-		a.Actor = p.actor(h, s.actor)
+		a.Actor = p.actors.name(h, s.actor)
 	}
 	return a
 }

@@ -3,7 +3,6 @@ package evolve
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,9 +14,9 @@ import (
 // Difference is one difference of two tables. A row counts once for each source.
 type Difference struct {
 	Subject string `json:"subject"` // machine, state, event, actor, guard or row
-	// Change is added, removed, renamed or changed. For a row it is retargeted,
-	// reguarded or reactored, the first that applies, else changed. It is reordered
-	// for the rows of one event, or for deadlines of a state with equal timeouts.
+	// Change is added, removed, renamed or changed. A row with another target is
+	// retargeted. It is reordered for the rows of one event, or for deadlines of a state
+	// with equal timeouts.
 	Change string `json:"change"`
 	Old    string `json:"old,omitempty"` // the name, or the row as text
 	New    string `json:"new,omitempty"`
@@ -27,25 +26,19 @@ type Difference struct {
 	Fields []string `json:"fields,omitempty"`
 
 	// The following fields are those of a row, with old names if there are some.
-	From   string `json:"from,omitempty"`
-	Event  string `json:"event,omitempty"`
-	OldTo  string `json:"old_to,omitempty"` // or (return), (ignore)
-	NewTo  string `json:"new_to,omitempty"`
-	OldRow int    `json:"old_row"` // index, -1 none
-	NewRow int    `json:"new_row"`
+	From  string `json:"from,omitempty"`
+	Event string `json:"event,omitempty"`
+	OldTo string `json:"old_to,omitempty"` // or (return), (ignore)
+	NewTo string `json:"new_to,omitempty"`
 }
 
 // differences lists the differences: machine, states, events, actors, rows.
 func (p *pair) differences(e *Report) {
-	add := func(d Difference) {
-		if d.Subject != "row" {
-			d.OldRow, d.NewRow = -1, -1
+	add := func(d Difference) { e.Differences = append(e.Differences, d) }
+	for _, r := range slices.Concat(p.renamings(), p.guards.renamings()) {
+		if r.Subject == "machine" || r.Subject == "guard" {
+			add(Difference{Subject: r.Subject, Change: "renamed", Old: r.Old, New: r.New})
 		}
-		e.Differences = append(e.Differences, d)
-	}
-	o, n := p.versions[oldVersion].t, p.versions[newVersion].t
-	if p.machine {
-		add(Difference{Subject: "machine", Change: "renamed", Old: o.Name, New: n.Name})
 	}
 	for _, l := range []*numbering{&p.states, &p.events, &p.actors} {
 		for number := range l.in[oldVersion] {
@@ -53,11 +46,11 @@ func (p *pair) differences(e *Report) {
 			switch {
 			case i < 0 && k < 0:
 			case k < 0:
-				add(Difference{Subject: l.what, Change: "removed", Old: p.name(l, oldVersion, number)})
+				add(Difference{Subject: l.what, Change: "removed", Old: l.name(oldVersion, number)})
 			case i < 0:
-				add(Difference{Subject: l.what, Change: "added", New: p.name(l, newVersion, number)})
+				add(Difference{Subject: l.what, Change: "added", New: l.name(newVersion, number)})
 			default:
-				d := Difference{Subject: l.what, Old: p.name(l, oldVersion, number), New: p.name(l, newVersion, number)}
+				d := Difference{Subject: l.what, Old: l.name(oldVersion, number), New: l.name(newVersion, number)}
 				if d.Change = "changed"; d.Old != d.New {
 					d.Change = "renamed"
 				}
@@ -68,11 +61,6 @@ func (p *pair) differences(e *Report) {
 					add(d)
 				}
 			}
-		}
-	}
-	for _, o := range slices.Sorted(maps.Keys(p.guards)) {
-		if n := p.guards[o]; n != o {
-			add(Difference{Subject: "guard", Change: "renamed", Old: o, New: n})
 		}
 	}
 	for state := range p.states.in[oldVersion] {
@@ -114,10 +102,7 @@ func (p *pair) rowDifferences(state int, add func(Difference)) {
 		p.cellDifferences(olds[event], news[event], add)
 	}
 	if event := p.reorderedDeadlines(state); event >= 0 {
-		add(Difference{
-			Subject: "row", Change: "reordered", OldRow: -1, NewRow: -1,
-			From: p.state(oldVersion, state), Event: p.event(oldVersion, event),
-		})
+		add(p.reordered(state, event))
 	}
 }
 
@@ -181,12 +166,14 @@ func (p *pair) cellDifferences(olds, news []*arrow, add func(Difference)) {
 		partner[i] = -1
 	}
 	used := make([]bool, len(news))
+	most := len(rowFields)
 	if len(olds)*len(news) > 1<<20 { // fsm.New refuses such a cell
 		for i := range min(len(olds), len(news)) {
 			partner[i], used[i] = i, true
 		}
+		most = -1
 	}
-	for apart := 0; apart <= len(rowFields) && len(olds)*len(news) <= 1<<20; apart++ {
+	for apart := 0; apart <= most; apart++ {
 		for i, a := range olds {
 			for k, b := range news {
 				if partner[i] < 0 && !used[k] && len(fieldsOf(a, b)) == apart {
@@ -207,8 +194,10 @@ func (p *pair) cellDifferences(olds, news []*arrow, add func(Difference)) {
 		}
 		last = k
 		if fields := fieldsOf(a, news[k]); len(fields) > 0 {
-			d := p.rowDifference(changeOf(fields), a, news[k])
-			d.Fields = fields
+			d := p.rowDifference("changed", a, news[k])
+			if d.Fields = fields; fields[0] == "to" {
+				d.Change = "retargeted"
+			}
 			add(d)
 		}
 	}
@@ -218,10 +207,12 @@ func (p *pair) cellDifferences(olds, news []*arrow, add func(Difference)) {
 		}
 	}
 	if swapped {
-		d := p.rowDifference("reordered", olds[0], news[0])
-		d.Old, d.New, d.OldTo, d.NewTo = "", "", "", ""
-		add(d)
+		add(p.reordered(olds[0].from, olds[0].event))
 	}
+}
+
+func (p *pair) reordered(state, event int) Difference {
+	return Difference{Subject: "row", Change: "reordered", From: p.states.name(oldVersion, state), Event: p.events.name(oldVersion, event)}
 }
 
 var rowFields = []struct {
@@ -248,34 +239,22 @@ func fieldsOf(a, b *arrow) (fields []string) {
 	return fields
 }
 
-func changeOf(fields []string) string {
-	switch {
-	case slices.Contains(fields, "to"):
-		return "retargeted"
-	case slices.Contains(fields, "guard"):
-		return "reguarded"
-	case slices.Contains(fields, "actors"):
-		return "reactored"
-	}
-	return "changed"
-}
-
 func (p *pair) rowDifference(change string, a, b *arrow) Difference {
-	d := Difference{Subject: "row", Change: change, OldRow: -1, NewRow: -1}
+	d := Difference{Subject: "row", Change: change}
 	if b != nil {
-		d.From, d.Event = p.state(newVersion, b.from), p.event(newVersion, b.event)
-		d.New, d.NewTo, d.NewRow = p.rowText(newVersion, b), p.target(newVersion, b), b.row
+		d.From, d.Event = p.states.name(newVersion, b.from), p.events.name(newVersion, b.event)
+		d.New, d.NewTo = p.rowText(newVersion, b), p.target(newVersion, b)
 	}
 	if a != nil {
-		d.From, d.Event = p.state(oldVersion, a.from), p.event(oldVersion, a.event)
-		d.Old, d.OldTo, d.OldRow = p.rowText(oldVersion, a), p.target(oldVersion, a), a.row
+		d.From, d.Event = p.states.name(oldVersion, a.from), p.events.name(oldVersion, a.event)
+		d.Old, d.OldTo = p.rowText(oldVersion, a), p.target(oldVersion, a)
 	}
 	return d
 }
 
 func (p *pair) target(h int, a *arrow) string {
 	if a.then == fsm.ThenMove {
-		return p.state(h, a.to)
+		return p.states.name(h, a.to)
 	}
 	return "(" + a.then.String() + ")"
 }
@@ -284,10 +263,10 @@ func (p *pair) target(h int, a *arrow) string {
 // the text does not depend on the other table.
 func (p *pair) rowText(h int, a *arrow) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s -%s-> %s", p.state(h, a.from), p.event(h, a.event), p.target(h, a))
+	fmt.Fprintf(&b, "%s -%s-> %s", p.states.name(h, a.from), p.events.name(h, a.event), p.target(h, a))
 	row := &p.versions[h].t.Rows[a.row]
 	if !slices.Equal(a.actors, p.versions[h].actors) {
-		b.WriteString(" by " + strings.Join(p.members(&p.actors, h, a.actors), ", "))
+		b.WriteString(" by " + strings.Join(p.actors.members(h, a.actors), ", "))
 	}
 	if row.Guard != "" {
 		b.WriteString(" [" + row.Guard + "]")
@@ -298,7 +277,7 @@ func (p *pair) rowText(h int, a *arrow) string {
 	if a.origin != nil {
 		names := make([]string, len(a.origin))
 		for i, o := range a.origin {
-			names[i] = p.state(h, o)
+			names[i] = p.states.name(h, o)
 		}
 		slices.Sort(names)
 		b.WriteString(" of " + strings.Join(names, ", "))
@@ -312,10 +291,10 @@ func (p *pair) rowText(h int, a *arrow) string {
 	return b.String()
 }
 
-func (p *pair) members(l *numbering, h int, s bitset.Set) (names []string) {
+func (l *numbering) members(h int, s bitset.Set) (names []string) {
 	for number := range l.in[h] {
 		if s.Has(number) {
-			names = append(names, p.name(l, h, number))
+			names = append(names, l.name(h, number))
 		}
 	}
 	slices.Sort(names)

@@ -66,6 +66,5 @@
 // event that no caller fires while an old binary runs.
 //
 // -format go prints the lifecycle.Version of the old table, the code that a new binary
-// needs to read the records of old ones. A new name without -map is printed as a
-// proposal, in a comment.
+// needs to read the records of old ones. An old state without a new name is a comment.
 package main
