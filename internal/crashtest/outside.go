@@ -19,10 +19,6 @@ type operation struct {
 	id lifecycle.OpID
 }
 
-func newOutside() outside {
-	return outside{map[operation]string{}, map[lifecycle.Key]lifecycle.OpID{}}
-}
-
 // peer is the author of effects that are not those of work.
 const peer = "a peer"
 

@@ -29,6 +29,7 @@ type Process struct {
 	managers []manager
 	every    []func(ctx context.Context) error
 	app      any
+	ticking  bool // written where no other goroutine runs in between
 
 	// Guarded by sim.mu.
 	state    processState
@@ -38,7 +39,6 @@ type Process struct {
 	left     bool // Clients.Stop has ended it
 	hit      bool // the fault has happened in it
 	replaced bool
-	ticking  bool
 	pending  map[*string]bool // requests that are not answered
 }
 
@@ -215,7 +215,7 @@ func (p *Process) start() {
 
 // tick sends the heartbeat, sweeps, and calls the functions of Every.
 func (p *Process) tick() {
-	p.setTicking(true)
+	p.ticking = true
 	p.run("heartbeat and sweep", func(ctx context.Context) error {
 		if p.owner != nil {
 			if err := p.owner.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
@@ -232,20 +232,15 @@ func (p *Process) tick() {
 			_ = f(ctx)
 		}
 		return nil
-	}, func(error) { p.setTicking(false) })
+	}, func(error) { p.ticking = false })
 }
 
-func (p *Process) setTicking(ticking bool) {
-	p.sim.mu.Lock()
-	defer p.sim.mu.Unlock()
-	p.ticking = ticking
-}
-
-// lives reports whether the process takes requests. REQUIRES: sim.mu.
+// lives reports whether the process takes requests. REQUIRES: sim.mu, or that all goroutines
+// wait.
 func (p *Process) lives() bool { return p.state == running && p.ready && !p.lost && !p.left }
 
 // waiting returns the requests and the work that the process has not ended. REQUIRES:
-// sim.mu.
+// sim.mu, or that all goroutines wait.
 func (p *Process) waiting() (list []string) {
 	for request := range p.pending {
 		list = append(list, "no answer of "+p.name+": "+*request)

@@ -79,7 +79,8 @@ func newSimulation(t testing.TB, h *Harness, what *Scenario[any], inner fullStor
 		t: t, h: h, s: what, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
 		roles: map[string]*Process{}, wanted: map[string]bool{},
 		times: map[string]int{}, tokens: map[lifecycle.Token]bool{}, unanswered: map[lifecycle.Token]bool{},
-		keys: map[lifecycle.Key]bool{}, sent: map[string]int{}, managers: map[string]manager{}, outside: newOutside(),
+		keys: map[lifecycle.Key]bool{}, sent: map[string]int{}, managers: map[string]manager{},
+		outside: outside{map[operation]string{}, map[lifecycle.Key]lifecycle.OpID{}},
 	}
 	s.changed = sync.NewCond(&s.mu)
 	return s
@@ -104,7 +105,8 @@ func (s *simulation) unnoticed() bool {
 }
 
 // drive performs the scenario until nothing moves any more. Time passes only here, when
-// all goroutines wait.
+// all goroutines wait. Then synctest.Wait has ordered what they did, and the functions that
+// drive calls read without a lock. They start or resume one process at a time.
 func (s *simulation) drive() {
 	for _, role := range s.s.Processes {
 		s.launch(role, role, false)
@@ -118,13 +120,13 @@ func (s *simulation) drive() {
 	})
 	for range maxRounds {
 		synctest.Wait()
-		if s.replaceProcesses() {
-			continue
-		}
-		if len(s.unrest()) == 0 {
+		switch {
+		case s.replaceOne():
+		case len(s.unrest()) == 0:
 			return
+		default:
+			s.tick()
 		}
-		s.tick()
 	}
 	synctest.Wait()
 	s.report("not at rest after %v: %s", s.elapsed, strings.Join(s.unrest(), "; "))
@@ -138,25 +140,21 @@ func (s *simulation) tick() {
 	if s.h.Age != nil {
 		s.h.Age(s.t, s.inner, s.s.Tick)
 	}
-	s.mu.Lock()
-	s.elapsed += s.s.Tick
-	var idle []*Process
-	for _, p := range s.processes {
-		if p.lives() && !p.ticking {
-			idle = append(idle, p)
-		}
-	}
+	s.setTime(s.elapsed+s.s.Tick, s.passed)
 	inOrder := !s.finished
-	s.mu.Unlock()
-	for _, p := range idle {
+	for _, p := range slices.DeleteFunc(slices.Clone(s.processes), func(p *Process) bool { return !p.lives() || p.ticking }) {
 		p.tick()
 		if inOrder {
 			synctest.Wait()
 		}
 	}
+	s.setTime(s.elapsed, s.elapsed)
+}
+
+func (s *simulation) setTime(elapsed, passed time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passed = s.elapsed
+	s.elapsed, s.passed = elapsed, passed
 	s.changed.Broadcast()
 }
 
@@ -176,66 +174,56 @@ func (s *simulation) launch(role, name string, successor bool) {
 	p.start()
 }
 
-// replaceProcesses starts a process for each one that has ended or stalls. It resumes a
-// paused process after other processes have taken over its operations. It reports whether
-// a process was started or resumed.
-func (s *simulation) replaceProcesses() (did bool) {
-	s.mu.Lock()
-	all := slices.Clone(s.processes)
-	s.mu.Unlock()
-	for _, p := range all {
-		s.mu.Lock()
+// replaceOne starts a process for one that has ended or stalls, or for a role that needs
+// one, or resumes a paused process after other processes have taken over its operations. It
+// reports whether it did so.
+func (s *simulation) replaceOne() bool {
+	for _, p := range s.processes {
 		ended := p.state != running || p.failed || p.lost
 		replace := ended && !p.replaced && s.roles[p.role] == p
 		p.replaced = p.replaced || ended
-		state, name := p.state, p.name
-		if state == paused || state == gone && p.hit && s.fault.kind.forGood() {
-			name += "-2" // no process of this name starts again
-		}
-		s.mu.Unlock()
 		switch {
 		case replace:
+			name := p.name
+			if p.state == paused || p.state == gone && p.hit && s.fault.kind.forGood() {
+				name += "-2" // no process of this name starts again
+			}
 			s.launch(p.role, name, true)
-			did = true
-		case state == paused && s.takenOver(p):
+			return true
+		case p.state == paused && s.takenOver(p):
 			p.resume(running)
-			did = true
+			return true
 		}
 	}
-	for _, role := range s.missing() {
+	role := s.missing()
+	if role != "" {
 		s.launch(role, role, true)
-		did = true
 	}
-	return did
+	return role != ""
 }
 
-// missing returns the roles that need a process: those that clients wait for, and the
-// first one if the script has ended and no process is left.
-func (s *simulation) missing() (roles []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// missing returns a role that needs a process: one that a client waits for, or the first one
+// if the script has ended and no process is left.
+func (s *simulation) missing() string {
 	for _, role := range s.s.Processes {
 		if s.wanted[role] && s.roles[role] == nil {
-			roles = append(roles, role)
+			return role
 		}
 	}
 	left := slices.ContainsFunc(s.processes, func(p *Process) bool {
 		return p.state == running && !p.left && !p.lost && !p.failed
 	})
 	if s.finished && !left {
-		roles = s.s.Processes[:1]
+		return s.s.Processes[0]
 	}
-	return roles
+	return ""
 }
 
 // takenOver reports whether the other processes consider a paused process dead, and no
 // operation of its is left.
 func (s *simulation) takenOver(p *Process) bool {
-	s.mu.Lock()
-	others := slices.ContainsFunc(s.processes, (*Process).lives)
-	s.mu.Unlock()
 	switch {
-	case !others:
+	case !slices.ContainsFunc(s.processes, (*Process).lives):
 		return false
 	case p.owner == nil:
 		return len(s.inTransition()) == 0
@@ -255,12 +243,12 @@ func (s *simulation) takenOver(p *Process) bool {
 
 // unrest returns what is not at rest yet.
 func (s *simulation) unrest() (why []string) {
-	s.mu.Lock()
 	if !s.finished {
 		why = append(why, "the script has not ended")
-	} else {
-		s.done = true
 	}
+	s.mu.Lock()
+	s.done = s.finished
+	s.mu.Unlock()
 	for _, p := range s.processes {
 		switch p.state {
 		case paused:
@@ -270,20 +258,17 @@ func (s *simulation) unrest() (why []string) {
 		case gone, over:
 		}
 	}
-	s.mu.Unlock()
 	for _, r := range s.inTransition() {
 		why = append(why, nameOf(r.Key)+" is "+r.State)
 	}
 	return why
 }
 
-// inTransition returns the records that have to move on: those in transitional states, unless the table names the state Manual or the scenario allows it as an end.
+// inTransition returns the records that have to move on: those in transitional states,
+// unless the table names the state Manual or the scenario allows it as an end.
 func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
-	s.mu.Lock()
-	managers := maps.Clone(s.managers)
-	s.mu.Unlock()
-	for _, machine := range slices.Sorted(maps.Keys(managers)) {
-		t := managers[machine].table
+	for _, machine := range slices.Sorted(maps.Keys(s.managers)) {
+		t := s.managers[machine].table
 		for _, r := range s.records(machine) {
 			i, ok := t.StateIndex(r.State)
 			if ok && t.States[i].Kind == fsm.Transitional && t.States[i].Manual == "" &&

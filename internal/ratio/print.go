@@ -1,7 +1,6 @@
 package ratio
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,9 @@ import (
 // break the line, and returns the first error of w.
 func Print(w io.Writer, figures []Figure) error {
 	for _, f := range figures {
-		checkName(f.Name)
+		if f.Name == "" || strings.ContainsAny(f.Name, " \t\r\n") {
+			panic(fmt.Sprintf("ratio: bad name %q", f.Name))
+		}
 		goal := strconv.FormatFloat(f.Goal, 'f', -1, 64)
 		if _, err := fmt.Fprintf(w, "ratio %s %.2f goal<=%s\n", f.Name, f.Value, goal); err != nil {
 			return err
@@ -35,28 +36,14 @@ func PrintMachine(w io.Writer) error {
 	return err
 }
 
+// cpu returns the first model name in /proc/cpuinfo, with single spaces. Not every system
+// has one.
 func cpu() string {
-	const unknown = "unknown CPU"
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return unknown
-	}
-	defer f.Close()
-	if model := cpuModel(f); model != "" {
-		return model
-	}
-	return unknown
-}
-
-// cpuModel returns the first model name in the text of /proc/cpuinfo, with
-// single spaces, or nothing: not every architecture has one.
-func cpuModel(cpuinfo io.Reader) string {
-	lines := bufio.NewScanner(cpuinfo)
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ":")
-		if strings.TrimSpace(key) == "model name" {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "model name" {
 			return strings.Join(strings.Fields(value), " ")
 		}
 	}
-	return ""
+	return "unknown CPU"
 }

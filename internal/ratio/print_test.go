@@ -13,7 +13,7 @@ import (
 func TestPrint(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, Print(&b, []Figure{
-		{Name: "fsm/fire-int", Value: 1.2749, Goal: 1.4, Base: 3, Subject: 4},
+		{Name: "fsm/fire-int", Value: 1.2749, Goal: 1.4},
 		{Name: "fsm/can", Value: 10.996, Goal: 12},
 		{Name: "fsm/allocations", Value: 0, Goal: 0},
 	}))
@@ -48,16 +48,3 @@ func TestPrintPassesErrorsOn(t *testing.T) {
 type brokenWriter struct{ err error }
 
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
-
-func TestCPUModel(t *testing.T) {
-	for name, test := range map[string]struct{ cpuinfo, want string }{
-		"x86": {"processor\t: 0\nmodel\t\t: 17\nmodel name\t: Some CPU  @ 2.00GHz \nstepping\t: 1\n\n" +
-			"processor\t: 1\nmodel name\t: Another\n", "Some CPU @ 2.00GHz"},
-		"arm":   {"processor\t: 0\nBogoMIPS\t: 50.00\nCPU architecture: 8\n", ""},
-		"empty": {"", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, cpuModel(strings.NewReader(test.cpuinfo)))
-		})
-	}
-}

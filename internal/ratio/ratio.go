@@ -27,10 +27,9 @@
 package ratio
 
 import (
-	"fmt"
+	"cmp"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -46,8 +45,8 @@ type Pair struct {
 
 // Config contains the settings of [Measure]. The zero Config and nil are the defaults.
 type Config struct {
-	Rounds int                  // slices of base and subject each; 0 or less: 1001
-	Slice  time.Duration        // about how long a slice takes; 0 or less: 200 µs
+	Rounds int                  // slices of base and subject each; 0: 1001
+	Slice  time.Duration        // about how long a slice takes; 0: 200 µs
 	Clock  func() time.Duration // monotonic, any origin; nil: the machine's
 }
 
@@ -58,8 +57,6 @@ type Figure struct {
 	Name  string // without white space
 	Value float64
 	Goal  float64 // the value should be at most this
-
-	Base, Subject float64 // medians in nanoseconds per operation; 0 if not a ratio
 }
 
 // Many short slices, because an operating system that has other work takes the
@@ -76,27 +73,14 @@ const (
 // Measure returns a figure for each pair, in order. It takes about
 // 2 * Rounds * Slice for each, and more where one operation is longer than a
 // slice. It measures nothing of use while the program does something else, a
-// second Measure included. It panics if a pair lacks a function or has a name
-// that would break the printed line.
+// second Measure included.
 func Measure(pairs []Pair, config *Config) []Figure {
-	for _, p := range pairs {
-		if p.Base == nil || p.Subject == nil {
-			panic(fmt.Sprintf("ratio: pair %q lacks a function", p.Name))
-		}
-		checkName(p.Name)
-	}
 	c := config.withDefaults()
 	figures := make([]Figure, 0, len(pairs))
 	for _, p := range pairs {
-		figures = append(figures, c.measure(p))
+		figures = append(figures, Figure{Name: p.Name, Value: c.measure(p), Goal: p.Goal})
 	}
 	return figures
-}
-
-func checkName(name string) {
-	if name == "" || strings.ContainsAny(name, " \t\r\n") {
-		panic(fmt.Sprintf("ratio: bad name %q", name))
-	}
 }
 
 func (c *Config) withDefaults() Config {
@@ -104,12 +88,7 @@ func (c *Config) withDefaults() Config {
 	if c != nil {
 		full = *c
 	}
-	if full.Rounds <= 0 {
-		full.Rounds = defaultRounds
-	}
-	if full.Slice <= 0 {
-		full.Slice = defaultSlice
-	}
+	full.Rounds, full.Slice = cmp.Or(full.Rounds, defaultRounds), cmp.Or(full.Slice, defaultSlice)
 	if full.Clock == nil {
 		start := time.Now()
 		full.Clock = func() time.Duration { return time.Since(start) }
@@ -117,35 +96,27 @@ func (c *Config) withDefaults() Config {
 	return full
 }
 
-func (c Config) measure(p Pair) Figure {
+// measure returns the median of the ratios of all rounds.
+func (c Config) measure(p Pair) float64 {
 	runtime.GC() // so that the garbage of the previous pair costs nothing
-	base := lane{run: p.Base, n: c.calibrate(p.Base)}
-	subject := lane{run: p.Subject, n: c.calibrate(p.Subject)}
-	ratios := make([]float64, 0, c.Rounds)
-	for round := range c.Rounds {
-		first, second := &base, &subject
-		if round%2 == 1 {
-			first, second = second, first
+	base, subject := c.slices(p.Base), c.slices(p.Subject)
+	ratios := make([]float64, c.Rounds)
+	for round := range ratios {
+		var b, s float64
+		if round%2 == 0 {
+			b, s = base(), subject()
+		} else {
+			s, b = subject(), base()
 		}
-		first.measure(c)
-		second.measure(c)
-		ratios = append(ratios, subject.perOp[round]/base.perOp[round])
+		ratios[round] = s / b
 	}
-	return Figure{
-		Name: p.Name, Value: median(ratios), Goal: p.Goal,
-		Base: median(base.perOp), Subject: median(subject.perOp),
-	}
+	return median(ratios)
 }
 
-// lane is one function of a pair and what its slices took.
-type lane struct {
-	run   func(n int)
-	n     int       // operations in a slice
-	perOp []float64 // nanoseconds, by round
-}
-
-func (l *lane) measure(c Config) {
-	l.perOp = append(l.perOp, float64(c.time(l.run, l.n))/float64(l.n))
+// slices returns a function that runs a slice and returns what an operation took.
+func (c Config) slices(run func(n int)) func() float64 {
+	n := c.calibrate(run)
+	return func() float64 { return float64(c.time(run, n)) / float64(n) }
 }
 
 // calibrate returns how many operations take about a slice. One that was

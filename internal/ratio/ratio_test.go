@@ -35,8 +35,8 @@ func TestMeasureGivesTheRatio(t *testing.T) {
 		{Name: "faster", Goal: 2, Base: m.op("a", time.Microsecond), Subject: m.op("b", 250*time.Nanosecond)},
 	}, &Config{Clock: m.clock})
 	require.Equal(t, []Figure{
-		{Name: "slower", Goal: 1.5, Value: 1.4, Base: 10, Subject: 14},
-		{Name: "faster", Goal: 2, Value: 0.25, Base: 1000, Subject: 250},
+		{Name: "slower", Goal: 1.5, Value: 1.4},
+		{Name: "faster", Goal: 2, Value: 0.25},
 	}, got)
 }
 
@@ -55,20 +55,15 @@ func TestMeasureAlternates(t *testing.T) {
 }
 
 func TestMeasureDefaults(t *testing.T) {
-	for name, config := range map[string]*Config{"zero": {}, "negative": {Rounds: -1, Slice: -1}} {
-		t.Run(name, func(t *testing.T) {
-			var m machine
-			config.Clock = m.clock
-			Measure([]Pair{{Name: "x", Base: m.op("base", time.Microsecond), Subject: m.op("subject", time.Microsecond)}}, config)
-			slices := 0
-			for _, c := range m.calls {
-				if c.n == 200 { // 200 µs
-					slices++
-				}
-			}
-			require.Equal(t, 2*1001, slices)
-		})
+	var m machine
+	Measure([]Pair{{Name: "x", Base: m.op("base", time.Microsecond), Subject: m.op("subject", time.Microsecond)}}, &Config{Clock: m.clock})
+	slices := 0
+	for _, c := range m.calls {
+		if c.n == 200 { // 200 µs
+			slices++
+		}
 	}
+	require.Equal(t, 2*1001, slices)
 }
 
 // The machine's own clock moves forward and is in the unit that it promises.
@@ -81,8 +76,6 @@ func TestMeasureWithTheMachinesClock(t *testing.T) {
 	got := Measure([]Pair{{Name: "x", Base: work, Subject: work}}, &Config{Rounds: 3, Slice: 10 * time.Microsecond})
 	require.Len(t, got, 1)
 	require.Positive(t, got[0].Value)
-	require.Positive(t, got[0].Base)
-	require.Positive(t, got[0].Subject)
 }
 
 // A machine that is ten times slower for a while, and many rounds in which one
@@ -118,7 +111,6 @@ func TestMeasureUnderDisturbance(t *testing.T) {
 		Subject: slow(m.op("subject", 5*time.Microsecond), 40, single),
 	}}, &Config{Clock: m.clock})
 	require.InDelta(t, 5, got[0].Value, 1e-9)
-	require.InDelta(t, 1000, got[0].Base, 1e-9)
 }
 
 // An interruption at calibration does not make the slices shorter.
@@ -172,11 +164,4 @@ func TestMedian(t *testing.T) {
 	require.InDelta(t, 7.0, median([]float64{7}), 0)
 }
 
-func TestMeasureRefusesBadPairs(t *testing.T) {
-	f := func(int) {}
-	require.PanicsWithValue(t, `ratio: pair "x" lacks a function`, func() { Measure([]Pair{{Name: "x", Base: f}}, nil) })
-	require.PanicsWithValue(t, `ratio: pair "x" lacks a function`, func() { Measure([]Pair{{Name: "x", Subject: f}}, nil) })
-	require.PanicsWithValue(t, `ratio: bad name "a b"`, func() { Measure([]Pair{{Name: "a b", Base: f, Subject: f}}, nil) })
-	require.PanicsWithValue(t, `ratio: bad name ""`, func() { Measure([]Pair{{Base: f, Subject: f}}, nil) })
-	require.Empty(t, Measure(nil, nil))
-}
+func TestMeasureNoPairs(t *testing.T) { require.Empty(t, Measure(nil, nil)) }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -15,11 +17,11 @@ import (
 // such as TempDir, are those of the real test. [Record] makes one.
 type Recorder struct {
 	testing.TB
-	mu       sync.Mutex
-	failed   bool
-	skipped  bool
-	log      []string
-	cleanups []func()
+	failed, skipped atomic.Bool
+	cleanups        []func()
+
+	mu  sync.Mutex // guards log
+	log []string
 }
 
 // Record runs a test to its end, in a goroutine of its own, and returns the result. A
@@ -29,7 +31,11 @@ func Record(t testing.TB, run func(t testing.TB)) *Recorder {
 	done := make(chan struct{})
 	go func() { // FailNow ends the goroutine
 		defer close(done)
-		defer r.cleanUp()
+		defer func() {
+			for _, cleanUp := range slices.Backward(r.cleanups) {
+				cleanUp()
+			}
+		}()
 		defer func() {
 			if p := recover(); p != nil {
 				r.Errorf("panic: %v", p)
@@ -51,12 +57,6 @@ func WithMutant(ctx context.Context) context.Context {
 // IsMutant reports whether a test runs with a mutant. It must not write golden files.
 func IsMutant(ctx context.Context) bool { return ctx.Value(mutantKey{}) != nil }
 
-func (r *Recorder) cleanUp() {
-	for i := len(r.cleanups) - 1; i >= 0; i-- {
-		r.cleanups[i]()
-	}
-}
-
 func (r *Recorder) write(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,29 +70,15 @@ func (r *Recorder) Text() string {
 	return strings.Join(r.log, "\n")
 }
 
-func (r *Recorder) set(flag *bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	*flag = true
-}
-
 // Failed reports whether the test has failed.
-func (r *Recorder) Failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
-}
+func (r *Recorder) Failed() bool { return r.failed.Load() }
 
 // Skipped reports whether the test was skipped.
-func (r *Recorder) Skipped() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.skipped
-}
+func (r *Recorder) Skipped() bool { return r.skipped.Load() }
 
 // The methods below implement [testing.TB].
 
-func (r *Recorder) Fail()              { r.set(&r.failed) }
+func (r *Recorder) Fail()              { r.failed.Store(true) }
 func (r *Recorder) Cleanup(run func()) { r.cleanups = append(r.cleanups, run) }
 func (r *Recorder) Helper()            {}
 func (r *Recorder) Log(args ...any)    { r.write(strings.TrimSuffix(fmt.Sprintln(args...), "\n")) }
@@ -113,7 +99,7 @@ func (r *Recorder) FailNow() {
 }
 
 func (r *Recorder) SkipNow() {
-	r.set(&r.skipped)
+	r.skipped.Store(true)
 	runtime.Goexit()
 }
 

@@ -46,9 +46,12 @@ func (e *env) play(steps []step) error {
 	systems := map[string]*system{}
 	for i, s := range steps {
 		var err error
-		if s.op == "count" || s.op == "idle" {
+		switch {
+		case !slices.Contains(operations, s.op):
+			err = errors.New("the operation is unknown")
+		case s.op == "count", s.op == "idle":
 			err = s.count(systems)
-		} else {
+		default:
 			err = e.system(systems, s.system).take(s)
 		}
 		if err != nil {
@@ -210,16 +213,11 @@ func (sys *system) acquire(s step) (answer, error) {
 	if err := sys.wait(c); err != nil {
 		return a, err
 	}
-	return a, sys.received(s, a, c.grant, c.err)
-}
-
-// received compares the result of an acquisition and keeps its grant.
-func (sys *system) received(s step, a answer, g *lock.Grant, err error) error {
-	if err := sys.matches(a, err); err != nil || a.kind != "ok" {
-		return err
+	if err := sys.matches(a, c.err); err != nil || a.kind != "ok" {
+		return a, err
 	}
 	sys.keep(s.client, a.claim)
-	return sys.addGrant(a.claim, g)
+	return a, sys.addGrant(a.claim, c.grant)
 }
 
 func (sys *system) keep(client string, c *claim) {

@@ -53,34 +53,27 @@ func (p *panicking) Err() error            { p.count(); return p.Context.Err() }
 
 func panics(e *env) {
 	held := e.take("holder", at(lock.X, "/a"))
-	try := func(ctx context.Context, rs []lock.Request) (*lock.Grant, error) {
-		return tryLock(ctx, e.l, rs, by("panicking"))
-	}
-	wait := func(ctx context.Context, rs []lock.Request) (*lock.Grant, error) {
-		return lockAll(ctx, e.l, rs, by("panicking"))
-	}
 	for _, rs := range [][]lock.Request{
 		{at(lock.X, "/a/b")}, {at(lock.X, "/free")}, {at(lock.S, "/free"), at(lock.X, "/")},
 	} {
-		for left := range 8 {
-			for _, acquire := range []func(context.Context, []lock.Request) (*lock.Grant, error){try, wait} {
-				what := fmt.Sprintf("%s, panic after %d calls of the context", rs, left)
-				e.unchanged(what, func() {
-					c := e.begin(what, func(ctx context.Context) (*lock.Grant, error) {
-						g, err := acquire(&panicking{ctx, left}, rs)
-						if err == nil {
-							return nil, g.Unlock(ctx)
-						}
-						return nil, err
-					})
-					e.settle()
-					c.cancel(errCancelled)
-					e.settle()
-					if !c.returned() || c.panics != nil && c.panics != panicValue {
-						e.Fatalf("%s: returned %t, panic %v", what, c.returned(), c.panics)
+		for n := range 16 {
+			acquire, left := []acquisition{tryLock, lockAll}[n%2], n/2
+			what := fmt.Sprintf("%s, panic after %d calls of the context", rs, left)
+			e.unchanged(what, func() {
+				c := e.begin(what, func(ctx context.Context) (*lock.Grant, error) {
+					g, err := acquire(&panicking{ctx, left}, e.l, rs, by("panicking"))
+					if err == nil {
+						return nil, g.Unlock(ctx)
 					}
+					return nil, err
 				})
-			}
+				e.settle()
+				c.cancel(errCancelled)
+				e.settle()
+				if !c.returned() || c.panics != nil && c.panics != panicValue {
+					e.Fatalf("%s: returned %t, panic %v", what, c.returned(), c.panics)
+				}
+			})
 		}
 	}
 	e.calls = nil // their panics are intended
