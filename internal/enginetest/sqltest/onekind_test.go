@@ -119,7 +119,7 @@ func (o oneKind) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Store
 func (o oneKind) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
 	list, err := o.Store.History(ctx, inside(key), after, limit)
 	for i := range list {
-		list[i].Key = key
+		list[i] = outside(list[i])
 	}
 	return list, err
 }
