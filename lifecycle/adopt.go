@@ -30,12 +30,12 @@ import (
 //   - the errors of [Manager.Override], such as [ErrConflict] if the other program has
 //     changed the object meanwhile.
 //
-// Correct these in the store, and call Adopt again. [Manager.AddAt] is for an object that
+// Correct these in the store, and call Adopt again. [Manager.Add] is for an object that
 // the store does not have.
 //
 // The error is [ErrInvalid] for an actor or a reason that is empty or blank, the store's or
 // the context's. It ends Adopt.
-func (m *Manager[S, E, T]) Adopt(ctx context.Context, actor fsm.Actor, reason string) (adopted int, unplaced []Record[S, T], err error) {
+func Adopt[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, reason string) (adopted int, unplaced []Record[S, T], err error) {
 	if err := checkSigned("an adoption", actor, reason); err != nil {
 		return 0, nil, m.core.failed("adopt", "", err)
 	}
@@ -55,7 +55,7 @@ func (m *Manager[S, E, T]) Adopt(ctx context.Context, actor fsm.Actor, reason st
 			} else {
 				rec.Err = m.adopt(ctx, rec, actor, reason)
 			}
-			switch now, moved := m.Current(rec.Err); {
+			switch now, moved := Current(m, rec.Err); {
 			case rec.Err == nil:
 				adopted++
 			case moved && now.Sequence != 0: // another process has adopted it

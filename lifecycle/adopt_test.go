@@ -47,10 +47,10 @@ func TestAdopt(t *testing.T) {
 		foreignRow(t, store, "absent", "None", "None", `{}`)
 		foreignRow(t, store, "no payload", resting, resting, `[]`)
 
-		_, _, err := m.Adopt(t.Context(), user, " ")
+		_, _, err := lifecycle.Adopt(t.Context(), m, user, " ")
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
-		adopted, unplaced, err := m.Adopt(t.Context(), "migration", "ticket 7")
+		adopted, unplaced, err := lifecycle.Adopt(t.Context(), m, "migration", "ticket 7")
 		require.NoError(t, err)
 		require.Equal(t, 2, adopted)
 		why := map[string]error{}
@@ -72,7 +72,7 @@ func TestAdopt(t *testing.T) {
 		last := rows[len(rows)-1]
 		require.Equal(t, []string{resting, lifecycle.Overridden, resting, "migration", "ticket 7"}, []string{last.From, last.Event, last.To, string(last.Actor), last.Reason})
 
-		adopted, unplaced, err = m.Adopt(t.Context(), "migration", "again")
+		adopted, unplaced, err = lifecycle.Adopt(t.Context(), m, "migration", "again")
 		require.NoError(t, err)
 		require.Zero(t, adopted)
 		require.Len(t, unplaced, 4)
@@ -84,7 +84,7 @@ func TestAdopt(t *testing.T) {
 
 		ended, stop := context.WithCancel(t.Context())
 		stop()
-		_, _, err = m.Adopt(ended, "migration", "again")
+		_, _, err = lifecycle.Adopt(ended, m, "migration", "again")
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
@@ -116,7 +116,7 @@ func TestAdoptWithVersions(t *testing.T) {
 					require.Equal(t, x.version == x.config.Version, e.Possible)
 				}
 			}
-			adopted, unplaced, err := m.Adopt(t.Context(), "root", "import")
+			adopted, unplaced, err := lifecycle.Adopt(t.Context(), m, "root", "import")
 			require.NoError(t, err)
 			require.Empty(t, unplaced)
 			require.Equal(t, 1, adopted)

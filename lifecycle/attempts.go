@@ -25,7 +25,7 @@ import (
 // does not extend it.
 //
 // The record keeps the number of failed attempts, the error of the last one, and when the
-// next one is due; [Reader.Explain] shows them. If the process dies during an attempt,
+// next one is due; [Manager.Explain] shows them. If the process dies during an attempt,
 // that attempt counts as failed. A sweep that does the work again continues the count, and
 // after the last attempt the outcome is Failed. Without [Config].Owner the wait for the
 // first attempt counts as a part of it.

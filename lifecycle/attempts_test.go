@@ -385,7 +385,7 @@ func TestPauseKeepsItsDeadline(t *testing.T) {
 			require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
 		},
 		"migration": func(t *testing.T, _, switched *sizedManager) {
-			page, err := switched.Migrate(t.Context(), "operator", "", 0)
+			page, err := lifecycle.Migrate(t.Context(), switched, "operator", "", 0)
 			require.NoError(t, err)
 			require.Equal(t, 1, page.Migrated)
 		},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lookEvery is how often [Reader.Await] and [Reader.Watch] look for changes that other
+// lookEvery is how often [Await] and [Watch] look for changes that other
 // processes have made.
 const lookEvery = time.Second
 
@@ -15,20 +15,20 @@ const lookEvery = time.Second
 // subscribes before it reads, so that a change which comes faster than the caller
 // is not missed. It sees changes by this manager at once, and so those by any manager
 // over the same [MemoryStore]. It sees changes by others and new deadlines
-// ([Manager.Heartbeat]) within a second; [Manager.Wake] makes it look sooner. The condition is called with
+// ([Manager.Heartbeat]) within a second; [Wake] makes it look sooner. The condition is called with
 // every record that is read, which need not be every record that the object had.
 // For an object that does not exist, the condition gets a zero Record with the ID.
 //
-// The error is that of [Reader.Get] except [ErrNotFound], or the context's; the
+// The error is that of [Manager.Get] except [ErrNotFound], or the context's; the
 // record is then the last one that was read.
-func (rd *Reader[S, E, T]) Await(ctx context.Context, id string, want func(Record[S, T]) bool) (Record[S, T], error) {
-	changed := rd.core.watchers.add(rd.core.key(id))
-	defer rd.core.watchers.remove(rd.core.key(id), changed)
+func Await[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], id string, want func(Record[S, T]) bool) (Record[S, T], error) {
+	changed := m.core.watchers.add(m.core.key(id))
+	defer m.core.watchers.remove(m.core.key(id), changed)
 	again := time.NewTicker(lookEvery)
 	defer again.Stop()
 	var last Record[S, T]
 	for {
-		rec, err := rd.Get(ctx, id)
+		rec, err := m.Get(ctx, id)
 		switch {
 		case errors.Is(err, ErrNotFound):
 			rec = Record[S, T]{ID: id}
@@ -42,17 +42,21 @@ func (rd *Reader[S, E, T]) Await(ctx context.Context, id string, want func(Recor
 		case <-changed:
 		case <-again.C:
 		case <-ctx.Done():
-			return last, rd.core.failed("await", id, Ended(ctx))
+			return last, m.core.failed("await", id, Ended(ctx))
 		}
 	}
 }
 
-// Wake makes every [Reader.Await] and [Reader.Watch] for a key look for changes at
+// Wake makes every [Await] and [Watch] of the managers look for changes of a key at
 // once. It is for programs that learn of the commits of other processes, such as package
 // pgnotify. An empty ID means any object of the machine, an empty Machine any object. A
 // key of another machine has no effect, and neither has a wake without a change. Wake
 // does not wait.
-func (m *Manager[S, E, T]) Wake(key Key) { m.core.watchers.wake(key) }
+func Wake(key Key, managers ...AnyManager) {
+	for _, m := range managers {
+		m.untyped().watchers.wake(key)
+	}
+}
 
 // watchers wait for changes by this process, by key. A key without ID stands for all
 // objects of its machine. The managers over a MemoryStore share the store's watchers,

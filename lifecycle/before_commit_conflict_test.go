@@ -147,7 +147,7 @@ func TestBeforeCommitAfterTheObjectHasMoved(t *testing.T) {
 		meanwhile = touch
 		_, err := vms.Fire(ctx, "v", "touch", user, nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
-		winner, known := vms.Current(err)
+		winner, known := lifecycle.Current(vms, err)
 		require.True(t, known)
 		rec, err := vms.Get(ctx, "v")
 		require.NoError(t, err)

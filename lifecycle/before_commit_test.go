@@ -152,7 +152,7 @@ func TestBeforeCommitRunsAgain(t *testing.T) {
 	_, err := p.vms.Fire(t.Context(), "w", "update", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, 16, p.asked)
-	_, known := p.vms.Current(err)
+	_, known := lifecycle.Current(p.vms, err)
 	require.False(t, known, "the VM is where it was")
 
 	// A condition that does not hold any more, too.

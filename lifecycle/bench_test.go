@@ -89,7 +89,7 @@ func fleet(n int) (hand, fire func(int)) {
 	m := lifecycle.Must(benchVM, lifecycle.NewMemoryStore(), nil)
 	h := &handStore{records: make(map[string]handRecord, n)}
 	for _, id := range ids {
-		_, err := m.Add(ctx, id, "user", size{N: 1}, nil)
+		_, err := m.Add(ctx, id, initial(m), "user", size{N: 1}, nil)
 		must0(err)
 		h.records[id] = handRecord{state: "idle", revision: 1, payload: size{N: 1}}
 	}

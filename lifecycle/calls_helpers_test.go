@@ -31,9 +31,14 @@ func create[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T],
 
 func add[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, actor fsm.Actor, payload T) lifecycle.Record[S, T] {
 	t.Helper()
-	rec, err := m.Add(t.Context(), id, actor, payload, nil)
+	rec, err := m.Add(t.Context(), id, initial(m), actor, payload, nil)
 	require.NoError(t, err)
 	return rec
+}
+
+// initial returns the initial state of a manager's machine.
+func initial[S, E comparable, T any](m *lifecycle.Manager[S, E, T]) S {
+	return m.Machine().StateAt(m.Machine().Table().Initial)
 }
 
 func fire[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, change *lifecycle.Change[T]) lifecycle.Record[S, T] {
@@ -73,7 +78,7 @@ func wait[S comparable, T any](t *testing.T, h *lifecycle.Handle[S, T]) lifecycl
 
 func occupy[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id, name string, work lifecycle.Work, while ...S) *queue.Ticket[lifecycle.Key] {
 	t.Helper()
-	ticket, err := m.Occupy(t.Context(), id, name, work, while...)
+	ticket, err := lifecycle.Occupy(t.Context(), m, id, name, work, while...)
 	require.NoError(t, err)
 	return ticket
 }
@@ -135,7 +140,7 @@ func absent[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T],
 // winnerOf returns the record that a conflict carries.
 func winnerOf[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], err error) lifecycle.Record[S, T] {
 	t.Helper()
-	winner, ok := m.Current(err)
+	winner, ok := lifecycle.Current(m, err)
 	require.True(t, ok, "%v", err)
 	return winner
 }

@@ -114,7 +114,7 @@ func TestValuesReachTheWork(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), tracing(&log, lifecycle.Config[event]{}))
 		running(t, m, "a")
 		log.list = nil
-		ticket, err := m.Occupy(traced(t.Context(), "7"), "a", "migrate", lifecycle.Func(func(ctx context.Context) error { return reboot(&log)(ctx, nil) }))
+		ticket, err := lifecycle.Occupy(traced(t.Context(), "7"), m, "a", "migrate", lifecycle.Func(func(ctx context.Context) error { return reboot(&log)(ctx, nil) }))
 		require.NoError(t, err)
 		require.NoError(t, ticket.Wait(t.Context()))
 		require.Equal(t, []string{"work 7"}, log.list)
@@ -140,7 +140,7 @@ func TestValuesAreBounded(t *testing.T) {
 			_, err := m.Do(t.Context(), "a", "stop", user, nothing, nil)
 			require.ErrorIs(t, err, lifecycle.ErrInvalid)
 			require.ErrorContains(t, err, "Config.Inject")
-			_, err = m.Occupy(t.Context(), "a", "migrate", nothing)
+			_, err = lifecycle.Occupy(t.Context(), m, "a", "migrate", nothing)
 			require.ErrorIs(t, err, lifecycle.ErrInvalid)
 			require.Equal(t, before, stored(t, store, "a"))
 		})

@@ -47,7 +47,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 			case 0:
 				_, _ = m.Create(ctx, id, e, actor, size{N: 1}, nil)
 			case 1:
-				_, _ = m.Add(ctx, id, actor, size{N: 1}, nil)
+				_, _ = m.Add(ctx, id, initial(m), actor, size{N: 1}, nil)
 			case 2:
 				if r, err := m.Get(ctx, id); err == nil {
 					_, _ = m.Report(ctx, id, r.Operation, e, actor, nil)
@@ -56,7 +56,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 				to := state(rapid.SampledFrom(table.States).Draw(t, "state").Name)
 				_, _ = m.Override(ctx, id, to, user, "repaired by hand", nil)
 			case 4:
-				_, _ = m.AddAt(ctx, id, state(rapid.SampledFrom(table.States).Draw(t, "state").Name), actor, size{N: 1}, nil)
+				_, _ = m.Add(ctx, id, state(rapid.SampledFrom(table.States).Draw(t, "state").Name), actor, size{N: 1}, nil)
 			default:
 				_, _ = m.Fire(ctx, id, e, actor, change)
 			}

@@ -31,7 +31,7 @@
 //	go owner.Run(alive)                // heartbeats, until the work has ended
 //	go lifecycle.Run(ctx, 0, nil, vms) // sweeps
 //	...                                // requests, until ctx ends
-//	err = vms.Drain(soon)              // waits for work and its outcomes
+//	err = Drain(soon, vms)              // waits for work and its outcomes
 //	stop()                             // ends alive
 //	err = owner.Leave(soon)            // other processes take over at once what is left
 //
@@ -54,18 +54,18 @@
 // [Lost]. [Work].Retries repeats work that fails, with back-off; the attempts are counted
 // in the record, across processes. [Manager.Sweep] finds what a dead process has left, by
 // deadlines and by owners ([Join]), and applies the table's deadline row: back to the origin,
-// to a failed state, or the work again, by the name of its handler. [Reader.Explain]
-// describes the next move of an object, and [Reader.Stuck] lists what a sweep would act
+// to a failed state, or the work again, by the name of its handler. [Manager.Explain]
+// describes the next move of an object, and [Stuck] lists what a sweep would act
 // upon. [Manager.Override] is for operators.
 //
 // # Requests of clients
 //
 // A client whose answer was lost sends its request again. [Change].Request is its request
-// id: Create, Add, AddAt, Fire, Do and Override answer the second time with a [*RepeatedError],
+// id: Create, Add, Fire, Do and Override answer the second time with a [*RepeatedError],
 // which has what the first one has done, and change nothing. [Record].ETag and
 // [Change].IfMatch are the headers ETag and If-Match: the change is refused if the object
 // has changed since the client has read it. [Problem] is the answer to an error; a guard
-// may return an error with a code and a status of its own. [Manager.AddAt] adds an object
+// may return an error with a code and a status of its own. [Manager.Add] adds an object
 // that exists already, in any state at rest.
 //
 // # Several objects
@@ -94,7 +94,7 @@
 //
 //	Observer: lifecycle.Tee(lifecycle.Log(nil), collector.Observer(VM.Table()))
 //
-// [Reader.Stuck] lists the objects that are stuck, for a gauge. Functions that are nil cost
+// [Stuck] lists the objects that are stuck, for a gauge. Functions that are nil cost
 // nothing.
 //
 // # A new version of a table
@@ -108,7 +108,7 @@
 //  2. End the binaries of version 1. Until now every step can be taken back.
 //  3. Start the binaries of version 2 again, with [Config].Switch. New objects are of
 //     version 2. Old ones stay in version 1, also when they change.
-//  4. Call [Manager.Migrate] page by page, and again after the last binary without Switch
+//  4. Call [Migrate] page by page, and again after the last binary without Switch
 //     has ended, until it migrates nothing. The next release needs no Older.
 //
 // Names of events, actors and handlers have no versions: a new table keeps them as long as
@@ -175,7 +175,7 @@
 //
 //   - An object moves only by a row of its table, or not at all; every move is one
 //     commit with one history row. [Manager.Override] is the exception, and
-//     [Manager.AddAt] for objects that exist already.
+//     [Manager.Add] for objects that exist already.
 //   - Of several calls that were decided on the same revision, one is committed; the
 //     others return [ErrConflict] with the present record. Reports, outcomes of work, changes
 //     with IfMatch, and creations of an object that still does not exist are decided again.
@@ -209,7 +209,7 @@
 //   - No lock is held across user code or a call of the store. The package starts no
 //     goroutine except those of the queue, in which work runs, one for each EditOutcome
 //     while it runs, and one for each outcome that is written again.
-//     [Manager.Drain] waits for them.
+//     [Drain] waits for them.
 //
 // # Limits
 //
@@ -225,9 +225,9 @@
 //   - An actor is what the caller names. The package compares it with the table and
 //     authenticates nothing.
 //   - Until a record is migrated, the preconditions of package relation do not find it in
-//     a state that has a new name; those of [Reader.Require] do.
+//     a state that has a new name; those of [Manager.Require] do.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
-//   - [Reader.Watch] finds changes by their time. It may miss a commit that becomes
+//   - [Watch] finds changes by their time. It may miss a commit that becomes
 //     visible more than ten seconds after its time, until the next change of the object.
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.
@@ -238,7 +238,7 @@
 //
 // # Rejected
 //
-//   - A position in the order of all changes for [Reader.Watch]: numbers of a database
+//   - A position in the order of all changes for [Watch]: numbers of a database
 //     sequence are visible in another order than they are drawn. Each object has a
 //     sequence number of its own.
 //   - A selection by state for Watch: an object that leaves the selected states has to be

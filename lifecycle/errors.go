@@ -135,7 +135,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ConflictError is the answer of a store to a change whose expectation failed. It
 // matches [ErrConflict] and has the record that is there now; see
-// [Reader.Current] for its typed form.
+// [Current] for its typed form.
 type ConflictError struct {
 	Change  int // index of the change in the commit
 	Expect  Revision

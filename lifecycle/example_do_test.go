@@ -18,7 +18,7 @@ func ExampleManager_Do() {
 	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 	})
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	deploy, err := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
 		return nil // call the hypervisor
 	}), nil)
@@ -49,7 +49,7 @@ func ExampleRetries() {
 	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 	})
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	calls := 0
 	deploy, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Work{
 		Run: func(context.Context) error {
@@ -81,7 +81,7 @@ func ExampleNamed() {
 			},
 		},
 	})
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Named("deploy", []byte(`{"image":"debian"}`)), nil)
 	vm, err := h.Wait(ctx)
 	fmt.Println(vm.State, err)
@@ -99,7 +99,7 @@ func ExampleManager_Sweep_afterCrash() {
 
 	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
 	vms := lifecycle.Must(ovc.VM, store, &config)
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	died := make(chan struct{})
 	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
 		<-died
@@ -136,7 +136,7 @@ func ExampleManager_Sweep() {
 	vms := lifecycle.Must(ovc.VM, store, &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}, Owner: owner,
 	})
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -199,7 +199,7 @@ func ExampleEditOutcome() {
 func ExampleManager_Explain() {
 	ctx := context.Background()
 	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), nil)
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	_, _ = vms.Override(ctx, "vm1", ovc.Running, "ann", "it was always there", nil)
 	_, _ = vms.Fire(ctx, "vm1", ovc.Stop, ovc.API, nil)
 

@@ -11,7 +11,7 @@ import (
 
 // A process has left without the outcome of its work. An operator looks at what a sweep
 // would do, and which processes are there.
-func ExampleManager_Stuck() {
+func ExampleStuck() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
 	vm := fsm.Must[struct{}](fsm.Spec[string, string]{
@@ -25,17 +25,17 @@ func ExampleManager_Stuck() {
 	})
 	owner, _ := lifecycle.Join(ctx, store, "host-1", 0)
 	vms := lifecycle.Must(vm, store, &lifecycle.Config[string]{Owner: owner, WorkerActor: "worker", Done: []string{"rebooted"}})
-	_, _ = vms.Add(ctx, "vm-1", "user", struct{}{}, nil)
+	_, _ = vms.Add(ctx, "vm-1", "running", "user", struct{}{}, nil)
 	operation, _ := vms.Do(ctx, "vm-1", "reboot", "user", lifecycle.Func(func(ctx context.Context) error { <-ctx.Done(); return nil }), nil)
 	_ = owner.Leave(ctx)
 	<-operation.Done()
 
 	_, _ = lifecycle.Join(ctx, store, "host-2", 0)
-	stuck, _ := vms.Stuck(ctx, 10)
+	stuck, _ := lifecycle.Stuck(ctx, vms, 10)
 	for _, s := range stuck {
 		fmt.Printf("%s %s: %s, next %s\n", s.ID, s.From, s.Cause, s.Event)
 	}
-	owners, _ := vms.Owners(ctx)
+	owners, _ := lifecycle.Owners(ctx, vms)
 	for _, o := range owners {
 		fmt.Println(o.Name, o.Epoch, o.Alive)
 	}

@@ -86,9 +86,9 @@ func ExampleManager_Add() {
 	ctx := context.Background()
 	cloudlets := lifecycle.Must(edgecloud.CloudletCreate, lifecycle.NewMemoryStore(), nil)
 
-	c, err := cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v1"}, nil)
+	c, err := cloudlets.Add(ctx, "berlin", edgecloud.CloudletOffline, edgecloud.User, edgecloud.Cloudlet{Version: "v1"}, nil)
 	fmt.Println(c.State, c.Payload.Version, err)
-	_, err = cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v2"}, nil)
+	_, err = cloudlets.Add(ctx, "berlin", edgecloud.CloudletOffline, edgecloud.User, edgecloud.Cloudlet{Version: "v2"}, nil)
 	fmt.Println(errors.Is(err, lifecycle.ErrExists))
 	// Output:
 	// Offline v1 <nil>
@@ -212,12 +212,12 @@ func ExampleManager_All() {
 
 // A service that streams changes: it subscribes, reads the list, and then reads what has
 // changed since.
-func ExampleManager_Watch() {
+func ExampleWatch() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
 
-	changes := clusters.Watch(ctx)
+	changes := lifecycle.Watch(ctx, clusters)
 	last := map[string]uint64{} // the sequence number that the client has, by id
 	for c := range clusters.All(ctx, lifecycle.Select[edgecloud.State]{}) {
 		fmt.Println("list:", c.ID, c.State)
@@ -286,13 +286,13 @@ func ExampleManager_Require() {
 }
 
 // A caller that loses the race gets the record that won.
-func ExampleManager_Current() {
+func ExampleCurrent() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 
 	_, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5}, nil)
-	if winner, ok := clusters.Current(err); ok {
+	if winner, ok := lifecycle.Current(clusters, err); ok {
 		fmt.Println(winner.ID, "has", winner.Payload.Nodes, "nodes and is", winner.State)
 	}
 	// Output:
@@ -347,7 +347,7 @@ func ExampleProblem() {
 }
 
 // A service ends its work before it exits.
-func ExampleManager_Drain() {
+func ExampleDrain() {
 	ctx := context.Background()
 	jobs := lifecycle.Must(fsm.Must[struct{}](fsm.Spec[string, string]{
 		Name: "job", Initial: "absent", Actors: []fsm.Actor{"user", "worker"},
@@ -361,7 +361,7 @@ func ExampleManager_Drain() {
 	work := lifecycle.Func(func(context.Context) error { return nil })
 	_, _ = jobs.Do(ctx, "j1", "start", "user", work, nil)
 
-	fmt.Println(jobs.Drain(ctx))
+	fmt.Println(lifecycle.Drain(ctx, jobs))
 	job, _ := jobs.Get(ctx, "j1")
 	_, err := jobs.Do(ctx, "j2", "start", "user", work, nil)
 	fmt.Println(job.State, lifecycle.HTTPStatus(err))

@@ -85,10 +85,10 @@ type EventExplanation struct {
 // that the caller names, which are those of a planned call. It changes nothing.
 //
 // Errors: [ErrNotFound], [ErrInvalid], [ErrForeign], or the store's.
-func (rd *Reader[S, E, T]) Explain(ctx context.Context, id string, require ...Precondition) (Explanation, error) {
-	x, err := rd.core.explain(ctx, id, require)
+func (m *Manager[S, E, T]) Explain(ctx context.Context, id string, require ...Precondition) (Explanation, error) {
+	x, err := m.core.explain(ctx, id, require)
 	if err != nil {
-		return Explanation{}, rd.core.failed("explain", id, err)
+		return Explanation{}, m.core.failed("explain", id, err)
 	}
 	return x, nil
 }

@@ -55,10 +55,10 @@ func TestLimits(t *testing.T) {
 	refused(err, "reason of")
 	_, err = m.Override(t.Context(), "a", "Draft", fsm.Actor(long), "why", nil)
 	refused(err, "actor of 20971520 bytes, more than 255")
-	_, err = m.Add(t.Context(), "b", user, text{long}, nil)
+	_, err = m.Add(t.Context(), "b", initial(m), user, text{long}, nil)
 	refused(err, "payload of")
 	var tx lifecycle.Tx
-	m.In(&tx).Add("b", user, text{long}, nil)
+	m.In(&tx).Add("b", initial(m), user, text{long}, nil)
 	refused(tx.Commit(t.Context()), "payload of")
 
 	// The limits are those of Config.

@@ -34,37 +34,37 @@ type Select[S comparable] struct {
 //
 // Errors: [ErrInvalid] for a limit above [MaxPage], or an After that cannot be an id;
 // [fsm.ErrUnknownState] for a selected state that is not declared; the store's.
-func (rd *Reader[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S, T], error) {
-	stored, err := rd.page(ctx, sel)
+func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S, T], error) {
+	stored, err := m.page(ctx, sel)
 	if err != nil {
 		return nil, err
 	}
 	records := make([]Record[S, T], len(stored))
 	for i := range stored {
-		records[i] = rd.listed(&stored[i])
+		records[i] = m.listed(&stored[i])
 	}
 	return records, nil
 }
 
-func (rd *Reader[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRecord, error) {
-	q, err := rd.query(sel)
+func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRecord, error) {
+	q, err := m.query(sel)
 	if err != nil {
-		return nil, rd.core.failed("list", "", err)
+		return nil, m.core.failed("list", "", err)
 	}
-	stored, err := rd.core.list(ctx, q)
+	stored, err := m.core.list(ctx, q)
 	if err != nil {
-		return nil, rd.core.failed("list", "", err)
+		return nil, m.core.failed("list", "", err)
 	}
 	return stored, nil
 }
 
 // listed returns the typed form of a record, or what is readable of it and Err.
-func (rd *Reader[S, E, T]) listed(r *StoredRecord) Record[S, T] {
-	rec, err := rd.record(r)
+func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
+	rec, err := m.record(r)
 	if err != nil {
 		var none T
 		rec = newRecord(fsm.Status[S]{}, r, none)
-		rec.Err = rd.core.failed("list", r.ID, err)
+		rec.Err = m.core.failed("list", r.ID, err)
 	}
 	return rec
 }
@@ -75,17 +75,17 @@ func (rd *Reader[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 // object, and the other objects follow; any other error is the last value. No lock and no
 // snapshot is held between pages: an object that changes meanwhile may be missing or
 // come in either state, one that does not change comes exactly once.
-func (rd *Reader[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Record[S, T], error] {
+func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Record[S, T], error] {
 	return func(yield func(Record[S, T], error) bool) {
 		sel := sel // every pass starts anew
 		for {
-			page, err := rd.page(ctx, sel)
+			page, err := m.page(ctx, sel)
 			if err != nil {
 				yield(Record[S, T]{}, err)
 				return
 			}
 			for i := range page {
-				if rec := rd.listed(&page[i]); !yield(rec, rec.Err) {
+				if rec := m.listed(&page[i]); !yield(rec, rec.Err) {
 					return
 				}
 			}
@@ -102,42 +102,42 @@ func (rd *Reader[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Rec
 // was removed still has its history, as long as the store keeps it. The error is
 // [ErrInvalid], [errors.ErrUnsupported] if the store keeps no history, or the
 // store's.
-func (rd *Reader[S, E, T]) History(ctx context.Context, id string, after uint64, max int) ([]HistoryRow, error) {
+func (m *Manager[S, E, T]) History(ctx context.Context, id string, after uint64, max int) ([]HistoryRow, error) {
 	if err := checkID(id); err != nil {
-		return nil, rd.core.failed("history", id, err)
+		return nil, m.core.failed("history", id, err)
 	}
-	historian, ok := rd.core.historian()
+	historian, ok := m.core.historian()
 	if !ok {
-		return nil, rd.core.failed("history", id, fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported))
+		return nil, m.core.failed("history", id, fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported))
 	}
 	most, err := limit(max)
 	if err != nil {
-		return nil, rd.core.failed("history", id, err)
+		return nil, m.core.failed("history", id, err)
 	}
-	rows, err := historian.History(ctx, rd.core.key(id), after, most)
+	rows, err := historian.History(ctx, m.core.key(id), after, most)
 	if err != nil {
-		return nil, rd.core.failed("history", id, err)
+		return nil, m.core.failed("history", id, err)
 	}
 	return rows, nil
 }
 
-func (rd *Reader[S, E, T]) query(sel Select[S]) (Query, error) {
+func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
 	most, err := limit(sel.Limit)
 	q := Query{
-		Machine: rd.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
+		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
 		After: sel.After, Limit: most, WithoutPayload: sel.WithoutPayload,
 	}
 	if err != nil {
 		return q, err
 	}
 	for _, s := range sel.States {
-		i := rd.machine.StateIndex(s)
+		i := m.machine.StateIndex(s)
 		if i < 0 {
 			return q, &fsm.TransitionError{
-				Machine: rd.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState,
+				Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState,
 			}
 		}
-		q.States = append(q.States, rd.core.stored(rd.core.table.States[i].Name)...)
+		q.States = append(q.States, m.core.stored(m.core.table.States[i].Name)...)
 	}
 	return q, q.Check()
 }

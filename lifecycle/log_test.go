@@ -36,7 +36,7 @@ func ExampleLog() {
 	})
 	m := lifecycle.Must(doors, lifecycle.NewMemoryStore(), &lifecycle.Config[string]{Observer: lifecycle.Log(logger)})
 	ctx := context.Background()
-	_, _ = m.Add(ctx, "d1", "user", struct{}{}, nil)
+	_, _ = m.Add(ctx, "d1", "open", "user", struct{}{}, nil)
 	_, _ = m.Fire(ctx, "d1", "close", "user", nil)
 	_, _ = m.Fire(ctx, "d1", "close", "user", nil)
 	// Output:

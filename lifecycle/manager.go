@@ -13,8 +13,7 @@ import (
 )
 
 // Manager moves the objects of one machine: S are its states, E its events, T is
-// the payload of a record. Its own methods change objects, those of its [Reader] read
-// them. [New] makes one; the zero Manager is not usable. A
+// the payload of a record. [New] makes one; the zero Manager is not usable. A
 // Manager is safe for concurrent use and needs no closing. It caches no objects,
 // keeps only running work in memory, and starts no goroutine except for that work and
 // its outcome.
@@ -26,8 +25,21 @@ import (
 // the actor of sweeps and of work without an event for its outcome: every method
 // refuses it with [fsm.ErrWrongActor], and only Config.Observe may return it.
 type Manager[S, E comparable, T any] struct {
-	Reader[S, E, T]
+	machine *fsm.Machine[S, E, T]
+	core    *core
 }
+
+// AnyManager is a [Manager] of any types, for functions that do not depend on them.
+type AnyManager interface{ untyped() *core }
+
+func (m *Manager[S, E, T]) untyped() *core { return m.core }
+
+// Machine returns the machine of the objects.
+func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
+
+// QueueOf returns the queue of a manager's work: that of [Config], or else the manager's
+// own one, which is a *[queue.Queuer] of [Key].
+func QueueOf(m AnyManager) Queue { return m.untyped().queue }
 
 // Config refines a [Manager]. The zero Config and nil are the defaults.
 type Config[E comparable] struct {
@@ -55,8 +67,8 @@ type Config[E comparable] struct {
 	// Limits bounds reasons, payloads, arguments and messages. Default: see [Limits].
 	Limits Limits
 	// Progress receives how far a long call of the manager is: what it does, how much is
-	// done, and of how much. [Manager.Migrate] calls it after every record of its page, and
-	// [Manager.Drain] every second with the pieces of work and the outcomes. It runs in the
+	// done, and of how much. [Migrate] calls it after every record of its page, and
+	// [Drain] every second with the pieces of work and the outcomes. It runs in the
 	// goroutine of the caller, without a lock. Default: none.
 	Progress func(what string, done, total int)
 
@@ -71,7 +83,7 @@ type Config[E comparable] struct {
 	// [fsm.ErrNotAllowed]. Until Switch is set, new objects are of the last of these
 	// versions. Default: none.
 	Older []Version
-	// Switch permits new objects and [Manager.Migrate] to write Version. Set it when no
+	// Switch permits new objects and [Migrate] to write Version. Set it when no
 	// program that does not have Version runs any more. Default: false.
 	Switch bool
 
@@ -93,9 +105,9 @@ type Config[E comparable] struct {
 	Owner *Owner
 	// Queue is where work waits for its turn, one at a time for each object.
 	// Managers whose objects share a limit share a queue. Default: a queue of this
-	// manager with the queue's defaults, which [Manager.Drain] drains.
+	// manager with the queue's defaults, which [Drain] drains.
 	Queue Queue
-	// Inject returns the values of the context of [Manager.Do] and [Manager.Occupy] that
+	// Inject returns the values of the context of [Manager.Do] and [Occupy] that
 	// their work needs, such as the ids of a trace. The record keeps them with the
 	// operation. [Limits].Carrier bounds them. Default: none.
 	Inject func(ctx context.Context) map[string]string
@@ -159,7 +171,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if err := c.checkStore(reflect.TypeFor[T]().Size() > 0); err != nil {
 		return nil, err
 	}
-	mgr := &Manager[S, E, T]{Reader[S, E, T]{machine: m, core: c}}
+	mgr := &Manager[S, E, T]{machine: m, core: c}
 	c.payloads = payloads{guard: mgr.guard, check: mgr.checkPayload, edit: mgr.editPayload}
 	if observe := config.Observe; observe != nil {
 		c.observe = func(ctx context.Context, r StoredRecord) (sighting, error) {
@@ -225,40 +237,24 @@ func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm
 	return m.creating(id, e, actor, payload, change).apply(ctx)
 }
 
-// Add creates a record in the machine's initial state, for machines whose initial
-// state is not absent. The actor must be declared. No guard runs.
+// Add creates a record in a state: the machine's initial one, or, for an object that exists
+// already, any declared state at rest, which is neither transitional nor absent. In another
+// state than the initial one the history row has the event [Overridden], because the table
+// lets no object begin there. A deadline of the state counts from now. The actor must be
+// declared. No guard runs.
 //
-// Errors: those of [Manager.Create].
-func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
-	return m.adding(id, m.core.table.Initial, actor, payload, change).apply(ctx)
+// Errors: [fsm.ErrUnknownState], [ErrInvalid] for a state in which no object can be added,
+// and those of [Manager.Create].
+func (m *Manager[S, E, T]) Add(ctx context.Context, id string, state S, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.adding(id, state, actor, payload, change).apply(ctx)
 }
 
-// AddAt creates the record of an object that exists already, in a declared state at
-// rest: one that is neither transitional nor absent. In another state than the initial
-// one the history row has the event [Overridden], because the table lets no object
-// begin there. A deadline of the state counts from now. The actor must be declared. No
-// guard runs.
-//
-// Errors: [ErrInvalid] for a state that is not at rest, [fsm.ErrUnknownState], and
-// those of [Manager.Create].
-func (m *Manager[S, E, T]) AddAt(ctx context.Context, id string, state S, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
-	return m.addingAt(id, state, actor, payload, change).apply(ctx)
-}
-
-// adding makes a request for a new record in a state, by index.
-func (m *Manager[S, E, T]) adding(id string, state int, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+func (m *Manager[S, E, T]) adding(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
 	c := m.bare(decide.Add, "add", id, actor, change)
-	c.ask.To = state
 	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
-	return c
-}
-
-// addingAt is adding for a state that a caller has chosen.
-func (m *Manager[S, E, T]) addingAt(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.adding(id, m.machine.StateIndex(state), actor, payload, change)
-	if c.ask.To < 0 {
+	if c.ask.To = m.machine.StateIndex(state); c.ask.To < 0 {
 		c.invalid = m.unknownState(state, actor)
-	} else if kind := m.core.table.States[c.ask.To].Kind; kind == fsm.Transitional || kind == fsm.Absent {
+	} else if kind := m.machine.Kind(state); kind == fsm.Absent || kind == fsm.Transitional && c.ask.To != m.core.table.Initial {
 		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
 	} else if c.reason == "" && c.ask.To != m.core.table.Initial {
 		c.reason = "added: it exists already"
@@ -282,7 +278,7 @@ func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
 // that was read.
 //
 // The error is [ErrConflict] if another writer has moved the object meanwhile; see
-// [Reader.Current]. Fire does not try again, because the request may be wrong for
+// [Current]. Fire does not try again, because the request may be wrong for
 // the state that the object is in now. Further: [ErrNotFound], [ErrBusy], [ErrRepeated],
 // [ErrPrecondition], [ErrStale], [ErrInvalid], [ErrUnknownOutcome], those of
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, except

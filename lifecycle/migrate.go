@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Migration is the result of one page of [Manager.Migrate]. It is a plain value.
+// Migration is the result of one page of [Migrate]. It is a plain value.
 type Migration struct {
 	Migrated int     // records that were written in the manager's version
 	Current  int     // records that were of this version already
@@ -29,7 +29,7 @@ type Migration struct {
 // state. It needs no row of the table and runs no guard.
 //
 //	for after := ""; ; {
-//		page, err := vms.Migrate(ctx, "operator", after, 0)
+//		page, err := lifecycle.Migrate(ctx, vms, "operator", after, 0)
 //		...
 //		if after = page.Next; after == "" {
 //			break
@@ -45,10 +45,10 @@ type Migration struct {
 // without [Config].Switch, [ErrInvalid], [fsm.ErrWrongActor] for the sweeper,
 // [ErrUnavailable], [ErrClosed], or the context's. It ends the page. The Migration then has
 // the records before it, and its Next continues with the record that it is about.
-func (m *Manager[S, E, T]) Migrate(ctx context.Context, actor fsm.Actor, after string, limit int) (Migration, error) {
-	page, err := m.core.migrate(ctx, actor, after, limit)
+func Migrate(ctx context.Context, m AnyManager, actor fsm.Actor, after string, limit int) (Migration, error) {
+	page, err := m.untyped().migrate(ctx, actor, after, limit)
 	if err != nil {
-		return page, m.core.failed("migrate", "", err)
+		return page, m.untyped().failed("migrate", "", err)
 	}
 	return page, nil
 }

@@ -138,7 +138,7 @@ func TestStoredPanicsAtAdmission(t *testing.T) {
 func TestObserverAllocations(t *testing.T) {
 	perFire := func(o lifecycle.Observer) float64 {
 		m := lifecycle.Must(benchVM, &lifecycle.MemoryStore{KeepHistory: 1}, &lifecycle.Config[event]{Observer: o})
-		_, err := m.Add(t.Context(), "a", "user", size{}, nil)
+		_, err := m.Add(t.Context(), "a", initial(m), "user", size{}, nil)
 		require.NoError(t, err)
 		return testing.AllocsPerRun(100, func() {
 			for _, e := range []event{"go", "done"} {

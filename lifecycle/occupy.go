@@ -18,7 +18,7 @@ import (
 // refuses the next one. If the object is in none of the states when the turn comes,
 // the work is skipped ([queue.Skipped]); without states, if there is no object. If the
 // store fails then, the manager reads the object again, after pauses as those of
-// [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. [Manager.Drain]
+// [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. [Drain]
 // ends that, and the work is skipped.
 //
 // The record does not show the work, and the work is lost with the process. The
@@ -28,7 +28,7 @@ import (
 // work with With; [ErrNotFound]; [ErrBusy] if the object is in another state now;
 // [queue.ErrFull], [queue.ErrStopping] and [queue.ErrTerminated]; the store's.
 // Nothing is written in any case.
-func (m *Manager[S, E, T]) Occupy(ctx context.Context, id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {
+func Occupy[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {
 	var states []string
 	for _, s := range while {
 		i := m.machine.StateIndex(s)
@@ -89,7 +89,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 }
 
 // getAtTurn reads a record when the turn of an action has come. After an error that may go
-// away it reads again, until ctx or [Manager.Drain] ends that.
+// away it reads again, until ctx or [Drain] ends that.
 func (c *core) getAtTurn(ctx context.Context, key Key) (StoredRecord, error) {
 	pause := queue.Exponential(firstPause, longestPause)
 	for attempts := 1; ; attempts++ {

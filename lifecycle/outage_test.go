@@ -33,7 +33,7 @@ func sleeping(d time.Duration) lifecycle.Work {
 func halt(m *sizedManager) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = m.Drain(ctx)
+	_ = lifecycle.Drain(ctx, m)
 }
 
 // TestOutcomeAfterOutage: the store is down when the work ends, and the outcome is
@@ -211,7 +211,7 @@ func TestOccupyAfterOutage(t *testing.T) {
 			if shut {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				require.ErrorIs(t, m.Drain(ctx), queue.ErrNotDrained)
+				require.ErrorIs(t, lifecycle.Drain(ctx, m), queue.ErrNotDrained)
 				require.ErrorIs(t, second.Wait(t.Context()), queue.ErrSkipped)
 			} else {
 				time.Sleep(time.Minute)

@@ -73,7 +73,7 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrNotFound)
-	_, ok := m.Current(err)
+	_, ok := lifecycle.Current(m, err)
 	require.False(t, ok)
 	require.EqualError(t, err, `lifecycle: fire vm "a": done by agent in Deleting: `+
 		`conflict: vm "a" is expected Deleting at revision "2" and is absent at "3"`)
@@ -84,15 +84,15 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 func TestCurrentOfNothing(t *testing.T) {
 	m, _ := vms(t)
 	for _, err := range []error{nil, errors.New("x"), lifecycle.ErrConflict, lifecycle.ErrExists} {
-		_, ok := m.Current(err)
+		_, ok := lifecycle.Current(m, err)
 		require.False(t, ok, "%v", err)
 	}
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
 	add(t, leases, "l", user, size{})
-	_, err := leases.Add(t.Context(), "l", user, size{}, nil)
-	_, ok := leases.Current(err)
+	_, err := leases.Add(t.Context(), "l", initial(leases), user, size{}, nil)
+	_, ok := lifecycle.Current(leases, err)
 	require.True(t, ok)
-	_, ok = m.Current(err)
+	_, ok = lifecycle.Current(m, err)
 	require.False(t, ok)
 }
 
@@ -214,7 +214,7 @@ func TestCreateOvertaken(t *testing.T) {
 		store.afterGet = func(int) {
 			add(t, others, "a", agent, size{N: 7})
 		}
-		_, err := m.Add(t.Context(), "a", user, size{N: 1}, nil)
+		_, err := m.Add(t.Context(), "a", initial(m), user, size{N: 1}, nil)
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.Equal(t, agent, winnerOf(t, m, err).Actor)
 	})
@@ -267,7 +267,7 @@ func TestCreateUnderConstantConflict(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrExists)
 	require.Equal(t, 16, store.commits)
-	_, ok := m.Current(err)
+	_, ok := lifecycle.Current(m, err)
 	require.False(t, ok)
 	_, err = store.others().Get(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)

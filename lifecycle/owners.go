@@ -17,13 +17,14 @@ type OwnerInfo struct {
 	Since, Heartbeat time.Time
 }
 
-// Owners returns the owners in the manager's store, in order of name. It has those that
+// Owners returns the owners in the store of a manager, in order of name. It has those that
 // are alive, and those that were declared dead in the last day. An owner that has left is
 // not listed. The error is the store's.
-func (rd *Reader[S, E, T]) Owners(ctx context.Context) ([]OwnerInfo, error) {
-	found, err := rd.core.owners.listOwners(ctx, ownerAlive, ownerDead)
+func Owners(ctx context.Context, m AnyManager) ([]OwnerInfo, error) {
+	c := m.untyped()
+	found, err := c.owners.listOwners(ctx, ownerAlive, ownerDead)
 	if err != nil {
-		return nil, rd.core.failed("owners", "", err)
+		return nil, c.failed("owners", "", err)
 	}
 	var list []OwnerInfo
 	for i := range found {

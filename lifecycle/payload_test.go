@@ -276,7 +276,7 @@ func TestEditsOwnError(t *testing.T) {
 			require.ErrorIs(t, err, foreign)
 			require.Equal(t, 1, runs)
 			require.Zero(t, store.commits)
-			_, ok := m.Current(err)
+			_, ok := lifecycle.Current(m, err)
 			require.False(t, ok, "no other writer has won this object")
 		})
 	}
@@ -341,9 +341,9 @@ func TestPayloadOfDeepJSON(t *testing.T) {
 		payload.Attributes = json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 		return payload
 	}
-	_, err := m.Add(t.Context(), "a", user, nested(10_000), nil)
+	_, err := m.Add(t.Context(), "a", initial(m), user, nested(10_000), nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	_, err = m.Add(t.Context(), "a", user, nested(9_999), nil)
+	_, err = m.Add(t.Context(), "a", initial(m), user, nested(9_999), nil)
 	require.NoError(t, err)
 	before, err := m.Get(t.Context(), "a")
 	require.NoError(t, err)

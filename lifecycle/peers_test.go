@@ -67,14 +67,14 @@ func TestHiddenActionRefused(t *testing.T) {
 	}})
 	bootedVM(t, m, "a")
 	for want, call := range map[error]func() error{
-		lifecycle.ErrNotFound: func() error { _, err := m.Occupy(t.Context(), "none", "x", nothing); return err },
-		lifecycle.ErrBusy:     func() error { _, err := m.Occupy(t.Context(), "a", "x", nothing, "stopped"); return err },
-		lifecycle.ErrInvalid:  func() error { _, err := m.Occupy(t.Context(), "", "x", nothing); return err },
-		fsm.ErrUnknownState:   func() error { _, err := m.Occupy(t.Context(), "a", "x", nothing, "nowhere"); return err },
+		lifecycle.ErrNotFound: func() error { _, err := lifecycle.Occupy(t.Context(), m, "none", "x", nothing); return err },
+		lifecycle.ErrBusy:     func() error { _, err := lifecycle.Occupy(t.Context(), m, "a", "x", nothing, "stopped"); return err },
+		lifecycle.ErrInvalid:  func() error { _, err := lifecycle.Occupy(t.Context(), m, "", "x", nothing); return err },
+		fsm.ErrUnknownState:   func() error { _, err := lifecycle.Occupy(t.Context(), m, "a", "x", nothing, "nowhere"); return err },
 	} {
 		require.ErrorIs(t, call(), want)
 	}
-	_, err := m.Occupy(t.Context(), "a", "x", lifecycle.Work{})
+	_, err := lifecycle.Occupy(t.Context(), m, "a", "x", lifecycle.Work{})
 	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
 	ticket := occupy(t, m, "a", "x", lifecycle.Named("noop", nil))
 	require.NoError(t, ticket.Wait(t.Context()))
@@ -88,7 +88,7 @@ func TestAwait(t *testing.T) {
 		is := func(want state) func(lifecycle.Record[state, size]) bool {
 			return func(r lifecycle.Record[state, size]) bool { return r.State == want }
 		}
-		absent, err := m.Await(t.Context(), "a", is(""))
+		absent, err := lifecycle.Await(t.Context(), m, "a", is(""))
 		require.NoError(t, err)
 		require.Equal(t, "a", absent.ID)
 
@@ -96,24 +96,24 @@ func TestAwait(t *testing.T) {
 		go func() {
 			create(t, m, "a", "create", "user", size{})
 		}()
-		_, err = m.Await(t.Context(), "a", is("creating"))
+		_, err = lifecycle.Await(t.Context(), m, "a", is("creating"))
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "without delay")
 
 		go func() {
 			report(t, other, "a", 1, "done", "worker", "")
 		}()
-		_, err = m.Await(t.Context(), "a", is("stopped"))
+		_, err = lifecycle.Await(t.Context(), m, "a", is("stopped"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, time.Since(began), time.Second)
 
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too late"))
 		defer cancel()
-		last, err := m.Await(ctx, "a", is("running"))
+		last, err := lifecycle.Await(ctx, m, "a", is("running"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "too late")
 		require.Equal(t, state("stopped"), last.State, "what is known")
-		_, err = m.Await(t.Context(), "", is(""))
+		_, err = lifecycle.Await(t.Context(), m, "", is(""))
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	})
 }

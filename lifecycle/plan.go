@@ -8,10 +8,10 @@ import (
 )
 
 // Overridden is the event of the history rows that [Manager.Override] writes, and
-// [Manager.AddAt] for another state than the initial one. No table has it.
+// [Manager.Add] for another state than the initial one. No table has it.
 const Overridden = "(override)"
 
-// Migrated is the event of the history rows that [Manager.Migrate] writes. No table has
+// Migrated is the event of the history rows that [Migrate] writes. No table has
 // it.
 const Migrated = "(migrate)"
 

@@ -147,7 +147,7 @@ func TestExpectFails(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrRevision)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, 412, lifecycle.HTTPStatus(err))
-	current, ok := m.Current(err)
+	current, ok := lifecycle.Current(m, err)
 	require.True(t, ok)
 	require.Equal(t, before, current)
 

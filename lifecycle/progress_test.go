@@ -34,7 +34,7 @@ func TestDrainProgress(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			store.dead.Store(false)
 		}()
-		require.NoError(t, m.Drain(t.Context()))
+		require.NoError(t, lifecycle.Drain(t.Context(), m))
 		require.Equal(t, reports{
 			"drain work-vm: 0 of 1", "drain work-vm: 0 of 1",
 			"write outcomes of work-vm: 0 of 1", "write outcomes of work-vm: 0 of 1",
@@ -56,12 +56,12 @@ func TestDrainProgressEnds(t *testing.T) {
 			ctx, stop := context.WithTimeoutCause(t.Context(), 10*time.Second, errBoom)
 			defer stop()
 			start := time.Now()
-			err := m.Drain(ctx)
+			err := lifecycle.Drain(ctx, m)
 			require.ErrorIs(t, err, queue.ErrNotDrained)
 			require.ErrorIs(t, err, errBoom)
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, 10*time.Second, time.Since(start))
-			require.NoError(t, m.Drain(t.Context()))
+			require.NoError(t, lifecycle.Drain(t.Context(), m))
 			require.EqualValues(t, "stopped", wait(t, h).State)
 		})
 	}
@@ -77,7 +77,7 @@ func TestMigrateProgress(t *testing.T) {
 	m := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
 		Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true, Progress: got.add,
 	})
-	_, err := m.Migrate(t.Context(), "operator", "a", 0)
+	_, err := lifecycle.Migrate(t.Context(), m, "operator", "a", 0)
 	require.NoError(t, err)
 	require.Equal(t, reports{"migrate a page of disk: 1 of 2", "migrate a page of disk: 2 of 2"}, got)
 }

@@ -8,50 +8,35 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Reader reads the objects of a [Manager], which embeds it: its methods are methods of the
-// Manager too. Code that changes nothing takes a Reader: &m.Reader. It is safe for concurrent
-// use. The zero Reader is not usable.
-type Reader[S, E comparable, T any] struct {
-	machine *fsm.Machine[S, E, T]
-	core    *core
-}
-
-// Machine returns the machine of the objects.
-func (rd *Reader[S, E, T]) Machine() *fsm.Machine[S, E, T] { return rd.machine }
-
-// Queue returns the queue of the work: that of [Config], or else the manager's own one,
-// which is a *[queue.Queuer] of [Key].
-func (rd *Reader[S, E, T]) Queue() Queue { return rd.core.queue }
-
 // Get returns the record of an object. The error is [ErrNotFound], [ErrInvalid],
 // [ErrForeign] or the store's.
-func (rd *Reader[S, E, T]) Get(ctx context.Context, id string) (Record[S, T], error) {
-	rec, err := rd.get(ctx, id)
+func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (Record[S, T], error) {
+	rec, err := m.get(ctx, id)
 	if err != nil {
-		return Record[S, T]{}, rd.core.failed("get", id, err)
+		return Record[S, T]{}, m.core.failed("get", id, err)
 	}
 	return rec, nil
 }
 
-func (rd *Reader[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T], err error) {
+func (m *Manager[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T], err error) {
 	if err = checkID(id); err != nil {
 		return rec, err
 	}
-	r, err := rd.core.get(ctx, rd.core.key(id))
+	r, err := m.core.get(ctx, m.core.key(id))
 	switch {
 	case err != nil:
 		return rec, err
 	case !r.Exists():
 		return rec, ErrNotFound
 	}
-	return rd.record(&r)
+	return m.record(&r)
 }
 
 // Current returns the record that an object has, from an error that matches
 // [ErrConflict], [ErrExists] or [ErrRepeated]. It returns false if the error carries no
 // record of the call's own object, or if the object does not exist. The record of a
 // repeated request that has created an object is that of this object.
-func (rd *Reader[S, E, T]) Current(err error) (Record[S, T], bool) {
+func Current[S, E comparable, T any](m *Manager[S, E, T], err error) (Record[S, T], bool) {
 	var current StoredRecord
 	if again, ok := errors.AsType[*RepeatedError](err); ok {
 		current = again.Current
@@ -61,20 +46,20 @@ func (rd *Reader[S, E, T]) Current(err error) (Record[S, T], bool) {
 			return Record[S, T]{}, false // a guard or an edit has returned another object's conflict
 		}
 	}
-	if !current.Exists() || current.Machine != rd.core.table.Name {
+	if !current.Exists() || current.Machine != m.core.table.Name {
 		return Record[S, T]{}, false
 	}
-	rec, err := rd.record(&current)
+	rec, err := m.record(&current)
 	return rec, err == nil
 }
 
 // Require returns the precondition that an object of this manager is in one of the
 // states; without states, that it does not exist. A state that the machine does
 // not declare, such as that of a zero [Record], is no object's state.
-func (rd *Reader[S, E, T]) Require(id string, states ...S) Precondition {
-	p := Precondition{Key: rd.core.key(id)}
+func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
+	p := Precondition{Key: m.core.key(id)}
 	for _, s := range states {
-		p.States = append(p.States, rd.core.stored(rd.required(s))...)
+		p.States = append(p.States, m.core.stored(m.required(s))...)
 	}
 	if len(states) == 0 {
 		p.States = []string{""}
@@ -86,9 +71,9 @@ func (rd *Reader[S, E, T]) Require(id string, states ...S) Precondition {
 // state. For a state that is not declared it returns a name that no object's state
 // has: the empty name is that of a missing object, and a String method may give
 // many values one name.
-func (rd *Reader[S, E, T]) required(s S) string {
-	table := rd.core.table
-	if i := rd.machine.StateIndex(s); i >= 0 {
+func (m *Manager[S, E, T]) required(s S) string {
+	table := m.core.table
+	if i := m.machine.StateIndex(s); i >= 0 {
 		if table.States[i].Kind == fsm.Absent {
 			return ""
 		}

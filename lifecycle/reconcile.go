@@ -63,7 +63,7 @@ type PeerOutcome struct {
 // object that changes meanwhile may be listed as it was before.
 //
 // An error about one object does not end Reconcile: it is in Failed. Every other
-// error of [Manager.Report] or [Reader.All] does; the outcomes until then are
+// error of [Manager.Report] or [Manager.All] does; the outcomes until then are
 // returned, and the account may be given again. An account with a bad id, event or
 // reason is refused before the first report.
 func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, account []PeerReport[E], expected func(Record[S, T]) bool) (ReconcileResult[S, T], error) {

@@ -28,7 +28,7 @@ type Record[S comparable, T any] struct {
 	Version   string    // of the table in whose form the store keeps the record, see [Config].Version
 	Payload   T
 
-	// Err is set only by [Manager.Adopt], and by [Reader.List] and [Reader.All] for an
+	// Err is set only by [Adopt], and by [Manager.List] and [Manager.All] for an
 	// object whose record cannot be read: it is an [*Error] that matches [ErrForeign].
 	// Status and Payload are then zero and mean nothing; the other fields are those of the
 	// stored record.
@@ -37,12 +37,12 @@ type Record[S comparable, T any] struct {
 
 // record brings a stored record into the form of this version and returns its typed form.
 // The error matches [ErrForeign].
-func (rd *Reader[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
+func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	version := r.Version
-	if err := rd.core.upgrade(r); err != nil {
+	if err := m.core.upgrade(r); err != nil {
 		return Record[S, T]{}, err
 	}
-	rec, err := rd.typed(r)
+	rec, err := m.typed(r)
 	if err == nil {
 		rec.Version = version
 	}
@@ -51,8 +51,8 @@ func (rd *Reader[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 
 // typed returns the typed form of a record that is in the form of this version. The error
 // matches [ErrForeign].
-func (rd *Reader[S, E, T]) typed(r *StoredRecord) (Record[S, T], error) {
-	status, err := rd.machine.ParseStatus(r.State, r.Origin)
+func (m *Manager[S, E, T]) typed(r *StoredRecord) (Record[S, T], error) {
+	status, err := m.machine.ParseStatus(r.State, r.Origin)
 	if err != nil {
 		return Record[S, T]{}, fmt.Errorf("%w: %w", ErrForeign, err)
 	}

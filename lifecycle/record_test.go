@@ -85,7 +85,7 @@ func TestEnums(t *testing.T) {
 	}})
 	rec := add(t, m, "j", user, size{})
 	require.Equal(t, idle, rec.State)
-	_, err := m.Add(t.Context(), "j", user, size{}, nil)
+	_, err := m.Add(t.Context(), "j", initial(m), user, size{}, nil)
 	require.EqualError(t, err, `lifecycle: add job "j" by user in Idle: exists already, Idle at revision "1"`)
 	_, err = m.Fire(t.Context(), "j", stop, user, nil)
 	require.EqualError(t, err, `lifecycle: fire job "j": Stop by user in Idle: not allowed`)

@@ -35,9 +35,9 @@ func TestRefusals(t *testing.T) {
 			return err
 		}
 	}
-	add := func(id string, actor fsm.Actor) func(context.Context, *sizedManager) error {
+	add := func(id string, at state, actor fsm.Actor) func(context.Context, *sizedManager) error {
 		return func(ctx context.Context, m *sizedManager) error {
-			_, err := m.Add(ctx, id, actor, size{}, nil)
+			_, err := m.Add(ctx, id, at, actor, size{}, nil)
 			return err
 		}
 	}
@@ -143,12 +143,12 @@ func TestRefusals(t *testing.T) {
 			`lifecycle: create vm "none": update by user: not allowed`,
 		},
 		{
-			"add where objects are created", add("none", user), fsm.ErrNotAllowed,
+			"add where objects are created", add("none", "None", user), lifecycle.ErrInvalid,
 			lifecycle.Error{Verb: "add", ID: "none", Actor: user},
-			`lifecycle: add vm "none" by user: not allowed: no row creates the object`,
+			`lifecycle: add vm "none" by user: invalid request: state "None" is absent: only an object at rest can be added`,
 		},
 		{
-			"add by an undeclared actor", add("none", "ghost"), fsm.ErrWrongActor,
+			"add by an undeclared actor", add("none", "Ready", "ghost"), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "add", ID: "none", Actor: "ghost"},
 			`lifecycle: add vm "none" by ghost: wrong actor`,
 		},
@@ -272,7 +272,7 @@ var verbs = []verb{
 		return err
 	}},
 	{"add", lifecycle.Error{ID: "none", Actor: user}, func(ctx context.Context, m *sizedManager) error {
-		_, err := m.Add(ctx, "none", user, size{}, nil)
+		_, err := m.Add(ctx, "none", initial(m), user, size{}, nil)
 		return err
 	}},
 	{"fire", lifecycle.Error{ID: "a", Event: "update", Actor: user}, func(ctx context.Context, m *sizedManager) error {
@@ -423,7 +423,7 @@ func TestForeignRecord(t *testing.T) {
 		m, store := vms(t)
 		plant(t, store, lifecycle.StoredRecord{Key: key, State: "Melting", Origin: "Melting"})
 		before := storedAt(t, store, key)
-		_, ok := m.Current(&lifecycle.ConflictError{Current: before})
+		_, ok := lifecycle.Current(m, &lifecycle.ConflictError{Current: before})
 		require.False(t, ok)
 	})
 }
@@ -481,7 +481,7 @@ func TestUnencodablePayload(t *testing.T) {
 	t.Run("NaN", func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := lifecycle.Must(fsm.Must[ratios](noteTable()), store, nil)
-		_, err := m.Add(t.Context(), "a", user, ratios{Of: []float64{math.NaN()}}, nil)
+		_, err := m.Add(t.Context(), "a", initial(m), user, ratios{Of: []float64{math.NaN()}}, nil)
 		require.EqualError(t, err, `lifecycle: add note "a" by user: invalid request: payload: json: unsupported value: NaN`)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.Equal(t, 400, lifecycle.HTTPStatus(err))

@@ -19,12 +19,12 @@ type RequestID struct {
 	ID string
 	// Hash is a hash of what the client has sent. Its form is the caller's. Include the
 	// object's id, if the client has chosen it. Default: requests with one ID differ
-	// only in verb, event, actor, and the state that Override or AddAt names.
+	// only in verb, event, actor, and the state that Add or Override names.
 	Hash string
 }
 
 // RepeatedError is the answer to a request whose [RequestID] is in the history: the
-// request was accepted before. It matches [ErrRepeated]. [Reader.Current] returns the
+// request was accepted before. It matches [ErrRepeated]. [Current] returns the
 // record that the object has now.
 type RepeatedError struct {
 	// Row is what the request has done: its object, operation, sequence number and state.

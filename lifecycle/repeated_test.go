@@ -50,7 +50,7 @@ func TestRepeatedRequest(t *testing.T) {
 		require.Equal(t, made.Sequence, row.Sequence)
 		require.Equal(t, made.Operation, row.Operation)
 		require.Equal(t, string(made.State), row.To)
-		now, ok := other.Current(err)
+		now, ok := lifecycle.Current(other, err)
 		require.True(t, ok)
 		require.Equal(t, stopping, now)
 		require.ErrorContains(t, err, `repeated request: request "r1" has led work-vm "a" to `)
@@ -148,7 +148,7 @@ func TestRepeatedRequestOfOneMachine(t *testing.T) {
 	}
 	err := commitAll(t.Context(), adding(leases, "a", user, size{}, named("r1", "")), creating(vms, "b", "create", user, size{}, named("r1", "")))
 	require.Equal(t, "vm", repeated(t, err).Machine)
-	now, ok := vms.Current(err)
+	now, ok := lifecycle.Current(vms, err)
 	require.True(t, ok)
 	require.Equal(t, "c", now.ID)
 }
@@ -165,7 +165,7 @@ func TestRepeatedStates(t *testing.T) {
 	repeated(t, override("Failed"))
 	require.ErrorIs(t, override("Ready"), lifecycle.ErrInvalid)
 	add := func(at state) error {
-		_, err := m.AddAt(t.Context(), "b", at, user, size{}, named("r2", ""))
+		_, err := m.Add(t.Context(), "b", at, user, size{}, named("r2", ""))
 		return err
 	}
 	require.NoError(t, add("Failed"))

@@ -20,8 +20,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Drain waits for the work of this manager, for a shutdown. With the default queue,
-// [Manager.Do] and [Manager.Occupy] are refused from now on ([queue.ErrTerminated]),
+// Drain waits for the work of a manager, for a shutdown. With the default queue,
+// [Manager.Do] and [Occupy] are refused from now on ([queue.ErrTerminated]),
 // for good, sweeps do no work again, and Drain waits for the work that waits, runs, or
 // pauses between two attempts.
 // A queue of Config.Queue is the caller's: drain it first, for example by
@@ -33,8 +33,8 @@ const (
 // failed do not start: sweeps of other processes find their objects. Inside work of the default
 // queue, Drain returns [queue.ErrWouldDeadlock] and changes nothing. All other methods stay
 // usable after Drain. Call [Owner.Leave] after it.
-func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
-	c := m.core
+func Drain(ctx context.Context, m AnyManager) error {
+	c := m.untyped()
 	if c.ownQueue != nil {
 		if err := c.terminate(ctx); err != nil {
 			if errors.Is(err, queue.ErrNotDrained) {
@@ -85,7 +85,7 @@ func (c *core) drainProgress(what string) func(left int) {
 }
 
 // retries are the outcomes of a manager that are being written again, each by a
-// goroutine of its own. [Manager.Drain] ends them.
+// goroutine of its own. [Drain] ends them.
 type retries struct {
 	mu      sync.Mutex
 	running int

@@ -130,7 +130,7 @@ func TestDrainInsideWork(t *testing.T) {
 		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
-			require.ErrorIs(t, m.Drain(ended), queue.ErrWouldDeadlock)
+			require.ErrorIs(t, lifecycle.Drain(ended, m), queue.ErrWouldDeadlock)
 			store.dead.Store(true)
 			return nil
 		}), nil)

@@ -161,7 +161,7 @@ func (k *managed[S, E, T]) create(t *testing.T, a *scripttest.Args, id string) {
 }
 
 func (k *managed[S, E, T]) add(t *testing.T, a *scripttest.Args, id string) {
-	k.answer(k.m.Add(t.Context(), id, by(a), k.payload(a), nil))
+	k.answer(k.m.Add(t.Context(), id, initial(k.m), by(a), k.payload(a), nil))
 }
 
 func (k *managed[S, E, T]) fire(t *testing.T, a *scripttest.Args, id string) {
@@ -256,7 +256,7 @@ func (k *managed[S, E, T]) refused(err error) {
 		return
 	}
 	k.s.printf("error: %v\n  %s, status %d", err, strings.Join(matches(err), ", "), lifecycle.HTTPStatus(err))
-	if winner, ok := k.m.Current(err); ok {
+	if winner, ok := lifecycle.Current(k.m, err); ok {
 		k.s.printf("  winner: %s", recordText(k.s.start, winner))
 	}
 }

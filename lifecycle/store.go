@@ -313,7 +313,7 @@ type Historian interface {
 	Requested(ctx context.Context, machine, request string) (HistoryRow, error)
 }
 
-// Follower is a store that finds recent changes, for [Reader.Watch].
+// Follower is a store that finds recent changes, for [Watch].
 type Follower interface {
 	// Recent returns the objects of a machine that have a history row, or would have one
 	// if the store kept history, whose At is at most within ago by the store's clock;

@@ -15,16 +15,17 @@ import (
 // declared it dead.
 //
 // The error is the store's or the context's, with the results until then.
-func (rd *Reader[S, E, T]) Stuck(ctx context.Context, max int) ([]SweepResult, error) {
+func Stuck(ctx context.Context, m AnyManager, max int) ([]SweepResult, error) {
+	c := m.untyped()
 	most, err := limit(max)
 	if err != nil {
-		return nil, rd.core.failed("stuck", "", err)
+		return nil, c.failed("stuck", "", err)
 	}
-	s := newSweep(rd.core)
+	s := newSweep(c)
 	s.most = most
 	err = s.run(ctx, s.readAlive, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated)
 	if err != nil && !errors.Is(err, errEnough) {
-		return s.results, rd.core.failed("stuck", "", err)
+		return s.results, c.failed("stuck", "", err)
 	}
 	return s.results, nil
 }

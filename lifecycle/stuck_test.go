@@ -14,7 +14,7 @@ import (
 
 func stuck(t *testing.T, m *sizedManager, most int) []lifecycle.SweepResult {
 	t.Helper()
-	found, err := m.Stuck(t.Context(), most)
+	found, err := lifecycle.Stuck(t.Context(), m, most)
 	require.NoError(t, err)
 	return found
 }
@@ -52,7 +52,7 @@ func TestStuck(t *testing.T) {
 			}
 			require.Equal(t, result, found[i])
 		}
-		_, err := m.Stuck(t.Context(), lifecycle.MaxPage+1)
+		_, err := lifecycle.Stuck(t.Context(), m, lifecycle.MaxPage+1)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	})
 }
@@ -61,9 +61,9 @@ func TestStuck(t *testing.T) {
 func TestStuckStoreFails(t *testing.T) {
 	store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}, fail: lifecycle.ErrUnavailable}
 	m := workers(store, lifecycle.Config[event]{})
-	_, err := m.Stuck(t.Context(), 0)
+	_, err := lifecycle.Stuck(t.Context(), m, 0)
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
-	_, err = m.Owners(t.Context())
+	_, err = lifecycle.Owners(t.Context(), m)
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 }
 
@@ -81,7 +81,7 @@ func TestOwners(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, slow.Heartbeat(t.Context()))
 
-		owners, err := m.Owners(t.Context())
+		owners, err := lifecycle.Owners(t.Context(), m)
 		require.NoError(t, err)
 		require.Equal(t, []string{
 			fmt.Sprintf("dies 1 false 1s %v %v", died.Sub(start), time.Time{}),
@@ -114,10 +114,10 @@ func TestListWithoutPayload(t *testing.T) {
 func TestMachineAndQueue(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	require.Same(t, workVM, m.Machine())
-	require.NotNil(t, m.Queue())
-	other := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: m.Queue()})
-	require.Equal(t, m.Queue(), other.Queue())
+	require.NotNil(t, lifecycle.QueueOf(m))
+	other := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: lifecycle.QueueOf(m)})
+	require.Equal(t, lifecycle.QueueOf(m), lifecycle.QueueOf(other))
 	running(t, m, "a")
 	do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
-	require.NoError(t, m.Drain(t.Context()))
+	require.NoError(t, lifecycle.Drain(t.Context(), m))
 }

@@ -28,7 +28,7 @@ const (
 	Overtaken
 	// NotMoved: the object could not be moved; Err is why.
 	NotMoved
-	// Unswept: [Reader.Stuck] has found the object, and the next sweep acts.
+	// Unswept: [Stuck] has found the object, and the next sweep acts.
 	Unswept
 )
 

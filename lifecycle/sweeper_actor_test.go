@@ -31,7 +31,7 @@ func TestSweeperIsNoCaller(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"fire":     func() error { _, err := m.Fire(ctx, "a", "push", fsm.Sweeper, nil); return err },
 		"create":   func() error { _, err := m.Create(ctx, "b", "make", fsm.Sweeper, struct{}{}, nil); return err },
-		"add":      func() error { _, err := m.Add(ctx, "b", fsm.Sweeper, struct{}{}, nil); return err },
+		"add":      func() error { _, err := m.Add(ctx, "b", initial(m), fsm.Sweeper, struct{}{}, nil); return err },
 		"override": func() error { _, err := m.Override(ctx, "a", "opening", fsm.Sweeper, "why", nil); return err },
 		"report":   func() error { _, err := m.Report(ctx, "a", 1, "late", fsm.Sweeper, nil); return err },
 		"do":       func() error { _, err := m.Do(ctx, "a", "push", fsm.Sweeper, lifecycle.Func(fine), nil); return err },

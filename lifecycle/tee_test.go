@@ -17,7 +17,7 @@ func ExampleTee() {
 	log := lifecycle.Observer{Changed: func(_ context.Context, e lifecycle.Changed) { fmt.Println(e.ID, "is", e.To) }}
 
 	m := lifecycle.Must(benchVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Observer: lifecycle.Tee(count, log)})
-	_, err := m.Add(context.Background(), "vm-1", "user", size{}, nil)
+	_, err := m.Add(context.Background(), "vm-1", "idle", "user", size{}, nil)
 	fmt.Println(changes, err)
 	// Output:
 	// vm-1 is idle

@@ -87,7 +87,7 @@ func TestOccupiedTurnHangs(t *testing.T) {
 		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
-		ticket, err := m.Occupy(t.Context(), "a", "migrate", lifecycle.Func(fine))
+		ticket, err := lifecycle.Occupy(t.Context(), m, "a", "migrate", lifecycle.Func(fine))
 		require.NoError(t, err)
 		store.gets.Store(1)
 		free()

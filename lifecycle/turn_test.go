@@ -76,7 +76,7 @@ func TestTurnEndsWithStore(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		require.NoError(t, q.Terminate(ctx))
-		require.NoError(t, m.Drain(ctx))
+		require.NoError(t, lifecycle.Drain(ctx, m))
 		failed := outcomeOf(t, h)
 		require.Equal(t, lifecycle.Canceled, failed.Outcome)
 		require.ErrorIs(t, failed.Unwritten, lifecycle.ErrClosed)

@@ -94,13 +94,8 @@ func (t TxManager[S, E, T]) Create(id string, e E, actor fsm.Actor, payload T, c
 }
 
 // Add adds what [Manager.Add] does. The change's Edit works on the given payload.
-func (t TxManager[S, E, T]) Add(id string, actor fsm.Actor, payload T, change *Change[T]) *TxResult[S, T] {
-	return t.add(t.m.adding(id, t.m.core.table.Initial, actor, payload, change))
-}
-
-// AddAt adds what [Manager.AddAt] does. The change's Edit works on the given payload.
-func (t TxManager[S, E, T]) AddAt(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *TxResult[S, T] {
-	return t.add(t.m.addingAt(id, state, actor, payload, change))
+func (t TxManager[S, E, T]) Add(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *TxResult[S, T] {
+	return t.add(t.m.adding(id, state, actor, payload, change))
 }
 
 // Override adds what [Manager.Override] does.

@@ -37,7 +37,9 @@ func creating[S, E comparable, T any](m *lifecycle.Manager[S, E, T], id string, 
 }
 
 func adding[S, E comparable, T any](m *lifecycle.Manager[S, E, T], id string, actor fsm.Actor, payload T, change *lifecycle.Change[T]) *staged[S, T] {
-	return &staged[S, T]{add: func(tx *lifecycle.Tx) *lifecycle.TxResult[S, T] { return m.In(tx).Add(id, actor, payload, change) }}
+	return &staged[S, T]{add: func(tx *lifecycle.Tx) *lifecycle.TxResult[S, T] {
+		return m.In(tx).Add(id, initial(m), actor, payload, change)
+	}}
 }
 
 // txOf is a transaction of these changes.

@@ -269,7 +269,7 @@ func TestTxObserverPanics(t *testing.T) {
 		var waited time.Duration
 		go func() {
 			began := time.Now()
-			_, _ = m.Await(t.Context(), "b", func(r lifecycle.Record[state, size]) bool { return r.State == "running" })
+			_, _ = lifecycle.Await(t.Context(), m, "b", func(r lifecycle.Record[state, size]) bool { return r.State == "running" })
 			waited = time.Since(began)
 		}()
 		synctest.Wait()

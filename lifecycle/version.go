@@ -32,7 +32,7 @@ type Version struct {
 	//
 	// No two states are the same one. A name that the manager's table has too is that
 	// state: to swap two names takes three versions. A name of two versions is the same
-	// state in both, because [Reader.Require] and [Reader.List] compare names only.
+	// state in both, because [Manager.Require] and [Manager.List] compare names only.
 	States map[string]string
 	// Upgrade returns the payload of the manager's version for one of this version,
 	// Downgrade the reverse. Both are JSON. They change neither their argument nor keep
@@ -128,7 +128,7 @@ func (c *core) newVersion() string {
 }
 
 // adoptable sets the version of a record that another program has written, which knows no
-// versions: the record is of the version of new objects. See [Manager.Adopt].
+// versions: the record is of the version of new objects. See [Adopt].
 func (c *core) adoptable(r *StoredRecord) {
 	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
 		r.Version = c.newVersion()

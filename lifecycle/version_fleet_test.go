@@ -179,7 +179,7 @@ func (f *diskFleet) play(ctx context.Context) {
 		if f.draw(2) == 1 { // the process dies
 			f.store.commits = f.draw(4)
 		}
-		page, err := m.Migrate(ctx, "operator", after, 1+f.draw(3))
+		page, err := lifecycle.Migrate(ctx, m, "operator", after, 1+f.draw(3))
 		f.store.commits = -1
 		require.Empty(f, page.Failed)
 		if err != nil {
@@ -193,9 +193,9 @@ func (f *diskFleet) play(ctx context.Context) {
 	}
 	// A binary before its switch may have created objects behind the last page.
 	m := newDisk(f.store, true)
-	_, err := m.Migrate(ctx, "operator", "", 0)
+	_, err := lifecycle.Migrate(ctx, m, "operator", "", 0)
 	require.NoError(f, err)
-	page, err := m.Migrate(ctx, "operator", "", 0)
+	page, err := lifecycle.Migrate(ctx, m, "operator", "", 0)
 	require.NoError(f, err)
 	require.Zero(f, page.Migrated)
 	phase(m, newDisk(f.store, true))

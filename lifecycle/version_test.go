@@ -157,7 +157,7 @@ func TestOlderVersion(t *testing.T) {
 
 	fire(t, new, "a", "delete", "user", nil)
 	absent(t, old, "a")
-	_, err = new.Migrate(t.Context(), "operator", "", 0)
+	_, err = lifecycle.Migrate(t.Context(), new, "operator", "", 0)
 	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
 }
 
@@ -199,7 +199,7 @@ func TestUnknownVersion(t *testing.T) {
 		m := newDisk(store, true)
 		_, err = m.Get(t.Context(), "bad")
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
-		result, err := m.Migrate(t.Context(), "operator", "", 0)
+		result, err := lifecycle.Migrate(t.Context(), m, "operator", "", 0)
 		require.NoError(t, err)
 		require.Len(t, result.Failed, 1)
 		require.ErrorIs(t, result.Failed[0], lifecycle.ErrForeign)
@@ -242,13 +242,13 @@ func TestMigrate(t *testing.T) {
 		time.Sleep(50 * time.Second)
 		m := newDisk(store, true)
 		before := get(t, m, "b")
-		first, err := m.Migrate(t.Context(), "operator", "", 2)
+		first, err := lifecycle.Migrate(t.Context(), m, "operator", "", 2)
 		require.NoError(t, err)
 		require.Equal(t, lifecycle.Migration{Migrated: 2, Next: "b"}, first)
-		last, err := m.Migrate(t.Context(), "operator", first.Next, 2)
+		last, err := lifecycle.Migrate(t.Context(), m, "operator", first.Next, 2)
 		require.NoError(t, err)
 		require.Equal(t, lifecycle.Migration{Migrated: 1}, last)
-		again, err := m.Migrate(t.Context(), "operator", "", 0)
+		again, err := lifecycle.Migrate(t.Context(), m, "operator", "", 0)
 		require.NoError(t, err)
 		require.Equal(t, lifecycle.Migration{Current: 3}, again)
 
@@ -303,14 +303,14 @@ func TestMigrateRunningWork(t *testing.T) {
 		extended.Revision, extended.Deadline = r.Revision, r.Deadline
 		require.Equal(t, r, extended, "a heartbeat before the switch")
 
-		page, err := other.Migrate(t.Context(), "operator", "", 0)
+		page, err := lifecycle.Migrate(t.Context(), other, "operator", "", 0)
 		require.NoError(t, err)
 		require.Equal(t, 1, page.Migrated)
 		require.Empty(t, sweep(t, worker))
 		close(finish)
 		require.Equal(t, "Attached", wait(t, h).State)
 		require.Equal(t, "Attached", diskAt(t, store, "a").State)
-		require.NoError(t, worker.Drain(t.Context()))
+		require.NoError(t, lifecycle.Drain(t.Context(), worker))
 	})
 }
 
@@ -347,7 +347,7 @@ func TestOlderVersionIsNotSeen(t *testing.T) {
 		require.Equal(t, []string{"Connecting", "Available"}, []string{found[0].From, found[0].To})
 		require.Equal(t, rowsOf(t, m, "a", 1, 0), rows)
 		require.Equal(t, []string{"Attaching", "Ready"}, []string{rows[0].To, rows[1].To})
-		require.NoError(t, m.Drain(t.Context()))
+		require.NoError(t, lifecycle.Drain(t.Context(), m))
 	})
 }
 
@@ -402,7 +402,7 @@ func TestMigrateRefuses(t *testing.T) {
 		{"operator", "\x00", 0, lifecycle.ErrInvalid},
 		{"operator", "", lifecycle.MaxPage + 1, lifecycle.ErrInvalid},
 	} {
-		page, err := m.Migrate(t.Context(), c.actor, c.after, c.limit)
+		page, err := lifecycle.Migrate(t.Context(), m, c.actor, c.after, c.limit)
 		require.ErrorIs(t, err, c.is)
 		require.Equal(t, lifecycle.Migration{Next: c.after}, page)
 	}
@@ -413,7 +413,7 @@ func TestMigrateRefuses(t *testing.T) {
 			return nil, errors.New("not now")
 		},
 	})
-	page, err := refusing.Migrate(t.Context(), "operator", "", 0)
+	page, err := lifecycle.Migrate(t.Context(), refusing, "operator", "", 0)
 	require.NoError(t, err)
 	require.Len(t, page.Failed, 1)
 	require.EqualError(t, page.Failed[0], `lifecycle: migrate disk "a": (migrate) by operator in Available: not now`)

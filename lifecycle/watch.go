@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// watchOverlap is how much of the time before the last look [Reader.Watch] reads
+	// watchOverlap is how much of the time before the last look [Watch] reads
 	// again. A commit has the time of its statement, and may be visible ten seconds
 	// later. The look itself may take as long, because the store retries its query.
 	watchOverlap = 20 * time.Second
@@ -20,7 +20,7 @@ const (
 // Watch yields the objects of the machine that change, with the sequence number of the
 // newest change, from the call of Watch on. Removed objects are included. Several changes
 // of an object may come as one. For all of them, continue the object's history from the
-// last sequence number that the reader has ([Reader.History]); the order of objects has
+// last sequence number that the reader has ([Manager.History]); the order of objects has
 // no meaning.
 //
 // A service that streams changes calls Watch, then reads the list, and then ranges over
@@ -28,12 +28,12 @@ const (
 // before the call come too; ignore an object whose sequence number is not above that of the
 // record in the list. After that each sequence number of an object comes at most once.
 //
-//	changes := vms.Watch(ctx)
+//	changes := lifecycle.Watch(ctx, vms)
 //	for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) { ... }
 //	for changed, err := range changes { ... }
 //
 // Watch sees changes by this manager at once, and so those by any manager over the same
-// [MemoryStore]. It sees changes by others within a second; [Manager.Wake] makes it look
+// [MemoryStore]. It sees changes by others within a second; [Wake] makes it look
 // sooner. After many changes it looks again after 100 milliseconds. Between two looks it
 // holds no lock, no connection and no goroutine. A slow reader delays nothing and misses
 // no object, because every look covers the whole time since the last one.
@@ -47,15 +47,15 @@ const (
 // continues, and covers what was missed. Any other error is the last value:
 // [errors.ErrUnsupported] if the store is no [Follower], the context's, or the store's.
 // Only one range may use the result at a time. A second range starts again at the call.
-func (rd *Reader[S, E, T]) Watch(ctx context.Context) iter.Seq2[ChangedObject, error] {
-	start := time.Now()
+func Watch(ctx context.Context, m AnyManager) iter.Seq2[ChangedObject, error] {
+	c, start := m.untyped(), time.Now()
 	return func(yield func(ChangedObject, error) bool) {
-		all := Key{Machine: rd.core.table.Name}
-		changed := rd.core.watchers.add(all)
-		defer rd.core.watchers.remove(all, changed)
+		all := Key{Machine: c.table.Name}
+		changed := c.watchers.add(all)
+		defer c.watchers.remove(all, changed)
 		again := time.NewTicker(lookEvery)
 		defer again.Stop()
-		w := watch{core: rd.core, last: start, seen: map[string]uint64{}}
+		w := watch{core: c, last: start, seen: map[string]uint64{}}
 		for w.look(ctx, yield) {
 			select {
 			case <-time.After(watchPause):
@@ -70,7 +70,7 @@ func (rd *Reader[S, E, T]) Watch(ctx context.Context) iter.Seq2[ChangedObject, e
 	}
 }
 
-// watch is the state of one range over [Reader.Watch].
+// watch is the state of one range over [Watch].
 type watch struct {
 	core *core
 	last time.Time         // when the last complete look began

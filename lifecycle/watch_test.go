@@ -29,7 +29,7 @@ func next(t *testing.T, pull func() (lifecycle.ChangedObject, error, bool)) life
 // watching returns a manager and its Watch.
 func watching(t *testing.T, store lifecycle.Store) (*sizedManager, func() (lifecycle.ChangedObject, error, bool)) {
 	m := lifecycle.Must(sizedVM, store, nil)
-	pull, stop := iter.Pull2(m.Watch(t.Context()))
+	pull, stop := iter.Pull2(lifecycle.Watch(t.Context(), m))
 	t.Cleanup(stop)
 	return m, pull
 }
@@ -56,7 +56,7 @@ func TestWatchBeginsAtItsCall(t *testing.T) {
 		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 		ready(t, m, "past")
 		time.Sleep(time.Minute)
-		changes := m.Watch(t.Context())
+		changes := lifecycle.Watch(t.Context(), m)
 		ready(t, m, "a")
 		time.Sleep(time.Minute)
 		for changed, err := range changes {
@@ -101,7 +101,7 @@ func TestWatchAndAwaitWakeAtOnce(t *testing.T) {
 					watched = time.Since(start)
 				})
 				group.Go(func() {
-					_, err := m.Await(t.Context(), "a", func(r lifecycle.Record[state, size]) bool { return r.Sequence > 0 })
+					_, err := lifecycle.Await(t.Context(), m, "a", func(r lifecycle.Record[state, size]) bool { return r.Sequence > 0 })
 					require.NoError(t, err)
 					awaited = time.Since(start)
 				})
@@ -110,7 +110,7 @@ func TestWatchAndAwaitWakeAtOnce(t *testing.T) {
 				start = time.Now()
 				create(t, other, "a", "create", user, size{})
 				if test.wake != (lifecycle.Key{}) {
-					m.Wake(test.wake)
+					lifecycle.Wake(test.wake, m)
 				}
 				group.Wait()
 				if test.most == 0 {
@@ -154,7 +154,7 @@ func TestWatchLosesNothing(t *testing.T) {
 			}()
 			slow := rand.New(rand.NewPCG(seed, 2))
 			got := map[string]uint64{}
-			for changed, err := range m.Watch(ctx) {
+			for changed, err := range lifecycle.Watch(ctx, m) {
 				if err != nil {
 					break
 				}
@@ -220,14 +220,14 @@ func TestWatchEnds(t *testing.T) {
 		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 		time.AfterFunc(time.Hour, cancel)
 		n := 0
-		for _, err := range m.Watch(ctx) {
+		for _, err := range lifecycle.Watch(ctx, m) {
 			require.ErrorIs(t, err, context.Canceled)
 			n++
 		}
 		require.Equal(t, 1, n, "values")
 
 		bare := lifecycle.Must(sizedVM, lifecycle.Store(struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}), nil)
-		for _, err := range bare.Watch(t.Context()) {
+		for _, err := range lifecycle.Watch(t.Context(), bare) {
 			require.ErrorIs(t, err, errors.ErrUnsupported)
 			require.EqualError(t, err, "lifecycle: watch vm: unsupported operation: the store is no Follower")
 			n++

@@ -53,7 +53,7 @@ func newWorld(ctx context.Context, out io.Writer, seed uint64) (*world, error) {
 	w.metrics.AddQueue("alpha", w.alpha.queue)
 	w.metrics.AddLocks("racks", w.racks)
 	for i := range fleet {
-		if _, err := w.alpha.disks.Add(ctx, fmt.Sprintf("disk-%02d", i), Operator, Disk{GB: 10}, nil); err != nil {
+		if _, err := w.alpha.disks.Add(ctx, fmt.Sprintf("disk-%02d", i), "detached", Operator, Disk{GB: 10}, nil); err != nil {
 			return nil, err
 		}
 	}

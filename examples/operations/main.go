@@ -62,7 +62,7 @@ func (s *service) deploy(ctx context.Context) error {
 	s.printf("alpha, beta and gamma deploy %d VMs", s.n)
 	return s.every(0, 1, func(i int) error {
 		p := []*process{s.alpha, s.beta, s.gamma}[i%3]
-		if _, err := p.vms.Add(ctx, id(i), ovc.API, struct{}{}, nil); err != nil {
+		if _, err := p.vms.Add(ctx, id(i), ovc.Virtual, ovc.API, struct{}{}, nil); err != nil {
 			return err
 		}
 		return p.complete(ctx, id(i), ovc.Deploy)

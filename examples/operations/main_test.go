@@ -46,7 +46,7 @@ func TestVerifyDetectsFaults(t *testing.T) {
 	defer alpha.close(t.Context())
 	s := &service{out: io.Discard, n: 1, alpha: alpha}
 	require.ErrorIs(t, s.verify(t.Context()), lifecycle.ErrNotFound)
-	_, err = alpha.vms.Add(t.Context(), id(0), ovc.API, struct{}{}, nil)
+	_, err = alpha.vms.Add(t.Context(), id(0), ovc.Virtual, ovc.API, struct{}{}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.verify(t.Context()), "vm-000 ended in VIRTUAL, not in HALTED")
 }

@@ -139,7 +139,7 @@ func (w *world) judge(ctx context.Context) error {
 		}
 	}
 	summary, err := history.Check(rows, []history.TableVersion{{Name: "1", Table: w.vms.Machine().Table()}}, nil)
-	stuck, unlisted := w.vms.Stuck(ctx, 0)
+	stuck, unlisted := lifecycle.Stuck(ctx, w.vms, 0)
 	if err := errors.Join(unread, err, unlisted); err != nil {
 		return err
 	}

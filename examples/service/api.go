@@ -31,7 +31,7 @@ func (a *api) routes(ending context.Context) http.Handler {
 	mux.HandleFunc("DELETE /vms/{name}", a.answer(http.StatusAccepted, a.act(Delete)))
 	mux.HandleFunc("GET /vms/{name}/explain", a.answer(http.StatusOK, a.explain))
 	mux.HandleFunc("GET /vms/{name}/history", a.answer(http.StatusOK, a.history))
-	mux.HandleFunc("GET /events", events(ending, &a.vms.Reader))
+	mux.HandleFunc("GET /events", events(ending, a.vms))
 	return mux
 }
 

@@ -24,7 +24,7 @@ func events(ending context.Context, vms *reader) http.HandlerFunc {
 // come twice without a change, and several changes may come as one: its history has all of
 // them. A client that connects again, also to another replica, gets all VMs again.
 func stream(ctx context.Context, w http.ResponseWriter, vms *reader) {
-	changes := vms.Watch(ctx) // before the list, so that no change is missed in between
+	changes := lifecycle.Watch(ctx, vms) // before the list, so that no change is missed in between
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w).Flush
 	if flush() != nil { // the stream begins, also without VMs

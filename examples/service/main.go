@@ -120,7 +120,7 @@ func run(ctx context.Context) error {
 		slog.Info("the service shuts down")
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		return errors.Join(server.Shutdown(within), work.Terminate(within), vms.Drain(within))
+		return errors.Join(server.Shutdown(within), work.Terminate(within), lifecycle.Drain(within, vms))
 	})
 	err = group.Wait()
 	// What has not ended in time is other replicas' from now on.

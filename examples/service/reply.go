@@ -61,7 +61,7 @@ func (a *api) answer(status int, serve func(*http.Request) (any, error)) http.Ha
 
 // repeated returns the VM of a request that was accepted before, with the operation of then.
 func (a *api) repeated(err *lifecycle.RepeatedError) record {
-	vm, exists := a.vms.Current(err)
+	vm, exists := lifecycle.Current(a.vms, err)
 	if !exists {
 		vm = removed(err.Row.ID)
 	}

@@ -71,7 +71,7 @@ func setVersion(config *lifecycle.Config[Event]) *fsm.Machine[State, Event, VM] 
 // next start with -switch tries that again.
 func migrateAll(ctx context.Context, vms *manager) {
 	for after := ""; ; {
-		page, err := vms.Migrate(ctx, Operator, after, 0)
+		page, err := lifecycle.Migrate(ctx, vms, Operator, after, 0)
 		slog.Info("VMs were migrated", "migrated", page.Migrated, "current", page.Current,
 			"error", errors.Join(append(page.Failed, err)...))
 		if after = page.Next; after == "" || err != nil {

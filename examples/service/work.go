@@ -9,7 +9,7 @@ import (
 
 type (
 	manager = lifecycle.Manager[State, Event, VM]
-	reader  = lifecycle.Reader[State, Event, VM]
+	reader  = lifecycle.Manager[State, Event, VM]
 	record  = lifecycle.Record[State, VM]
 )
 

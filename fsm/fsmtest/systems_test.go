@@ -45,7 +45,7 @@ func (d *managed[S, E, T]) Reset(t testing.TB, _ string) string {
 	table := d.machine.Table()
 	if table.States[table.Initial].Kind != fsm.Absent {
 		var payload T
-		_, err := d.m.Add(t.Context(), d.name(), table.Actors[0], payload, nil)
+		_, err := d.m.Add(t.Context(), d.name(), d.machine.StateAt(table.Initial), table.Actors[0], payload, nil)
 		require.NoError(t, err)
 	}
 	return d.state(t)

@@ -16,7 +16,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	m := lifecycle.Must(vms, lifecycle.NewMemoryStore(), nil)
 	for _, id := range numbered("vm-%d", 5) {
-		_, err := m.AddAt(t.Context(), id, "running", "user", payload{}, nil)
+		_, err := m.Add(t.Context(), id, "running", "user", payload{}, nil)
 		require.NoError(t, err)
 	}
 	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
@@ -57,7 +57,7 @@ func TestLive(t *testing.T) {
 func TestLiveObject(t *testing.T) {
 	t.Parallel()
 	m := lifecycle.Must(vms, lifecycle.NewMemoryStore(), nil)
-	_, err := m.AddAt(t.Context(), "vm-1", "running", "user", payload{}, nil)
+	_, err := m.Add(t.Context(), "vm-1", "running", "user", payload{}, nil)
 	require.NoError(t, err)
 	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
 	require.NoError(t, err)

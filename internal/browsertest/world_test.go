@@ -82,7 +82,7 @@ func wander(t *testing.T, m *lifecycle.Manager[string, string, payload], table *
 	actors := table.Actors
 	for i, id := range ids {
 		p := payload{Host: fmt.Sprintf("rack-%02d", i%20), CPUs: 1 << random.IntN(6), Disks: []string{"root", "data"}}
-		_, err := m.Add(t.Context(), id, actors[0], p, nil)
+		_, err := m.Add(t.Context(), id, table.States[table.Initial].Name, actors[0], p, nil)
 		require.NoError(t, err)
 		for range random.IntN(40) {
 			event, actor := table.Events[random.IntN(len(table.Events))], actors[random.IntN(len(actors))]
@@ -138,7 +138,7 @@ func many(t *testing.T) string {
 	m := lifecycle.Must(vms, &lifecycle.MemoryStore{NoHistory: true}, nil)
 	for i := range 10_000 {
 		state := []string{"stopped", "running", "running", "running", "broken"}[i%5]
-		_, err := m.AddAt(t.Context(), fmt.Sprintf("vm-%05d", i), state, "user", payload{Host: "rack-01", CPUs: 4}, nil)
+		_, err := m.Add(t.Context(), fmt.Sprintf("vm-%05d", i), state, "user", payload{Host: "rack-01", CPUs: 4}, nil)
 		require.NoError(t, err)
 	}
 	return serve(t, &inspect.Config{Title: "Ten thousand", Machines: []inspect.Machine{inspect.Of(m, nil)}})
@@ -161,11 +161,11 @@ func fleet(t *testing.T) (address string, store *outage) {
 	m := lifecycle.Must(vms, store, &lifecycle.Config[string]{
 		Version: "2026-11", Older: []lifecycle.Version{{Name: "2026-10", States: older}}, Switch: true, Owner: owner, Queue: work, WorkerActor: "agent", Done: []string{"started", "paused"}, Failed: []string{"failed"},
 	})
-	t.Cleanup(func() { stop(); require.NoError(t, m.Drain(context.Background())) })
+	t.Cleanup(func() { stop(); require.NoError(t, lifecycle.Drain(context.Background(), m)) })
 	other := lifecycle.Must(vms, store, &lifecycle.Config[string]{Version: "2026-10"})
 	for i, id := range numbered("vm-%03d", 60) {
 		p := payload{Host: fmt.Sprintf("rack-%02d", i%4), CPUs: 2}
-		_, err := other.AddAt(t.Context(), id, []string{"stopped", "running", "running", "broken"}[i%4], "user", p, nil)
+		_, err := other.Add(t.Context(), id, []string{"stopped", "running", "running", "broken"}[i%4], "user", p, nil)
 		require.NoError(t, err)
 	}
 	for i := 0; i < 32; i += 4 {
@@ -262,7 +262,7 @@ func hostileWorld(t *testing.T) string {
 	})
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
 	for _, id := range hostile {
-		_, err := m.Add(t.Context(), id, fsm.Actor(hostile[2]), payload{Host: id, Disks: hostile}, &lifecycle.Change[payload]{Reason: id})
+		_, err := m.Add(t.Context(), id, states[0].Name, fsm.Actor(hostile[2]), payload{Host: id, Disks: hostile}, &lifecycle.Change[payload]{Reason: id})
 		require.NoError(t, err)
 	}
 	_, err := m.Fire(t.Context(), hostile[1], names[3], fsm.Actor(hostile[2]), &lifecycle.Change[payload]{Reason: hostile[5]})

@@ -145,7 +145,7 @@ func verbs(_ context.Context, w *Clients[pair]) error {
 		return err
 	}
 	if err := w.Insist("alpha", "await p", func(ctx context.Context, m pair) error {
-		_, err := m.vms.Await(ctx, "p", func(r lifecycle.Record[state, struct{}]) bool { return r.State == "running" })
+		_, err := lifecycle.Await(ctx, m.vms, "p", func(r lifecycle.Record[state, struct{}]) bool { return r.State == "running" })
 		return err
 	}); err != nil {
 		return err

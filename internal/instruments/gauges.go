@@ -14,10 +14,6 @@ import (
 
 // The sources of gauges.
 type (
-	// Manager is a [lifecycle.Manager] of any machine.
-	Manager interface {
-		Stuck(ctx context.Context, max int) ([]lifecycle.SweepResult, error)
-	}
 	// Queue is a [queue.Queuer] of any key.
 	Queue interface{ Stats() queue.Stats }
 	// Locks is a [lock.Tree].
@@ -70,9 +66,9 @@ func (g *Gauges) Read(ctx context.Context, record Record) {
 	}
 }
 
-// AddManager adds the number of stuck objects of a machine.
-func (g *Gauges) AddManager(machine string, m Manager) {
-	add(g, &g.managers, machine, &stuck{manager: m})
+// AddManager adds the number of stuck objects of a machine, which find returns.
+func (g *Gauges) AddManager(machine string, find func(context.Context) ([]lifecycle.SweepResult, error)) {
+	add(g, &g.managers, machine, &stuck{find: find})
 }
 
 // AddQueue adds the depth of a queue, and how long its first action waits.
@@ -91,7 +87,7 @@ func add[Source any](g *Gauges, sources *map[string]Source, name string, source 
 }
 
 // A read of stuck objects is used for readEvery, and ends after readWithin, so that many
-// scrapes do not load the store. It reads at most lifecycle.MaxPage objects.
+// scrapes do not load the store.
 const (
 	readEvery  = 10 * time.Second
 	readWithin = 5 * time.Second
@@ -99,7 +95,7 @@ const (
 
 // stuck counts the stuck objects of a manager.
 type stuck struct {
-	manager Manager
+	find func(context.Context) ([]lifecycle.SweepResult, error)
 
 	mu      sync.Mutex
 	reading bool
@@ -126,7 +122,7 @@ func (s *stuck) count(ctx context.Context) map[string]int {
 		defer s.mu.Unlock()
 		s.reading, s.counts = false, counts
 	}()
-	found, err := s.manager.Stuck(ctx, lifecycle.MaxPage)
+	found, err := s.find(ctx)
 	if err != nil {
 		return nil
 	}

@@ -166,7 +166,7 @@ type manager struct {
 	err   error
 }
 
-func (m *manager) Stuck(context.Context, int) ([]lifecycle.SweepResult, error) {
+func (m *manager) stuck(context.Context) ([]lifecycle.SweepResult, error) {
 	m.reads++
 	return []lifecycle.SweepResult{{Overdue: true}, {Overdue: true}, {OwnerDead: true}}, m.err
 }
@@ -175,7 +175,7 @@ func TestStuckIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g instruments.Gauges
 		m := &manager{}
-		g.AddManager("vm", m)
+		g.AddManager("vm", m.stuck)
 		read := func() map[string]float64 {
 			got := map[string]float64{}
 			g.Read(t.Context(), func(_ *instruments.Metric, value float64, labels ...string) { got[strings.Join(labels, " ")] = value })
@@ -193,20 +193,16 @@ func TestStuckIsRead(t *testing.T) {
 	})
 }
 
-// hanging is a manager whose store does not answer.
-type hanging struct{}
-
-func (hanging) Stuck(ctx context.Context, _ int) ([]lifecycle.SweepResult, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
 // TestStoreHangs: a read ends within the time-out of a scrape, however many machines there are.
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g instruments.Gauges
+		hanging := func(ctx context.Context) ([]lifecycle.SweepResult, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 		for i := range 20 {
-			g.AddManager(fmt.Sprint("vm", i), hanging{})
+			g.AddManager(fmt.Sprint("vm", i), hanging)
 		}
 		began := time.Now()
 		g.Read(t.Context(), func(*instruments.Metric, float64, ...string) { t.Error("the store has not answered") })
@@ -218,7 +214,7 @@ func TestStoreHangs(t *testing.T) {
 func TestSourcesAreReplaced(t *testing.T) {
 	var g instruments.Gauges
 	for range 2 {
-		g.AddManager("a", &manager{})
+		g.AddManager("a", (&manager{}).stuck)
 		g.AddQueue("a", queue.Must[string](nil))
 		g.AddLocks("a", lock.Must(nil))
 	}

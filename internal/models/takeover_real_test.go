@@ -46,7 +46,7 @@ func newRealTakeover(t *testing.T) *realTakeover {
 	r := &realTakeover{store: lifecycle.NewMemoryStore(), results: map[string]chan error{}}
 	r.outside = lifecycle.Must(jobMachine, r.store, nil)
 	r.expires = lifecycle.Must(edgecloud.ClusterInst, r.store, nil)
-	_, err := r.outside.Add(t.Context(), "x", "user", struct{}{}, nil)
+	_, err := r.outside.Add(t.Context(), "x", "ready", "user", struct{}{}, nil)
 	require.NoError(t, err)
 	for p := range processes {
 		r.join(t, p)

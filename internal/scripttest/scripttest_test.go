@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 		return scripttest.World{
 			Commands: map[string]scripttest.Command{
 				"add": func(t *testing.T, a *scripttest.Args) string {
-					return result(notes.Add(t.Context(), a.Word(), "user", a.Number("n"), nil))
+					return result(notes.Add(t.Context(), a.Word(), "open", "user", a.Number("n"), nil))
 				},
 				"close": func(t *testing.T, a *scripttest.Args) string {
 					return result(notes.Fire(t.Context(), a.Word(), "close", "user", nil))

@@ -130,8 +130,8 @@ func ExampleAggregate_payload() {
 		}
 		fmt.Println()
 	}
-	_, _ = racks.Add(ctx, "r1", user, rackSpec{}, nil)
-	_, _ = racks.Add(ctx, "r2", user, rackSpec{}, nil)
+	_, _ = racks.Add(ctx, "r1", "There", user, rackSpec{}, nil)
+	_, _ = racks.Add(ctx, "r2", "There", user, rackSpec{}, nil)
 	for _, id := range []string{"b1", "b2"} {
 		_, _ = blades.Create(ctx, id, "insert", user, bladeSpec{Rack: "r1"}, nil)
 	}

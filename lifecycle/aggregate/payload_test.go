@@ -44,7 +44,7 @@ func TestCountsInThePayload(t *testing.T) {
 			racks := []string{"r0", "r1", "no such rack"}
 			blades, rackManager := newRacks(store.MemoryStore)
 			for _, rack := range racks[:2] {
-				_, err := rackManager.Add(ctx, rack, user, rackSpec{}, nil)
+				_, err := rackManager.Add(ctx, rack, "There", user, rackSpec{}, nil)
 				require.NoError(t, err)
 			}
 			var wg sync.WaitGroup

@@ -140,7 +140,7 @@ func (r *Roster[S, C]) Settle(write func(Result[C]) error) error {
 }
 
 // Recount compares a roster with a list of all children of its parent, as
-// [lifecycle.Reader.All] yields them. A child is removed from the roster if it is
+// [lifecycle.Manager.All] yields them. A child is removed from the roster if it is
 // not in the list and no row of it was applied while Recount read the list. It is
 // safe to apply rows and to run other Recounts at the same time.
 //

@@ -166,12 +166,12 @@ func dueAt(spec LeaseSpec, eventType string) time.Time {
 func (s *Service) addMembers(tx *lifecycle.Tx, ch *lifecycle.StoredChange, spec LeaseSpec) {
 	line := combinationOf(LeaseState(ch.To.State))
 	for i, r := range spec.Reservations {
-		s.Reservations.In(tx).AddAt(memberID(ch, fmt.Sprint("reservation-", i+1)), line.Reservations[0], Manager, ReservationSpec{
+		s.Reservations.In(tx).Add(memberID(ch, fmt.Sprint("reservation-", i+1)), line.Reservations[0], Manager, ReservationSpec{
 			Lease: ch.To.ID, Resource: r.Resource, Amount: r.Amount, ResourceID: r.ResourceID,
 		}, nil)
 	}
 	addEvent := func(t string, status EventState) {
-		s.Events.In(tx).AddAt(memberID(ch, t), status, Manager, EventSpec{Lease: ch.To.ID, Type: t, Time: dueAt(spec, t)}, nil)
+		s.Events.In(tx).Add(memberID(ch, t), status, Manager, EventSpec{Lease: ch.To.ID, Type: t, Time: dueAt(spec, t)}, nil)
 	}
 	addEvent(StartLease, line.Start[0])
 	addEvent(EndLease, line.End[0])

@@ -34,14 +34,14 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 // in the past.
 //
 // Errors: [*InputError]; [lifecycle.ErrInvalid] for another status,
-// [fsm.ErrUnknownState], [lifecycle.ErrExists], and those of [lifecycle.Manager.AddAt].
+// [fsm.ErrUnknownState], [lifecycle.ErrExists], and those of [lifecycle.Manager.Add].
 // After [lifecycle.ErrUnavailable] the lease may have been added: then only the answer was
 // not read.
 func (s *Service) AddLease(ctx context.Context, id string, status LeaseState, spec LeaseSpec) (LeaseDetails, error) {
 	if err := errors.Join(checkID(id), s.checkSpec(&spec)); err != nil {
 		return LeaseDetails{}, refused("add", id, "", err)
 	}
-	if _, err := s.Leases.AddAt(ctx, id, status, User, spec, nil); err != nil {
+	if _, err := s.Leases.Add(ctx, id, status, User, spec, nil); err != nil {
 		return LeaseDetails{}, err
 	}
 	return s.GetLease(ctx, id)

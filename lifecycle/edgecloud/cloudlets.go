@@ -60,8 +60,8 @@ func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version
 		return err
 	}
 	var tx lifecycle.Tx
-	c.start.In(&tx).Add(id, actor, Cloudlet{}, nil)
-	c.upgrade.In(&tx).Add(id, Controller, Cloudlet{Version: version}, nil)
+	c.start.In(&tx).Add(id, CloudletOffline, actor, Cloudlet{}, nil)
+	c.upgrade.In(&tx).Add(id, CloudletReady, Controller, Cloudlet{Version: version}, nil)
 	err = tx.Commit(ctx)
 	if errors.Is(err, lifecycle.ErrExists) {
 		return nil // another caller was faster

@@ -91,7 +91,7 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 //
 // Errors: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for a transitional state or
 // NotPresent, and for a spec without cloudlet or ClusterInst; [fsm.ErrUnknownState];
-// [lifecycle.ErrPrecondition]; those of [lifecycle.Manager.AddAt].
+// [lifecycle.ErrPrecondition]; those of [lifecycle.Manager.Add].
 func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T) (Record[T], error) {
 	return in.request(ctx, id, &Call{KeepError: true}, &request[T]{
 		verb: "add", to: state, spec: &spec, cluster: []State{Ready, CreateError, UpdateError, DeleteError},
@@ -160,7 +160,7 @@ func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *r
 			reason := strings.TrimSuffix("IgnoreTransientState: "+opts.Reason, ": ")
 			result = in.m.In(tx).Override(id, r.to, User, reason, change)
 		case r.event == "":
-			result = in.m.In(tx).AddAt(id, r.to, User, *spec, change)
+			result = in.m.In(tx).Add(id, r.to, User, *spec, change)
 		case r.spec != nil:
 			result = in.m.In(tx).Create(id, r.event, User, *spec, change)
 		default:

@@ -26,7 +26,7 @@ type Order struct {
 // yet. An AppInst whose ClusterInst was removed otherwise than by [Instances.Delete] is
 // in no orders, because there is no cluster to carry them out in.
 //
-// Errors: those of [lifecycle.Reader.List]. A record that cannot be read
+// Errors: those of [lifecycle.Manager.List]. A record that cannot be read
 // ([lifecycle.ErrForeign]) hides no other one: the error comes with the other orders.
 func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, error) {
 	clusters, err := ordersOf(ctx, c.Clusters, cloudlet, func(o *Order, s ClusterSpec) { o.In, o.Cluster = o.Key.ID, s })

@@ -34,7 +34,7 @@ func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time
 	}
 	patient, stop := context.WithTimeoutCause(ctx, patience, errImpatient)
 	defer stop()
-	rec, err := in.m.Await(patient, begun.ID, func(r Record[T]) bool {
+	rec, err := lifecycle.Await(patient, in.m, begun.ID, func(r Record[T]) bool {
 		return r.Operation != begun.Operation || !inTransition(r.State)
 	})
 	if ctx.Err() == nil && errors.Is(err, errImpatient) {

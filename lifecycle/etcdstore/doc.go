@@ -8,7 +8,7 @@
 //		return err
 //	}
 //	vms := lifecycle.Must(VMs, store, nil)
-//	go store.Listen(ctx, vms) // wakes Watch and Await for changes of other processes
+//	go store.Listen(ctx, func(changed lifecycle.Key) { lifecycle.Wake(changed, vms) }) // wakes Watch and Await for changes of other processes
 //
 // # Guarantees
 //
@@ -47,7 +47,7 @@
 //     writes, and ages are computed with the clock of the process that reads. A clock that is
 //     wrong makes a sweep come early or late; the comparison of the revision decides in any
 //     case which writer wins.
-//   - [lifecycle.Reader.Watch] finds a change by the writer's time, which is that of the
+//   - [lifecycle.Watch] finds a change by the writer's time, which is that of the
 //     beginning of its commit. It misses the change, until the object changes again, if the
 //     writer's clock is behind the reader's by more than 20 seconds less the time that the
 //     commit took. A clock that is ahead does no harm. [Store.Listen] does not change this: it

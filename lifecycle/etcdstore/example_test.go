@@ -52,7 +52,7 @@ func run(ctx context.Context, endpoints []string) error {
 	if _, err := store.Trim(ctx, 30*24*time.Hour, 100); err != nil {
 		return err
 	}
-	return store.Listen(ctx, doors)
+	return store.Listen(ctx, func(changed lifecycle.Key) { lifecycle.Wake(changed, doors) })
 }
 
 // Without etcd, the store is unavailable at once.
@@ -60,18 +60,6 @@ func Example() {
 	err := run(context.Background(), []string{"127.0.0.1:1"}) // no server listens there
 	fmt.Println(err)
 	// Output: etcdstore: lifecycle: store is unavailable: no connection to etcd
-}
-
-// printed is a Waker that prints.
-type printed struct{}
-
-func (printed) Wake(key lifecycle.Key) { fmt.Println(key.Machine, key.ID) }
-
-// A program may wake more than managers.
-func ExampleWaker() {
-	var w etcdstore.Waker = printed{}
-	w.Wake(lifecycle.Key{Machine: "vm", ID: "vm-001"})
-	// Output: vm vm-001
 }
 
 // The configuration is checked before anything is sent.

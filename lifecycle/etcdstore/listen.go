@@ -17,15 +17,10 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Waker is woken by [Store.Listen]. Every [lifecycle.Manager] is one.
-type Waker interface {
-	// Wake reports that an object may have changed. An empty ID means any object of
-	// the machine, an empty Machine any object. It does not wait.
-	Wake(key lifecycle.Key)
-}
-
-// Listen wakes the wakers after every commit with a history row, by any process, until ctx
-// ends; it then returns the context's error. If the watch ends, because etcd has compacted
+// Listen calls wake after every commit with a history row, by any process, until ctx
+// ends; it then returns the context's error. The key is that of an object that may have
+// changed; an empty ID means any object of the machine, an empty Machine any object. As a
+// rule, wake calls [lifecycle.Wake]; it must not wait. If the watch ends, because etcd has compacted
 // what it has not sent yet or has no leader, Listen watches again, after pauses of 50
 // milliseconds that double up to 5 seconds, and wakes for all objects. A Watch that is woken
 // finds changes by [Store.Recent], and misses those of a clock that is more than about 20
@@ -33,10 +28,10 @@ type Waker interface {
 //
 // If etcd refuses the user of the client, its password, its token or its right to read the
 // prefix, Listen returns the error of the client, because no further attempt can mend that.
-func (s *Store) Listen(ctx context.Context, wakers ...Waker) error {
+func (s *Store) Listen(ctx context.Context, wake func(lifecycle.Key)) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		if s.watch(ctx, wakers) {
+		if s.watch(ctx, wake) {
 			pause = firstPause
 		} else if err := s.tryRead(ctx); denied(err) {
 			return fmt.Errorf("etcdstore: listen: %w", err)
@@ -60,7 +55,7 @@ func (s *Store) tryRead(ctx context.Context) error {
 // watch wakes until the watch ends. It reports whether there was one. The client watches
 // again at the same revision after it has lost a connection. The reason why a watch ends
 // does not matter: the next one wakes for all objects.
-func (s *Store) watch(ctx context.Context, wakers []Waker) (watched bool) {
+func (s *Store) watch(ctx context.Context, wake func(lifecycle.Key)) (watched bool) {
 	ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop() // ends the watch
 	all := s.key(histories)
@@ -71,20 +66,14 @@ func (s *Store) watch(ctx context.Context, wakers []Waker) (watched bool) {
 		}
 		if resp.Created {
 			watched = true
-			wake(wakers, lifecycle.Key{})
+			wake(lifecycle.Key{})
 		}
 		for _, event := range resp.Events {
 			parts := strings.Split(strings.TrimPrefix(string(event.Kv.Key), all), separator)
 			if len(parts) == 3 { // otherwise another program has written the key
-				wake(wakers, lifecycle.Key{Machine: parts[0], ID: parts[1]})
+				wake(lifecycle.Key{Machine: parts[0], ID: parts[1]})
 			}
 		}
 	}
 	return watched
-}
-
-func wake(wakers []Waker, key lifecycle.Key) {
-	for _, w := range wakers {
-		w.Wake(key)
-	}
 }

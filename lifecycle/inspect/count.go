@@ -85,7 +85,7 @@ func countAll(ctx context.Context, m Machine, most int) (*census, error) {
 	}
 	c.trim()
 	var err error
-	c.stuck, err = m.Stuck(ctx, lifecycle.MaxPage)
+	c.stuck, err = lifecycle.Stuck(ctx, m, lifecycle.MaxPage)
 	c.Stuck = len(c.stuck)
 	return c, err
 }

@@ -16,7 +16,7 @@
 // # Guarantees
 //
 //   - The page changes nothing. It answers GET and HEAD only. An explanation runs the guards
-//     of the object's state, see [lifecycle.Reader.Explain].
+//     of the object's state, see [lifecycle.Manager.Explain].
 //   - A store that cannot be read is shown as that, with the status 503, or in its place on a
 //     page that shows more. It is never an empty list. Answers have no text of a store.
 //   - Payloads are shown only as far as the function given to [Of] shows them. Counts and

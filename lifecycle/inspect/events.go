@@ -105,7 +105,7 @@ func watch(ctx context.Context, m Machine, updates chan<- update) {
 			send(update{panic: v})
 		}
 	}()
-	for changed, err := range m.Watch(ctx) {
+	for changed, err := range lifecycle.Watch(ctx, m) {
 		if !send(update{Change: Change{m.table().Name, changed}, err: err}) {
 			return
 		}

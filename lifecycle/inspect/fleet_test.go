@@ -251,7 +251,7 @@ func TestGuards(t *testing.T) {
 		Name: "vm", Initial: "a", Actors: []fsm.Actor{"user"}, States: []fsm.State[string]{{Name: "a"}, {Name: "b"}},
 		Rows: fsm.Rows(fsm.Move("a", "go", "b").If(guard), fsm.Move("b", "back", "a")),
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[string]{})
-	_, err := m.Add(t.Context(), "x", "user", vm{}, nil)
+	_, err := m.Add(t.Context(), "x", "a", "user", vm{}, nil)
 	require.NoError(t, err)
 	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
 	require.NoError(t, err)

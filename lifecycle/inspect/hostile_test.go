@@ -55,7 +55,7 @@ func testHostile(t *testing.T, name string) {
 		States: []fsm.State[string]{{Name: declared}, {Name: declared + "-2", Kind: fsm.Transitional, Manual: name}},
 		Rows:   fsm.Rows(fsm.Move(declared, declared, declared+"-2"), fsm.Move(declared+"-2", declared+" end", declared)),
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[string]{Version: name})
-	_, err := vms.Add(ctx, name, "user", vm{Address: name}, nil)
+	_, err := vms.Add(ctx, name, declared, "user", vm{Address: name}, nil)
 	require.NoError(t, err)
 	_, err = vms.Fire(ctx, name, declared, fsm.Actor(declared), &lifecycle.Change[vm]{Reason: name})
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"encoding/json"
-	"iter"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -15,12 +14,9 @@ type Machine struct{ manager }
 
 // manager is a [lifecycle.Manager] of any types.
 type manager interface {
+	lifecycle.AnyManager
 	Explain(ctx context.Context, id string, require ...lifecycle.Precondition) (lifecycle.Explanation, error)
 	History(ctx context.Context, id string, after uint64, max int) ([]lifecycle.HistoryRow, error)
-	Owners(ctx context.Context) ([]lifecycle.OwnerInfo, error)
-	Queue() lifecycle.Queue
-	Stuck(ctx context.Context, max int) ([]lifecycle.SweepResult, error)
-	Watch(ctx context.Context) iter.Seq2[lifecycle.ChangedObject, error]
 
 	table() *fsm.Table
 	// list returns a page of the objects in some states, without payloads.

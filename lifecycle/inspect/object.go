@@ -35,7 +35,7 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (any, error) {
 		if len(doc.States) > 0 || query.Has("after") {
 			return nil, fmt.Errorf("%w: the list of stuck objects has no parameter state or after", lifecycle.ErrInvalid)
 		}
-		stuck, err := m.Stuck(ctx, doc.Limit)
+		stuck, err := lifecycle.Stuck(ctx, m, doc.Limit)
 		if err != nil {
 			return nil, err
 		}

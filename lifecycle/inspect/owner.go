@@ -19,7 +19,7 @@ func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
 	}
 	found := map[life]Owner{}
 	for _, m := range p.config.Machines {
-		owners, err := m.Owners(ctx)
+		owners, err := lifecycle.Owners(ctx, m)
 		failed = cmp.Or(failed, err)
 		for _, o := range owners {
 			found[life{o.OwnerRef, o.Alive}] = Owner{

@@ -104,7 +104,7 @@ func queuesOf(c *Config) ([]namedQueue, error) {
 	}
 	given := len(list)
 	for _, m := range c.Machines {
-		q, ok := m.Queue().(*queue.Queuer[lifecycle.Key])
+		q, ok := lifecycle.QueueOf(m).(*queue.Queuer[lifecycle.Key])
 		if !ok {
 			continue
 		}

@@ -166,7 +166,7 @@ func (c *Controller) request(ctx context.Context, k *kind, system SystemID, id s
 		return ActionRecord{}, fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
 	}
 	var tx lifecycle.Tx
-	added := k.m.In(&tx).Add(string(system)+"/"+id, Backend, a, nil)
+	added := k.m.In(&tx).Add(string(system)+"/"+id, ActionPending, Backend, a, nil)
 	tx.Require(c.requireLive(system))
 	if err := tx.Commit(ctx); err != nil {
 		return ActionRecord{}, noSystem(err)
@@ -192,7 +192,7 @@ func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord
 	if errors.Is(err, queue.ErrPending) || errors.Is(err, queue.ErrWouldDeadlock) {
 		return ActionRecord{}, err
 	}
-	return k.m.Await(ctx, id, func(r ActionRecord) bool { return r.State.ended() })
+	return lifecycle.Await(ctx, k.m, id, func(r ActionRecord) bool { return r.State.ended() })
 }
 
 // unended returns the states of actions that have not ended.

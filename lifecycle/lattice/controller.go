@@ -34,7 +34,7 @@ type Infrastructure struct {
 	Build func(ctx context.Context, d Running) error
 	// Deploy changes the desired definition of the system at and below the path,
 	// and nothing else, and waits until the services have followed: see
-	// [lifecycle.Reader.Await] of [Controller.Systems].
+	// [lifecycle.Await] of [Controller.Systems].
 	Deploy func(ctx context.Context, d Running) error
 	// Teardown makes the desired definition empty, and waits until the services
 	// are gone.
@@ -246,7 +246,7 @@ func (c *Controller) Close(ctx context.Context) error {
 	if c.own != nil {
 		err = c.own.Terminate(ctx)
 	}
-	if err = errors.Join(err, c.systems.Drain(ctx)); err != nil {
+	if err = errors.Join(err, lifecycle.Drain(ctx, c.systems)); err != nil {
 		return err
 	}
 	done := make(chan struct{})

@@ -100,7 +100,7 @@ func deploy(w *crashtest.Clients[backend], id lattice.DeployID, path string) err
 	return insist(w, "deploy "+string(id), func(ctx context.Context, c backend) error {
 		_, err := c.Deploy(ctx, "shop", id, lock.MustParse(path), nil)
 		if err == nil || errors.Is(err, lifecycle.ErrExists) {
-			_, err = c.Deploys().Await(ctx, "shop/"+string(id), func(r lattice.ActionRecord) bool {
+			_, err = lifecycle.Await(ctx, c.Deploys(), "shop/"+string(id), func(r lattice.ActionRecord) bool {
 				return r.State != lattice.ActionPending
 			})
 		}

@@ -62,7 +62,7 @@ func TestOddRecordsAfterRestart(t *testing.T) {
 		deploys := lifecycle.Must(lattice.Deploy, store, nil)
 		teardowns := lifecycle.Must(lattice.Teardown, store, nil)
 		put := func(m *lifecycle.Manager[lattice.ActionState, lattice.ActionEvent, lattice.Action], id string, a lattice.Action, to lattice.ActionState) {
-			_, err := m.Add(t.Context(), id, lattice.Backend, a, nil)
+			_, err := m.Add(t.Context(), id, lattice.ActionPending, lattice.Backend, a, nil)
 			require.NoError(t, err, id)
 			if to != lattice.ActionPending {
 				_, err = m.Override(t.Context(), id, to, lattice.Backend, "odd", nil)

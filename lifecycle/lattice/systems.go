@@ -55,12 +55,12 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attribut
 //
 // Errors, with nothing changed: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for the id,
 // for another state, and for attributes that are no JSON or too large;
-// [fsm.ErrUnknownState]; and the others of [lifecycle.Manager.AddAt].
+// [fsm.ErrUnknownState]; and the others of [lifecycle.Manager.Add].
 func (c *Controller) AddSystem(ctx context.Context, system SystemID, state State, attributes json.RawMessage) (SystemRecord, error) {
 	if err := system.check(); err != nil {
 		return SystemRecord{}, err
 	}
-	return c.systems.AddAt(ctx, string(system), state, User, Content{Attributes: attributes}, nil)
+	return c.systems.Add(ctx, string(system), state, User, Content{Attributes: attributes}, nil)
 }
 
 // DeleteSystem deletes a system in any state. Its deploys and teardowns are canceled

@@ -113,7 +113,11 @@ func (t *Telemetry) LockObserver(name string) lock.Observer {
 
 // AddManager makes collections count the stuck objects of a machine. A later manager of
 // the same name replaces it: managers with different stores need different names.
-func (t *Telemetry) AddManager(machine string, m Manager) { t.gauges.AddManager(machine, m) }
+func (t *Telemetry) AddManager(machine string, m lifecycle.AnyManager) {
+	t.gauges.AddManager(machine, func(ctx context.Context) ([]lifecycle.SweepResult, error) {
+		return lifecycle.Stuck(ctx, m, lifecycle.MaxPage)
+	})
+}
 
 // AddQueue makes collections read the depth of a queue. It visits every key that is busy.
 // A later queue of the same name replaces it.
@@ -122,11 +126,6 @@ func (t *Telemetry) AddQueue(name string, q Queue) { t.gauges.AddQueue(name, q) 
 // AddLocks makes collections read the numbers of locks that are held and that wait. A later
 // tree of the same name replaces it.
 func (t *Telemetry) AddLocks(name string, l Locks) { t.gauges.AddLocks(name, l) }
-
-// Manager is a [lifecycle.Manager] of any machine.
-type Manager interface {
-	Stuck(ctx context.Context, max int) ([]lifecycle.SweepResult, error)
-}
 
 // Queue is a [queue.Queuer] of any key.
 type Queue interface{ Stats() queue.Stats }

@@ -224,7 +224,7 @@ func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*qu
 		}
 	}
 	r := &request{s: s, kind: KindVM, id: vm, action: Migrate, options: options}
-	ticket, err := m.Occupy(ctx, vm, string(Migrate), r.work(r.job()), migrates...)
+	ticket, err := lifecycle.Occupy(ctx, m, vm, string(Migrate), r.work(r.job()), migrates...)
 	return ticket, refusal(KindVM, vm, err)
 }
 

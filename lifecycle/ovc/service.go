@@ -111,7 +111,7 @@ func (s *Service) Queuer() *queue.Queuer[lifecycle.Key] { return s.queuer }
 func (s *Service) Close(ctx context.Context) error {
 	err := s.queuer.Terminate(ctx)
 	for _, m := range s.managers {
-		err = errors.Join(err, m.Drain(ctx))
+		err = errors.Join(err, lifecycle.Drain(ctx, m))
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (s *Service) Add(ctx context.Context, kind Kind, id string, state State, mo
 	if err := model.check(kind, state); err != nil {
 		return Record{}, err
 	}
-	return m.AddAt(ctx, id, state, API, model, nil)
+	return m.Add(ctx, id, state, API, model, nil)
 }
 
 // Get returns an object. Errors: [lifecycle.ErrNotFound],

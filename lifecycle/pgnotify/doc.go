@@ -1,9 +1,10 @@
 // Package pgnotify reports the commits of other processes on PostgreSQL at once, by LISTEN
-// and NOTIFY. [lifecycle.Reader.Watch] and [lifecycle.Reader.Await] then need not wait
+// and NOTIFY. [lifecycle.Watch] and [lifecycle.Await] then need not wait
 // for their next look, which they make every second.
 //
 //	err := pgnotify.Install(ctx, db, "", tables...)    // once, after sqlstore.Migrate
-//	go pgnotify.Listen(ctx, config, "", vms, disks)    // in each process, with its managers
+//	wake := func(changed lifecycle.Key) { lifecycle.Wake(changed, vms, disks) }
+//	go pgnotify.Listen(ctx, config, "", wake)          // in each process, with its managers
 //
 // The tables are those of sqlstore.Config: an ExistingHistory needs a trigger of its own.
 //

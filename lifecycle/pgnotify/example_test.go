@@ -11,10 +11,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/pgnotify"
 )
 
-// A process installs the trigger and listens for as long as it runs. The wakers are its
-// managers.
+// A process installs the trigger, and wakes its managers for as long as it runs.
 func ExampleListen() {
-	run := func(ctx context.Context, db *sql.DB, dsn string, managers ...pgnotify.Waker) error {
+	run := func(ctx context.Context, db *sql.DB, dsn string, managers ...lifecycle.AnyManager) error {
 		if err := pgnotify.Install(ctx, db, ""); err != nil {
 			return err
 		}
@@ -22,29 +21,17 @@ func ExampleListen() {
 		if err != nil {
 			return err
 		}
-		return pgnotify.Listen(ctx, config, "", managers...)
+		return pgnotify.Listen(ctx, config, "", func(changed lifecycle.Key) { lifecycle.Wake(changed, managers...) })
 	}
 	_ = run // needs a database
 	// Output:
-}
-
-// printed is a Waker that prints.
-type printed struct{}
-
-func (printed) Wake(key lifecycle.Key) { fmt.Println(key.Machine, key.ID) }
-
-// A program may wake more than managers.
-func ExampleWaker() {
-	var w pgnotify.Waker = printed{}
-	w.Wake(lifecycle.Key{Machine: "vm", ID: "vm-001"})
-	// Output: vm vm-001
 }
 
 // Listen returns when its context has ended.
 func ExampleListen_ended() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := pgnotify.Listen(ctx, nil, "")
+	err := pgnotify.Listen(ctx, nil, "", nil)
 	fmt.Println(err)
 	fmt.Println(pgnotify.Install(ctx, sql.OpenDB(nil), ""))
 	// Output:

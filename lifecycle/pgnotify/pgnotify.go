@@ -25,13 +25,6 @@ const (
 	closeWithin  = 5 * time.Second
 )
 
-// Waker is woken by [Listen]. Every [lifecycle.Manager] is one.
-type Waker interface {
-	// Wake reports that an object may have changed. An empty ID means any object of
-	// the machine, an empty Machine any object. It does not wait.
-	Wake(key lifecycle.Key)
-}
-
 // Install makes the trigger that notifies of every change, in one transaction: on the
 // store's own history, and on each ExistingHistory of the tables, which are those of
 // [sqlstore.Config]. It may be called again, and by several processes at once. The prefix
@@ -91,18 +84,20 @@ func quoted(name ...string) string { return pgx.Identifier(name).Sanitize() }
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// Listen wakes the wakers after every commit that the trigger of [Install] notifies of, by
-// any process, until ctx ends; it then returns the context's error. It holds one
+// Listen calls wake after every commit that the trigger of [Install] notifies of, by
+// any process, until ctx ends; it then returns the context's error. The key is that of an
+// object that may have changed; an empty ID means any object of the machine, an empty
+// Machine any object. As a rule, wake calls [lifecycle.Wake]; it must not wait. Listen holds one
 // connection and starts no goroutine. If the connection is lost or cannot be made, it
 // connects again, after pauses of 50 milliseconds that double up to 5 seconds, and wakes
 // for all objects when it listens. The prefix is that of Install.
 //
 // If the server refuses the user, its password or the database of the configuration,
 // Listen returns the error of the driver, because no further attempt can mend that.
-func Listen(ctx context.Context, config *pgx.ConnConfig, prefix string, wakers ...Waker) error {
+func Listen(ctx context.Context, config *pgx.ConnConfig, prefix string, wake func(lifecycle.Key)) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		listened, err := listen(ctx, config, cmp.Or(prefix, defaultPrefix)+function, wakers)
+		listened, err := listen(ctx, config, cmp.Or(prefix, defaultPrefix)+function, wake)
 		if refused(err) {
 			return fmt.Errorf("pgnotify: listen: %w", err)
 		}
@@ -128,7 +123,7 @@ func refused(err error) bool {
 
 // listen wakes until the connection is lost. It reports whether there was one, and why it
 // is lost: the next connection covers what it has missed.
-func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wakers []Waker) (listened bool, err error) {
+func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wake func(lifecycle.Key)) (listened bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return false, err
@@ -143,9 +138,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, channel string, wakers 
 	}
 	var changed lifecycle.Key // at first: there may have been any change
 	for {
-		for _, w := range wakers {
-			w.Wake(changed)
-		}
+		wake(changed)
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return true, err

@@ -26,7 +26,7 @@ func firing(o lifecycle.Observer) func(int) {
 			panic(err)
 		}
 	}
-	if _, err := m.Add(ctx, "vm-1", "user", struct{}{}, nil); err != nil {
+	if _, err := m.Add(ctx, "vm-1", "idle", "user", struct{}{}, nil); err != nil {
 		panic(err)
 	}
 	return func(steps int) {

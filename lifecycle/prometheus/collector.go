@@ -64,7 +64,11 @@ func (c *Collector) LockObserver(name string) lock.Observer {
 
 // AddManager makes scrapes count the stuck objects of a machine. A later manager of the
 // same name replaces it: managers with different stores need different names.
-func (c *Collector) AddManager(machine string, m Manager) { c.gauges.AddManager(machine, m) }
+func (c *Collector) AddManager(machine string, m lifecycle.AnyManager) {
+	c.gauges.AddManager(machine, func(ctx context.Context) ([]lifecycle.SweepResult, error) {
+		return lifecycle.Stuck(ctx, m, lifecycle.MaxPage)
+	})
+}
 
 // AddQueue makes scrapes read the depth of a queue. It visits every key that is busy. A
 // later queue of the same name replaces it.
@@ -73,11 +77,6 @@ func (c *Collector) AddQueue(name string, q Queue) { c.gauges.AddQueue(name, q) 
 // AddLocks makes scrapes read the numbers of locks that are held and that wait. A later
 // tree of the same name replaces it.
 func (c *Collector) AddLocks(name string, l Locks) { c.gauges.AddLocks(name, l) }
-
-// Manager is a [lifecycle.Manager] of any machine.
-type Manager interface {
-	Stuck(ctx context.Context, max int) ([]lifecycle.SweepResult, error)
-}
 
 // Queue is a [queue.Queuer] of any key.
 type Queue interface{ Stats() queue.Stats }

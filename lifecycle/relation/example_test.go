@@ -40,13 +40,13 @@ func ExampleRelation() {
 	_, _ = leases.Create(ctx, "l1", blazar.Create, blazar.User, blazar.LeaseSpec{}, nil)
 	_, _ = leases.Fire(ctx, "l1", blazar.Done, blazar.Manager, nil)
 	l1, _ := leases.Fire(ctx, "l1", blazar.Start, blazar.Manager, nil)
-	r1, _ := reservations.Add(ctx, "r1", blazar.Manager, blazar.ReservationSpec{}, nil)
+	r1, _ := reservations.Add(ctx, "r1", blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{}, nil)
 
 	_, err := leaseStates.Require(blazar.LeaseActive, reservation.Saw("r1", r1.State))
 	fmt.Println(err)
 
 	r1, _ = reservations.Fire(ctx, "r1", blazar.Start, blazar.Manager, nil)
-	lifecycle.Must(blazar.Event, store, nil).Add(ctx, "e1", blazar.Manager, blazar.EventSpec{}, nil)
+	lifecycle.Must(blazar.Event, store, nil).Add(ctx, "e1", blazar.EventUndone, blazar.Manager, blazar.EventSpec{}, nil)
 	lifecycle.Must(blazar.Event, store, nil).Fire(ctx, "e1", blazar.Start, blazar.Manager, nil)
 	require, err := leaseStates.Require(blazar.LeaseActive,
 		reservation.Saw("r1", r1.State), start.Saw("e1", blazar.EventInProgress))

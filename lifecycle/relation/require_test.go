@@ -33,12 +33,12 @@ func newLease(t *testing.T, n int, store lifecycle.Store) leaseWorld {
 	_, err = w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil)
 	require.NoError(t, err)
 	for i := range n {
-		_, err := w.reservations.Add(ctx, fmt.Sprint("r", i), blazar.Manager, blazar.ReservationSpec{Lease: "l"}, nil)
+		_, err := w.reservations.Add(ctx, fmt.Sprint("r", i), blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{Lease: "l"}, nil)
 		require.NoError(t, err)
 	}
-	_, err = w.events.Add(ctx, "start", blazar.Manager, blazar.EventSpec{Lease: "l"}, nil)
+	_, err = w.events.Add(ctx, "start", blazar.EventUndone, blazar.Manager, blazar.EventSpec{Lease: "l"}, nil)
 	require.NoError(t, err)
-	_, err = w.events.Add(ctx, "end", blazar.Manager, blazar.EventSpec{Lease: "l"}, nil)
+	_, err = w.events.Add(ctx, "end", blazar.EventUndone, blazar.Manager, blazar.EventSpec{Lease: "l"}, nil)
 	require.NoError(t, err)
 	return w
 }

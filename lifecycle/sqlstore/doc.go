@@ -87,7 +87,7 @@
 //  3. Call [Open] with it in [Config.Tables]. A [TableError] has every fault and the ALTER
 //     statements. [ExistingTable.Schema] makes a new table instead.
 //  4. Create the manager. [lifecycle.New] names a column that the machine needs.
-//  5. Call [lifecycle.Manager.Adopt] once. It returns the rows that fit no state.
+//  5. Call [lifecycle.Adopt] once. It returns the rows that fit no state.
 //
 // The program examples/sqlite/statuscolumn shows the steps, and examples/service is a
 // service with such a table.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -61,14 +62,18 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 	var given []State
 	var added []*lifecycle.TxResult[State, VMSpec]
 	for _, vm := range mci.VMs {
+		if VM.Kind(vm.State) == fsm.Transitional { // a manager adds VMs in Creating
+			err := fmt.Errorf("%w: state %q is transitional: only an object at rest can be added", lifecycle.ErrInvalid, vm.State)
+			return MciStatus{}, &lifecycle.Error{Verb: "add", Machine: VM.Name(), ID: id + "/" + vm.Name, Actor: User, Err: err}
+		}
 		given = append(given, vm.State)
-		added = append(added, s.vms.In(&tx).AddAt(id+"/"+vm.Name, vm.State, User, VMSpec{
+		added = append(added, s.vms.In(&tx).Add(id+"/"+vm.Name, vm.State, User, VMSpec{
 			MCI: id, Life: life, SubGroup: vm.SubGroup, Provider: vm.Provider, Region: vm.Region,
 			Spec: vm.Spec, Image: vm.Image, Attributes: vm.Attributes,
 		}, nil))
 	}
 	state, _ := settled(given) // there is one if all VMs are at rest, which the commit checks
-	result := s.mcis.In(&tx).AddAt(id, state, User, MCISpec{
+	result := s.mcis.In(&tx).Add(id, state, User, MCISpec{
 		Name: mci.Name, Life: life, Description: mci.Description, Attributes: mci.Attributes,
 	}, nil)
 	if err := tx.Commit(ctx); err != nil {

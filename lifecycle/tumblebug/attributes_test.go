@@ -191,7 +191,7 @@ func TestGuardsSeeAttributes(t *testing.T) {
 		}
 	}
 	mcis := lifecycle.Must(fsm.Must[tumblebug.MCISpec](spec), lifecycle.NewMemoryStore(), nil)
-	_, err := mcis.Add(t.Context(), "ns/m", tumblebug.User, tumblebug.MCISpec{Attributes: json.RawMessage(`{"protected":true}`)}, nil)
+	_, err := mcis.Add(t.Context(), "ns/m", tumblebug.Preparing, tumblebug.User, tumblebug.MCISpec{Attributes: json.RawMessage(`{"protected":true}`)}, nil)
 	require.NoError(t, err)
 	_, err = mcis.Fire(t.Context(), "ns/m", tumblebug.Fail, tumblebug.Tumblebug, nil)
 	require.NoError(t, err)

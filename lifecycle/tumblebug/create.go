@@ -33,7 +33,7 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	}
 	id := mciKey(nsID, req.Name)
 	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
-		return s.mcis.Add(ctx, id, User, MCISpec{
+		return s.mcis.Add(ctx, id, Preparing, User, MCISpec{
 			Name: req.Name, Life: newLife(), Description: req.Description,
 			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
 		}, nil)

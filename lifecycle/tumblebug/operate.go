@@ -206,7 +206,7 @@ func (s *System) finish(ctx context.Context, mci *mciRecord, vms []vmRecord) err
 // awaitRest waits until these VMs are at rest.
 func (s *System) awaitRest(ctx context.Context, vms []vmRecord) error {
 	for i := range vms {
-		if _, err := s.vms.Await(ctx, vms[i].ID, func(vm vmRecord) bool { return atRest(vm.State) }); err != nil {
+		if _, err := lifecycle.Await(ctx, s.vms, vms[i].ID, func(vm vmRecord) bool { return atRest(vm.State) }); err != nil {
 			return err
 		}
 	}

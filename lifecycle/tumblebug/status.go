@@ -84,7 +84,7 @@ func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error
 	}
 	rests := func(mci mciRecord) bool { return atRest(mci.State) || onHold(&mci) }
 	for {
-		if _, err := s.mcis.Await(ctx, mciKey(nsID, mciID), rests); err != nil {
+		if _, err := lifecycle.Await(ctx, s.mcis, mciKey(nsID, mciID), rests); err != nil {
 			return MciStatus{}, err
 		}
 		mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))

@@ -163,7 +163,7 @@ func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 // then. If the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
 	s.closed.Store(true)
-	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), s.vms.Drain(ctx))
+	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), lifecycle.Drain(ctx, s.vms))
 }
 
 // open refuses requests after Close.

@@ -120,7 +120,7 @@ type manager = lifecycle.Manager[string, string, vm]
 // adopt is step 3. Adopt may be called again: it leaves adopted rows unchanged.
 func adopt(ctx context.Context, out io.Writer, db *sql.DB, vms *manager) error {
 	for range 2 {
-		adopted, unplaced, err := vms.Adopt(ctx, "migration", "the library comes")
+		adopted, unplaced, err := lifecycle.Adopt(ctx, vms, "migration", "the library comes")
 		if err != nil {
 			return err
 		}

@@ -186,7 +186,7 @@ func (s *service) resend(t *testing.T, store *aged) {
 		}
 	}
 	t.Logf("%d requests, %d of them accepted", len(requests), accepted)
-	require.NoError(t, cl.m.Drain(ctx))
+	require.NoError(t, lifecycle.Drain(ctx, cl.m))
 	require.NoError(t, owner.Leave(ctx))
 }
 

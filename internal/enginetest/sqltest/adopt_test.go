@@ -24,7 +24,7 @@ func TestAdoptRowsOfAnExistingTable(t *testing.T) {
 		}
 		m := manage(store)
 		for _, want := range []int{3, 0} {
-			adopted, unplaced, err := m.Adopt(t.Context(), "migration", "ticket 7")
+			adopted, unplaced, err := lifecycle.Adopt(t.Context(), m, "migration", "ticket 7")
 			require.NoError(t, err)
 			require.Equal(t, want, adopted)
 			require.Len(t, unplaced, 3)

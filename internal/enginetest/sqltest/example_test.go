@@ -87,7 +87,7 @@ func ExampleExistingTable() {
 	must(err)
 	defer store.Close()
 	m := lifecycle.Must(vms, store, nil)
-	adopted, unplaced, err := m.Adopt(ctx, "migration", "the library comes")
+	adopted, unplaced, err := lifecycle.Adopt(ctx, m, "migration", "the library comes")
 	must(err)
 	fmt.Println(adopted, "adopted, not placed:", unplaced[0].Err)
 	_, err = m.Fire(ctx, "7", resize, customer, &lifecycle.Change[vmSpec]{Edit: func(vm *vmSpec) error { vm.CPUs = 16; return nil }})

@@ -16,13 +16,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// wakes receives the keys of a listener.
-type wakes chan lifecycle.Key
-
-func (w wakes) Wake(key lifecycle.Key) { w <- key }
-
 // listening returns a store whose commits are notified of, and what a listener receives.
-func listening(t *testing.T, config *pgx.ConnConfig, dsn, prefix string) (*sqlstore.Store, *sql.DB, wakes) {
+func listening(t *testing.T, config *pgx.ConnConfig, dsn, prefix string) (*sqlstore.Store, *sql.DB, <-chan lifecycle.Key) {
 	t.Helper()
 	db := pool(t, way{"pgx", dsn})
 	tables := &sqlstore.Config{Prefix: prefix}
@@ -33,8 +28,10 @@ func listening(t *testing.T, config *pgx.ConnConfig, dsn, prefix string) (*sqlst
 	require.NoError(t, pgnotify.Install(t.Context(), db, prefix), "again")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	received, ended := make(wakes, 100), make(chan error, 1)
-	go func() { ended <- pgnotify.Listen(ctx, config, prefix, received) }()
+	received, ended := make(chan lifecycle.Key, 100), make(chan error, 1)
+	go func() {
+		ended <- pgnotify.Listen(ctx, config, prefix, func(changed lifecycle.Key) { received <- changed })
+	}()
 	t.Cleanup(func() {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
@@ -133,12 +130,10 @@ func TestNotifyRefused(t *testing.T) {
 			config, err := pgx.ParseConfig(servers.Postgres(t))
 			require.NoError(t, err)
 			test.change(config)
-			err = pgnotify.Listen(t.Context(), config, "")
+			err = pgnotify.Listen(t.Context(), config, "", nil)
 			server, is := errors.AsType[*pgconn.PgError](err)
 			require.True(t, is, "%v", err)
 			require.Contains(t, server.Code, test.code)
 		})
 	}
 }
-
-var _ pgnotify.Waker = (*orders)(nil)

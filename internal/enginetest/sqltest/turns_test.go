@@ -54,7 +54,7 @@ func TestActionWaitsForTheMigrationOfAnotherReplica(t *testing.T) {
 			replicas[i] = ovc.Must(store, &ovc.Config{Owner: owner, Shared: true})
 		}
 		one, other := replicas[0], replicas[1]
-		_, err := one.Objects(ovc.KindVM).AddAt(t.Context(), "m", ovc.Running, ovc.Observer, ovc.Model{}, nil)
+		_, err := one.Objects(ovc.KindVM).Add(t.Context(), "m", ovc.Running, ovc.Observer, ovc.Model{}, nil)
 		require.NoError(t, err)
 		began, end := make(chan struct{}), make(chan struct{})
 		migration, err := one.Migrate(t.Context(), "m", &ovc.Options{Run: func(context.Context) error {

@@ -64,9 +64,11 @@ func TestWatchByWrongClocks(t *testing.T) {
 	store, right := manager(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	w, ended := make(woken, 1000), make(chan error, 1)
-	go func() { ended <- store.Listen(ctx, right, w) }()
+	go func() {
+		ended <- store.Listen(ctx, func(changed lifecycle.Key) { lifecycle.Wake(changed, right); w.wake(changed) })
+	}()
 	w.until(t, lifecycle.Key{})
-	next, stop := iter.Pull2(right.Watch(ctx))
+	next, stop := iter.Pull2(lifecycle.Watch(ctx, right))
 	defer stop()
 	create := func(id string, ahead time.Duration) {
 		_, m := manager(ahead)

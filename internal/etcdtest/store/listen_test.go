@@ -13,15 +13,12 @@ import (
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/etcdstore"
 )
 
-var _ etcdstore.Waker = disks(nil) // every Manager is one
-
-// woken is a Waker that reports to a channel.
+// woken receives the keys of Listen.
 type woken chan lifecycle.Key
 
-func (w woken) Wake(key lifecycle.Key) { w <- key }
+func (w woken) wake(key lifecycle.Key) { w <- key }
 
 // until waits until the waker is woken for a key.
 func (w woken) until(t *testing.T, k lifecycle.Key) {
@@ -46,7 +43,7 @@ func TestListen(t *testing.T) {
 	listener, writer := p.over(t, etcdtest.Client(t, network.Addr())), p.open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w, ended := make(woken, 1000), make(chan error, 1)
-	go func() { ended <- listener.Listen(ctx, w) }()
+	go func() { ended <- listener.Listen(ctx, w.wake) }()
 	w.until(t, lifecycle.Key{})
 	for _, k := range []lifecycle.Key{key("a"), key("a/b"), {Machine: "m/é", ID: "☂ 1"}} {
 		put(t, writer, k, "Idle")
@@ -80,7 +77,7 @@ func TestListenSkipsStrayKeys(t *testing.T) {
 	store, w := p.open(t), make(woken, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- store.Listen(ctx, w) }()
+	go func() { ended <- store.Listen(ctx, w.wake) }()
 	w.until(t, lifecycle.Key{})
 	_, err := p.server.Client(t).Put(t.Context(), p.prefix+"history/stray", "")
 	require.NoError(t, err)
@@ -120,7 +117,7 @@ func TestListenEndsIfTheUserIsRefused(t *testing.T) {
 	listen := func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		ended <- store.Listen(ctx, w)
+		ended <- store.Listen(ctx, w.wake)
 	}
 	go listen()
 	w.until(t, lifecycle.Key{})

@@ -13,11 +13,11 @@ import (
 
 // An object that exists already is added in a state at rest, with the deadline of that
 // state, and moves on from there.
-func TestAddAt(t *testing.T) {
+func TestAddInAState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-		rec, err := leases.AddAt(ctx, "a", "Active", user, size{N: 3}, nil)
+		rec, err := leases.Add(ctx, "a", "Active", user, size{N: 3}, nil)
 		require.NoError(t, err)
 		require.Equal(t, state("Active"), rec.State)
 		require.Equal(t, size{N: 3}, rec.Payload)
@@ -26,25 +26,25 @@ func TestAddAt(t *testing.T) {
 		rows, err := leases.History(ctx, "a", 0, 0)
 		require.NoError(t, err)
 		require.Equal(t, []string{lifecycle.Overridden, "added: it exists already"}, []string{rows[0].Event, rows[0].Reason})
-		_, err = leases.AddAt(ctx, "a", "Active", user, size{}, nil)
+		_, err = leases.Add(ctx, "a", "Active", user, size{}, nil)
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		_, err = leases.Fire(ctx, "a", "end", user, nil)
 		require.NoError(t, err)
 
-		_, err = leases.AddAt(ctx, "over", "Over", user, size{}, nil)
+		_, err = leases.Add(ctx, "over", "Over", user, size{}, nil)
 		require.NoError(t, err)
 		vms, _ := vms(t)
-		_, err = vms.AddAt(ctx, "failed", "Failed", user, size{}, nil)
+		_, err = vms.Add(ctx, "failed", "Failed", user, size{}, nil)
 		require.NoError(t, err)
 		notes := lifecycle.Must(fsm.Must[size](noteTable()), lifecycle.NewMemoryStore(), nil)
-		rec, err = notes.AddAt(ctx, "initial", "Draft", user, size{}, nil)
+		rec, err = notes.Add(ctx, "initial", "Draft", user, size{}, nil)
 		require.NoError(t, err)
 		require.Empty(t, rec.Event)
 	})
 }
 
 // A state that is not at rest, or not declared, is refused by its name.
-func TestAddAtRefusals(t *testing.T) {
+func TestAddInAStateRefusals(t *testing.T) {
 	vms, store := vms(t)
 	for _, c := range []struct {
 		state state
@@ -57,11 +57,11 @@ func TestAddAtRefusals(t *testing.T) {
 		{"Flying", user, fsm.ErrUnknownState, "unknown state: Flying"},
 		{"Ready", "stranger", fsm.ErrWrongActor, "stranger"},
 	} {
-		_, err := vms.AddAt(t.Context(), "a", c.state, c.actor, size{}, nil)
+		_, err := vms.Add(t.Context(), "a", c.state, c.actor, size{}, nil)
 		require.ErrorIs(t, err, c.want)
 		require.ErrorContains(t, err, c.text)
 		var tx lifecycle.Tx
-		vms.In(&tx).AddAt("a", c.state, c.actor, size{}, nil)
+		vms.In(&tx).Add("a", c.state, c.actor, size{}, nil)
 		require.ErrorIs(t, tx.Commit(t.Context()), c.want)
 	}
 	require.Zero(t, store.commits)
