@@ -46,16 +46,17 @@ func startProcess(ctx context.Context, p *crashtest.Process, record func(call st
 			return err
 		}
 	}
-	s := newService(&Config{Owner: p.Owner(), Queue: p.Queue(), Plugins: map[string]Plugin{"host": {
+	s, err := New(p.Store(), &Config{Owner: p.Owner(), Queue: p.Queue(), Plugins: map[string]Plugin{"host": {
 		Reserve: func(ctx context.Context, a Allocation) (string, error) { return "rack 7", effect("reserve")(ctx, a) },
 		Update:  effect("update"), OnStart: effect("start"), OnEnd: effect("end"),
 	}}})
+	if err != nil {
+		return nil, err
+	}
 	// The harness checks the histories. It does not count the work, because a repeated
 	// update or delete may have nothing left to do.
 	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{BeforeCommit: s.beforeCommit})
-	s.Leases = lifecycle.Must(Lease, p.Store(), s.leases())
 	s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
-	s.Events = lifecycle.Must(EventRecord, p.Store(), nil)
 	p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
 	return s, nil
 }

@@ -194,7 +194,8 @@ func (s *Service) fail(ctx context.Context, lease *LeaseDetails, r *ReservationD
 // The method of an earlier operation passes if the lease has its status again. The bad
 // schedule: a delete hangs, and the sweeper ends it; the next delete releases the
 // reservation, and the late method marks it before that delete does. What that delete
-// wants to write is done then, and it continues.
+// wants to write is done then, and it continues. A failure that cannot be marked stops no
+// method, because the method's error has it.
 func (s *Service) mark(
 	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
 ) error {
@@ -203,23 +204,13 @@ func (s *Service) mark(
 		_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
 		return err
 	})
-	if errors.Is(err, fsm.ErrNotAllowed) && s.markedLate(ctx, lease, id, call) {
-		return nil
+	if errors.Is(err, fsm.ErrNotAllowed) {
+		now, failed := s.Reservations.Get(ctx, id)
+		if failed == nil && (now.State == becomes[call] || call == Fail) {
+			return nil
+		}
 	}
 	return err
-}
-
-// markedLate reports whether a method continues after a call that is not allowed: it still
-// has the lease, and the late method of an earlier operation has moved the reservation to
-// the status that the call leads to. A failure that cannot be marked stops no method,
-// because the method's error has it.
-func (s *Service) markedLate(ctx context.Context, lease *LeaseDetails, id string, call Call) bool {
-	at, err := s.Leases.Get(ctx, lease.ID)
-	if err != nil || at.State != lease.Status || at.Operation != lifecycle.TaskOf(ctx).Operation {
-		return false
-	}
-	now, err := s.Reservations.Get(ctx, id)
-	return err == nil && (now.State == becomes[call] || call == Fail)
 }
 
 // retry repeats a change after a conflict, for example with an observer that has

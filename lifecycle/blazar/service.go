@@ -54,42 +54,6 @@ type Service struct {
 // and [lifecycle.ErrInvalid] for a timeout that is not positive or belongs to a status
 // without one.
 func New(store lifecycle.Store, config *Config) (*Service, error) {
-	s := newService(config)
-	leases, events, err := s.machines()
-	if err != nil {
-		return nil, fmt.Errorf("blazar: new service: %w: %w", lifecycle.ErrInvalid, err)
-	}
-	if s.Leases, err = lifecycle.New(leases, store, s.leases()); err != nil {
-		return nil, err
-	}
-	s.Reservations = lifecycle.Must(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
-	s.Events = lifecycle.Must(events, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
-	return s, nil
-}
-
-// machines returns those of leases and events with the configured timeouts. An event is
-// in progress for as long as the start or the end of its lease.
-func (s *Service) machines() (*fsm.Machine[LeaseState, Call, LeaseSpec], *fsm.Machine[EventState, Call, EventSpec], error) {
-	if len(s.config.Timeouts) == 0 {
-		return Lease, EventRecord, nil
-	}
-	leases, err := timeouts.Set(leaseTable(), s.config.Timeouts)
-	if err != nil {
-		return nil, nil, err
-	}
-	longest := time.Duration(0)
-	for _, status := range []LeaseState{LeaseStarting, LeaseTerminating} {
-		longest = max(longest, cmp.Or(s.config.Timeouts[status], MethodTimeout))
-	}
-	events, err := timeouts.Set(eventRecordTable(), map[EventState]time.Duration{EventInProgress: longest})
-	if err != nil {
-		return nil, nil, err
-	}
-	return fsm.Must[LeaseSpec](leases), fsm.Must[EventSpec](events), nil
-}
-
-// newService returns a service without managers.
-func newService(config *Config) *Service {
 	s := &Service{}
 	if config != nil {
 		s.config = *config
@@ -100,15 +64,39 @@ func newService(config *Config) *Service {
 	if s.config.Patience <= 0 {
 		s.config.Patience = time.Minute
 	}
-	return s
+	leases, events, err := machines(s.config.Timeouts)
+	if err != nil {
+		return nil, fmt.Errorf("blazar: new service: %w: %w", lifecycle.ErrInvalid, err)
+	}
+	if s.Leases, err = lifecycle.New(leases, store, &lifecycle.Config[Call]{
+		WorkerActor: Manager, Done: []Call{Done}, Failed: []Call{Fail}, BeforeCommit: s.beforeCommit,
+		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
+	}); err != nil {
+		return nil, err
+	}
+	s.Reservations = lifecycle.Must(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	s.Events = lifecycle.Must(events, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	return s, nil
 }
 
-func (s *Service) leases() *lifecycle.Config[Call] {
-	return &lifecycle.Config[Call]{
-		WorkerActor: Manager, Done: []Call{Done}, Failed: []Call{Fail},
-		BeforeCommit: s.beforeCommit,
-		Owner:        s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
+// machines returns those of leases and events with these timeouts. An event is in progress
+// for as long as the start or the end of its lease.
+func machines(changed map[LeaseState]time.Duration) (
+	leases *fsm.Machine[LeaseState, Call, LeaseSpec], events *fsm.Machine[EventState, Call, EventSpec], err error,
+) {
+	if len(changed) == 0 {
+		return Lease, EventRecord, nil
 	}
+	lease, err := timeouts.Set(leaseTable(), changed)
+	if err != nil {
+		return nil, nil, err
+	}
+	longest := max(cmp.Or(changed[LeaseStarting], MethodTimeout), cmp.Or(changed[LeaseTerminating], MethodTimeout))
+	event, err := timeouts.Set(eventRecordTable(), map[EventState]time.Duration{EventInProgress: longest})
+	if err != nil {
+		return nil, nil, err
+	}
+	return fsm.Must[LeaseSpec](lease), fsm.Must[EventSpec](event), nil
 }
 
 // Sweep acts on leases that are stuck, see [lifecycle.Manager.Sweep]; the commit moves

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -195,59 +195,47 @@ func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord
 	return lifecycle.Await(ctx, k.m, id, func(r ActionRecord) bool { return r.State.ended() })
 }
 
-// unended returns the states of actions that have not ended.
-func (k *kind) unended() []ActionState { return slices.Collect(maps.Keys(k.steps)) }
-
-// relock takes the locks of the actions that another process has left accepted or in
-// progress, before anything runs: no pending action may be faster. Actions in
-// progress come first, because they have changed something already. Two that exclude
-// each other are left by an override only, not by a controller.
-func (c *Controller) relock(ctx context.Context) error {
-	for _, state := range []ActionState{ActionInProgress, ActionAccepted} {
-		for _, k := range c.kinds() {
-			if _, ok := k.steps[state]; !ok {
-				continue
-			}
-			for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: []ActionState{state}}) {
-				if err != nil && !errors.Is(err, lifecycle.ErrForeign) {
-					return err
-				}
-				// The run of the action meets a conflict again and fails the action. A
-				// record that cannot be read has no path: it locks the whole system.
-				_, _ = c.acquire(k, rec)
-			}
-		}
-	}
-	return nil
-}
-
-// resume runs the actions that have not ended, in the order of their requests, and
-// those that have ended and still have a lock. It moves every system to the state that
-// follows from its services. It changes nothing else. Records that cannot be
-// read are left out: the error names them if there is no other one.
+// resume runs the actions that have not ended, and those that have ended and still have a
+// lock. It moves every system to the state that follows from its services. It changes
+// nothing else. Records that cannot be read are left out: the error names them if there is
+// no other one.
+//
+// The actions that another process has left take their locks again before a pending action
+// can have them, those in progress first, because they have changed something already. Two
+// that exclude each other are left by an override only, not by a controller: the run of
+// the second one meets the conflict again and fails the action. Pending actions follow in
+// the order of their requests.
 func (c *Controller) resume(ctx context.Context) error {
 	var foreign []error
 	type request struct {
 		*kind
 		ActionRecord
 	}
-	var all []request
-	for _, k := range c.kinds() {
-		for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: k.unended()}) {
-			if errors.Is(err, lifecycle.ErrForeign) {
-				foreign = append(foreign, err)
+	for _, state := range []ActionState{ActionInProgress, ActionAccepted, ActionPending} {
+		var all []request
+		for _, k := range c.kinds() {
+			if _, ok := k.steps[state]; !ok {
 				continue
 			}
-			if err != nil {
+			for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: []ActionState{state}}) {
+				switch {
+				case err == nil:
+					all = append(all, request{k, rec})
+				case !errors.Is(err, lifecycle.ErrForeign):
+					return err
+				default:
+					foreign = append(foreign, err)
+					if state != ActionPending { // it has no path: it locks the whole system
+						_, _ = c.acquire(k, rec)
+					}
+				}
+			}
+		}
+		slices.SortStableFunc(all, func(a, b request) int { return a.ChangedAt.Compare(b.ChangedAt) })
+		for _, a := range all {
+			if _, err := c.submit(a.kind, a.ID, &a.ActionRecord); err != nil {
 				return err
 			}
-			all = append(all, request{k, rec})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b request) int { return a.ChangedAt.Compare(b.ChangedAt) })
-	for _, a := range all {
-		if _, err := c.submit(a.kind, a.ID, &a.ActionRecord); err != nil {
-			return err
 		}
 	}
 	for system := range c.locks.Systems() {
@@ -275,12 +263,12 @@ func (c *Controller) resume(ctx context.Context) error {
 }
 
 func (c *Controller) acquire(k *kind, rec ActionRecord) (lock.Token, error) {
-	_, id := splitID(rec.ID)
-	return c.locks.acquire(systemOf(rec.ID), pathOf(rec.Payload), k.action(id))
+	system, id := splitID(rec.ID)
+	return c.locks.acquire(system, pathOf(rec.Payload), k.action(id))
 }
 
-// splitID returns the system of an action's record, and the name of the action.
+// splitID returns the system of a record, and the name of an action.
 func splitID(id string) (SystemID, string) {
-	system := systemOf(id)
-	return system, id[min(len(id), len(system)+1):]
+	system, name, _ := strings.Cut(id, "/")
+	return SystemID(system), name
 }

@@ -143,9 +143,6 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		ActionInProgress: {infra.Teardown, Succeed},
 	})
 	if _, err = c.systems.Sweep(ctx); err == nil {
-		err = c.relock(ctx)
-	}
-	if err == nil {
 		err = c.resume(ctx)
 	}
 	if err != nil && !errors.Is(err, lifecycle.ErrForeign) {
@@ -285,6 +282,6 @@ func (s SystemID) check() error {
 
 // systemOf returns the system of a record's id.
 func systemOf(id string) SystemID {
-	system, _, _ := strings.Cut(id, "/")
-	return SystemID(system)
+	system, _ := splitID(id)
+	return system
 }

@@ -35,8 +35,8 @@ func (c *Controller) cancelRuns(cause error, of func(*run) bool) []*run {
 	return found
 }
 
-// submit starts the run of an action, unless it runs already. A pending action tries to
-// acquire its lock at once, so that the first one of two conflicting requests gets it.
+// submit starts the run of an action, unless it runs already. With a record, the action
+// tries to acquire its lock at once, so that the first one of two conflicting requests gets it.
 // The run acquires the lock again, which is idempotent, and releases it at the end. If no
 // run starts, no lock is acquired.
 func (c *Controller) submit(k *kind, id string, rec *ActionRecord) (*queue.Ticket[lifecycle.Key], error) {
@@ -47,7 +47,7 @@ func (c *Controller) submit(k *kind, id string, rec *ActionRecord) (*queue.Ticke
 		Name: "run", ID: key.Machine + "/" + id,
 		Run: func(ctx context.Context) error { return c.run(ctx, k, key) },
 	}
-	if rec != nil && rec.State == ActionPending {
+	if rec != nil {
 		act.Admit = func(context.Context) error {
 			_, _ = c.acquire(k, *rec)
 			return nil
@@ -100,8 +100,8 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 			return err
 		}
 		if rec.State.ended() {
-			_, id := splitID(key.ID)
-			c.locks.release(r.system, k.action(id))
+			system, id := splitID(key.ID)
+			c.locks.release(system, k.action(id))
 			return nil
 		}
 		switch err = c.step(ctx, k, r, rec); {

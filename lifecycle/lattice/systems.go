@@ -103,12 +103,6 @@ func (c *Controller) initialize(ctx context.Context, _ []byte) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-	}
-	// The bad schedule: Initialize has returned, and the context ends at the same time.
-	select {
-	case err := <-result:
-		return err
-	default:
 		return lifecycle.Ended(ctx)
 	}
 }
