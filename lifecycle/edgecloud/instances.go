@@ -109,18 +109,21 @@ func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T)
 // content with another parent, [lifecycle.ErrPrecondition], that of edit, those of
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) error, call *Call) (Record[T], error) {
-	return in.request(ctx, id, call, &request[T]{verb: "fire", event: Update, to: UpdateRequested, cluster: []State{Ready}, edit: func(spec *T) error {
-		parent := in.parent(spec)
-		if edit != nil {
-			if err := edit(spec); err != nil {
-				return err
+	return in.request(ctx, id, call, &request[T]{
+		verb: "fire", event: Update, to: UpdateRequested, cluster: []State{Ready},
+		edit: func(spec *T) error {
+			parent := in.parent(spec)
+			if edit != nil {
+				if err := edit(spec); err != nil {
+					return err
+				}
 			}
-		}
-		if in.parent(spec) != parent {
-			return fmt.Errorf("%w: %s %q stays in %q", lifecycle.ErrInvalid, in.machine.Name(), id, parent)
-		}
-		return in.check(spec)
-	}})
+			if in.parent(spec) != parent {
+				return fmt.Errorf("%w: %s %q stays in %q", lifecycle.ErrInvalid, in.machine.Name(), id, parent)
+			}
+			return in.check(spec)
+		},
+	})
 }
 
 // request is a change of an instance that a user requests.

@@ -72,7 +72,6 @@ func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (b
 func (in *Instances[T]) reconnect(
 	ctx context.Context, cloudlet string, notifyID int64, all []Report,
 ) (r lifecycle.ReconcileResult[State, T], err error) {
-	var outcomes []lifecycle.PeerOutcome
 	receive := func(report Report) error {
 		v, err := in.Receive(ctx, notifyID, report)
 		if errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, fsm.ErrUnknownState) {
@@ -81,7 +80,7 @@ func (in *Instances[T]) reconnect(
 			in.counts[v].Add(1)
 		}
 		if err == nil {
-			outcomes = append(outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
+			r.Outcomes = append(r.Outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
 		}
 		if errors.Is(err, lifecycle.ErrForeign) {
 			return nil // the result of Reconcile names the record
@@ -99,60 +98,46 @@ func (in *Instances[T]) reconnect(
 			continue
 		}
 		if err := receive(*report); err != nil {
-			return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
+			return r, err
 		}
 	}
-	working, err := in.resolve(ctx, cloudlet, notifyID, reports, receive)
-	if err != nil {
-		return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
+	for rec, err := range in.on(ctx, cloudlet, transitional) {
+		if errors.Is(err, lifecycle.ErrForeign) {
+			continue // the result of Reconcile names the record, or that of its ClusterInst
+		}
+		found := in.implied(ctx, &rec, reports[rec.ID])
+		// The bad schedule: an object is missing in the account; it is created, and
+		// then its delete starts; the account is no outcome of that delete. So the
+		// record is read before the cloudlet: while the CRM gathers, no operation has
+		// started since it has connected.
+		gathers := false
+		if err == nil && found.State != "" {
+			gathers, err = in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
+		}
+		if gathers {
+			if inTransition(found.State) { // the CRM works on it
+				account = append(account, lifecycle.PeerReport[Event]{ID: rec.ID, Operation: rec.Operation})
+			}
+			err = receive(found)
+		}
+		if err != nil {
+			return r, err
+		}
 	}
 	var failed error
-	r, err = lifecycle.Reconcile(ctx, in.m, CRM, account, func(rec Record[T]) bool {
+	result, err := lifecycle.Reconcile(ctx, in.m, CRM, account, func(rec Record[T]) bool {
 		mine, err := in.here(ctx, &rec.Payload, cloudlet)
 		if !errors.Is(err, lifecycle.ErrForeign) { // the ClusterInsts' result names the record
 			failed = errors.Join(failed, err)
 		}
 		return mine
 	})
-	r.Outcomes = outcomes
+	result.Outcomes = r.Outcomes
 	// An object whose creation failed is not missing, and a delete that is only
 	// prepared is no order yet.
-	r.Missing = slices.DeleteFunc(r.Missing, func(rec Record[T]) bool { return rec.State == CreateError })
-	r.Resend = slices.DeleteFunc(r.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare || working[rec.ID] })
-	return r, errors.Join(err, failed)
-}
-
-// resolve receives the reports that an account implies without operations. It returns
-// the ids of the objects that the CRM works on.
-func (in *Instances[T]) resolve(
-	ctx context.Context, cloudlet string, notifyID int64, reports map[string]*Report, receive func(Report) error,
-) (map[string]bool, error) {
-	working := map[string]bool{}
-	for rec, err := range in.on(ctx, cloudlet, transitional) {
-		if errors.Is(err, lifecycle.ErrForeign) {
-			continue // the result of Reconcile names the record, or that of its ClusterInst
-		}
-		if err != nil {
-			return nil, err
-		}
-		found := in.implied(ctx, &rec, reports[rec.ID])
-		if found.State == "" {
-			continue
-		}
-		// The bad schedule: an object is missing in the account; it is created, and
-		// then its delete starts; the account is no outcome of that delete. So the
-		// record is read before the cloudlet: while the CRM gathers, no operation has
-		// started since it has connected.
-		gathers, err := in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
-		if err == nil && gathers {
-			working[rec.ID] = inTransition(found.State)
-			err = receive(found)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return working, nil
+	result.Missing = slices.DeleteFunc(result.Missing, func(rec Record[T]) bool { return rec.State == CreateError })
+	result.Resend = slices.DeleteFunc(result.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare })
+	return result, errors.Join(err, failed)
 }
 
 // implied returns the report that an account implies, without an operation, about the
