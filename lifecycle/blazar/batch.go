@@ -20,29 +20,10 @@ type Due struct {
 //
 //   - A start comes after every end that is not later than itself, so that resources are
 //     released before another lease gets them.
-//   - A lease ends after it has started, also if its end is not later than its start.
+//   - A lease ends after it has started, because its end is later than its start.
 func Batches(due []Due) [][]Due {
-	starts := make(map[string]time.Time)
-	for _, d := range due {
-		if d.Type == StartLease {
-			starts[d.Lease] = d.Time
-		}
-	}
-	const end, start, ownEnd = 0, 1, 2 // the order of events at one time
-	place := func(d Due) (time.Time, int) {
-		at, starting := starts[d.Lease]
-		switch {
-		case d.Type == StartLease:
-			return d.Time, start
-		case starting && !d.Time.After(at):
-			return at, ownEnd
-		}
-		return d.Time, end
-	}
 	sorted := slices.SortedStableFunc(slices.Values(due), func(a, b Due) int {
-		at, rank := place(a)
-		other, otherRank := place(b)
-		return cmp.Or(at.Compare(other), rank-otherRank)
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Type, b.Type)) // end_lease before start_lease
 	})
 	var batches [][]Due
 	for i, d := range sorted {

@@ -156,7 +156,7 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 		case note.KeepError:
 			continue
 		}
-		after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(ctx, &rec).Error()))
+		after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(&rec).Error()))
 		result := lifecycle.SweepResult{
 			Key: in.key(rec.ID), Resolution: lifecycle.Moved, From: string(rec.State), To: string(cmp.Or(after.State, NotPresent)),
 			Operation: rec.Operation, Event: string(Undo), Actor: Controller,

@@ -71,7 +71,8 @@
 //     other objects.
 //   - The package has no goroutine and no network: a process calls [Coordinator.Sweep]
 //     and sends orders and reports.
-//   - After an override the record may differ from what the cloudlet has.
+//   - After an override the record may differ from what the cloudlet has. A delete of a
+//     ClusterInst does not find an AppInst that an override has moved to it.
 //   - The CRM receives no message if the sweeper ends an operation or if it is undone.
 //     If the CRM completes it nevertheless, the cloudlet has the undone content. The
 //     CRM's answer is then [lifecycle.Refused], also in an account. An update to the

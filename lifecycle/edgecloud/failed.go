@@ -1,7 +1,6 @@
 package edgecloud
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,8 +12,8 @@ import (
 var (
 	// ErrFailed: the operation failed. [FailedError] has the reason.
 	ErrFailed error = &statusError{"edgecloud: failed", http.StatusUnprocessableEntity}
-	// ErrNoAnswer: the CRM has not reported that it has started. The operation has
-	// failed. [lifecycle.HTTPStatus] is 504.
+	// ErrNoAnswer: the CRM has not reported the end in time. The operation has failed.
+	// [lifecycle.HTTPStatus] is 504.
 	ErrNoAnswer error = &statusError{"edgecloud: no answer", http.StatusGatewayTimeout}
 	// ErrStillWorking: the time is over, but the CRM has started. The operation
 	// continues; wait again later. [lifecycle.HTTPStatus] is 409, as for
@@ -40,7 +39,6 @@ type FailedError struct {
 	State     State    // CreateError, UpdateError or DeleteError
 	Errors    []string // of the CRM
 	TimedOut  bool     // the CRM has not reported the end in time
-	Silent    bool     // the CRM has not reported the start either
 	Undone    bool     // the object is as before the operation
 }
 
@@ -66,44 +64,37 @@ func (e *FailedError) HTTPStatus() int {
 
 // Is matches [ErrFailed], and [ErrNoAnswer] if the CRM has not answered.
 func (e *FailedError) Is(target error) bool {
-	return target == ErrFailed || e.Silent && target == ErrNoAnswer
+	return target == ErrFailed || e.TimedOut && target == ErrNoAnswer
 }
 
-const (
-	noAnswer    = "the CRM has not answered in time"
-	notFinished = "the CRM has not finished in time"
-)
+const noAnswer = "the CRM has not answered in time"
 
 // Errors returns the errors of an object in an error state; nil in any other state.
 func Errors[T any](rec Record[T]) []string {
-	switch {
-	case !isError(rec.State):
+	if !isError(rec.State) {
 		return nil
-	case rec.Event == string(TimedOut) && rec.Reason != noAnswer:
-		return []string{notFinished}
 	}
-	return strings.Split(rec.Reason, "\n")
+	return errorsOf(rec.Event, rec.Reason)
+}
+
+func errorsOf(event, reason string) []string {
+	if event == string(TimedOut) {
+		return []string{noAnswer}
+	}
+	return strings.Split(reason, "\n")
 }
 
 // failure returns the error of an object in an error state.
-func (in *Instances[T]) failure(ctx context.Context, rec *Record[T]) *FailedError {
-	row := lifecycle.HistoryRow{Operation: rec.Operation, To: string(rec.State), Event: rec.Event, Reason: rec.Reason}
-	if rows, err := in.m.History(ctx, rec.ID, rec.Sequence-1, 1); err == nil && len(rows) == 1 {
-		row = rows[0]
-	}
-	return in.failedBy(rec.ID, &row)
+func (in *Instances[T]) failure(rec *Record[T]) *FailedError {
+	return in.failedBy(rec.ID, &lifecycle.HistoryRow{
+		Operation: rec.Operation, To: string(rec.State), Event: rec.Event, Reason: rec.Reason,
+	})
 }
 
 // failedBy returns the error of the operation that a history row has ended.
 func (in *Instances[T]) failedBy(id string, row *lifecycle.HistoryRow) *FailedError {
-	e := &FailedError{Key: in.key(id), Operation: row.Operation, State: State(row.To)}
-	switch from := State(row.From); {
-	case row.Event != string(TimedOut):
-		e.Errors = strings.Split(row.Reason, "\n")
-	case from == CreateRequested || from == UpdateRequested || from == DeleteRequested || row.Reason == noAnswer:
-		e.TimedOut, e.Silent, e.Errors = true, true, []string{noAnswer}
-	default:
-		e.TimedOut, e.Errors = true, []string{notFinished}
+	return &FailedError{
+		Key: in.key(id), Operation: row.Operation, State: State(row.To),
+		Errors: errorsOf(row.Event, row.Reason), TimedOut: row.Event == string(TimedOut),
 	}
-	return e
 }

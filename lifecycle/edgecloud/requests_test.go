@@ -50,7 +50,7 @@ func TestErrors(t *testing.T) {
 	for code, errs := range map[int][]error{
 		http.StatusUnprocessableEntity: {err, edgecloud.ErrFailed, errors.Join(err, lifecycle.ErrConflict)},
 		http.StatusGatewayTimeout: {
-			edgecloud.ErrNoAnswer, &edgecloud.FailedError{TimedOut: true, Silent: true},
+			edgecloud.ErrNoAnswer, &edgecloud.FailedError{TimedOut: true},
 			fmt.Errorf("wrapped: %w", &edgecloud.FailedError{TimedOut: true}),
 		},
 		http.StatusConflict: {edgecloud.ErrStillWorking, fmt.Errorf("wrapped: %w", edgecloud.ErrStillWorking)},

@@ -78,7 +78,7 @@ func (in *Instances[T]) timeOut(ctx context.Context, begun *Record[T]) (Record[T
 
 // failed undoes or keeps the failure of an operation.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T]) (Record[T], error) {
-	failed := in.failure(ctx, &rec)
+	failed := in.failure(&rec)
 	note, err := in.note(ctx, &rec)
 	switch {
 	case err != nil:
