@@ -1,6 +1,10 @@
 package check
 
-import "github.com/interlock-go/interlock/fsm/internal/bitset"
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
+)
 
 // graph holds the edges between n states, each once.
 type graph struct {
@@ -27,23 +31,14 @@ func (g *graph) add(from, to int) {
 // distances returns for every node the length of a shortest path from one of the
 // starts along next, or -1.
 func distances(next [][]int, starts []int) []int {
-	d := make([]int, len(next))
-	for i := range d {
-		d[i] = -1
-	}
-	var queue []int
+	d := slices.Repeat([]int{-1}, len(next))
 	for _, s := range starts {
-		if d[s] < 0 {
-			d[s] = 0
-			queue = append(queue, s)
-		}
+		d[s] = 0
 	}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		for _, t := range next[s] {
+	for queue := slices.Clone(starts); len(queue) > 0; queue = queue[1:] {
+		for _, t := range next[queue[0]] {
 			if d[t] < 0 {
-				d[t] = d[s] + 1
+				d[t] = d[queue[0]] + 1
 				queue = append(queue, t)
 			}
 		}
@@ -51,61 +46,45 @@ func distances(next [][]int, starts []int) []int {
 	return d
 }
 
-// components returns the sizes of the strongly connected components: Tarjan's
-// algorithm without recursion.
+// components returns the sizes of the strongly connected components, by the algorithm of
+// Kosaraju: backwards from the node that a search leaves last, the other nodes of its
+// component are those that no component has yet.
 func (g *graph) components() (sizes []int) {
-	const unseen = 0
-	var (
-		order   = make([]int, g.n) // in which the search entered the nodes, from 1
-		low     = make([]int, g.n) // the lowest order that is known to be on a cycle with the node
-		stacked = make([]bool, g.n)
-		next    = make([]int, g.n) // index of the next successor
-		stack   []int              // entered, component incomplete
-		way     []int              // path from the root to here
-		entered int
-	)
-	enter := func(s int) {
-		entered++
-		order[s], low[s], stacked[s] = entered, entered, true
-		stack, way = append(stack, s), append(way, s)
-	}
+	type visit struct{ node, next int }
+	seen := bitset.New(g.n)
+	var left []int // in the order in which the search leaves the nodes
 	for root := range g.n {
-		if order[root] != unseen {
+		if !seen.Add(root) {
 			continue
 		}
-		enter(root)
-		for len(way) > 0 {
-			s := way[len(way)-1]
-			if next[s] < len(g.to[s]) {
-				t := g.to[s][next[s]]
-				next[s]++
-				switch {
-				case order[t] == unseen:
-					enter(t)
-				case stacked[t]:
-					low[s] = min(low[s], order[t])
-				}
+		for way := []visit{{node: root}}; len(way) > 0; {
+			at := &way[len(way)-1]
+			if at.next == len(g.to[at.node]) {
+				left = append(left, at.node)
+				way = way[:len(way)-1]
 				continue
 			}
-			way = way[:len(way)-1]
-			if len(way) > 0 {
-				parent := way[len(way)-1]
-				low[parent] = min(low[parent], low[s])
-			}
-			if low[s] == order[s] {
-				size := 0
-				for {
-					t := stack[len(stack)-1]
-					stack = stack[:len(stack)-1]
-					stacked[t] = false
-					size++
-					if t == s {
-						break
-					}
-				}
-				sizes = append(sizes, size)
+			to := g.to[at.node][at.next]
+			at.next++
+			if seen.Add(to) {
+				way = append(way, visit{node: to})
 			}
 		}
+	}
+	taken := bitset.New(g.n)
+	for _, root := range slices.Backward(left) {
+		if !taken.Add(root) {
+			continue
+		}
+		component := []int{root}
+		for i := 0; i < len(component); i++ {
+			for _, from := range g.from[component[i]] {
+				if taken.Add(from) {
+					component = append(component, from)
+				}
+			}
+		}
+		sizes = append(sizes, len(component))
 	}
 	return sizes
 }

@@ -11,58 +11,27 @@ import (
 // finding for all states. A failed state without exit has a finding of its own.
 func (l *linter) problems() {
 	demands := make(map[string]int) // by code: index of the finding
-	never := -1                     // index of the finding about a cell with rows that never fire
 	for _, p := range l.r.Problems {
-		if never >= 0 && p.Code == fsm.AmbiguousRow && l.sameCells(l.found[never].Rows[0], p.Row) {
-			l.more(&l.found[never], p.Row)
-			continue
-		}
 		f := Finding{ID: p.Code, Severity: Error, Message: p.Text, Advice: advice[p.Code]}
 		if p.Row >= 0 {
 			f.Rows = []int{p.Row}
 		}
 		if p.State != "" {
 			f.States = []string{p.State}
-			if l.skip[p.Code+":"+p.State] {
-				continue
-			}
 		}
-		if p.Code == fsm.DeadEnd && slices.Contains(l.r.ErrorWithoutExit, p.State) {
-			continue
-		}
-		if p.Severity != fsm.SeverityDemand || l.skip[p.Code] {
-			if never = -1; p.Code == fsm.AmbiguousRow && !l.skip[p.Code] {
-				never = len(l.found)
-			}
+		switch at, ok := demands[p.Code]; {
+		case l.skip[p.Code+":"+p.State], p.Code == fsm.DeadEnd && slices.Contains(l.r.ErrorWithoutExit, p.State):
+		case p.Severity != fsm.SeverityDemand || l.skip[p.Code]:
 			l.add(f)
-			continue
-		}
-		at, ok := demands[p.Code]
-		if !ok {
-			at = len(l.found)
-			demands[p.Code] = at
+		case !ok:
+			demands[p.Code] = len(l.found)
 			f.Severity = Info
 			l.add(f)
-			continue
+		default:
+			all := &l.found[at]
+			all.States = append(all.States, p.State)
+			all.Message = fmt.Sprintf("%s, and %d more: %s", all.States[0], len(all.States)-1, demanded[p.Code])
 		}
-		all := &l.found[at]
-		all.States = append(all.States, p.State)
-		all.Message = fmt.Sprintf("%s, and %d more: %s", all.States[0], len(all.States)-1, demanded[p.Code])
-	}
-}
-
-// sameCells reports whether two rows are for the same event in the same states.
-func (l *linter) sameCells(a, b int) bool {
-	return l.t.Rows[a].Event == l.t.Rows[b].Event && slices.Equal(l.t.Rows[a].From, l.t.Rows[b].From)
-}
-
-// more adds a row to a finding about a row that never fires.
-func (l *linter) more(f *Finding, row int) {
-	if len(f.Rows) == 1 {
-		f.Message += "; the same holds for other rows of the event"
-	}
-	if len(f.Rows) < maxNamed {
-		f.Rows = append(f.Rows, row)
 	}
 }
 

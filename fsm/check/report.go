@@ -1,6 +1,10 @@
 package check
 
-import "github.com/interlock-go/interlock/fsm"
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+)
 
 // Report has the facts of one table. Lists of states are in order of declaration. A
 // Report is a plain value. The zero Report is that of no table.
@@ -76,4 +80,10 @@ type Cell struct {
 	To         []string `json:"to"`          // sorted
 	Unguarded  int      `json:"unguarded"`   // transitions with neither guard nor origin condition
 	AllGuarded bool     `json:"all_guarded"` // Unguarded is 0
+}
+
+// String returns the size of the table as one line. Programs must not depend on the text.
+func (r *Report) String() string {
+	return fmt.Sprintf("%s: %d states, %d events, %d actors, %d transitions in %d of %d cells",
+		r.Name, r.States, r.Events, len(r.Actors), r.Transitions, r.CellsDefined, r.CellsTotal)
 }

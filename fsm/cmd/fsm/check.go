@@ -24,7 +24,7 @@ func runCheck(c *call, args []string) (bool, error) {
 	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above",
 		"error", "warning", "info", "never")
 	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
-	facts := flags.Bool("facts", false, "list the facts too")
+	facts := flags.Bool("facts", false, "add the facts to the JSON")
 	var skip []string
 	flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(text string) error {
 		skip = append(skip, text)
@@ -60,7 +60,7 @@ func runCheck(c *call, args []string) (bool, error) {
 		return failed, c.json(tables)
 	}
 	for _, r := range tables {
-		if err := c.print(r.text(*facts, severities[show.value])); err != nil {
+		if err := c.print(r.text(severities[show.value])); err != nil {
 			return false, err
 		}
 	}
@@ -68,13 +68,9 @@ func runCheck(c *call, args []string) (bool, error) {
 }
 
 // text returns a line about the table, then its findings.
-func (r *checked) text(facts bool, least check.Severity) string {
+func (r *checked) text(least check.Severity) string {
 	var b strings.Builder
-	size := r.Facts.String()
-	if !facts {
-		size, _, _ = strings.Cut(size, "\n")
-	}
-	b.WriteString(size)
+	b.WriteString(r.Facts.String())
 	shown := r.Findings.AtLeast(least)
 	for line := range strings.Lines(shown.String()) {
 		fmt.Fprintf(&b, "\n%s: %s", r.File, strings.TrimSuffix(line, "\n"))

@@ -108,7 +108,7 @@ func TestPublishedTables(t *testing.T) {
 	require.Greater(t, len(files), 15)
 	for _, file := range files {
 		for _, args := range [][]string{
-			{"check", "-show=info", "-facts"},
+			{"check", "-show=info"},
 			{"check", "-format=json", "-facts"},
 			{"tour"},
 			{"draw"},
