@@ -45,9 +45,8 @@ type Blazar struct {
 	Deaths             uint8 // of a method, with its process
 	Hangs              uint8 // of a method that the sweeper abandons and that continues
 
-	// Planted faults.
-	EventFirst bool // an event changes in a commit of its own, before its lease
-	Impolite   bool // a lease starts while another one has its resources
+	// Planted fault.
+	Impolite bool // a lease starts while another one has its resources
 }
 
 // leases is the whole system.
@@ -133,16 +132,10 @@ func (s leases) String() string {
 	return b.String()
 }
 
-// service is a Blazar with its defaults filled in.
-type service struct {
-	Blazar
-	decisions Decisions
-}
-
 // allowed reports whether the table of relationships allows the statuses of a lease.
-func (s *service) allowed(l *lease) bool {
+func (s *Blazar) allowed(l *lease) bool {
 	i := slices.IndexFunc(combinations, func(c blazar.Combination) bool { return c.Lease == l.status() })
-	return i < 0 || combinations[i].Allows(l.reservations(s.Blazar.Reservations), l.start(), l.end())
+	return i < 0 || combinations[i].Allows(l.reservations(s.Reservations), l.start(), l.end())
 }
 
 // hopeless reports whether an event of a lease can never be executed.
@@ -159,19 +152,19 @@ func endOf(i int) uint8   { return uint8(i) + 2 }
 
 // fire fires a call of the manager at a reservation or an event. It returns false if the
 // table refuses it.
-func (s *service) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
+func (s *Blazar) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
 	e, _ := t.EventIndex(string(call))
 	o := object{Record: decide.Record{Exists: true, State: int(*at), Origin: int(*at)}}
-	o, d := s.decisions.Ask(t, o, decide.Request{Verb: decide.Fire, Event: e, Actor: blazar.Manager}, 0)
+	o, d := orShipped(s.Decisions).Ask(t, o, decide.Request{Verb: decide.Fire, Event: e, Actor: blazar.Manager}, 0)
 	*at = uint8(o.State)
 	return d.Write
 }
 
 // commit writes a change of a lease with the changes of its parts. It returns false if
 // the table of leases or the table of relationships refuses it.
-func (s *service) commit(l *lease, q decide.Request) bool {
+func (s *Blazar) commit(l *lease, q decide.Request) bool {
 	was := *l
-	o, d := s.decisions.Ask(leaseTable, l.object(), q, 0)
+	o, d := orShipped(s.Decisions).Ask(leaseTable, l.object(), q, 0)
 	if !d.Write {
 		return false
 	}
@@ -197,7 +190,7 @@ func (s *service) commit(l *lease, q decide.Request) bool {
 }
 
 // along changes the events of a lease that changes its status.
-func (s *service) along(l *lease, from, to blazar.LeaseState) {
+func (s *Blazar) along(l *lease, from, to blazar.LeaseState) {
 	if to == blazar.LeaseError {
 		for _, e := range []*uint8{&l.Start, &l.End} {
 			if blazar.EventRecord.StateAt(int(*e)) == blazar.EventInProgress {
@@ -207,9 +200,9 @@ func (s *service) along(l *lease, from, to blazar.LeaseState) {
 		return
 	}
 	switch {
-	case to == blazar.LeaseStarting && !s.EventFirst:
+	case to == blazar.LeaseStarting:
 		s.fire(eventTable, &l.Start, blazar.Start)
-	case to == blazar.LeaseTerminating && !s.EventFirst:
+	case to == blazar.LeaseTerminating:
 		s.fire(eventTable, &l.End, blazar.Start)
 	case from == blazar.LeaseStarting && to == blazar.LeaseActive:
 		s.fire(eventTable, &l.Start, blazar.Done)
@@ -219,7 +212,7 @@ func (s *service) along(l *lease, from, to blazar.LeaseState) {
 }
 
 // due returns the events that are due.
-func (s *service) due(all *leases) (list []blazar.Due) {
+func (s *Blazar) due(all *leases) (list []blazar.Due) {
 	for i := range all.L {
 		l := &all.L[i]
 		for _, e := range []struct {
@@ -239,7 +232,7 @@ func (s *service) due(all *leases) (list []blazar.Due) {
 
 // inTheWay reports whether another lease still has the resources of a lease that is to
 // start.
-func (s *service) inTheWay(all *leases, i int) bool {
+func (s *Blazar) inTheWay(all *leases, i int) bool {
 	if s.Impolite {
 		return false
 	}
@@ -249,7 +242,7 @@ func (s *service) inTheWay(all *leases, i int) bool {
 		if k == i || !other.Exists || !due || endOf(k) > startOf(i) {
 			continue
 		}
-		for _, r := range other.reservations(s.Blazar.Reservations) {
+		for _, r := range other.reservations(s.Reservations) {
 			if r == blazar.ReservationActive || r == blazar.ReservationPending {
 				return true
 			}
@@ -259,7 +252,7 @@ func (s *service) inTheWay(all *leases, i int) bool {
 }
 
 // process executes the due events of the first batch, or decides that they never can be.
-func (s *service) process(all leases, step func(string, bool, leases)) {
+func (s *Blazar) process(all leases, step func(string, bool, leases)) {
 	batches := blazar.Batches(s.due(&all))
 	if len(batches) == 0 {
 		return
@@ -272,16 +265,6 @@ func (s *service) process(all leases, step func(string, bool, leases)) {
 			if s.inTheWay(&all, i) {
 				continue
 			}
-		}
-		if s.EventFirst {
-			next := all
-			if call == blazar.Start {
-				s.fire(eventTable, &next.L[i].Start, blazar.Start)
-			} else {
-				s.fire(eventTable, &next.L[i].End, blazar.Start)
-			}
-			step(fmt.Sprintf("%s: event %s", d.Lease, d.Type), false, next)
-			continue
 		}
 		if next, ok := s.begin(l, call, blazar.Manager); ok {
 			after := all
@@ -300,7 +283,7 @@ func (s *service) process(all leases, step func(string, bool, leases)) {
 }
 
 // next yields the steps of the system.
-func (s *service) next(all leases, step func(string, bool, leases)) {
+func (s *Blazar) next(all leases, step func(string, bool, leases)) {
 	with := func(i int, l lease, left spent) leases {
 		next := all
 		next.L[i], next.Left = l, left
@@ -331,16 +314,6 @@ func (s *service) next(all leases, step func(string, bool, leases)) {
 			left.Deaths--
 			step(name+": the process dies", true, with(i, dead, left))
 		}
-		if s.EventFirst && l.Exists {
-			for _, b := range []struct {
-				event blazar.EventState
-				call  blazar.Call
-			}{{l.start(), blazar.Start}, {l.end(), blazar.Terminate}} {
-				if next, ok := s.begin(l, b.call, blazar.Manager); ok && b.event == blazar.EventInProgress {
-					step(name+": "+string(b.call), false, with(i, next, all.Left))
-				}
-			}
-		}
 		s.sweep(all, i, step)
 	}
 	s.process(all, step)
@@ -351,10 +324,10 @@ func (s *service) next(all leases, step func(string, bool, leases)) {
 }
 
 // sweep is the sweeper: it ends a method that died, and abandons a method that hangs.
-func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
+func (s *Blazar) sweep(all leases, i int, step func(string, bool, leases)) {
 	l := all.L[i]
 	rec := l.object().Record
-	q, care := s.decisions.Sweep(leaseTable, &rec, decide.Cause{Overdue: true})
+	q, care := orShipped(s.Decisions).Sweep(leaseTable, &rec, decide.Cause{Overdue: true})
 	hangs := l.Present.At
 	if care != decide.FireEvent || hangs && (all.Left.Hangs == 0 || l.Late.At) {
 		return
@@ -370,17 +343,11 @@ func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
 	step(fmt.Sprintf("%c: %s", 'A'+i, leaseTable.Events[q.Event]), hangs, all)
 }
 
-// service returns the model with its defaults filled in.
-func (p Blazar) service() *service {
-	return &service{Blazar: p, decisions: orShipped(p.Decisions)}
-}
-
 // Model returns the model.
-func (p Blazar) Model() *explore.Model[leases] {
-	s := p.service()
+func (s Blazar) Model() *explore.Model[leases] {
 	return &explore.Model[leases]{
 		Name:    "blazar",
-		Initial: []leases{{Left: spent{p.Updates, p.Deletes, p.Refusals, p.Failures, p.Deaths, p.Hangs}}},
+		Initial: []leases{{Left: spent{s.Updates, s.Deletes, s.Refusals, s.Failures, s.Deaths, s.Hangs}}},
 		Next:    s.next,
 		Always: map[string]func(leases) error{
 			"statuses go together":               s.together,
@@ -401,7 +368,7 @@ func fairInBlazar(label string) bool {
 }
 
 // rests reports whether no lease is between two states and no event is due.
-func (s *service) rests(all leases) bool {
+func (s *Blazar) rests(all leases) bool {
 	for i := range all.L {
 		if o := all.L[i].object(); !o.Rests(leaseTable) {
 			return false
@@ -411,11 +378,11 @@ func (s *service) rests(all leases) bool {
 }
 
 // together: every combination of statuses is in the table, except for a lease in ERROR.
-func (s *service) together(all leases) error {
+func (s *Blazar) together(all leases) error {
 	for i := range all.L {
 		if l := &all.L[i]; l.Exists && l.status() != blazar.LeaseError && !s.allowed(l) {
 			return fmt.Errorf("lease %c is %s with reservations %v, start %s, end %s",
-				'A'+i, l.status(), l.reservations(s.Blazar.Reservations), l.start(), l.end())
+				'A'+i, l.status(), l.reservations(s.Reservations), l.start(), l.end())
 		}
 	}
 	return nil
@@ -424,12 +391,12 @@ func (s *service) together(all leases) error {
 // alone: of two leases on the same resources, one releases them before the other gets
 // them. A failed lease may keep them, also while it is deleted: package blazar does not
 // guarantee it.
-func (s *service) alone(all leases) error {
+func (s *Blazar) alone(all leases) error {
 	has := 0
 	for i := range all.L {
 		l := &all.L[i]
 		if l.Exists && blazar.Lease.StateAt(int(l.Origin)) != blazar.LeaseError &&
-			slices.Contains(l.reservations(s.Blazar.Reservations), blazar.ReservationActive) {
+			slices.Contains(l.reservations(s.Reservations), blazar.ReservationActive) {
 			has++
 		}
 	}

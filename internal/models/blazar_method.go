@@ -11,7 +11,7 @@ import (
 // The methods of a lease: admission, steps and end.
 
 // begin admits a method.
-func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool) {
+func (s *Blazar) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool) {
 	verb := decide.Fire
 	if call == blazar.Create {
 		verb = decide.Create
@@ -32,7 +32,7 @@ func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool
 
 // ends writes the outcome of a method. If the table refuses it, ends writes the failure. A
 // late outcome changes nothing.
-func (s *service) ends(l lease, w work, call blazar.Call) lease {
+func (s *Blazar) ends(l lease, w work, call blazar.Call) lease {
 	for _, c := range []blazar.Call{call, blazar.Fail} {
 		e, _ := leaseTable.EventIndex(string(c))
 		q := decide.Request{Verb: decide.Report, Event: e, Actor: blazar.Manager, Operation: uint64(w.Operation)}
@@ -44,7 +44,7 @@ func (s *service) ends(l lease, w work, call blazar.Call) lease {
 }
 
 // works is one step of a method: its next reservation, or the outcome.
-func (s *service) works(all leases, i int, late bool, step func(string, bool, leases)) {
+func (s *Blazar) works(all leases, i int, late bool, step func(string, bool, leases)) {
 	l := all.L[i]
 	w := l.Present
 	if late {
@@ -68,14 +68,14 @@ func (s *service) works(all leases, i int, late bool, step func(string, bool, le
 		step(fmt.Sprintf("%c: %s %s", 'A'+i, name, label), false, next)
 	}
 	mark := map[blazar.Call]blazar.Call{blazar.Start: blazar.Start, blazar.Terminate: blazar.Delete, blazar.Delete: blazar.Delete}[w.call()]
-	if int(w.Next) < s.Blazar.Reservations {
+	if int(w.Next) < s.Reservations {
 		n := w.Next
 		w.Next++
 		// The lease refuses the mark after it has another status.
 		marked := func(call blazar.Call) (lease, work) {
 			l, w := l, w
 			if mark != "" && !(l.Exists && l.State == w.Status && s.fire(reservationTable, &l.Reservations[n], call)) {
-				w.Failed, w.Next = true, uint8(s.Blazar.Reservations)
+				w.Failed, w.Next = true, uint8(s.Reservations)
 			}
 			return l, w
 		}

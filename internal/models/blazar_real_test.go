@@ -66,7 +66,7 @@ func (p *taking) answer() error {
 
 func turnBoth(script []turn) string {
 	ctx := context.Background()
-	s := Blazar{Leases: 1, Reservations: 2}.service()
+	s := &Blazar{Leases: 1, Reservations: 2}
 	m := leases{}
 	now := time.Unix(0, 0)
 	plugin := &taking{}
@@ -142,11 +142,11 @@ func actorOf(call blazar.Call) fsm.Actor {
 
 // run lets the method of the lease come to its end, as the plugin takes it, which
 // was asked so many times.
-func (s *service) run(m *leases, tu turn, asked *int) {
+func (s *Blazar) run(m *leases, tu turn, asked *int) {
 	for m.L[0].Present.At {
 		want, w := "goes on", m.L[0].Present
 		fails := false
-		if int(w.Next) < s.Blazar.Reservations && (w.call() != blazar.Delete && w.call() != blazar.Terminate ||
+		if int(w.Next) < s.Reservations && (w.call() != blazar.Delete && w.call() != blazar.Terminate ||
 			m.L[0].reservations(2)[w.Next] != blazar.ReservationDeleted) {
 			fails = *asked == tu.At
 			*asked++
@@ -176,11 +176,11 @@ func (s *service) run(m *leases, tu turn, asked *int) {
 }
 
 // statuses are those that are compared.
-func (l *lease) statuses(s *service) string {
+func (l *lease) statuses(s *Blazar) string {
 	if !l.Exists {
 		return "none"
 	}
-	return fmt.Sprint(l.status(), l.reservations(s.Blazar.Reservations), l.start(), " ", l.end())
+	return fmt.Sprint(l.status(), l.reservations(s.Reservations), l.start(), " ", l.end())
 }
 
 func describe(ctx context.Context, real *blazar.Service) string {

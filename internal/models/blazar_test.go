@@ -52,7 +52,6 @@ func TestBlazarFaults(t *testing.T) {
 		model   Blazar
 		outcome explore.Outcome
 	}{
-		{"blazar-event-first", Blazar{Leases: 1, Reservations: 2, EventFirst: true}, explore.Violated},
 		{"blazar-impolite", Blazar{Leases: 2, Reservations: 1, Impolite: true}, explore.Violated},
 		{"blazar-no-sweeper", Blazar{Leases: 1, Reservations: 1, Deaths: 1, Decisions: &blind}, explore.Stuck},
 	} {

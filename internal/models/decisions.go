@@ -1,6 +1,11 @@
 package models
 
-import "github.com/interlock-go/interlock/internal/tablemodel"
+import (
+	"cmp"
+	"errors"
+
+	"github.com/interlock-go/interlock/internal/tablemodel"
+)
 
 // Decisions are the functions that decide about objects in a model.
 type Decisions = tablemodel.Decisions
@@ -8,12 +13,19 @@ type Decisions = tablemodel.Decisions
 // Shipped returns the decisions that lifecycle.Manager performs.
 func Shipped() Decisions { return tablemodel.Shipped() }
 
+var shipped = Shipped()
+
 // orShipped returns the decisions of a model, by default the shipped ones.
-func orShipped(d *Decisions) Decisions {
-	if d == nil {
-		return Shipped()
-	}
-	return *d
-}
+func orShipped(d *Decisions) *Decisions { return cmp.Or(d, &shipped) }
 
 type object = tablemodel.Object
+
+// never returns an invariant: no state has the property.
+func never[S any](has func(S) bool, problem string) func(S) error {
+	return func(s S) error {
+		if has(s) {
+			return errors.New(problem)
+		}
+		return nil
+	}
+}

@@ -8,8 +8,9 @@
 //	Upgrade     a cloudlet whose CRM is replaced by another one while it runs
 //	Blazar      two leases of one resource, their reservations and events
 //	Takeover    the work of one object by processes that die and come back
-//	LockTree    the grant rule of lock.Tree
-//	Queue       the order of queue.Queuer under retries
+//
+// The tests of this package contain two more models, which run the packages lock and queue:
+// the grant rule of lock.Tree, and the order of queue.Queuer under retries.
 //
 // In every model with operations, every operation ends if the sweeper keeps sweeping,
 // processes keep running and messages are not lost forever ([explore.System.LeadsTo]).

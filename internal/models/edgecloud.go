@@ -158,22 +158,10 @@ func (p progress) String() string { return [...]string{"idle", "working", "done"
 // clusters is the table of ClusterInsts.
 var clusters = edgecloud.ClusterInst.Table()
 
-// edge is an EdgeCloud with its defaults filled in.
-type edge struct {
-	EdgeCloud
-	decisions Decisions
-}
-
-func (p EdgeCloud) edge() *edge {
-	e := &edge{EdgeCloud: p, decisions: orShipped(p.Decisions)}
-	e.Capacity = cmp.Or(e.Capacity, 2)
-	return e
-}
-
-func (e *edge) has(p Part) bool { return e.Parts&p == p }
+func (e *EdgeCloud) has(p Part) bool { return e.Parts&p == p }
 
 // begin returns the initial object on both sides.
-func (e *edge) begin() (controller, agent) {
+func (e *EdgeCloud) begin() (controller, agent) {
 	c, a := controller{Left: e.Operations, Late: e.Deadlines}, agent{Fails: e.Failures}
 	if !e.Absent {
 		ready := state(edgecloud.Ready)
@@ -185,8 +173,8 @@ func (e *edge) begin() (controller, agent) {
 
 // fire fires an event at the record. The content of a new operation has the number of
 // the operation.
-func (e *edge) fire(c controller, q decide.Request) (next controller, ok bool) {
-	o, d := e.decisions.Ask(clusters, c.object, q, uint8(c.Operation)+1)
+func (e *EdgeCloud) fire(c controller, q decide.Request) (next controller, ok bool) {
+	o, d := orShipped(e.Decisions).Ask(clusters, c.object, q, uint8(c.Operation)+1)
 	c.object = o
 	if d.Write {
 		c.Sent = false
@@ -195,7 +183,7 @@ func (e *edge) fire(c controller, q decide.Request) (next controller, ok bool) {
 }
 
 // asks are the requests of the user.
-func (e *edge) asks(c controller, step func(string, controller)) {
+func (e *EdgeCloud) asks(c controller, step func(string, controller)) {
 	if c.Left == 0 {
 		return
 	}
@@ -215,7 +203,7 @@ func (e *edge) asks(c controller, step func(string, controller)) {
 
 // coordinates are the events of the controller: it prepares a delete, and undoes a
 // failed operation.
-func (e *edge) coordinates(c controller, step func(string, controller)) {
+func (e *EdgeCloud) coordinates(c controller, step func(string, controller)) {
 	for _, ev := range []edgecloud.Event{edgecloud.Prepared, edgecloud.PrepareFailed, edgecloud.Undo} {
 		q := decide.Request{
 			Verb: decide.Fire, Event: event(ev), Actor: edgecloud.Controller, Undo: ev == edgecloud.Undo, Force: ev == edgecloud.PrepareFailed,
@@ -228,8 +216,8 @@ func (e *edge) coordinates(c controller, step func(string, controller)) {
 
 // sweeps is the sweeper after a deadline. The deadline of a preparation passes at any
 // time, the deadline of an order within the budget.
-func (e *edge) sweeps(c controller, step func(string, controller)) {
-	q, care := e.decisions.Sweep(clusters, &c.Record, decide.Cause{Overdue: true})
+func (e *EdgeCloud) sweeps(c controller, step func(string, controller)) {
+	q, care := orShipped(e.Decisions).Sweep(clusters, &c.Record, decide.Cause{Overdue: true})
 	_, asked := e.order(c)
 	if care != decide.FireEvent || asked && c.Late == 0 {
 		return
@@ -243,7 +231,7 @@ func (e *edge) sweeps(c controller, step func(string, controller)) {
 }
 
 // order returns the order for the present operation.
-func (e *edge) order(c controller) (order, bool) {
+func (e *EdgeCloud) order(c controller) (order, bool) {
 	if !c.Exists {
 		return order{}, false
 	}
@@ -262,7 +250,7 @@ func (e *edge) order(c controller) (order, bool) {
 }
 
 // sends sends the order, once or repeatedly.
-func (e *edge) sends(c controller, send func(string, order, controller)) {
+func (e *EdgeCloud) sends(c controller, send func(string, order, controller)) {
 	o, ok := e.order(c)
 	switch {
 	case !ok:
@@ -276,7 +264,7 @@ func (e *edge) sends(c controller, send func(string, order, controller)) {
 
 // receives is the controller that receives a report: the event that leads to the state
 // in the report.
-func (e *edge) receives(c controller, i info, next func(string, controller)) {
+func (e *EdgeCloud) receives(c controller, i info, next func(string, controller)) {
 	about := uint64(i.Operation)
 	if about == 0 && !e.has(Fence|Outcomes) {
 		about = c.Operation // the report, or the existence of the object, counts for any operation
@@ -286,7 +274,7 @@ func (e *edge) receives(c controller, i info, next func(string, controller)) {
 		return
 	}
 	q := decide.Request{Verb: decide.Report, Event: ev, Actor: edgecloud.CRM, Operation: about}
-	o, d := e.decisions.Ask(clusters, c.object, q, 0)
+	o, d := orShipped(e.Decisions).Ask(clusters, c.object, q, 0)
 	if !d.Write || o.Exists && o.State != state(i.State) || !o.Exists && i.State != edgecloud.NotPresent {
 		return // the CRM reports only results of the operation
 	}
@@ -296,7 +284,7 @@ func (e *edge) receives(c controller, i info, next func(string, controller)) {
 }
 
 // takes is the CRM that receives an order.
-func (e *edge) takes(a agent, o order, next func(string, agent)) {
+func (e *EdgeCloud) takes(a agent, o order, next func(string, agent)) {
 	switch {
 	case a.Link == crashed:
 		return // no CRM runs
@@ -310,7 +298,7 @@ func (e *edge) takes(a agent, o order, next func(string, agent)) {
 }
 
 // answers are the reports of the CRM: the start, the result, and the account.
-func (e *edge) answers(a agent, say func(string, info, agent)) {
+func (e *EdgeCloud) answers(a agent, say func(string, info, agent)) {
 	send := func(label string, i info, next agent) {
 		if e.Forgets && i.State == edgecloud.NotPresent {
 			next.Known, next.At, next.Reported = order{}, idle, false
@@ -385,7 +373,7 @@ func (a *agent) has() edgecloud.State {
 }
 
 // restarts is the start of the CRM after a crash.
-func (e *edge) restarts(a agent, step func(string, agent)) {
+func (e *EdgeCloud) restarts(a agent, step func(string, agent)) {
 	if a.Link == crashed {
 		a.Link = broken
 		step("restart", a)
@@ -393,14 +381,13 @@ func (e *edge) restarts(a agent, step func(string, agent)) {
 }
 
 // System returns the model.
-func (p EdgeCloud) System() *explore.System {
-	e := p.edge()
+func (e EdgeCloud) System() *explore.System {
 	c, a := e.begin()
 	sys := explore.New("edge cloud")
-	lose, twice := sys.Budget("loss", p.Loss), sys.Budget("duplicate", p.Duplicate)
+	lose, twice := sys.Budget("loss", e.Loss), sys.Budget("duplicate", e.Duplicate)
 	ctl := explore.NewActor(sys, "controller", c)
 	crm := explore.NewActor(sys, "crm", a)
-	channel := explore.Channel{Capacity: e.Capacity, Ordered: p.Ordered, Lose: lose, Duplicate: twice}
+	channel := explore.Channel{Capacity: cmp.Or(e.Capacity, 2), Ordered: e.Ordered, Lose: lose, Duplicate: twice}
 	orders := explore.NewChannel[order](sys, "orders", channel)
 	answers := explore.NewChannel[info](sys, "answers", channel)
 
@@ -413,17 +400,17 @@ func (p EdgeCloud) System() *explore.System {
 	explore.Sends(crm, answers, e.answers).Fair()
 	explore.Receives(ctl, answers, e.receives).Fair()
 
-	disconnect := sys.Fault("disconnect", sys.Budget("disconnect", p.Disconnect), orders, answers)
+	disconnect := sys.Fault("disconnect", sys.Budget("disconnect", e.Disconnect), orders, answers)
 	explore.Strikes(disconnect, crm, func(a agent) (agent, bool) {
 		ok := a.Link == connected
 		a.Link = broken
 		return a, ok
 	})
 	lost := []explore.Channels{orders, answers}
-	if p.Durable {
+	if e.Durable {
 		lost = nil
 	}
-	crash := sys.Fault("crash", sys.Budget("crash", p.Crash), lost...)
+	crash := sys.Fault("crash", sys.Budget("crash", e.Crash), lost...)
 	explore.Strikes(crash, crm, func(a agent) (agent, bool) {
 		ok := a.Link != crashed
 		return agent{There: a.There, Fails: a.Fails, Link: crashed}, ok
@@ -438,7 +425,7 @@ func (p EdgeCloud) System() *explore.System {
 
 // agree is the purpose of the protocol: an object at rest is in the cloudlet in the
 // state of its record. A failed object may have any content.
-func (e *edge) agree(c controller, a agent) error {
+func (e *EdgeCloud) agree(c controller, a agent) error {
 	if c.Exists && (!c.Rests(clusters) || clusters.States[c.State].Kind == fsm.Failed) || c.Content == a.There {
 		return nil
 	}

@@ -54,7 +54,7 @@ func drawCall(t *rapid.T) call {
 // callBoth returns what differs.
 func callBoth(t *testing.T, script []call) string {
 	ctx := t.Context()
-	e := EdgeCloud{Parts: Complete, Absent: true}.edge()
+	e := &EdgeCloud{Parts: Complete, Absent: true}
 	c, _ := e.begin()
 	c.Left, c.Late = 200, 200
 	// The sweep does not undo failed operations: the script requests it.
@@ -134,7 +134,7 @@ func callBoth(t *testing.T, script []call) string {
 // of the model, and compares what they say and what is there.
 func TestWorkerAsItRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := EdgeCloud{Parts: Complete, Absent: true}.edge()
+		e := &EdgeCloud{Parts: Complete, Absent: true}
 		_, a := e.begin()
 		var site site
 		start := func() *edgecloud.ResourceManager {

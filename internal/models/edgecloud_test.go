@@ -142,7 +142,7 @@ func TestWorkers(t *testing.T) {
 }
 
 func TestControllerHears(t *testing.T) {
-	e := EdgeCloud{Parts: Complete, Operations: 1}.edge()
+	e := &EdgeCloud{Parts: Complete, Operations: 1}
 	ready, _ := e.begin()
 	var asked controller
 	e.asks(ready, func(label string, c controller) {
@@ -171,7 +171,7 @@ func TestControllerHears(t *testing.T) {
 }
 
 func TestWorkerTakes(t *testing.T) {
-	e := EdgeCloud{Parts: Complete}.edge()
+	e := &EdgeCloud{Parts: Complete}
 	_, a := e.begin()
 	take := func(a agent, o order) (next agent, changed bool) {
 		e.takes(a, o, func(_ string, n agent) { next, changed = n, true })

@@ -112,7 +112,7 @@ func (s *takeover) living(owner string) uint64 {
 func (s *takeover) executes(j job) bool { return j.Serial == s.Now.Serial && !s.Now.Rests(jobs) }
 
 // takeovers are the decisions of the model.
-type takeovers struct{ decisions Decisions }
+type takeovers struct{ decisions *Decisions }
 
 // Model returns the model with its decisions, nil: [Shipped].
 func (k Takeover) Model(d *Decisions) *explore.Model[takeover] {

@@ -110,15 +110,10 @@ var (
 // The versions of the CRMs.
 const oldVersion, newVersion = "v1", "v2"
 
-type upgrade struct {
-	Upgrade
-	decisions Decisions
-}
-
 // fire fires an event at one of the two records. An error is a refusal.
-func (u *upgrade) fire(t *fsm.Table, o *object, ev edgecloud.CloudletEvent, actor fsm.Actor) error {
+func (u *Upgrade) fire(t *fsm.Table, o *object, ev edgecloud.CloudletEvent, actor fsm.Actor) error {
 	e, _ := t.EventIndex(string(ev))
-	next, d := u.decisions.Ask(t, *o, decide.Request{Verb: decide.Fire, Event: e, Actor: actor}, 0)
+	next, d := orShipped(u.Decisions).Ask(t, *o, decide.Request{Verb: decide.Fire, Event: e, Actor: actor}, 0)
 	*o = next
 	o.Operation = 1 // the model reads and writes it in one step
 	return d.Err
@@ -127,7 +122,7 @@ func (u *upgrade) fire(t *fsm.Table, o *object, ev edgecloud.CloudletEvent, acto
 var errStale = errors.New("a connection that does not count")
 
 // sender returns the actor of a notify id.
-func (u *upgrade) sender(c *cloudlet, notify int64) (fsm.Actor, error) {
+func (u *Upgrade) sender(c *cloudlet, notify int64) (fsm.Actor, error) {
 	version := ""
 	switch {
 	case notify == c.At.NotifyID:
@@ -162,7 +157,7 @@ func drop(c *cloudlet) {
 }
 
 // connect is a CRM that becomes the present one.
-func (u *upgrade) connect(c *cloudlet, version string, notify int64) error {
+func (u *Upgrade) connect(c *cloudlet, version string, notify int64) error {
 	replaced := c.At.Version != version
 	if replaced {
 		c.At.OldNotifyID, c.At.OldVersion = c.At.NotifyID, c.At.Version
@@ -175,7 +170,7 @@ func (u *upgrade) connect(c *cloudlet, version string, notify int64) error {
 }
 
 // of refuses a message of another connection than the present one.
-func (u *upgrade) of(c *cloudlet, notify int64) error {
+func (u *Upgrade) of(c *cloudlet, notify int64) error {
 	if c.At.NotifyID != notify {
 		return errStale
 	}
@@ -183,7 +178,7 @@ func (u *upgrade) of(c *cloudlet, notify int64) error {
 }
 
 // asks is the request of the user to upgrade a Ready cloudlet.
-func (u *upgrade) asks(c cloudlet, step func(string, cloudlet)) {
+func (u *Upgrade) asks(c cloudlet, step func(string, cloudlet)) {
 	if c.Left == 0 || c.start() != edgecloud.CloudletReady || c.At.Version == newVersion {
 		return
 	}
@@ -205,7 +200,7 @@ func commit(c *cloudlet, change func(*cloudlet) error) error {
 }
 
 // acknowledge is the acknowledgement of a started CRM by the controller.
-func (u *upgrade) acknowledge(c *cloudlet) error {
+func (u *Upgrade) acknowledge(c *cloudlet) error {
 	return commit(c, func(c *cloudlet) error {
 		if err := u.fire(creations, &c.Start, edgecloud.AckStart, edgecloud.Controller); err != nil {
 			return err
@@ -220,23 +215,23 @@ func (u *upgrade) acknowledge(c *cloudlet) error {
 }
 
 // acknowledges is acknowledge as a step.
-func (u *upgrade) acknowledges(c cloudlet, step func(string, cloudlet)) {
+func (u *Upgrade) acknowledges(c cloudlet, step func(string, cloudlet)) {
 	if u.acknowledge(&c) == nil {
 		step("AckStart", c)
 	}
 }
 
 // sweeps is the sweeper after a deadline.
-func (u *upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
+func (u *Upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
 	for _, r := range []struct {
 		table *fsm.Table
 		at    *object
 		label string
 	}{{creations, &c.Start, "NoAnswer"}, {upgrades, &c.Upgrade, "NoAnswer to the upgrade"}} {
 		was := *r.at
-		if q, care := u.decisions.Sweep(r.table, &was.Record, decide.Cause{Overdue: true}); care == decide.FireEvent {
+		if q, care := orShipped(u.Decisions).Sweep(r.table, &was.Record, decide.Cause{Overdue: true}); care == decide.FireEvent {
 			var d decide.Decision
-			if *r.at, d = u.decisions.Ask(r.table, was, q, 0); d.Write {
+			if *r.at, d = orShipped(u.Decisions).Ask(r.table, was, q, 0); d.Write {
 				step(r.label, c)
 			}
 		}
@@ -246,7 +241,7 @@ func (u *upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
 
 // notifies is the controller that sends a notice to the CRM of a version: the state of
 // its start, and to the old CRM the state of the upgrade.
-func (u *upgrade) notifies(version string) func(cloudlet, func(string, notice, cloudlet)) {
+func (u *Upgrade) notifies(version string) func(cloudlet, func(string, notice, cloudlet)) {
 	return func(c cloudlet, send func(string, notice, cloudlet)) {
 		t := notice{Upgrade: c.upgrade()}
 		switch version {
@@ -265,7 +260,7 @@ func (u *upgrade) notifies(version string) func(cloudlet, func(string, notice, c
 }
 
 // receives is the controller that receives a message of the CRM of a version.
-func (u *upgrade) receives(version string) func(cloudlet, message, func(string, cloudlet)) {
+func (u *Upgrade) receives(version string) func(cloudlet, message, func(string, cloudlet)) {
 	return func(c cloudlet, s message, next func(string, cloudlet)) {
 		was := c
 		if _ = u.receive(&c, version, s); c != was { // an error may come after a first commit
@@ -274,7 +269,7 @@ func (u *upgrade) receives(version string) func(cloudlet, message, func(string, 
 	}
 }
 
-func (u *upgrade) receive(c *cloudlet, version string, s message) error {
+func (u *Upgrade) receive(c *cloudlet, version string, s message) error {
 	if u.Trusting && s.Event != edgecloud.StartUp {
 		s.Notify = c.At.NotifyID
 	}
@@ -311,7 +306,7 @@ func (u *upgrade) receive(c *cloudlet, version string, s message) error {
 }
 
 // startUp is a CRM that has started. A CRM of another version may continue beside it.
-func (u *upgrade) startUp(c *cloudlet, version string, notify int64) error {
+func (u *Upgrade) startUp(c *cloudlet, version string, notify int64) error {
 	if notify <= max(c.At.NotifyID, c.At.OldNotifyID) {
 		return errStale
 	}
@@ -320,7 +315,7 @@ func (u *upgrade) startUp(c *cloudlet, version string, notify int64) error {
 
 // finishes makes the new CRM of an upgrade the present one again, after the old one has
 // started again.
-func (u *upgrade) finishes(c *cloudlet, notify int64) error {
+func (u *Upgrade) finishes(c *cloudlet, notify int64) error {
 	if sender, err := u.sender(c, notify); err != nil || sender != edgecloud.CRMv2 || !old(c, notify) ||
 		upgrades.States[c.Upgrade.State].Kind != fsm.Transitional {
 		return nil // the caller refuses it
@@ -329,7 +324,7 @@ func (u *upgrade) finishes(c *cloudlet, notify int64) error {
 }
 
 // gathered is a CRM that has its data. A new CRM has also ended the old one.
-func (u *upgrade) gathered(c *cloudlet, notify int64) error {
+func (u *Upgrade) gathered(c *cloudlet, notify int64) error {
 	sender, err := u.sender(c, notify)
 	if err == nil {
 		err = u.of(c, notify)
@@ -352,7 +347,7 @@ func (u *upgrade) gathered(c *cloudlet, notify int64) error {
 
 // keepOld is the old CRM that continues after a failed upgrade. It becomes the present
 // one again.
-func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
+func (u *Upgrade) keepOld(c *cloudlet, notify int64) error {
 	if c.start() == edgecloud.CloudletOffline && c.At.NotifyID == notify {
 		return errStale
 	}
@@ -377,15 +372,8 @@ func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
 	return err
 }
 
-// upgrade returns the model with its defaults filled in.
-func (p Upgrade) upgrade() *upgrade {
-	u := &upgrade{Upgrade: p, decisions: orShipped(p.Decisions)}
-	u.Capacity = cmp.Or(u.Capacity, 2)
-	return u
-}
-
 // begin returns a Ready cloudlet with its CRM.
-func (u *upgrade) begin() cloudlet {
+func (u *Upgrade) begin() cloudlet {
 	ready := func(t *fsm.Table) object {
 		s, _ := t.StateIndex(string(edgecloud.CloudletReady))
 		return object{Record: decide.Record{Exists: true, State: s, Origin: s, Operation: 1}}
@@ -397,8 +385,7 @@ func (u *upgrade) begin() cloudlet {
 }
 
 // System returns the model.
-func (p Upgrade) System() *explore.System {
-	u := p.upgrade()
+func (u Upgrade) System() *explore.System {
 	sys := explore.New("cloudlet upgrade")
 	ctl := explore.NewActor(sys, "controller", u.begin())
 	sees := notice{edgecloud.CloudletReady, edgecloud.CloudletReady}
@@ -408,16 +395,16 @@ func (p Upgrade) System() *explore.System {
 	ctl.Acts(u.acknowledges).Fair()
 	ctl.Acts(u.sweeps).Fair()
 
-	lose, twice := sys.Budget("loss", p.Loss), sys.Budget("duplicate", p.Duplicate)
+	lose, twice := sys.Budget("loss", u.Loss), sys.Budget("duplicate", u.Duplicate)
 	for _, side := range []struct {
 		crm, other *explore.Actor[manager]
 		name       string
 		version    string
 		isNew      bool
 		crashes    int
-	}{{v1, v2, "crm-v1", oldVersion, false, p.CrashOld}, {v2, v1, "crm-v2", newVersion, true, p.CrashNew}} {
+	}{{v1, v2, "crm-v1", oldVersion, false, u.CrashOld}, {v2, v1, "crm-v2", newVersion, true, u.CrashNew}} {
 		side.crm.Acts(restart).Fair()
-		up := explore.NewChannel[message](sys, side.name+" to controller", explore.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
+		up := explore.NewChannel[message](sys, side.name+" to controller", explore.Channel{Capacity: cmp.Or(u.Capacity, 2), Lose: lose, Duplicate: twice})
 		explore.Sends(side.crm, up, u.sends(side.isNew)).Fair()
 		explore.Receives(ctl, up, u.receives(side.version)).Fair()
 		down := explore.NewChannel[notice](sys, "controller to "+side.name, explore.Channel{Capacity: 1, Lose: lose})

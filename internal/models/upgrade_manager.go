@@ -50,7 +50,7 @@ func (m manager) String() string {
 
 // sends are the messages of a CRM to the controller. It repeats them until a notice shows
 // the effect.
-func (u *upgrade) sends(isNew bool) func(manager, func(string, message, manager)) {
+func (u *Upgrade) sends(isNew bool) func(manager, func(string, message, manager)) {
 	return func(m manager, send func(string, message, manager)) {
 		emit := func(e edgecloud.CloudletEvent) { send("", message{e, m.Notify}, m) }
 		if m.Drops {
@@ -88,7 +88,7 @@ func (u *upgrade) sends(isNew bool) func(manager, func(string, message, manager)
 }
 
 // does are the signals of one CRM to the other on their host.
-func (u *upgrade) does(isNew bool) func(manager, func(string, signal, manager)) {
+func (u *Upgrade) does(isNew bool) func(manager, func(string, signal, manager)) {
 	return func(m manager, send func(string, signal, manager)) {
 		if m.Owes {
 			m.Owes = false
@@ -116,7 +116,7 @@ func (u *upgrade) does(isNew bool) func(manager, func(string, signal, manager)) 
 }
 
 // suffers is the effect of a signal on a CRM.
-func (u *upgrade) suffers(isNew bool) func(manager, signal, func(string, manager)) {
+func (u *Upgrade) suffers(isNew bool) func(manager, signal, func(string, manager)) {
 	return func(m manager, s signal, next func(string, manager)) {
 		switch {
 		case s == start && m.Life != alive:
@@ -132,7 +132,7 @@ func (u *upgrade) suffers(isNew bool) func(manager, signal, func(string, manager
 }
 
 // learns is a CRM that receives a notice.
-func (u *upgrade) learns(isNew bool) func(manager, notice, func(string, manager)) {
+func (u *Upgrade) learns(isNew bool) func(manager, notice, func(string, manager)) {
 	return func(m manager, t notice, next func(string, manager)) {
 		if m.Life != alive {
 			return

@@ -73,7 +73,7 @@ func versionOf(notify int64) string {
 // sayBoth returns what differs.
 func sayBoth(t *testing.T, script []saying) string {
 	ctx := t.Context()
-	u := Upgrade{Upgrades: 9}.upgrade()
+	u := &Upgrade{Upgrades: 9}
 	c := u.begin()
 	real, err := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil)
 	require.NoError(t, err)

@@ -1,21 +1,15 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 )
 
-// trials runs every trial once, one at a time. An exploration calls it from several
-// goroutines.
+// trials runs every trial once.
 func trials[T any, R any](run func(T) (R, error)) func(T) R {
-	var mu sync.Mutex
 	known := make(map[string]R)
 	return func(trial T) R {
 		key := fmt.Sprint(trial)
-		mu.Lock()
-		defer mu.Unlock()
 		r, ok := known[key]
 		if !ok {
 			var err error
@@ -25,16 +19,6 @@ func trials[T any, R any](run func(T) (R, error)) func(T) R {
 			known[key] = r
 		}
 		return r
-	}
-}
-
-// never returns an invariant: no state has the property.
-func never[S any](has func(S) bool, problem string) func(S) error {
-	return func(s S) error {
-		if has(s) {
-			return errors.New(problem)
-		}
-		return nil
 	}
 }
 
