@@ -1,95 +1,70 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Bind makes a machine of a table that came from a file. It converts states and
 // events from their names. Every guard name of the table needs one guard here, and
 // every guard here needs a row. Bind refuses what [New] refuses, with the same
 // error.
 func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T], error) {
-	byName := make(map[string]AnyGuard, len(guards))
-	for _, g := range guards {
-		byName[g.Name()] = g
+	problems := t.Problems()
+	fault := func(row int, format string, args ...any) {
+		problems = append(problems, Problem{Code: BadGuard, Row: row, Text: fmt.Sprintf(format, args...)})
 	}
-	problems := append(t.Problems(), bindProblems(t, guards)...)
+	given, used := make(map[string]Guard[T]), make(map[string]bool)
+	for _, g := range guards {
+		if _, twice := given[g.name]; twice {
+			fault(-1, "guard %q is given twice", g.name)
+		}
+		if !g.usable() {
+			fault(-1, "a guard without name or function")
+		}
+		given[g.name] = g
+	}
+	byRow := make([]Guard[T], len(t.Rows))
+	for i := range t.Rows {
+		name := t.Rows[i].Guard
+		if name == "" {
+			continue
+		}
+		g, ok := given[name]
+		if !ok && !used[name] {
+			fault(i, "row %d (%s): guard %q is not bound", i, t.Describe(i), name)
+		}
+		byRow[i], used[name] = g, true
+	}
+	for _, g := range guards {
+		if !used[g.name] {
+			fault(-1, "guard %q is in no row", g.name)
+		}
+	}
 	if len(problems) > 0 {
 		return nil, &InvalidError{Machine: t.Name, Problems: problems}
 	}
-	// The rows are expanded already. The machine keeps the caller's table, because
-	// a Spec lacks some of its fields.
-	b := &builder[S, E, T]{spec: specOf[S, E](t, byName), table: t}
-	b.number()
-	b.eventsBy = convert[E](t.Events)
-	b.events = newIndex(b.eventsBy)
-	b.guard()
-	if len(b.problems) > 0 {
-		return nil, &InvalidError{Machine: t.Name, Problems: b.problems}
+	states := make([]S, len(t.States))
+	for i := range t.States {
+		states[i] = S(t.States[i].Name)
 	}
-	if t.compiled == nil {
-		bound := *t
-		bound.compiled = compile(&bound)
-		b.table = &bound
-	}
-	return b.machine(), nil
+	return newMachine(t, states, convert[E](t.Events), byRow), nil
 }
 
-// bindProblems compares the names of guards in a table with those that Bind got.
-func bindProblems[T any](t *Table, guards []Guard[T]) (problems []Problem) {
-	add := func(row int, format string, args ...any) {
-		problems = append(problems, Problem{Code: BadGuard, Row: row, Text: fmt.Sprintf(format, args...)})
+// With returns a machine with the states and events of m and other rows: those of a
+// table with the same states, events and actors. guard returns the guard of a row that
+// names one. The table may lack the deadlines that [New] demands. A test kit makes
+// machines with a small fault this way. The error is an [*InvalidError].
+func (m *Machine[S, E, T]) With(t *Table, guard func(row int) Guard[T]) (*Machine[S, E, T], error) {
+	problems := slices.DeleteFunc(t.Problems(), func(p Problem) bool { return p.Severity == SeverityDemand })
+	if len(problems) > 0 {
+		return nil, &InvalidError{Machine: t.Name, Problems: problems}
 	}
-	given, used := make(map[string]bool), make(map[string]bool)
-	for _, g := range guards {
-		if given[g.Name()] {
-			add(-1, "guard %q is given twice", g.Name())
-		}
-		given[g.Name()] = true
-	}
+	guards := make([]Guard[T], len(t.Rows))
 	for i := range t.Rows {
-		name := t.Rows[i].Guard
-		if name != "" && !given[name] && !used[name] {
-			add(i, "row %d (%s): guard %q is not bound", i, t.describe(i), name)
-		}
-		used[name] = name != ""
-	}
-	for _, g := range guards {
-		if !used[g.Name()] {
-			add(-1, "guard %q is in no row", g.Name())
+		if t.Rows[i].Guard != "" {
+			guards[i] = guard(i)
 		}
 	}
-	return problems
-}
-
-// specOf returns the Spec of a table without problems.
-func specOf[S, E ~string](t *Table, guards map[string]AnyGuard) Spec[S, E] {
-	states := func(list []int) []S {
-		names := make([]S, len(list))
-		for i, s := range list {
-			names[i] = S(t.States[s].Name)
-		}
-		return names
-	}
-	spec := Spec[S, E]{Name: t.Name, Title: t.Title, Initial: S(t.States[t.Initial].Name), Actors: t.Actors}
-	for _, s := range t.States {
-		st := State[S]{Name: S(s.Name), Kind: s.Kind, Manual: s.Manual, Doc: s.Doc}
-		if s.Target >= 0 {
-			st.Target = new(S(t.States[s.Target].Name))
-		}
-		spec.States = append(spec.States, st)
-	}
-	for _, r := range t.Rows {
-		row := Row[S, E]{
-			From: states(r.From), Any: r.Any, Except: states(r.Except), Origin: states(r.Origin),
-			Event: E(t.Events[r.Event]), Guard: guards[r.Guard], Then: r.Then,
-			Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
-		}
-		if r.Then == ThenMove {
-			row.To = S(t.States[r.To].Name)
-		}
-		for _, a := range r.Actors {
-			row.Actors = append(row.Actors, t.Actors[a])
-		}
-		spec.Rows = append(spec.Rows, row)
-	}
-	return spec
+	return newMachine(t, m.names, m.eventsBy, guards), nil
 }

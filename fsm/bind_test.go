@@ -94,7 +94,7 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 
 	rows := slices.Collect(m.Rows())
 	require.Equal(t, fsm.Row[phase, signal]{
-		From: []phase{"closing"}, Except: []phase{}, Origin: []phase{"open"}, Event: "shut", Actors: []fsm.Actor{worker}, To: "closed",
+		From: []phase{"closing"}, Origin: []phase{"open"}, Event: "shut", Actors: []fsm.Actor{worker}, To: "closed",
 	}, rows[2])
 	require.Equal(t, "key", rows[3].Guard.Name())
 	require.Nil(t, rows[1].Guard)

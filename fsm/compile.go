@@ -98,14 +98,18 @@ func compile(t *Table) *compiled {
 		}
 		for _, from := range r.From {
 			cell := int32(from*c.width + r.Event)
+			before, again := last[cell]
+			if again && c.edges[before].row == int32(i) {
+				continue // the row names the source twice
+			}
 			c.edges = append(c.edges, c.edgeOf(t, i, from))
 			this := int32(len(c.edges) - 1)
 			c.out[from] = append(c.out[from], this)
 			if r.Timeout > 0 {
 				c.late[from] = append(c.late[from], this)
 			}
-			switch before, ok := last[cell]; {
-			case ok:
+			switch {
+			case again:
 				c.edges[before].next = this
 			case c.dense != nil:
 				c.dense[cell] = this

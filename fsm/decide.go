@@ -15,10 +15,10 @@ import (
 // no guard or whose guard returns nil. If there is no such row, the error is the
 // refusal of [Machine.Next].
 //
-// The table is that of a machine or comes from a file. In a file with faults, a row
-// that names an undeclared state is never taken, and actors over [MaxActors] are
-// refused. In a file without actors every row is for every actor. The call panics for
-// an index out of range and for a Table that the caller has put together.
+// The table is that of a machine, comes from a file or from [Table.WithRows]. In a table
+// with faults, a row that names an undeclared state is never taken, and actors over
+// [MaxActors] are refused. In a table without actors every row is for every actor. The
+// call panics for an index out of range and for a Table that the caller has put together.
 func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, force bool) ([]int, error) {
 	_ = t.Events[event] // panics: an index behind the last one would find rows of another state
 	c, word := t.decider(), wordOf(state, origin)
@@ -75,22 +75,21 @@ func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
 	return timeout, row
 }
 
-// fileDecider is the compiled form of a table from a file. It is made for the first
-// decision, because most tables from files are only read.
-type fileDecider struct {
+// decider is the compiled form of a table that no machine has made. It is made for the
+// first decision, because most of these tables are only read.
+type decider struct {
 	once sync.Once
 	c    *compiled
 }
 
-// decider returns the compiled form of the table.
 func (t *Table) decider() *compiled {
 	if t.compiled != nil {
 		return t.compiled
 	}
-	f := t.fromFile
-	if f == nil {
+	d := t.decides
+	if d == nil {
 		panic("fsm: table " + t.Name + " was neither made by a machine nor read from a file")
 	}
-	f.once.Do(func() { f.c = compile(t.declared()) })
-	return f.c
+	d.once.Do(func() { d.c = compile(t.declared()) })
+	return d.c
 }

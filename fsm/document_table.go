@@ -26,7 +26,7 @@ func (f *tableForm) table(data []byte) (*Table, error) {
 		b.t.Illegal = append(b.t.Illegal, [2]int{b.states.of(cell[0]), b.events.of(cell[1])})
 	}
 	t := b.t
-	t.fromFile = &fileDecider{}
+	t.decides = &decider{}
 	t.Events, t.Undeclared = b.events.others, b.states.others
 	if f.Actors == nil {
 		t.Actors = convert[Actor](b.actors.others)

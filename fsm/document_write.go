@@ -115,11 +115,10 @@ func (w *writer) rowForm(r *TableRow) rowForm {
 		Any: r.Any, Except: w.states("except", r.Except),
 	}
 	for _, a := range r.Actors {
-		name, ok := w.t.actorName(a)
-		if !ok {
+		if a < 0 || a >= len(w.t.Actors)+len(w.t.UndeclaredActors) {
 			w.fail("actors", "no actor has the index %d", a)
 		}
-		f.Actors = append(f.Actors, name)
+		f.Actors = append(f.Actors, w.t.ActorName(a))
 	}
 	if len(f.Actors) == 1 {
 		f.Actor, f.Actors = &f.Actors[0], nil
@@ -140,11 +139,10 @@ func (w *writer) rowForm(r *TableRow) rowForm {
 }
 
 func (w *writer) state(key string, i int) string {
-	name, ok := w.t.stateName(i)
-	if !ok {
+	if i < 0 || i >= len(w.t.States)+len(w.t.Undeclared) {
 		w.fail(key, "no state has the index %d", i)
 	}
-	return name
+	return w.t.StateName(i)
 }
 
 func (w *writer) states(key string, list []int) (names []string) {

@@ -15,11 +15,11 @@ type Machine[S, E comparable, T any] struct {
 	c        *compiled // table.compiled
 	states   index[S]
 	events   index[E]
-	names    []S                                                 // state by index
-	eventsBy []E                                                 // event by index
-	rows     []Row[S, E]                                         // as declared, wildcards expanded
-	guards   []func(ctx context.Context, before, after *T) error // by row; nil for none
-	observer *Observer                                           // nil for none
+	names    []S         // state by index
+	eventsBy []E         // event by index
+	rows     []Row[S, E] // wildcards expanded
+	guards   []Guard[T]  // by row; the zero Guard for none
+	observer *Observer   // nil for none
 }
 
 // New compiles a specification. T is the payload of the guards. S and E are
@@ -31,13 +31,49 @@ type Machine[S, E comparable, T any] struct {
 // [Problem] of the specification. A transitional state with neither a timeout nor
 // Manual is one.
 func New[T any, S, E comparable](spec Spec[S, E]) (*Machine[S, E, T], error) {
-	b := newBuilder[S, E, T](spec)
-	problems := append(b.problems, b.table.Problems()...)
-	if len(problems) > 0 {
+	b := newBuilder(&spec)
+	guards := guardsOf[T](b, spec.Rows)
+	if problems := append(b.problems, b.table.Problems()...); len(problems) > 0 {
 		return nil, &InvalidError{Machine: spec.Name, Problems: problems}
 	}
-	b.table.compiled = compile(b.table)
-	return b.machine(), nil
+	return newMachine(b.table, b.names, b.eventsBy, guards), nil
+}
+
+// newMachine makes a machine of a table without errors. It keeps the table of another
+// machine, and copies any other one.
+func newMachine[T any, S, E comparable](t *Table, states []S, events []E, guards []Guard[T]) *Machine[S, E, T] {
+	if t.compiled == nil {
+		t = t.WithRows(t.Rows)
+		t.compiled = compile(t)
+	}
+	m := &Machine[S, E, T]{
+		table: t, c: t.compiled, states: newIndex(states), events: newIndex(events),
+		names: states, eventsBy: events, guards: guards,
+	}
+	named := func(list []int) (named []S) {
+		for _, s := range list {
+			named = append(named, states[s])
+		}
+		return named
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		row := Row[S, E]{
+			From: named(r.From), Any: r.Any, Except: named(r.Except), Origin: named(r.Origin), Event: events[r.Event],
+			Then: r.Then, Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
+		}
+		if r.Then == ThenMove {
+			row.To = states[r.To]
+		}
+		if r.Guard != "" {
+			row.Guard = guards[i]
+		}
+		for _, a := range r.Actors {
+			row.Actors = append(row.Actors, t.Actors[a])
+		}
+		m.rows = append(m.rows, row)
+	}
+	return m
 }
 
 // Must is [New] for package variables. It panics with the error of New.
@@ -101,9 +137,9 @@ func (m *Machine[S, E, T]) EventAt(i int) E { return m.eventsBy[i] }
 // Check runs the guard of a row on the payload before and after the caller's
 // change. It returns nil if the row has no guard. The error is the guard's own.
 func (m *Machine[S, E, T]) Check(ctx context.Context, row int, before, after *T) error {
-	guard := m.guards[row]
-	if guard == nil {
+	check := m.guards[row].check
+	if check == nil {
 		return nil
 	}
-	return guard(ctx, before, after)
+	return check(ctx, before, after)
 }

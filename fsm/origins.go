@@ -79,7 +79,7 @@ func possibleOrigins(t *Table) [][]int {
 		self.add(state)
 		reach(state, self, nil)
 	}
-	for _, s := range t.entries() {
+	for _, s := range t.Entries() {
 		rest(s)
 	}
 	for len(resting)+len(work) > 0 {

@@ -65,7 +65,7 @@ func (p *problems) state(code string, sev Severity, state int, format string, ar
 func (p *problems) row(code string, row int, format string, args ...any) {
 	p.list = append(p.list, Problem{
 		Code: code, Row: row,
-		Text: fmt.Sprintf("row %d (%s): ", row, p.t.describe(row)) + fmt.Sprintf(format, args...),
+		Text: fmt.Sprintf("row %d (%s): ", row, p.t.Describe(row)) + fmt.Sprintf(format, args...),
 	})
 }
 
@@ -111,33 +111,24 @@ func (p *problems) names() {
 	}
 }
 
-// describe returns a row as text: from -event-> to. Indexes may be out of range.
-func (t *Table) describe(row int) string {
+// Describe returns a row as text: from -event-> to. It writes "?" for an index out of range.
+func (t *Table) Describe(row int) string {
 	r := &t.Rows[row]
-	name := func(i int) string {
-		if name, ok := t.stateName(i); ok {
-			return name
-		}
-		return "?"
+	var from []string
+	for _, f := range r.From {
+		from = append(from, t.StateName(f))
 	}
-	from := make([]string, 0, 3)
-	switch {
-	case r.Any:
-		from = append(from, "any")
-	default:
-		for i, f := range r.From {
-			if i == 2 && len(r.From) > 3 {
-				from = append(from, "...")
-				break
-			}
-			from = append(from, name(f))
-		}
+	if len(from) > 3 {
+		from = append(from[:2], "...")
+	}
+	if r.Any {
+		from = []string{"any"}
 	}
 	event := "?"
 	if r.Event >= 0 && r.Event < len(t.Events) {
 		event = t.Events[r.Event]
 	}
-	to := name(r.To)
+	to := t.StateName(r.To)
 	switch r.Then {
 	case ThenReturn:
 		to = "origin"
@@ -149,8 +140,8 @@ func (t *Table) describe(row int) string {
 
 // called returns the name of an undeclared state for a problem, if it has one.
 func (t *Table) called(state int) string {
-	if name, ok := t.stateName(state); ok {
-		return ": " + strconv.Quote(name)
+	if state >= len(t.States) && state-len(t.States) < len(t.Undeclared) {
+		return ": " + strconv.Quote(t.StateName(state))
 	}
 	return ""
 }

@@ -87,7 +87,7 @@ func (p *problems) deadlines(origins [][]int) {
 			timed.add(from)
 			if t.States[from].Kind == Transitional && r.Then == ThenMove && r.To == from && !r.Supersede && r.Guard == "" {
 				p.state(EndlessTimeout, SeverityDemand, from,
-					"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, t.describe(i))
+					"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, t.Describe(i))
 			}
 			for _, o := range origins[from] {
 				if r.fits(o) {

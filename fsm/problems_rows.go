@@ -56,8 +56,8 @@ func (p *problems) shape() bool {
 				continue
 			}
 			text := "names an actor that is not declared"
-			if name, ok := t.actorName(a); ok {
-				text += ": " + strconv.Quote(name)
+			if a >= 0 && a-len(t.Actors) < len(t.UndeclaredActors) {
+				text += ": " + strconv.Quote(t.ActorName(a))
 			}
 			p.row(UnknownActor, i, "%s", text)
 		}
@@ -150,7 +150,7 @@ func (p *problems) pair(a, b, from int) bool {
 		p.row(DuplicateRow, b, "is equal to row %d in %s", a, t.States[from].Name)
 	case covers && (x.Guard == "" || x.Guard == y.Guard):
 		p.row(AmbiguousRow, b, "is never tried in %s: row %d (%s) takes the same actors first",
-			t.States[from].Name, a, t.describe(a))
+			t.States[from].Name, a, t.Describe(a))
 	default:
 		return false
 	}

@@ -36,8 +36,8 @@ type Table struct {
 	Notes      []string
 	Anomalies  []string // known faults of the source
 
-	compiled *compiled    // nil unless a machine was made of the table
-	fromFile *fileDecider // nil unless ParseTable has made the table
+	compiled *compiled // nil unless a machine was made of the table
+	decides  *decider  // nil for a table that a caller has put together
 }
 
 // TableState is one state of a [Table].
@@ -97,6 +97,25 @@ func (t *Table) ActorIndex(a Actor) (int, bool) {
 	return i, i >= 0
 }
 
+// WithRows returns a copy of the table with other rows, sound or not.
+func (t *Table) WithRows(rows []TableRow) *Table {
+	other := *t
+	other.Rows, other.compiled, other.decides = rows, nil, &decider{}
+	return &other
+}
+
+// Entries returns the states in which an object may begin. In a table with faults, they
+// may be undeclared.
+func (t *Table) Entries() []int {
+	if len(t.Initials) > 0 {
+		return t.Initials
+	}
+	if t.Initial < 0 {
+		return nil
+	}
+	return []int{t.Initial}
+}
+
 // Edge is one arrow of the table: a row, expanded to one source and one target.
 type Edge struct{ From, Event, Row, To int }
 
@@ -147,17 +166,6 @@ func (t *Table) Origins() [][]int {
 		return t.compiled.origins
 	}
 	return possibleOrigins(t.declared())
-}
-
-// entries returns the states in which an object may begin.
-func (t *Table) entries() []int {
-	if len(t.Initials) > 0 {
-		return t.Initials
-	}
-	if t.Initial < 0 {
-		return nil
-	}
-	return []int{t.Initial}
 }
 
 // fits reports whether an object with this origin meets the row's condition.

@@ -15,10 +15,6 @@ import (
 
 // CoverConfig refines [Watch]. The zero value and nil are the defaults.
 type CoverConfig struct {
-	// Least is the percentage of states, of transitions and of guard results that
-	// the test has to cover, without the exceptions. Default: 100. A negative
-	// number requires nothing.
-	Least int
 	// Except maps names, in the form of [Coverage.String], to reasons. The test
 	// need not cover them. An exception that is covered, that the table does not
 	// have, or that has no reason is a fault. Default: none.
@@ -31,18 +27,22 @@ type CoverConfig struct {
 // It is safe for concurrent use and must not be copied.
 type Coverage struct {
 	table  *fsm.Table
-	config CoverConfig
-	items  []item
+	except map[string]string
+	items  [3][]string // by kind
 
 	mu      sync.Mutex
 	seen    map[string]bool
 	foreign int // moves that are no transitions of the table
 }
 
-// item is one name to cover.
-type item struct{ kind, name string }
+// The kinds of what a test covers.
+const (
+	states = iota
+	transitions
+	results
+)
 
-var itemKinds = []string{"states", "transitions", "guard results"}
+var kindNames = [...]string{"states", "transitions", "guard results"}
 
 // Watch returns a machine that behaves like m, and the coverage of its table. The
 // coverage counts everything that instances of the new machine do. A system that
@@ -63,29 +63,26 @@ func Watch[S, E comparable, T any](m *fsm.Machine[S, E, T], config *CoverConfig)
 func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
 	c := &Coverage{table: t, seen: make(map[string]bool)}
 	if config != nil {
-		c.config = *config
+		c.except = config.Except
 	}
 	plan, err := tour.New(t, nil)
 	if err != nil {
 		panic(fmt.Sprintf("fsmtest: tour of the table of a machine: %v", err)) // New has checked it
 	}
-	add := func(kind, name string) {
-		if i := (item{kind, name}); !slices.Contains(c.items, i) {
-			c.items = append(c.items, i)
+	add := func(kind int, name string) {
+		if !slices.Contains(c.items[kind], name) {
+			c.items[kind] = append(c.items[kind], name)
 		}
 	}
-	add("states", stateName(t.States[t.Initial].Name))
-	var steps []tour.Step
-	for _, s := range plan.All() {
-		steps = append(steps, s)
-	}
+	add(states, stateName(t.States[t.Initial].Name))
+	steps := slices.Concat(plan.Sequences...)
 	slices.SortStableFunc(steps, func(a, b tour.Step) int { return a.Row - b.Row })
 	for _, s := range steps {
-		add("states", stateName(s.To))
-		add("transitions", transitionName(s.From, s.Event, s.To))
+		add(states, stateName(s.To))
+		add(transitions, transitionName(s.From, s.Event, s.To))
 		if t.Rows[s.Row].Guard != "" {
-			add("guard results", c.guardName(s.Row, true))
-			add("guard results", c.guardName(s.Row, false))
+			add(results, c.guardName(s.Row, true))
+			add(results, c.guardName(s.Row, false))
 		}
 	}
 	return c
@@ -127,71 +124,46 @@ func (c *Coverage) Saw(m fsm.Moved) {
 	}
 	name := transitionName(m.From, m.Event, m.To)
 	c.count(stateName(m.From), stateName(m.To), name)
-	if !slices.Contains(c.items, item{"transitions", name}) {
+	if !slices.Contains(c.items[transitions], name) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.foreign++
 	}
 }
 
-// Judge logs the coverage and reports to t what the config requires and the tests
-// have not covered.
+// Judge logs the coverage and reports to t what the tests have not covered.
 func (c *Coverage) Judge(t testing.TB) {
 	t.Helper()
 	t.Log(c)
-	for _, fault := range c.faults() {
-		t.Errorf("%s: %s", c.table.Name, fault)
+	var missing []string
+	for kind := range c.items {
+		missing = append(missing, c.missing(kind)...)
+	}
+	if rest := unexplained(t, c.table.Name, missing, c.except); len(rest) > 0 {
+		t.Errorf("%s: not covered:\n\t%s", c.table.Name, strings.Join(rest, "\n\t"))
 	}
 }
 
-// faults returns the faults that [Coverage.Judge] reports.
-func (c *Coverage) faults() (faults []string) {
-	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for _, kind := range itemKinds {
-		covered, missing := c.split(kind)
-		missing = slices.DeleteFunc(missing, func(name string) bool { _, excepted := c.config.Except[name]; return excepted })
-		if wanted := len(covered) + len(missing); len(covered)*100 < wanted*leastOf(c.config.Least) {
-			add("%d of %d %s are covered, want %d%%: missing\n\t%s", len(covered), wanted, kind,
-				leastOf(c.config.Least), strings.Join(missing, "\n\t"))
+// unexplained returns the names without an exception. It reports to t every exception
+// that is not missing or has no reason.
+func unexplained(t testing.TB, table string, missing []string, except map[string]string) []string {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(except)) {
+		switch {
+		case !slices.Contains(missing, name):
+			t.Errorf("%s: exception %q: the test notices it, or it does not exist", table, name)
+		case except[name] == "":
+			t.Errorf("%s: exception %q has no reason", table, name)
 		}
 	}
+	return slices.DeleteFunc(slices.Clone(missing), func(name string) bool { return except[name] != "" })
+}
+
+// missing returns the names of a kind that are not covered.
+func (c *Coverage) missing(kind int) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.config.Except)) {
-		switch {
-		case !slices.ContainsFunc(c.items, func(i item) bool { return i.name == name }):
-			add("exception %q is not in the table", name)
-		case c.seen[name]:
-			add("exception %q is covered", name)
-		case c.config.Except[name] == "":
-			add("exception %q has no reason", name)
-		}
-	}
-	return faults
-}
-
-// leastOf returns the percentage that a config requires.
-func leastOf(least int) int {
-	if least == 0 {
-		return 100
-	}
-	return least
-}
-
-// split returns the names of a kind that are covered and that are not.
-func (c *Coverage) split(kind string) (covered, missing []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, i := range c.items {
-		switch {
-		case i.kind != kind:
-		case c.seen[i.name]:
-			covered = append(covered, i.name)
-		default:
-			missing = append(missing, i.name)
-		}
-	}
-	return covered, missing
+	return slices.DeleteFunc(slices.Clone(c.items[kind]), func(name string) bool { return c.seen[name] })
 }
 
 // String returns the percentages, and the names that are not covered with the reasons
@@ -199,14 +171,15 @@ func (c *Coverage) split(kind string) (covered, missing []string) {
 func (c *Coverage) String() string {
 	var head, tail strings.Builder
 	fmt.Fprintf(&head, "coverage of %s:", c.table.Name)
-	for _, kind := range itemKinds {
-		covered, missing := c.split(kind)
-		if all := len(covered) + len(missing); all > 0 {
-			fmt.Fprintf(&head, " %d of %d %s (%d%%)", len(covered), all, kind, len(covered)*100/all)
+	for kind, name := range kindNames {
+		missing := c.missing(kind)
+		if all := len(c.items[kind]); all > 0 {
+			covered := all - len(missing)
+			fmt.Fprintf(&head, " %d of %d %s (%d%%)", covered, all, name, covered*100/all)
 		}
 		for _, name := range missing {
 			fmt.Fprintf(&tail, "\n\tnot covered: %s", name)
-			if why := c.config.Except[name]; why != "" {
+			if why := c.except[name]; why != "" {
 				fmt.Fprintf(&tail, " (%s)", why)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -33,8 +32,8 @@ type Driver interface {
 // because it has no payload for which the guards return the wanted results.
 var ErrUnsupported = errors.New("fsmtest: the driver cannot make this request")
 
-// ErrScripted is the reason of a guard that refuses because the [Request] wants it.
-var ErrScripted = errors.New("fsmtest: the request wants this guard to refuse")
+// errScripted is the reason of a guard that refuses because the [Request] wants it.
+var errScripted = errors.New("fsmtest: the request wants this guard to refuse")
 
 // Request is one event that an actor fires. It is read only and may be copied.
 type Request struct {
@@ -48,31 +47,30 @@ type Request struct {
 
 // String returns the request in one line.
 func (r Request) String() string {
-	var b strings.Builder
-	b.WriteString(r.Event)
+	text := r.Event
 	if r.Actor != "" {
-		b.WriteString(" by " + string(r.Actor))
+		text += " by " + string(r.Actor)
 	}
 	if r.Force {
-		b.WriteString(" by force")
+		text += " by force"
 	}
 	for _, g := range r.Agree {
-		b.WriteString(", " + g)
+		text += ", " + g
 	}
 	for _, g := range r.Refuse {
-		b.WriteString(", not " + g)
+		text += ", not " + g
 	}
-	return b.String()
+	return text
 }
 
-// Guard returns the result of a guard: nil if the guard has to pass, [ErrScripted] if
-// it has to refuse, and another error if the table does not call the guard here.
+// Guard returns the result of a guard: nil if the guard has to pass, and an error if it has
+// to refuse or if the table does not call the guard here.
 func (r Request) Guard(name string) error {
 	switch {
 	case slices.Contains(r.Agree, name):
 		return nil
 	case slices.Contains(r.Refuse, name):
-		return ErrScripted
+		return errScripted
 	}
 	return fmt.Errorf("fsmtest: call guard %q: the table does not call it here", name)
 }

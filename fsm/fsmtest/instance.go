@@ -75,3 +75,15 @@ func ScriptedGuards[S, E comparable, T any](m *fsm.Machine[S, E, T]) *fsm.Machin
 		}
 	})
 }
+
+// guardFunc is the function of a guard.
+type guardFunc[T any] = func(ctx context.Context, before, after *T) error
+
+// remade returns a machine of the same table with other guards, by row.
+func remade[S, E comparable, T any](m *fsm.Machine[S, E, T], guard func(row int) guardFunc[T]) *fsm.Machine[S, E, T] {
+	other, err := m.With(m.Table(), func(row int) fsm.Guard[T] { return fsm.When(m.Table().Rows[row].Guard, guard(row)) })
+	if err != nil {
+		panic("fsmtest: remake machine: " + err.Error()) // its table was accepted before
+	}
+	return other
+}

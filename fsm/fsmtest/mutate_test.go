@@ -19,83 +19,74 @@ type diskMachine = *fsm.Machine[string, string, disk]
 
 // A tour of the table detects every mutant of the machine.
 func TestMutateByTour(t *testing.T) {
-	score := fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
-		fsmtest.Tour(t, disks.Table(), fsmtest.Drive(m, payload), &fsmtest.TourConfig{EveryActor: true})
-	}, &fsmtest.MutateConfig{EveryTarget: true, Survivors: map[string]string{
-		"row 3 (created -resize-> created) is ignored":          "a driver reports the state of the object, not whether it moved",
-		"row 10 (deleting -delete-> ignored) leads to deleting": "as above",
-	}})
-	require.Equal(t, 2, score.Survived)
-	require.Greater(t, score.Killed, 100)
-	require.Positive(t, score.Equivalent)
-	require.Positive(t, score.Refused)
+	passes(t, func(t testing.TB) {
+		fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
+			fsmtest.Tour(t, disks.Table(), fsmtest.Drive(m, payload), nil)
+		}, &fsmtest.MutateConfig{Survivors: map[string]string{
+			"row 3 (created -resize-> created) is ignored":          "a driver reports the state of the object, not whether it moved",
+			"row 10 (deleting -delete-> ignored) leads to deleting": "as above",
+			"row 12 (any -lost-> broken) is for user only":          "a tour takes a row by one actor",
+			"row 13 (broken -repair-> created) is for user only":    "as above",
+		}})
+	}, "disk: 60 of 64 mutants detected; 1 are equivalent, fsm.New refuses 21")
 }
 
 // Mutants of rows that a test does not cover survive.
 func TestMutateNamesSurvivors(t *testing.T) {
 	few := func(t testing.TB, m diskMachine) {
 		fsmtest.Run(t, m, []diskCase{
-			{From: "absent", Event: "create", Actor: user, To: "creating"},
-			{From: "absent", Event: "create", Actor: worker, Err: fsm.ErrWrongActor},
+			{From: "off", Event: "switch", Actor: user, To: "on"},
+			{From: "off", Event: "switch", Actor: worker, Err: fsm.ErrWrongActor},
+			{From: "on", Event: "switch", Actor: user, To: "off"},
 		})
 	}
-	kinds := []tour.MutantKind{tour.MutantActor, tour.MutantAnybody}
-	const survivor = "row 1 (creating -done-> created) is for anybody"
-	fails(t, func(t testing.TB) { fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds}) },
-		"survived: "+survivor+": not explained", "want 100%")
-	var score fsmtest.Score
+	const survivor = "row 1 (on -switch-> off) is for user only"
+	fails(t, func(t testing.TB) { fsmtest.Mutate(t, lampsOfTwo, few, nil) },
+		"survived: "+survivor+": not explained", "the test does not detect 1 mutants")
 	passes(t, func(t testing.TB) {
-		score = fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds, Least: 5, Survivors: map[string]string{survivor: "trusted"}})
+		fsmtest.Mutate(t, lampsOfTwo, few, &fsmtest.MutateConfig{Survivors: map[string]string{survivor: "trusted"}})
 	}, "survived: "+survivor+": trusted")
-	require.Equal(t, 2, score.Killed)
-	require.Contains(t, score.Survivors, survivor)
-	require.Len(t, score.Survivors, score.Survived)
+	const detected = "row 0 (off -switch-> on) is for every actor"
 	for fault, survivors := range map[string]map[string]string{
-		`exception "row 99": there is no such mutant`:                                          {"row 99": "why"},
-		`exception "row 0 (absent -create-> creating) is for anybody": the mutant is detected`: {"row 0 (absent -create-> creating) is for anybody": "why"},
+		`exception "row 99": the test notices it, or it does not exist`:           {"row 99": "why"},
+		`exception "` + detected + `": the test notices it, or it does not exist`: {detected: "why"},
 		"has no reason": {survivor: ""},
 	} {
 		fails(t, func(t testing.TB) {
-			fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds, Least: -1, Survivors: survivors})
+			fsmtest.Mutate(t, lampsOfTwo, few, &fsmtest.MutateConfig{Survivors: survivors})
 		}, fault)
 	}
-	passes(t, func(t testing.TB) { fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Least: -1}) })
 }
 
 // A test of a mutant may fail in any way without failing the outer test.
 func TestMutateRecordsEveryFailure(t *testing.T) {
-	one := &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantAnybody}, Timeout: 50 * time.Millisecond}
+	release := make(chan struct{})
 	for name, notice := range map[string]func(testing.TB){
 		"error": func(t testing.TB) { t.Error("noticed") },
 		"fatal": func(t testing.TB) { t.Fatal("noticed") },
 		"panic": func(testing.TB) { panic("noticed") },
 		"hangs": func(t testing.TB) { <-t.Context().Done() },
+		"deaf":  func(testing.TB) { <-release }, // Mutate abandons it
 	} {
 		t.Run(name, func(t *testing.T) {
-			score := fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, m diskMachine) {
-				if err := m.Can(t.Context(), m.At("off"), "switch", worker, nil); err == nil {
-					notice(t)
-				}
-			}, one)
-			require.Equal(t, 1, score.Killed)
+			fails(t, func(t testing.TB) {
+				fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, m diskMachine) {
+					if err := m.Can(t.Context(), m.At("off"), "switch", worker, nil); err == nil {
+						notice(t)
+					}
+				}, &fsmtest.MutateConfig{Timeout: 50 * time.Millisecond})
+			}, "lamp: 2 of 5 mutants detected")
 		})
 	}
-	skips := func(t testing.TB, _ diskMachine) { t.Skip("not today") }
-	require.Equal(t, 1, fsmtest.Mutate(t, lampsOfTwo, skips, &fsmtest.MutateConfig{Kinds: one.Kinds, Least: -1}).Survived)
-	fails(t, func(t testing.TB) {
-		fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, _ diskMachine) { t.Error("always") }, one)
-	}, "fails without a mutant:\nalways")
-	fails(t, func(t testing.TB) {
-		fsmtest.Mutate(t, lampsOfTwo, func(testing.TB, diskMachine) {}, &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantUnguarded}})
-	}, "there is no mutant to run")
-	release := make(chan struct{})
-	deaf := func(t testing.TB, m diskMachine) {
-		if m.Can(t.Context(), m.At("off"), "switch", worker, nil) == nil {
-			<-release
-		}
-	}
-	require.Equal(t, 1, fsmtest.Mutate(t, lampsOfTwo, deaf, one).Killed, "a test that ignores its context is left behind")
 	close(release)
+	fails(t, func(t testing.TB) {
+		fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, _ diskMachine) { t.Skip("not today") }, nil)
+	}, "lamp: 0 of 5 mutants detected")
+	fails(t, func(t testing.TB) {
+		fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, _ diskMachine) { t.Error("always") }, nil)
+	}, "fails without a mutant:\nalways")
+	still := fsm.Must[disk](fsm.Spec[string, string]{Name: "still", Initial: "on", Actors: []fsm.Actor{user}, States: []fsm.State[string]{{Name: "on", Kind: fsm.Final}}})
+	fails(t, func(t testing.TB) { fsmtest.Mutate(t, still, func(testing.TB, diskMachine) {}, nil) }, "there is no mutant to run")
 }
 
 // A mutant is not written into documentation.
@@ -103,10 +94,9 @@ func TestMutateWritesNoDocumentation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "doc.go")
 	require.NoError(t, os.WriteFile(file, []byte("// Package lamp has a lamp.\npackage lamp\n"), 0o600))
 	t.Setenv(diagramtest.Update, "1")
-	score := fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, m diskMachine) {
-		diagramtest.Doc(t, file, m.Table())
-	}, nil)
-	require.Positive(t, score.Killed)
+	passes(t, func(t testing.TB) {
+		fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, m diskMachine) { diagramtest.Doc(t, file, m.Table()) }, nil)
+	})
 	t.Setenv(diagramtest.Update, "")
 	diagramtest.Doc(t, file, lampsOfTwo.Table())
 }
@@ -120,17 +110,18 @@ var lampsOfTwo = fsm.Must[disk](fsm.Spec[string, string]{
 
 // Guards of mutants are those of the machine, row by row.
 func TestMutantsKeepTheirGuards(t *testing.T) {
-	score := fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
-		fsmtest.Run(t, m, []diskCase{
-			{From: "created", Event: "resize", Actor: user, Payload: &disk{}, To: "created"},
-			{From: "created", Event: "resize", Actor: user, Payload: &disk{used: true}, Err: fsm.ErrGuard},
-			{From: "created", Event: "delete", Actor: user, Payload: &disk{used: true}, Err: fsm.ErrGuard},
-			{From: "trash", Event: "delete", Actor: user, Payload: &disk{}, To: "deleting"},
-			{From: "trash", Event: "delete", Actor: user, Payload: &disk{old: true}, To: "gone"},
-		})
-	}, &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantUnguarded}})
-	require.Equal(t, 2, score.Killed)
-	require.Equal(t, 1, score.Refused, "without its guard, row 5 shadows row 6")
+	r := record(t, func(t testing.TB) {
+		fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
+			fsmtest.Run(t, m, []diskCase{
+				{From: "created", Event: "resize", Actor: user, Payload: &disk{}, To: "created"},
+				{From: "created", Event: "resize", Actor: user, Payload: &disk{used: true}, Err: fsm.ErrGuard},
+				{From: "created", Event: "delete", Actor: user, Payload: &disk{used: true}, Err: fsm.ErrGuard},
+				{From: "trash", Event: "delete", Actor: user, Payload: &disk{}, To: "deleting"},
+				{From: "trash", Event: "delete", Actor: user, Payload: &disk{old: true}, To: "gone"},
+			})
+		}, nil)
+	})
+	require.NotContains(t, r.Text(), "has no guard")
 }
 
 // lines returns the rows by name.
@@ -157,19 +148,20 @@ func lines(t *fsm.Table) (list []string) {
 
 // The machines of a test have the tables of the mutants.
 func TestMachinesAreThoseOfTheMutants(t *testing.T) {
-	all, err := tour.Mutants(disks.Table(), &tour.MutantConfig{EveryTarget: true})
+	all, err := tour.Mutants(disks.Table())
 	require.NoError(t, err)
 	var wanted [][]string
 	for m := range all {
 		wanted = append(wanted, lines(m.Table))
 	}
 	tried := 0
-	score := fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
-		if tried++; tried > 1 {
-			require.Contains(t, wanted, lines(m.Table()))
-		}
-	}, &fsmtest.MutateConfig{EveryTarget: true, Least: -1})
-	require.Zero(t, score.Killed)
-	require.Equal(t, tried-1, score.Survived)
-	require.Len(t, wanted, score.Survived+score.Equivalent+score.Refused)
+	r := record(t, func(t testing.TB) {
+		fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
+			if tried++; tried > 1 {
+				require.Contains(t, wanted, lines(m.Table()))
+			}
+		}, nil)
+	})
+	require.Contains(t, r.Text(), fmt.Sprintf("0 of %d mutants detected", tried-1))
+	require.LessOrEqual(t, tried-1, len(wanted))
 }

@@ -1,7 +1,6 @@
 package fsmtest
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -11,36 +10,32 @@ import (
 	"github.com/interlock-go/interlock/fsm/tour"
 )
 
-// RaceConfig refines [Race]. The zero value and nil are the defaults.
-type RaceConfig struct {
-	Goroutines int // number of goroutines that fire at once; default 8
-	Rounds     int // number of tours; default 4
-}
+const (
+	raceGoroutines = 8 // that fire at once
+	raceRounds     = 2
+)
 
 // Race leads a system along the tour of the table of a machine, see [tour.New].
-// Several goroutines fire each step at once, and the system has to accept exactly one
+// Eight goroutines fire each step at once, and the system has to accept exactly one
 // of them. Race reports to t a step that has no winner or several, and a winner in
 // another state. It fires a step once if the table accepts the same request again in
 // the next status, because such a step has no single winner. Under the race detector,
 // Race also finds accesses that are not synchronized.
-func Race(t testing.TB, table *fsm.Table, d Driver, config *RaceConfig) {
+func Race(t testing.TB, table *fsm.Table, d Driver) {
 	t.Helper()
-	if config == nil {
-		config = &RaceConfig{}
-	}
 	tour, err := tour.New(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	raced, once := 0, 0
-	for range cmp.Or(config.Rounds, 4) {
+	for range raceRounds {
 		for _, steps := range tour.Sequences {
 			if state := d.Reset(t, steps[0].From); state != steps[0].From {
 				t.Errorf("%s: a new object is in %s instead of %s", table.Name, state, steps[0].From)
 				return
 			}
 			for i := range steps {
-				n := cmp.Or(config.Goroutines, 8)
+				n := raceGoroutines
 				if acceptsAgain(table, &steps[i]) {
 					n = 1
 					once++

@@ -10,9 +10,9 @@ import (
 
 func TestRace(t *testing.T) {
 	passes(t, func(t testing.TB) {
-		fsmtest.Race(t, disks.Table(), fsmtest.Drive(disks, nil), &fsmtest.RaceConfig{Goroutines: 5, Rounds: 2})
+		fsmtest.Race(t, disks.Table(), fsmtest.Drive(disks, nil))
 	}, "disk: 46 races had one winner; 24 steps cannot have one")
-	fsmtest.Race(t, disks.Table(), fsmtest.Drive(disks, payload), nil)
+	fsmtest.Race(t, disks.Table(), fsmtest.Drive(disks, payload))
 }
 
 // torn is a system that reads and moves in two steps, so that several requests may win.
@@ -48,14 +48,14 @@ func (s *torn) Apply(t testing.TB, r fsmtest.Request) (string, error) {
 func TestRaceFindsSeveralWinners(t *testing.T) {
 	system := &torn{m: fsmtest.ScriptedGuards(disks)}
 	system.read.Add(8)
-	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), system, nil) }, "8 of 8 are accepted; the first answer is creating")
+	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), system) }, "8 of 8 are accepted; the first answer is creating")
 	system.losers = true
-	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), system, nil) }, "0 of 8 are accepted")
+	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), system) }, "0 of 8 are accepted")
 	begins := &bent{Driver: fsmtest.Drive(disks, nil), reset: func(string) string { return "gone" }}
-	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), begins, nil) }, "a new object is in gone instead of absent")
+	fails(t, func(t testing.TB) { fsmtest.Race(t, disks.Table(), begins) }, "a new object is in gone instead of absent")
 	loops := fsm.Must[disk](fsm.Spec[string, string]{
 		Name: "loop", Initial: "s", Actors: []fsm.Actor{user}, States: []fsm.State[string]{{Name: "s"}, {Name: "t"}},
 		Rows: fsm.Rows(fsm.Move("s", "e", "t"), fsm.Move("t", "e", "s")),
 	})
-	fails(t, func(t testing.TB) { fsmtest.Race(t, loops.Table(), fsmtest.Drive(loops, nil), nil) }, "no step has a single winner")
+	fails(t, func(t testing.TB) { fsmtest.Race(t, loops.Table(), fsmtest.Drive(loops, nil)) }, "no step has a single winner")
 }

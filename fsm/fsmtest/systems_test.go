@@ -131,10 +131,10 @@ func TestToursOfTheSystems(t *testing.T) {
 	for _, s := range systems() {
 		t.Run(s.table.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				fsmtest.Tour(t, s.table, s.instance(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
-				fsmtest.Tour(t, s.table, s.manager(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
-				fsmtest.Race(t, s.table, s.instance(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
-				fsmtest.Race(t, s.table, s.manager(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
+				fsmtest.Tour(t, s.table, s.instance(), nil)
+				fsmtest.Tour(t, s.table, s.manager(), nil)
+				fsmtest.Race(t, s.table, s.instance())
+				fsmtest.Race(t, s.table, s.manager())
 			})
 		})
 	}

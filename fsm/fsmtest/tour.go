@@ -11,11 +11,6 @@ import (
 
 // TourConfig refines [Tour]. The zero value and nil are the defaults.
 type TourConfig struct {
-	// EveryActor takes every row by every actor that may fire it. Default: by one.
-	EveryActor bool
-	// Stranger is an actor that the table does not declare. It makes every request
-	// too, and the system has to refuse them. Default: none.
-	Stranger fsm.Actor
 	// Missed maps the indexes of rows that no object can take to reasons. Default:
 	// none. Tour reports a row that it misses and a row of Missed that it takes.
 	Missed map[int]string
@@ -34,11 +29,11 @@ func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 	if config == nil {
 		config = &TourConfig{}
 	}
-	plan, err := tour.New(table, &tour.Config{EveryActor: config.EveryActor})
+	plan, err := tour.New(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	negatives, err := tour.Negatives(table, &tour.NegativeConfig{Stranger: config.Stranger})
+	negatives, err := tour.Negatives(table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +71,10 @@ type run struct {
 	steps, refusals, unsupported int
 }
 
-// transition is a row in a status, by an actor.
+// transition is a row in a status.
 type transition struct {
-	at    status
-	row   int
-	actor fsm.Actor
+	at  status
+	row int
 }
 
 func (r *run) fault(format string, args ...any) {
@@ -129,7 +123,7 @@ func (r *run) sequence(number int, at status, steps []tour.Step) {
 			return
 		}
 		r.steps++
-		r.taken[transition{at, s.Row, s.Actor}] = true
+		r.taken[transition{at, s.Row}] = true
 		at = status{s.To, s.ToOrigin}
 	}
 	r.refuse(at, steps)

@@ -21,7 +21,7 @@ func payload(r fsmtest.Request) (*disk, bool) {
 
 func TestTour(t *testing.T) {
 	fsmtest.Tour(t, disks.Table(), fsmtest.Drive(disks, nil), nil)
-	fsmtest.Tour(t, disks.Table(), fsmtest.Drive(disks, payload), &fsmtest.TourConfig{EveryActor: true, Stranger: "stranger"})
+	fsmtest.Tour(t, disks.Table(), fsmtest.Drive(disks, payload), nil)
 	passes(t, func(t testing.TB) { fsmtest.Tour(t, disks.Table(), fsmtest.Drive(disks, nil), nil) },
 		"disk: 20 of 20 transitions in 35 steps and 2 sequences, 325 refusals; the driver does not support 0 requests")
 }
@@ -224,7 +224,7 @@ func TestRandomMachines(t *testing.T) {
 			return &s, true
 		}
 		r := record(t, func(t testing.TB) {
-			fsmtest.Tour(t, m.Table(), fsmtest.Drive(m, nil), &fsmtest.TourConfig{Missed: missed, EveryActor: true, Stranger: "z"})
+			fsmtest.Tour(t, m.Table(), fsmtest.Drive(m, nil), &fsmtest.TourConfig{Missed: missed})
 		})
 		require.False(rt, r.Failed(), r.Text())
 		r = record(t, func(t testing.TB) {

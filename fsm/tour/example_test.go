@@ -47,7 +47,7 @@ func ExampleNegatives() {
 		fmt.Println(err)
 		return
 	}
-	all, err := tour.Negatives(table, nil)
+	all, err := tour.Negatives(table)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,18 +71,22 @@ func ExampleMutants() {
 		fmt.Println(err)
 		return
 	}
-	all, err := tour.Mutants(table, &tour.MutantConfig{Kinds: []tour.MutantKind{tour.MutantDropped, tour.MutantUnguarded}})
+	all, err := tour.Mutants(table)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for m := range all {
-		fmt.Println(m)
+		if m.Row == 1 {
+			fmt.Println(m)
+		}
 	}
 	// Output:
-	// row 0 (closed -open-> opening) is dropped
 	// row 1 (opening -done-> open) is dropped
+	// row 1 (opening -done-> open) leads to closed
+	// row 1 (opening -done-> open) is for user
+	// row 1 (opening -done-> open) is for every actor
 	// row 1 (opening -done-> open) has no guard
-	// row 2 (opening -done-> jammed) is dropped
-	// row 3 (open -close-> closed) is dropped
+	// row 1 (opening -done-> open) needs force
+	// row 1 (opening -done-> open) is ignored
 }

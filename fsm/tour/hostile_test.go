@@ -93,7 +93,7 @@ func TestToursOfHostileTables(t *testing.T) {
 			plan, err := tour.New(table, nil)
 			if test.sequences == 0 {
 				require.ErrorIs(t, err, tour.ErrTooLarge)
-				_, err = tour.Negatives(table, nil)
+				_, err = tour.Negatives(table)
 				require.ErrorIs(t, err, tour.ErrTooLarge)
 				return
 			}

@@ -4,50 +4,18 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// MutantKind is the kind of fault that a [Mutant] has.
-type MutantKind uint8
-
-// The kinds of mutants.
-const (
-	MutantDropped    MutantKind = iota // the row is missing
-	MutantRetargeted                   // the row leads to another state
-	MutantActor                        // another actor may fire the row
-	MutantAnybody                      // every declared actor may fire the row
-	MutantUnguarded                    // the row has no guard
-	MutantOrigin                       // the row has no origin condition
-	MutantForce                        // the row needs force and needed none, or the reverse
-	MutantIgnored                      // the row ignores the event
-)
-
-var mutantNames = [...]string{"dropped", "retargeted", "actor", "anybody", "unguarded", "origin", "force", "ignored"}
-
-// String returns the name in lower case.
-func (k MutantKind) String() string {
-	if int(k) < len(mutantNames) {
-		return mutantNames[k]
-	}
-	return "mutant?"
-}
-
-// MutantConfig refines [Mutants]. The zero MutantConfig has the defaults.
-type MutantConfig struct {
-	// EveryTarget retargets every row to every other state. Default: to one state,
-	// of the same kind if there is one, because a test notices that least.
-	EveryTarget bool
-	// Kinds are the kinds of mutants to make. Default: all.
-	Kinds []MutantKind
-}
-
-// Mutant is a table with one small fault, which a test of the table should notice.
+// Mutant is a table with one small fault, which a test of the table should notice: a row
+// is missing, leads to another state, is for other actors, has no guard or no origin
+// condition, needs force and needed none or the reverse, or ignores the event.
 type Mutant struct {
-	Kind  MutantKind
 	Row   int        // of the original table
 	Text  string     // the change as one line, different for every mutant of a table
-	Table *fsm.Table // not compiled and not always sound
+	Table *fsm.Table // not always sound
 	// Rows are the rows of Table by their indexes in the original table.
 	Rows []int
 	// Equivalent reports that no test can notice the mutant: in every status that
@@ -60,26 +28,33 @@ type Mutant struct {
 func (m Mutant) String() string { return m.Text }
 
 // Mutants yields the mutants of a table, sound or not, row by row. The error is
-// [ErrTooLarge]. A nil config is the default.
-func Mutants(t *fsm.Table, config *MutantConfig) (iter.Seq[Mutant], error) {
-	if config == nil {
-		config = &MutantConfig{}
-	}
-	w, err := newWalk(t, false)
+// [ErrTooLarge].
+func Mutants(t *fsm.Table) (iter.Seq[Mutant], error) {
+	w, err := newWalk(t)
 	if err != nil {
 		return nil, err
+	}
+	all := make([]int, len(t.Rows))
+	for i := range all {
+		all[i] = i
 	}
 	return func(yield func(Mutant) bool) {
 		for i := range t.Rows {
 			if w.lost(&t.Rows[i]) != "" {
 				continue
 			}
-			for _, f := range w.faults(i, config.EveryTarget) {
-				if len(config.Kinds) > 0 && !slices.Contains(config.Kinds, f.kind) {
-					continue
+			for _, f := range w.faults(i) {
+				m := Mutant{Row: i, Text: fmt.Sprintf("row %d (%s) %s", i, t.Describe(i), f.text)}
+				rows := slices.Clone(t.Rows)
+				m.Rows = slices.Clone(all)
+				if f.apply == nil {
+					rows, m.Rows = slices.Delete(rows, i, i+1), slices.Delete(m.Rows, i, i+1)
+				} else {
+					// The mutant's target may be a source of the wildcard, and has to stay one.
+					rows[i].Any, rows[i].Except = false, nil
+					f.apply(&rows[i])
 				}
-				m := Mutant{Kind: f.kind, Row: i, Text: fmt.Sprintf("row %d (%s) %s", i, w.describe(i), f.text)}
-				m.Table, m.Rows = mutated(t, i, f.apply)
+				m.Table = t.WithRows(rows)
 				m.Equivalent = w.behaves(m.Table, i)
 				if !yield(m) {
 					return
@@ -91,145 +66,168 @@ func Mutants(t *fsm.Table, config *MutantConfig) (iter.Seq[Mutant], error) {
 
 // fault is a change of a row; a nil apply drops it.
 type fault struct {
-	kind  MutantKind
 	text  string
 	apply func(*fsm.TableRow)
 }
 
 // faults lists the changes of one row.
-func (w *walk) faults(i int, everyTarget bool) []fault {
+func (w *walk) faults(i int) []fault {
 	t, r := w.t, &w.t.Rows[i]
-	list := []fault{{MutantDropped, "is dropped", nil}}
-	for _, to := range w.targets(r, everyTarget) {
-		list = append(list, fault{MutantRetargeted, "leads to " + t.States[to].Name, func(r *fsm.TableRow) {
-			r.Then, r.To = fsm.ThenMove, to
-		}})
+	list := []fault{{"is dropped", nil}}
+	if to := w.target(r); to >= 0 {
+		list = append(list, fault{"leads to " + t.States[to].Name, func(r *fsm.TableRow) { r.Then, r.To = fsm.ThenMove, to }})
 	}
 	list = append(list, w.actorFaults(r)...)
 	if r.Guard != "" {
-		list = append(list, fault{MutantUnguarded, "has no guard", func(r *fsm.TableRow) { r.Guard = "" }})
+		list = append(list, fault{"has no guard", func(r *fsm.TableRow) { r.Guard = "" }})
 	}
 	if len(r.Origin) > 0 {
-		list = append(list, fault{MutantOrigin, "is for every origin", func(r *fsm.TableRow) { r.Origin = nil }})
+		list = append(list, fault{"is for every origin", func(r *fsm.TableRow) { r.Origin = nil }})
 	}
 	text := "needs force"
 	if r.Forced {
 		text = "needs no force"
 	}
-	list = append(list, fault{MutantForce, text, func(r *fsm.TableRow) { r.Forced = !r.Forced }})
+	list = append(list, fault{text, func(r *fsm.TableRow) { r.Forced = !r.Forced }})
 	if r.Then != fsm.ThenIgnore {
-		list = append(list, fault{MutantIgnored, "is ignored", func(r *fsm.TableRow) {
+		list = append(list, fault{"is ignored", func(r *fsm.TableRow) {
 			r.Then, r.To, r.Timeout, r.Supersede = fsm.ThenIgnore, -1, 0, false
 		}})
 	}
 	return list
 }
 
-// actorFaults lists the changes of the actors of a row. The sweeper keeps a row
-// with a deadline.
+// actorFaults lists the changes of the actors of a row: to another one, and to all. The
+// sweeper keeps a row with a deadline.
 func (w *walk) actorFaults(r *fsm.TableRow) (list []fault) {
-	t := w.t
-	sweeper, ok := t.ActorIndex(fsm.Sweeper)
+	actors := w.t.Actors
+	sweeper, ok := w.t.ActorIndex(fsm.Sweeper)
 	due := ok && r.Timeout > 0
-	is := func(a int) (string, func(*fsm.TableRow)) {
-		if due && a != sweeper {
-			return "is for " + string(t.Actors[a]) + " and " + string(fsm.Sweeper), func(r *fsm.TableRow) { r.Actors = []int{a, sweeper} }
-		}
-		return "is for " + string(t.Actors[a]), func(r *fsm.TableRow) { r.Actors = []int{a} }
+	other := 0
+	for slices.Contains(r.Actors, other) {
+		other++
 	}
-	all := w.actors()
-	other := slices.IndexFunc(all, func(a int) bool { return len(r.Actors) > 0 && !slices.Contains(r.Actors, a) })
-	switch {
-	case len(t.Actors) < 2:
-	case len(r.Actors) == 0:
-		text, apply := is(0)
-		list = append(list, fault{MutantActor, text + " only", apply})
-	case other >= 0:
-		text, apply := is(other)
-		list = append(list, fault{MutantActor, text, apply})
-		if len(t.Actors) > 2 || !due {
-			list = append(list, fault{MutantAnybody, "is for anybody", func(r *fsm.TableRow) { r.Actors = all }})
-		}
+	if len(actors) < 2 || other >= len(actors) {
+		return nil
+	}
+	only := fault{"is for " + string(actors[other]), func(r *fsm.TableRow) { r.Actors = []int{other} }}
+	if due && other != sweeper {
+		only = fault{only.text + " and " + string(fsm.Sweeper), func(r *fsm.TableRow) { r.Actors = []int{other, sweeper} }}
+	}
+	if len(r.Actors) == 0 {
+		only.text += " only"
+		return []fault{only}
+	}
+	list = append(list, only)
+	if len(actors) > 2 || !due {
+		list = append(list, fault{"is for every actor", func(r *fsm.TableRow) { r.Actors = nil }})
 	}
 	return list
 }
 
-// targets lists other states for a row to lead to.
-func (w *walk) targets(r *fsm.TableRow, every bool) (list []int) {
-	kind := fsm.Stable
+// target returns another state for a row to lead to, -1 for none: the next one of the
+// same kind if there is one, because a test notices that least.
+func (w *walk) target(r *fsm.TableRow) int {
+	n, start, kind := len(w.t.States), 0, fsm.Stable
 	if r.Then == fsm.ThenMove {
-		kind = w.t.States[r.To].Kind
+		start, kind = r.To+1, w.t.States[r.To].Kind
 	}
-	n := len(w.t.States)
-	for near := range 2 {
-		for k := range n {
-			s := k
-			if r.Then == fsm.ThenMove {
-				s = (r.To + 1 + k) % n // the next one first
-			}
-			same := w.t.States[s].Kind == kind
-			switch {
-			case r.Then == fsm.ThenMove && s == r.To, same != (near == 0):
-			case r.Then == fsm.ThenIgnore && !slices.Contains(r.From, s):
-				// The row moves the object to its own state.
-			default:
-				list = append(list, s)
+	found := -1
+	for k := range n {
+		s := (start + k) % n
+		if r.Then == fsm.ThenMove && s == r.To || r.Then == fsm.ThenIgnore && !slices.Contains(r.From, s) {
+			continue // an ignored event becomes a move of the object to its own state
+		}
+		if w.t.States[s].Kind == kind {
+			return s
+		}
+		if found < 0 {
+			found = s
+		}
+	}
+	return found
+}
+
+// behaves reports whether objects behave alike under this table and another one that
+// differs in one row: in every status of its sources that objects get into here,
+// every request has the same outcomes in the same order. Then objects get into the
+// same statuses there.
+func (w *walk) behaves(other *fsm.Table, row int) bool {
+	r := &w.t.Rows[row]
+	stranger := fsm.Actor("stranger")
+	for slices.Contains(w.actors, stranger) {
+		stranger += "'"
+	}
+	for _, at := range w.places {
+		if !slices.Contains(r.From, at.state) {
+			continue
+		}
+		if dueIn(w.t, at) != dueIn(other, at) {
+			return false
+		}
+		for _, actor := range append(slices.Clip(w.actors), stranger) {
+			for _, force := range []bool{false, true} {
+				if !slices.Equal(outcomes(w.t, at, r.Event, actor, force), outcomes(other, at, r.Event, actor, force)) {
+					return false
+				}
+				_, mine := refusal(w.t, at, r.Event, actor, force)
+				_, others := refusal(other, at, r.Event, actor, force)
+				if mine != others {
+					return false
+				}
 			}
 		}
 	}
-	if !every && len(list) > 1 {
-		list = list[:1]
+	return true
+}
+
+// outcome is the result of a request if a guard agrees and the guards before it do
+// not.
+type outcome struct {
+	guard              string
+	to                 place
+	ignored, supersede bool
+}
+
+// outcomes lists the possible results of a request: none after a row without a
+// guard, each guard once, and no guard that makes no difference.
+func outcomes(t *fsm.Table, at place, event int, actor fsm.Actor, force bool) (list []outcome) {
+	rows, _ := t.Candidates(nil, at.state, at.origin, event, actor, force)
+	for _, i := range rows {
+		r := &t.Rows[i]
+		x := outcome{guard: r.Guard, ignored: r.Then == fsm.ThenIgnore, supersede: r.Supersede}
+		x.to.state, x.to.origin = t.After(at.state, at.origin, i)
+		if x.guard != "" {
+			if !slices.ContainsFunc(list, func(before outcome) bool { return before.guard == x.guard }) {
+				list = append(list, x)
+			}
+			continue
+		}
+		for len(list) > 0 {
+			last := list[len(list)-1]
+			if last.guard = ""; last != x {
+				break
+			}
+			list = list[:len(list)-1]
+		}
+		return append(list, x)
 	}
 	return list
 }
 
-// mutated returns a copy of the table with one changed row, and its rows by their
-// original indexes.
-func mutated(t *fsm.Table, row int, apply func(*fsm.TableRow)) (*fsm.Table, []int) {
-	m := &fsm.Table{
-		Name: t.Name, Title: t.Title, Initial: t.Initial, Initials: t.Initials,
-		States: t.States, Events: t.Events, Actors: t.Actors, Rows: slices.Clone(t.Rows), Illegal: t.Illegal,
-		Undeclared: t.Undeclared, UndeclaredActors: t.UndeclaredActors,
-		Confidence: t.Confidence, Source: t.Source, Notes: t.Notes, Anomalies: t.Anomalies,
-	}
-	rows := make([]int, len(t.Rows))
-	for i := range rows {
-		rows[i] = i
-	}
-	if apply == nil {
-		m.Rows, rows = slices.Delete(m.Rows, row, row+1), slices.Delete(rows, row, row+1)
-		return m, rows
-	}
-	apply(&m.Rows[row])
-	if r := &m.Rows[row]; r.Any { // the mutant's target may be a source, and is to stay one
-		r.Any, r.Except = false, nil
-	}
-	return m, rows
+// deadline is the row that the sweeper fires for an object that stays in a status.
+type deadline struct {
+	timeout time.Duration
+	event   int
+	to      place
 }
 
-// describe returns a row as text: from -event-> to.
-func (w *walk) describe(i int) string {
-	r := &w.t.Rows[i]
-	from := "any"
-	for k, s := range r.From {
-		switch {
-		case r.Any || k > 1 && k < len(r.From)-1:
-		case !w.declared(s):
-			from = "?"
-		case k == 0:
-			from = w.t.States[s].Name
-		case k == 1 && len(r.From) > 2:
-			from += "|..."
-		default:
-			from += "|" + w.t.States[s].Name
-		}
+// dueIn returns the deadline in a status, the zero deadline for none.
+func dueIn(t *fsm.Table, at place) (d deadline) {
+	timeout, row := t.Deadline(at.state, at.origin)
+	if row >= 0 {
+		d.timeout, d.event = timeout, t.Rows[row].Event
+		d.to.state, d.to.origin = t.After(at.state, at.origin, row)
 	}
-	to := "origin"
-	switch r.Then {
-	case fsm.ThenMove:
-		to = w.t.States[r.To].Name
-	case fsm.ThenIgnore:
-		to = "ignored"
-	}
-	return fmt.Sprintf("%s -%s-> %s", from, w.t.Events[r.Event], to)
+	return d
 }

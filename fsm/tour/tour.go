@@ -11,9 +11,6 @@ import (
 
 // Config refines a [Tour]. The zero Config has the defaults.
 type Config struct {
-	// EveryActor takes a row once by every actor that may fire it. Default: by the
-	// first of its actors for which it fires.
-	EveryActor bool
 	// AnyOrigin takes a row once in each of its sources, for one of the origins that
 	// an object may have there. Default: for every origin.
 	AnyOrigin bool
@@ -21,8 +18,9 @@ type Config struct {
 
 // Tour is a way through a table that takes every row in every status in which an
 // object can take it: in every source, and in a transitional source for every
-// origin that an object may have there, unless the config has AnyOrigin. Guards agree,
-// and the guards of earlier rows refuse. [New] makes one. It is a plain value. The zero
+// origin that an object may have there, unless the config has AnyOrigin. The first actor
+// for which a row fires takes it. Guards agree, and the guards of earlier rows refuse.
+// [New] makes one. It is a plain value. The zero
 // Tour is that of no table.
 type Tour struct {
 	Table *fsm.Table
@@ -30,7 +28,7 @@ type Tour struct {
 	// in the status to which the step before it leads.
 	Sequences [][]Step
 	// Transitions is the number of pairs of a row and a status, or a state with
-	// AnyOrigin. With EveryActor it is that of triples with an actor.
+	// AnyOrigin.
 	Transitions int
 	// Steps is the number of steps in all sequences.
 	Steps int
@@ -70,11 +68,11 @@ func New(t *fsm.Table, config *Config) (*Tour, error) {
 	if config == nil {
 		config = &Config{}
 	}
-	w, err := newWalk(t, config.EveryActor)
+	w, err := newWalk(t)
 	if err != nil {
 		return nil, err
 	}
-	goals := w.goals(config)
+	goals := w.goals(config.AnyOrigin)
 	tour := &Tour{Table: t, Transitions: len(goals), Missed: w.missed()}
 	for _, ways := range w.sequences(goals) {
 		steps := make([]Step, len(ways))
@@ -88,15 +86,12 @@ func New(t *fsm.Table, config *Config) (*Tour, error) {
 }
 
 // goals lists the ways that a tour has to take.
-func (w *walk) goals(config *Config) (list []int) {
-	seen := make(map[[3]int]bool) // by row, source and actor
+func (w *walk) goals(anyOrigin bool) (list []int) {
+	seen := make(map[[2]int]bool) // by row and source
 	for i, x := range w.ways {
-		way := [3]int{x.row, w.places[x.from].state, x.actor}
-		if !config.EveryActor {
-			way[2] = noActor
-		}
-		if !config.AnyOrigin || !seen[way] {
-			seen[way] = true
+		source := [2]int{x.row, w.places[x.from].state}
+		if !anyOrigin || !seen[source] {
+			seen[source] = true
 			list = append(list, i)
 		}
 	}
@@ -136,17 +131,11 @@ func (t *Tour) String() string {
 
 // String returns the step as one line.
 func (s Step) String() string {
-	var b strings.Builder
-	b.WriteString(status(s.From, s.Origin))
-	b.WriteString(": ")
-	b.WriteString(request(s.Event, s.Actor, s.Force))
-	conditions(&b, s.Agree, s.Refuse)
+	text := status(s.From, s.Origin) + ": " + request(s.Event, s.Actor, s.Force, s.Agree, s.Refuse)
 	if s.Ignored {
-		b.WriteString(" is ignored")
-	} else {
-		fmt.Fprintf(&b, " -> %s", status(s.To, s.ToOrigin))
+		return text + " is ignored"
 	}
-	return b.String()
+	return text + " -> " + status(s.To, s.ToOrigin)
 }
 
 // String returns row, source and reason as one line.
@@ -164,23 +153,20 @@ func status(state, origin string) string {
 	return fmt.Sprintf("%s (from %s)", state, origin)
 }
 
-func request(event string, actor fsm.Actor, force bool) string {
+func request(event string, actor fsm.Actor, force bool, agree, refuse []string) string {
 	if actor != "" {
 		event += " by " + string(actor)
 	}
 	if force {
 		event += " by force"
 	}
-	return event
-}
-
-func conditions(b *strings.Builder, agree, refuse []string) {
 	for _, g := range refuse {
-		fmt.Fprintf(b, ", not %s", g)
+		event += ", not " + g
 	}
 	for _, g := range agree {
-		fmt.Fprintf(b, ", %s", g)
+		event += ", " + g
 	}
+	return event
 }
 
 // step names a way with the names of the table.
@@ -189,11 +175,11 @@ func (w *walk) step(x *way) Step {
 	name := func(state int) string { return w.t.States[state].Name }
 	s := Step{
 		From: name(from.state), Origin: name(from.origin), To: name(to.state), ToOrigin: name(to.origin),
-		Event: w.t.Events[r.Event], Actor: w.actor(x.actor), Force: r.Forced,
+		Event: w.t.Events[r.Event], Actor: x.actor, Force: r.Forced,
 		Refuse: x.refuse, Row: x.row, Ignored: r.Then == fsm.ThenIgnore,
 	}
-	if x.agree != "" {
-		s.Agree = []string{x.agree}
+	if r.Guard != "" {
+		s.Agree = []string{r.Guard}
 	}
 	return s
 }
@@ -217,16 +203,11 @@ func (w *walk) missed() (list []Missed) {
 			if slices.Contains(r.From[:at], from) || taken[[2]int{i, from}] {
 				continue
 			}
-			m := Missed{Row: i}
-			if !w.declared(from) {
-				m.From, m.Reason = "?", "its source is not declared"
-				if n := from - len(w.t.States); n >= 0 && n < len(w.t.Undeclared) {
-					m.From = w.t.Undeclared[n]
-				}
-			} else {
-				m.From, m.Reason = w.t.States[from].Name, w.why(i, reached[from])
+			reason := "its source is not declared"
+			if w.declared(from) {
+				reason = w.why(i, reached[from])
 			}
-			list = append(list, m)
+			list = append(list, Missed{Row: i, From: w.t.StateName(from), Reason: reason})
 		}
 	}
 	return list
@@ -243,7 +224,7 @@ func (w *walk) why(row int, reached []int) string {
 		return "the table has no initial state"
 	case len(reached) == 0:
 		return "no object gets into the state"
-	case !slices.ContainsFunc(w.actors(), func(a int) bool { return w.may(r, a) }):
+	case len(r.Actors) > 0 && slices.Min(r.Actors) >= len(w.t.Actors):
 		return "none of its actors is declared"
 	}
 	first, late := w.first[[2]int{row, w.places[reached[0]].state}]

@@ -53,10 +53,10 @@ func TestTourOfAnyOrigin(t *testing.T) {
 
 // TestTours shows tours and refusals:
 //
-//	published                   a line for every published table
-//	tour [every-actor]          of the document that follows, or of file=F
-//	negatives [stranger=A]      likewise
-//	mutants [every-target]      likewise
+//	published    a line for every published table
+//	tour         of the document that follows, or of file=F
+//	negatives    likewise
+//	mutants      likewise
 func TestTours(t *testing.T) {
 	datadriven.Walk(t, "testdata/tours", func(t *testing.T, path string) {
 		var table *fsm.Table
@@ -72,20 +72,13 @@ func TestTours(t *testing.T) {
 			case "published":
 				return publishedTours(t)
 			case "tour":
-				config := &tour.Config{EveryActor: d.HasArg("every-actor")}
-				plan, err := tour.New(table, config)
+				plan, err := tour.New(table, nil)
 				if err != nil {
 					return err.Error()
 				}
 				return plan.String() + "\n"
 			case "negatives":
-				config := &tour.NegativeConfig{}
-				if d.HasArg("stranger") {
-					var name string
-					d.ScanArgs(t, "stranger", &name)
-					config.Stranger = fsm.Actor(name)
-				}
-				all, err := tour.Negatives(table, config)
+				all, err := tour.Negatives(table)
 				if err != nil {
 					return err.Error()
 				}
@@ -95,7 +88,7 @@ func TestTours(t *testing.T) {
 				}
 				return b.String()
 			case "mutants":
-				all, err := tour.Mutants(table, &tour.MutantConfig{EveryTarget: d.HasArg("every-target")})
+				all, err := tour.Mutants(table)
 				require.NoError(t, err)
 				var b strings.Builder
 				for m := range all {
@@ -103,7 +96,7 @@ func TestTours(t *testing.T) {
 					if m.Equivalent {
 						equivalent = " (equivalent)"
 					}
-					fmt.Fprintf(&b, "%s: %s%s\n", m.Kind, m, equivalent)
+					fmt.Fprintf(&b, "%s%s\n", m, equivalent)
 				}
 				return b.String()
 			}
@@ -115,22 +108,20 @@ func TestTours(t *testing.T) {
 
 func publishedTours(t *testing.T) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-38s %11s %6s %9s %7s %10s %8s\n", "table", "transitions", "steps", "sequences", "missed", "every actor", "refusals")
+	fmt.Fprintf(&b, "%-38s %11s %6s %9s %7s %8s\n", "table", "transitions", "steps", "sequences", "missed", "refusals")
 	for _, file := range tabletest.Files(t, "*") {
 		table := tabletest.Read(t, file)
 		plan, err := tour.New(table, nil)
 		require.NoError(t, err)
-		byAll, err := tour.New(table, &tour.Config{EveryActor: true})
-		require.NoError(t, err)
 		refusals := 0
-		all, err := tour.Negatives(table, nil)
+		all, err := tour.Negatives(table)
 		require.NoError(t, err)
 		for range all {
 			refusals++
 		}
 		name := strings.TrimSuffix(path.Base(file), ".json")
-		fmt.Fprintf(&b, "%-38s %11d %6d %9d %7d %11d %8d\n", name,
-			plan.Transitions, plan.Steps, len(plan.Sequences), len(plan.Missed), byAll.Steps, refusals)
+		fmt.Fprintf(&b, "%-38s %11d %6d %9d %7d %8d\n", name,
+			plan.Transitions, plan.Steps, len(plan.Sequences), len(plan.Missed), refusals)
 	}
 	return b.String()
 }

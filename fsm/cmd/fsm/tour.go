@@ -27,7 +27,7 @@ func runTour(c *call, args []string) (bool, error) {
 	w := bufio.NewWriter(c.out) // a table may have very many refused requests
 	fmt.Fprintln(w, plan)
 	if *refused {
-		negatives, err := tour.Negatives(t, nil)
+		negatives, err := tour.Negatives(t)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", nameOf(files[0]), err)
 		}
