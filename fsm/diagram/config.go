@@ -14,22 +14,8 @@ type Config struct {
 	// Current is the name of the state that is marked as the current one. A name that the
 	// table does not have marks nothing. Default: none.
 	Current string
-
-	// Width is the number of columns after which [Text] breaks cells into several
-	// lines. A longer word may exceed it. Zero or less: 96.
-	Width int
 }
 
-const defaultWidth = 96
-
-// orDefault returns the config with its defaults.
-func (c *Config) orDefault() Config {
-	if c == nil {
-		c = &Config{}
-	}
-	full := *c
-	if full.Width <= 0 {
-		full.Width = defaultWidth
-	}
-	return full
-}
+// width is the number of columns after which [Text] breaks cells into several lines. A
+// longer word may exceed it.
+var width = 96

@@ -108,7 +108,7 @@ func ExampleMarkdown() {
 }
 
 func ExampleText() {
-	fmt.Print(diagram.Text(cranes.Table(), &diagram.Config{Width: 60}))
+	fmt.Print(diagram.Text(cranes.Table(), nil))
 	// Output:
 	// | State    | Kind            | Deadline | Notes |
 	// | -------- | --------------- | -------- | ----- |
@@ -117,21 +117,15 @@ func ExampleText() {
 	// | Broken   | failed          |          |       |
 	// | Scrapped | final           |          |       |
 	//
-	// | From   | Event   | Actor   | Guard  | To       | Notes   |
-	// | ------ | ------- | ------- | ------ | -------- | ------- |
-	// | Idle   | Lift    | user    | light  | Moving   |         |
-	// |        |         |         | enough |          |         |
-	// | Moving | Arrived | worker  |        | back to  |         |
-	// |        |         |         |        | the      |         |
-	// |        |         |         |        | origin   |         |
-	// | Moving | Lost    | sweeper |        | Broken   | after   |
-	// |        |         |         |        |          | 5m [2]  |
-	// | Idle   | Arrived | worker  |        | ignored  | [3]     |
-	// | Broken | Repair  | user    |        | Idle     | forced  |
-	// | any    | Scrap   | any     |        | Scrapped |         |
-	// | state  |         | actor   |        |          |         |
-	// | but    |         |         |        |          |         |
-	// | Moving |         |         |        |          |         |
+	// | From                | Event   | Actor     | Guard        | To                 | Notes        |
+	// | ------------------- | ------- | --------- | ------------ | ------------------ | ------------ |
+	// | Idle                | Lift    | user      | light enough | Moving             |              |
+	// | Moving              | Arrived | worker    |              | back to the origin |              |
+	// | Moving              | Lost    | sweeper   |              | Broken             | after 5m [2] |
+	// | Idle                | Arrived | worker    |              | ignored            | [3]          |
+	// | Broken              | Repair  | user      |              | Idle               | forced       |
+	// | any state but       | Scrap   | any actor |              | Scrapped           |              |
+	// | Moving              |         |           |              |                    |              |
 	//
 	// [1] the load is in the air
 	// [2] the worker does not answer

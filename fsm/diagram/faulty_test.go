@@ -57,8 +57,6 @@ func TestConfig(t *testing.T) {
 		require.Equal(t, draw(table, nil), draw(table, config))
 		require.Equal(t, diagram.Config{}, *config)
 	}
-	require.Equal(t, diagram.Text(table, nil), diagram.Text(table, &diagram.Config{Width: 96}))
-	require.Equal(t, diagram.Text(table, nil), diagram.Text(table, &diagram.Config{Width: -1}))
 }
 
 // TestLarge requires one line per row on an arrow of many rows.

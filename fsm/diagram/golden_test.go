@@ -21,7 +21,9 @@ func TestGolden(t *testing.T) {
 			config := &diagram.Config{
 				LeftToRight: d.HasArg("left-to-right"),
 			}
-			d.MaybeScanArgs(t, "width", &config.Width)
+			if width := 0; d.MaybeScanArgs(t, "width", &width) {
+				defer diagram.SetWidth(width)()
+			}
 			d.MaybeScanArgs(t, "current", &config.Current)
 			switch d.Cmd {
 			case "table":

@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,23 +19,15 @@ func (g grid) used() grid {
 	if len(g.rows) == 0 {
 		return g
 	}
-	var u grid
-	var columns []int
+	u := grid{rows: make([][]string, len(g.rows))}
 	for c, head := range g.head {
-		for _, row := range g.rows {
-			if row[c] != "" {
-				columns = append(columns, c)
-				u.head = append(u.head, head)
-				break
-			}
+		if !slices.ContainsFunc(g.rows, func(row []string) bool { return row[c] != "" }) {
+			continue
 		}
-	}
-	for _, row := range g.rows {
-		var cells []string
-		for _, c := range columns {
-			cells = append(cells, row[c])
+		u.head = append(u.head, head)
+		for i, row := range g.rows {
+			u.rows[i] = append(u.rows[i], row[c])
 		}
-		u.add(cells...)
 	}
 	return u
 }
@@ -45,11 +38,7 @@ func (g grid) markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	line(g.head)
-	rule := make([]string, len(g.head))
-	for i := range rule {
-		rule[i] = "---"
-	}
-	line(rule)
+	line(slices.Repeat([]string{"---"}, len(g.head)))
 	for _, row := range g.rows {
 		line(row)
 	}
@@ -57,9 +46,9 @@ func (g grid) markdown() string {
 }
 
 // text aligns the columns, and breaks cells so that lines do not exceed width.
-func (g grid) text(width int) string {
+func (g grid) text() string {
 	g = g.used()
-	widths := g.widths(width)
+	widths := g.widths()
 	var b strings.Builder
 	line := func(cells []string) {
 		for c, cell := range cells {
@@ -95,7 +84,7 @@ func (g grid) text(width int) string {
 
 // widths returns the width of the longest cell of every column. While the line is too
 // long, it reduces the widest column that can be broken.
-func (g grid) widths(width int) []int {
+func (g grid) widths() []int {
 	need := make([]int, len(g.head))
 	least := make([]int, len(g.head))
 	for c, head := range g.head {

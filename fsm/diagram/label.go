@@ -11,20 +11,10 @@ import (
 // The functions below return names and texts of a table. They pass everything that
 // comes from the table through esc. An index that refers to nothing reads "?".
 
-func (m model) state(i int) string {
-	switch n := len(m.t.States); {
-	case i >= 0 && i < n:
-		return m.t.States[i].Name
-	case m.has(i):
-		return m.t.Undeclared[i-n]
-	}
-	return "?"
-}
-
 // stateLabel returns the name of a state and the label of the config below it.
 func (m model) stateLabel(i int, esc func(string) string, newLine string) string {
-	label := esc(m.state(i))
-	if below := m.config.Labels[m.state(i)]; below != "" {
+	label := esc(m.t.StateName(i))
+	if below := m.config.Labels[m.t.StateName(i)]; below != "" {
 		label += newLine + esc(below)
 	}
 	return label
@@ -33,16 +23,6 @@ func (m model) stateLabel(i int, esc func(string) string, newLine string) string
 func (m model) event(row int) string {
 	if e := m.t.Rows[row].Event; e >= 0 && e < len(m.t.Events) {
 		return m.t.Events[e]
-	}
-	return "?"
-}
-
-func (m model) actor(i int) string {
-	switch n := len(m.t.Actors); {
-	case i >= 0 && i < n:
-		return string(m.t.Actors[i])
-	case i >= n && i-n < len(m.t.UndeclaredActors):
-		return string(m.t.UndeclaredActors[i-n])
 	}
 	return "?"
 }
@@ -59,7 +39,7 @@ func join(list []int, name func(int) string, esc func(string) string, sep string
 // actors returns the names of the actors of a row.
 func (m model) actors(row int, esc func(string) string) string {
 	if list := m.t.Rows[row].Actors; len(list) > 0 {
-		return join(list, m.actor, esc, ", ")
+		return join(list, m.t.ActorName, esc, ", ")
 	}
 	return "any actor"
 }
@@ -71,9 +51,9 @@ func (m model) sources(row int, esc func(string) string) string {
 	case !r.Any && len(r.From) == 0:
 		return "no state"
 	case !r.Any:
-		return join(r.From, m.state, esc, ", ")
+		return join(r.From, m.t.StateName, esc, ", ")
 	case len(r.Except) > 0:
-		return "any state but " + join(r.Except, m.state, esc, ", ")
+		return "any state but " + join(r.Except, m.t.StateName, esc, ", ")
 	}
 	return "any state"
 }
@@ -81,18 +61,20 @@ func (m model) sources(row int, esc func(string) string) string {
 // labels returns the lines on an arrow, one for each row. If all rows have the same actors,
 // the last line names them for all. With oneLine, a single row has a single line.
 func (m model) labels(rows []int, esc func(string) string, oneLine bool) (lines []string) {
-	by := " by " + m.actors(rows[0], esc)
-	differ := slices.ContainsFunc(rows, func(row int) bool { return " by "+m.actors(row, esc) != by })
-	inline := differ || oneLine && len(rows) == 1
+	var actors []string
 	for _, row := range rows {
-		if inline {
-			lines = append(lines, m.label(row, esc, " by "+m.actors(row, esc)))
-		} else {
-			lines = append(lines, m.label(row, esc, ""))
-		}
+		actors = append(actors, "by "+m.actors(row, esc))
 	}
-	if !inline {
-		lines = append(lines, by[1:])
+	shared := len(slices.Compact(slices.Clone(actors))) == 1 && !(oneLine && len(rows) == 1)
+	for i, row := range rows {
+		by := ""
+		if !shared {
+			by = " " + actors[i]
+		}
+		lines = append(lines, m.label(row, esc, by))
+	}
+	if shared {
+		lines = append(lines, actors[0])
 	}
 	return lines
 }
@@ -123,7 +105,7 @@ func (m model) label(row int, esc func(string) string, by string) string {
 func (m model) marks(row int, esc func(string) string) (marks []string) {
 	r := &m.t.Rows[row]
 	if len(r.Origin) > 0 {
-		marks = append(marks, "origin "+join(r.Origin, m.state, esc, " or "))
+		marks = append(marks, "origin "+join(r.Origin, m.t.StateName, esc, " or "))
 	}
 	if r.Forced {
 		marks = append(marks, "forced")
@@ -138,7 +120,7 @@ func (m model) marks(row int, esc func(string) string) (marks []string) {
 func (m model) target(row int, esc func(string) string) string {
 	switch r := &m.t.Rows[row]; r.Then {
 	case fsm.ThenMove:
-		return esc(m.state(r.To))
+		return esc(m.t.StateName(r.To))
 	case fsm.ThenReturn:
 		return "back to the origin"
 	case fsm.ThenIgnore:

@@ -20,9 +20,9 @@ func Markdown(t *fsm.Table, c *Config) string {
 func Text(t *fsm.Table, c *Config) string {
 	m := newModel(t, c)
 	var n notes
-	s := m.stateGrid(&n).text(m.config.Width) + "\n" + m.rowGrid(&n).text(m.config.Width)
+	s := m.stateGrid(&n).text() + "\n" + m.rowGrid(&n).text()
 	if len(n.list) > 0 {
-		s += "\n" + n.text(m.config.Width)
+		s += "\n" + n.text()
 	}
 	return s
 }
@@ -41,7 +41,7 @@ func (m model) stateGrid(n *notes) grid {
 		}
 		var marks []string
 		if m.has(s.Target) && s.Kind == fsm.Transitional {
-			marks = append(marks, "towards "+markdownText(m.state(s.Target)))
+			marks = append(marks, "towards "+markdownText(m.t.StateName(s.Target)))
 		}
 		g.add(markdownText(s.Name), kind, deadlines[i], n.cell(marks, s.Doc))
 	}

@@ -1,7 +1,6 @@
 package diagram
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -20,7 +19,12 @@ type model struct {
 	config Config
 }
 
-func newModel(t *fsm.Table, c *Config) model { return model{t, c.orDefault()} }
+func newModel(t *fsm.Table, c *Config) model {
+	if c == nil {
+		c = &Config{}
+	}
+	return model{t, *c}
+}
 
 // arrows returns the arrows in order of the first row of each. Rows with the same
 // source, target and look share an arrow.
@@ -33,44 +37,36 @@ func (m model) arrows(look func(row int) string) []arrow {
 	index := make(map[way]int)
 	origins := m.t.Origins()
 	for row := range m.t.Rows {
-		for from, to := range m.edges(row, origins) {
-			w := way{from, to, look(row)}
-			i, ok := index[w]
-			if !ok {
-				i = len(list)
-				index[w] = i
-				list = append(list, arrow{from: from, to: to})
+		for _, from := range m.t.Rows[row].From {
+			for _, to := range m.targets(row, from, origins) {
+				w := way{from, to, look(row)}
+				i, ok := index[w]
+				if !ok {
+					i = len(list)
+					index[w] = i
+					list = append(list, arrow{from: from, to: to})
+				}
+				list[i].rows = append(list[i].rows, row)
 			}
-			list[i].rows = append(list[i].rows, row)
 		}
 	}
 	return list
 }
 
-// edges yields the sources and targets of a row to draw. Unlike [fsm.Table.Edges] it
-// includes undeclared states, because a picture shows the faults of a table.
-func (m model) edges(row int, origins [][]int) iter.Seq2[int, int] {
-	return func(yield func(from, to int) bool) {
-		r := &m.t.Rows[row]
-		for _, from := range r.From {
-			var targets []int
-			switch {
-			case !m.has(from):
-			case r.Then == fsm.ThenMove && m.has(r.To):
-				targets = []int{r.To}
-			case r.Then == fsm.ThenReturn && from < len(origins):
-				targets = origins[from]
-			}
-			for _, to := range targets {
-				if r.Then == fsm.ThenReturn && len(r.Origin) > 0 && !slices.Contains(r.Origin, to) {
-					continue
-				}
-				if !yield(from, to) {
-					return
-				}
-			}
-		}
+// targets returns where a row leads from one source. Unlike [fsm.Table.Edges] it includes
+// undeclared states, because a picture shows the faults of a table.
+func (m model) targets(row, from int, origins [][]int) []int {
+	r := &m.t.Rows[row]
+	switch {
+	case !m.has(from):
+	case r.Then == fsm.ThenMove && m.has(r.To):
+		return []int{r.To}
+	case r.Then == fsm.ThenReturn && from < len(origins):
+		return slices.DeleteFunc(slices.Clone(origins[from]), func(o int) bool {
+			return len(r.Origin) > 0 && !slices.Contains(r.Origin, o)
+		})
 	}
+	return nil
 }
 
 // has reports whether the index is that of a declared or undeclared state.
@@ -90,11 +86,7 @@ func (m model) states() int { return len(m.t.States) + len(m.t.Undeclared) }
 
 // entries returns the initial states.
 func (m model) entries() []int {
-	entries := m.t.Initials
-	if len(entries) == 0 {
-		entries = []int{m.t.Initial}
-	}
-	return slices.DeleteFunc(slices.Clone(entries), func(s int) bool { return !m.has(s) })
+	return slices.DeleteFunc(slices.Clone(m.t.Entries()), func(s int) bool { return !m.has(s) })
 }
 
 func (m model) direction() string {

@@ -2,15 +2,13 @@ package diagram
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // notes collects the texts below a table. The nil notes collects nothing, and the
 // cells contain the texts.
-type notes struct {
-	list   []string
-	number map[string]int
-}
+type notes struct{ list []string }
 
 // cell returns the content of a cell with marks and a text.
 func (n *notes) cell(marks []string, doc string) string {
@@ -32,18 +30,16 @@ func (n *notes) cell(marks []string, doc string) string {
 
 // refer returns the mark of a text. Equal texts share a mark.
 func (n *notes) refer(doc string) string {
-	if n.number == nil {
-		n.number = make(map[string]int)
-	}
-	if n.number[doc] == 0 {
+	i := slices.Index(n.list, doc)
+	if i < 0 {
+		i = len(n.list)
 		n.list = append(n.list, doc)
-		n.number[doc] = len(n.list)
 	}
-	return fmt.Sprintf("[%d]", n.number[doc])
+	return fmt.Sprintf("[%d]", i+1)
 }
 
 // text returns the notes in lines of at most width characters.
-func (n *notes) text(width int) string {
+func (n *notes) text() string {
 	var b strings.Builder
 	for i, doc := range n.list {
 		mark := fmt.Sprintf("[%d] ", i+1)

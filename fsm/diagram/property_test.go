@@ -98,7 +98,6 @@ func TestReadBack(t *testing.T) {
 		checkPictures(t, table, &diagram.Config{
 			Current:     rapid.SampledFrom(current).Draw(t, "current"),
 			LeftToRight: rapid.Bool().Draw(t, "left to right"),
-			Width:       rapid.IntRange(-1, 120).Draw(t, "width"),
 		})
 	})
 }
@@ -109,8 +108,11 @@ func TestWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := tables().Draw(t, "table")
 		width := rapid.IntRange(1, 150).Draw(t, "width")
-		text := diagram.Text(table, &diagram.Config{Width: width})
-		least := diagram.Text(table, &diagram.Config{Width: 1})
+		restore := diagram.SetWidth(width)
+		text := diagram.Text(table, nil)
+		diagram.SetWidth(1)
+		least := diagram.Text(table, nil)
+		restore()
 		for grid, block := range strings.Split(text, "\n\n") {
 			narrowest := 0
 			for l := range strings.SplitSeq(strings.Split(least, "\n\n")[grid], "\n") {
@@ -145,7 +147,7 @@ func FuzzNames(f *testing.F) {
 				{From: []int{0}, Any: true, Except: []int{0}, Event: 0, To: 1, Forced: true, Timeout: time.Minute},
 			},
 		}
-		for _, c := range []*diagram.Config{nil, {LeftToRight: true, Width: 1}} {
+		for _, c := range []*diagram.Config{nil, {LeftToRight: true}} {
 			checkPictures(t, table, c)
 		}
 	})

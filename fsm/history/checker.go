@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,45 +11,24 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
-// The ids of findings of [Check].
-const (
-	Unreadable        = "unreadable"
-	UnknownMachine    = "unknown-machine"
-	UnknownVersion    = "unknown-version"
-	UnknownName       = "unknown-name"
-	WrongVersion      = "wrong-version"
-	IllegalStep       = "illegal-step"
-	WrongActor        = "wrong-actor"
-	NoBeginning       = "no-beginning"
-	CreatedTwice      = "created-twice"
-	BrokenChain       = "broken-chain"
-	Outcome           = "outcome-without-intent"
-	WrongOrigin       = "wrong-origin"
-	SkippedSequence   = "skipped-sequence"
-	RepeatedSequence  = "repeated-sequence"
-	RepeatedOperation = "repeated-operation"
-	TimeBackwards     = "time-backwards"
-)
-
 // checker checks one history.
 type checker struct {
 	config   Config
 	machines map[string]*machine
 	only     *machine // if there is one
 
-	// The last KeepEnded ends, also of objects that exist again. Invariant: an object
-	// with ended > 0 has an entry with that number here, so that there are at most
-	// sum.Alive + len(past) objects.
-	past    []ending // ring: the next one to forget is at forget
-	forget  int
+	// The last ends, also of objects that exist again. Invariant: an object with ended > 0
+	// has an entry with that number here, so that there are at most sum.Alive + len(past)
+	// objects.
+	past    []ending
 	endings uint64
 
 	sum *Summary
 }
 
-// object is the last known state of one object. States are numbers of its machine.
+// object is the last known state of one object.
 type object struct {
-	state, origin int32  // -1: unknown
+	state, origin string // empty: unknown
 	lost          bool   // the last row led to an unknown state
 	ended         uint64 // > 0: the object has ended
 	sequence      uint64 // of the last row that has one
@@ -72,8 +50,6 @@ func newChecker(tables []TableVersion, config *Config) (*checker, error) {
 	if config != nil {
 		c.config = *config
 	}
-	c.config.MaxObjects = cmp.Or(max(c.config.MaxObjects, 0), 1<<20)
-	c.config.KeepEnded = cmp.Or(c.config.KeepEnded, 1<<12)
 	machines, err := newMachines(tables)
 	if err != nil {
 		return c, err
@@ -99,23 +75,23 @@ func (c *checker) found(row *Row, id, message, expected string) {
 }
 
 // row checks one row and moves its object.
-func (c *checker) row(row *Row) error {
+func (c *checker) row(row *Row) {
 	m := c.machines[row.Machine]
 	if m == nil && row.Machine == "" {
 		m = c.only
 	}
 	if m == nil && c.config.IgnoreOthers {
 		c.sum.Ignored++
-		return nil
+		return
 	}
 	c.sum.Rows++
 	if m == nil {
-		c.found(row, UnknownMachine, row.step(), "a machine that has a table")
-		return nil
+		c.found(row, "unknown-machine", row.step(), "a machine that has a table")
+		return
 	}
 	h := m.of(row)
 	if h == nil {
-		c.found(row, UnknownVersion, row.step()+" of version "+prose.Quote(row.Version), "a version that has a table")
+		c.found(row, "unknown-version", row.step()+" of version "+prose.Quote(row.Version), "a version that has a table")
 	}
 	o := m.objects[row.ID]
 	linked := o != nil // the row follows the last one of the object
@@ -127,12 +103,12 @@ func (c *checker) row(row *Row) error {
 	} else {
 		goesOn, ok := c.follows(row, m, h, o)
 		if !ok {
-			return nil
+			return
 		}
 		if linked = goesOn; o.ended > 0 {
 			o.ended = 0
 			c.sum.Alive++
-			if row.From == "" || m.absent(m.number(row.From)) {
+			if row.From == "" || m.absent(row.From) {
 				c.sum.Objects++
 			}
 		}
@@ -140,22 +116,18 @@ func (c *checker) row(row *Row) error {
 	c.sum.Most = max(c.sum.Most, c.sum.Alive)
 	c.step(row, m, h, o, linked)
 	c.end(m, row.ID, o)
-	if c.sum.Alive > c.config.MaxObjects {
-		return ErrTooManyObjects
-	}
-	return nil
 }
 
 // first returns the object of its first row. The sequence number need not be 1: a
 // store may have forgotten a removed object and continue from its highest number.
 func (c *checker) first(row *Row, m *machine, h *version) *object {
-	o := &object{state: m.number(row.From), origin: m.number(row.FromOrigin)}
-	begins := row.From == "" || h == nil || o.state < 0
+	o := &object{state: row.From, origin: row.FromOrigin}
+	begins := row.From == "" || h == nil || !m.has(o.state)
 	if from := h.index(o.state); from >= 0 {
 		begins = begins || h.t.States[from].Kind == fsm.Absent || h.begins(from) && row.Sequence <= 1
 	}
 	if !begins && !c.config.Gaps {
-		c.found(row, NoBeginning, "the history of the object begins in "+row.From, "a row that makes it")
+		c.found(row, "no-beginning", "the history of the object begins in "+row.From, "a row that makes it")
 	}
 	return o
 }
@@ -171,27 +143,24 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 			c.sum.Missing = int(min(uint64(c.sum.Missing)+min(row.Sequence-next, math.MaxInt32), math.MaxInt32))
 			linked = false
 		case row.Sequence > next:
-			c.found(row, SkippedSequence, fmt.Sprintf("number %d follows %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
+			c.found(row, "skipped-sequence", fmt.Sprintf("number %d follows %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
 			linked = false
 		case row.Sequence < next && c.config.Gaps:
 			c.sum.Repeated++
 			return false, false
 		case row.Sequence < next:
-			c.found(row, RepeatedSequence, fmt.Sprintf("number %d comes after %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
+			c.found(row, "repeated-sequence", fmt.Sprintf("number %d comes after %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
 			return false, false
 		}
 	}
 	if !row.At.IsZero() && !o.at.IsZero() && row.At.Before(o.at.Add(-c.config.ClockSlack)) {
-		c.found(row, TimeBackwards, "the row is of "+row.At.Format(time.RFC3339Nano), "no time before "+o.at.Format(time.RFC3339Nano))
+		c.found(row, "time-backwards", "the row is of "+row.At.Format(time.RFC3339Nano), "no time before "+o.at.Format(time.RFC3339Nano))
 	}
-	if o.state < 0 { // the last row led to an unknown state
-		linked = false
-	}
-	if linked && c.breaks(row, m, h, o, !numbered) {
+	if o.lost || linked && c.breaks(row, m, h, o, !numbered) {
 		linked = false
 	}
 	if !linked {
-		o.state, o.origin = m.number(row.From), m.number(row.FromOrigin)
+		o.state, o.origin = row.From, row.FromOrigin
 	}
 	return linked, true
 }
@@ -199,34 +168,31 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 // breaks reports whether the row starts elsewhere than the last one ended. Without
 // sequence numbers, a feed with gaps may have lost rows between them.
 func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool) bool {
-	from := m.number(row.From)
-	if row.From != "" && from < 0 {
+	if row.From != "" && !m.has(row.From) {
 		return true // judge reports the state
 	}
-	gone := m.absent(o.state)
-	if from == o.state || gone && (row.From == "" || m.absent(from)) {
-		origin := m.number(row.FromOrigin)
-		if from >= 0 && row.FromOrigin != "" && o.origin >= 0 && origin != o.origin {
-			c.found(row, WrongOrigin, "the origin before was "+row.FromOrigin, m.names[o.origin])
+	if row.From == o.state || m.absent(o.state) && (row.From == "" || m.absent(row.From)) {
+		if row.From != "" && row.FromOrigin != "" && o.origin != "" && row.FromOrigin != o.origin {
+			c.found(row, "wrong-origin", "the origin before was "+row.FromOrigin, o.origin)
 		}
 		return false
 	}
-	was := m.names[o.state]
+	was := o.state
 	switch {
 	case lost && c.config.Gaps:
 		c.sum.Missing++
 	case row.From == "":
-		c.found(row, CreatedTwice, "the row creates an object that exists", "a row from "+was)
-	case h.transitional(from):
-		c.found(row, Outcome, fmt.Sprintf("%s ends in %s, which the object had not entered", row.From, row.To), "a row from "+was)
+		c.found(row, "created-twice", "the row creates an object that exists", "a row from "+was)
+	case h.transitional(row.From):
+		c.found(row, "outcome-without-intent", fmt.Sprintf("%s ends in %s, which the object had not entered", row.From, row.To), "a row from "+was)
 	default:
-		c.found(row, BrokenChain, "the row leads from "+row.From, "a row from "+was)
+		c.found(row, "broken-chain", "the row leads from "+row.From, "a row from "+was)
 	}
 	return true
 }
 
 // absent reports whether a state is an absent one, by the last version that has it.
-func (m *machine) absent(state int32) bool {
+func (m *machine) absent(state string) bool {
 	for _, h := range slices.Backward(m.versions) {
 		if i := h.index(state); i >= 0 {
 			return h.t.States[i].Kind == fsm.Absent
@@ -237,20 +203,20 @@ func (m *machine) absent(state int32) bool {
 
 // step compares the row with the table and moves the object.
 func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool) {
-	to, tableRow, sound := m.number(row.To), -1, false
+	tableRow, sound := -1, false
 	if row.Event == override {
 		c.sum.Overrides++
 	}
 	switch {
-	case to < 0:
-		c.found(row, UnknownName, "no version has a state "+prose.Quote(row.To), c.offers(row, m, h))
+	case !m.has(row.To):
+		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), c.offers(row, h))
 	case h == nil || row.Event == override || row.Event == migration:
-	case o.lost && row.From != "" && m.number(row.From) < 0: // the row that led there has the finding
+	case o.lost && row.From != "" && !m.has(row.From): // the row that led there has the finding
 	default:
 		tableRow, sound = c.judge(row, m, h, o)
 	}
 	before := *o
-	c.move(row, m, h, o, to, sound)
+	c.move(row, m, h, o, sound)
 	c.operation(row, h, &before, o, tableRow, linked)
 	if row.Sequence != 0 {
 		o.sequence = row.Sequence
@@ -263,7 +229,7 @@ func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool)
 // judge reports whether the table has the step, and which row makes it. The row is -1
 // for an object that was added in an initial state.
 func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow int, sound bool) {
-	found, tableRow, unknown := h.verdict(row, m, o)
+	found, tableRow, unknown := h.verdict(row, o)
 	switch {
 	case found == allowed:
 		return tableRow, true
@@ -272,30 +238,30 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 		if row.Actor != "" {
 			by = string(row.Actor)
 		}
-		c.found(row, WrongActor, row.step(), h.actorsOf(tableRow)+", not "+by)
+		c.found(row, "wrong-actor", row.step(), h.actorsOf(tableRow)+", not "+by)
 		return tableRow, true
 	}
 	for _, other := range m.versions {
 		if other == h {
 			continue
 		}
-		if found, _, _ := other.verdict(row, m, o); found == allowed {
-			c.found(row, WrongVersion, fmt.Sprintf("%s is not of version %s", row.step(), prose.Quote(h.name)), "version "+prose.Quote(other.name))
+		if found, _, _ := other.verdict(row, o); found == allowed {
+			c.found(row, "wrong-version", fmt.Sprintf("%s is not of version %s", row.step(), prose.Quote(h.name)), "version "+prose.Quote(other.name))
 			return -1, false
 		}
 	}
 	if unknown != "" {
-		c.found(row, UnknownName, "the table has no "+unknown, c.offers(row, m, h))
+		c.found(row, "unknown-name", "the table has no "+unknown, c.offers(row, h))
 		return -1, false
 	}
-	c.found(row, IllegalStep, row.step(), c.offers(row, m, h))
+	c.found(row, "illegal-step", row.step(), c.offers(row, h))
 	return -1, false
 }
 
 // verdict looks for a row of the table. unknown names what the table lacks.
-func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tableRow int, unknown string) {
+func (h *version) verdict(row *Row, o *object) (result verdict, tableRow int, unknown string) {
 	ch := change{
-		from: -1, origin: h.index(o.origin), to: h.index(m.number(row.To)), event: -1, actor: -1,
+		from: -1, origin: h.index(o.origin), to: h.index(row.To), event: -1, actor: -1,
 		renumbered: row.Operation != o.operation,
 	}
 	if ch.to < 0 {
@@ -314,7 +280,7 @@ func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tabl
 	if row.From == "" {
 		return h.creates(ch, row)
 	}
-	if ch.from = h.index(m.number(row.From)); ch.from < 0 {
+	if ch.from = h.index(row.From); ch.from < 0 {
 		return refused, -1, "state " + prose.Quote(row.From)
 	}
 	if h.t.States[ch.from].Kind.Resting() {
@@ -344,20 +310,16 @@ func (h *version) creates(ch change, row *Row) (result verdict, tableRow int, un
 }
 
 // offers lists what the table allows instead of a row.
-func (c *checker) offers(row *Row, m *machine, h *version) string {
-	if h == nil {
+func (c *checker) offers(row *Row, h *version) string {
+	from := h.index(row.From)
+	switch {
+	case h == nil:
 		return "a state of the machine"
-	}
-	from := -1
-	switch n := m.number(row.From); {
-	case n >= 0:
-		from = int(h.local[n])
 	case row.From == "" && row.Event != "" && len(h.absent) > 0:
 		from = h.absent[0]
 	case row.From == "":
 		return "an initial state"
-	}
-	if from < 0 {
+	case from < 0:
 		return "a state of the table"
 	}
 	event, ok := h.events[row.Event]
@@ -369,35 +331,30 @@ func (c *checker) offers(row *Row, m *machine, h *version) string {
 
 // move moves the object to the target of the row, and checks the origin if the step is
 // sound.
-func (c *checker) move(row *Row, m *machine, h *version, o *object, to int32, sound bool) {
-	origin := int32(-1) // the last state of rest, -1 if unknown
-	if h.index(to) >= 0 {
-		from := m.number(row.From)
-		switch {
-		case h.resting(to):
-			origin = to
-		case !sound:
-		case row.From == "" && row.Event == "":
-			origin = to
-		case row.From == "":
-			if len(h.absent) == 1 {
-				origin = m.number(h.t.States[h.absent[0]].Name)
-			}
-		case h.resting(from):
-			origin = from
-		default:
-			origin = o.origin
+func (c *checker) move(row *Row, m *machine, h *version, o *object, sound bool) {
+	origin := "" // the last state of rest, empty if unknown
+	switch {
+	case h.index(row.To) < 0:
+	case h.resting(row.To):
+		origin = row.To
+	case !sound:
+	case row.From == "" && row.Event == "":
+		origin = row.To
+	case row.From == "":
+		if len(h.absent) == 1 {
+			origin = h.t.States[h.absent[0]].Name
 		}
+	case h.resting(row.From):
+		origin = row.From
+	default:
+		origin = o.origin
 	}
-	if stated := m.number(row.Origin); row.Origin != "" {
-		switch {
-		case origin < 0 || !sound:
-			origin = stated
-		case stated != origin:
-			c.found(row, WrongOrigin, "the origin is "+row.Origin, m.names[origin])
-		}
+	if row.Origin != "" && sound && origin != "" && row.Origin != origin {
+		c.found(row, "wrong-origin", "the origin is "+row.Origin, origin)
+	} else if row.Origin != "" {
+		origin = row.Origin
 	}
-	o.state, o.origin, o.lost = to, origin, to < 0
+	o.state, o.origin, o.lost = row.To, origin, !m.has(row.To)
 }
 
 // operation checks the number of the operation. before is the object before the row.
@@ -417,34 +374,27 @@ func (c *checker) operation(row *Row, h *version, before, after *object, tableRo
 	switch {
 	case last == 0 || now == 0 || h == nil:
 	case !linked && now < last, linked && begins && now <= last, linked && !h.transitional(before.state) && now < last:
-		c.found(row, RepeatedOperation, fmt.Sprintf("operation %d comes after %d", now, last), "a greater number")
+		c.found(row, "repeated-operation", fmt.Sprintf("operation %d comes after %d", now, last), "a greater number")
 	case linked && !begins && before.underWay && h.transitional(before.state) && now != last:
-		c.found(row, Outcome, fmt.Sprintf("%s -%s-> %s has operation %d", row.From, row.Event, row.To, now),
+		c.found(row, "outcome-without-intent", fmt.Sprintf("%s -%s-> %s has operation %d", row.From, row.Event, row.To, now),
 			fmt.Sprintf("operation %d, which is under way", last))
 	}
 }
 
 // end remembers an object that has ended, and forgets the oldest of those.
 func (c *checker) end(m *machine, id string, o *object) {
-	if o.state < 0 || !m.ends[o.state] {
+	if !m.ends[o.state] {
 		return
 	}
 	c.sum.Alive--
-	if c.config.KeepEnded < 0 {
-		delete(m.objects, id)
-		return
-	}
 	c.endings++
 	o.ended = c.endings
-	now := ending{m, id, o.ended}
-	if len(c.past) < c.config.KeepEnded {
-		c.past = append(c.past, now)
-		return
+	c.past = append(c.past, ending{m, id, o.ended})
+	if len(c.past) > keepEnded {
+		old := c.past[0]
+		if gone := old.machine.objects[old.id]; gone != nil && gone.ended == old.number {
+			delete(old.machine.objects, old.id)
+		}
+		c.past = c.past[1:]
 	}
-	old := &c.past[c.forget]
-	if gone := old.machine.objects[old.id]; gone != nil && gone.ended == old.number {
-		delete(old.machine.objects, old.id)
-	}
-	*old = now
-	c.forget = (c.forget + 1) % len(c.past)
 }

@@ -41,7 +41,7 @@ func TestTwoAbsentStates(t *testing.T) {
 
 // The count of missing rows ends at the greatest int of 32 bits.
 func TestMostMissingRows(t *testing.T) {
-	s := checked(t, &history.Config{Gaps: true, MaxObjects: -1},
+	s := checked(t, &history.Config{Gaps: true},
 		history.Row{ID: "1", Sequence: 1, From: "None", To: "A", Event: "create", Actor: "u"},
 		history.Row{ID: "1", Sequence: 1 << 40, From: "A", To: "A", Event: "stay", Actor: "u"},
 		history.Row{ID: "1", Sequence: 1 << 50, From: "A", To: "A", Event: "stay", Actor: "u"})

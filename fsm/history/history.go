@@ -35,16 +35,11 @@ type Config struct {
 	// ClockSlack is the time by which a row may be older than the row before it.
 	// Default: 0.
 	ClockSlack time.Duration
-
-	// MaxObjects is the number of objects that may be alive at once. Default, 0 and
-	// below: 1,048,576, each with about 200 bytes and its id.
-	MaxObjects int
-
-	// KeepEnded is the number of ended objects that Check remembers, the last ones,
-	// to find late rows. A row of a forgotten object counts as one of a new object.
-	// Default: 4096; below 0: none.
-	KeepEnded int
 }
+
+// keepEnded is the number of ended objects that Check remembers, the last ones, to find
+// late rows.
+var keepEnded = 1 << 12
 
 // maxFindings is the number of findings that a summary keeps.
 const maxFindings = 100
@@ -58,20 +53,16 @@ const override = "(override)"
 // and their operation is that of the row before.
 const migration = "(migrate)"
 
-// The errors of Check, beside those of the history.
-var (
-	// ErrEmpty reports a history without a row to check.
-	ErrEmpty = errors.New("history: no rows")
-	// ErrTooManyObjects reports more objects alive than MaxObjects. Check has not
-	// read the rest of the history.
-	ErrTooManyObjects = errors.New("history: too many objects are alive at once")
-)
+// ErrEmpty reports a history without a row to check.
+var ErrEmpty = errors.New("history: no rows")
 
 // Check compares a history with the tables of its time. Rows of several objects may be
-// interleaved. The rows of one object come in order. A nil config is the default.
+// interleaved. The rows of one object come in order. Check remembers the last 4096 objects
+// that have ended; a late row of another one counts as one of a new object. A nil config is
+// the default.
 //
 // The summary is never nil and covers the rows up to an error. The errors are
-// [ErrEmpty], [ErrTooManyObjects], [fsm.ErrInvalid] for unusable tables (none, nil,
+// [ErrEmpty], [fsm.ErrInvalid] for unusable tables (none, nil,
 // without a name, or two with one machine and version), and the errors of the
 // history. A [*LineError] is a finding and no error.
 func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*Summary, error) {
@@ -85,14 +76,12 @@ func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*
 		switch line, unreadable := errors.AsType[*LineError](err); {
 		case unreadable:
 			c.sum.Unreadable++
-			c.found(&Row{Line: line.Line}, Unreadable, line.Text, "a line of the documented form")
+			c.found(&Row{Line: line.Line}, "unreadable", line.Text, "a line of the documented form")
 			continue
 		case err != nil:
 			return c.sum, err
 		}
-		if err := c.row(&row); err != nil {
-			return c.sum, err
-		}
+		c.row(&row)
 	}
 	if c.sum.Rows == 0 {
 		return c.sum, ErrEmpty

@@ -23,7 +23,7 @@ import (
 //	table [version=V] [since=TIME]
 //	lines of parseLines
 //
-//	conform [gaps] [others] [slack=D] [ended=N] [objects=N] [findings=N]
+//	conform [gaps] [others] [slack=D] [ended=N]
 //	JSON lines
 func TestCheckScripts(t *testing.T) {
 	seen := map[string]bool{}
@@ -47,8 +47,9 @@ func TestCheckScripts(t *testing.T) {
 				return ""
 			case "conform":
 				config := &history.Config{Gaps: d.HasArg("gaps"), IgnoreOthers: d.HasArg("others")}
-				d.MaybeScanArgs(t, "ended", &config.KeepEnded)
-				d.MaybeScanArgs(t, "objects", &config.MaxObjects)
+				if ended := 0; d.MaybeScanArgs(t, "ended", &ended) {
+					defer history.KeepEnded(ended)()
+				}
 				var slack string
 				if d.MaybeScanArgs(t, "slack", &slack); slack != "" {
 					config.ClockSlack = sure(time.ParseDuration(slack))
@@ -154,39 +155,34 @@ func TestCheckCorners(t *testing.T) {
 	done := history.Row{ID: "l", From: "Starting", Event: "done", Actor: "u", To: "On", Sequence: 3}
 	drop := history.Row{ID: "l", From: "On", Event: "drop", Actor: "u", To: "Gone", Sequence: 4}
 	tests := map[string]struct {
-		rows   []history.Row
-		config *history.Config
-		want   map[string]int
+		rows []history.Row
+		want map[string]int
 	}{
 		"sound": {rows: []history.Row{make, start, done, drop}},
 		"unknown source": {
 			rows: []history.Row{make, {ID: "l", From: "Ghost", Event: "start", Actor: "u", To: "Starting", Sequence: 2}},
-			want: map[string]int{history.UnknownName: 1},
+			want: map[string]int{"unknown-name": 1},
 		},
 		"unknown target of an unknown version": {
 			rows: []history.Row{make, {ID: "l", From: "Off", Event: "start", To: "Ghost", Version: "7", Sequence: 2}},
-			want: map[string]int{history.UnknownVersion: 1, history.UnknownName: 1},
+			want: map[string]int{"unknown-version": 1, "unknown-name": 1},
 		},
 		"another origin": {
 			rows: []history.Row{make, start, {ID: "l", From: "Starting", FromOrigin: "On", Event: "done", Actor: "u", To: "On", Sequence: 3}},
-			want: map[string]int{history.WrongOrigin: 1},
-		},
-		"recreated object without KeepEnded": {
-			rows:   []history.Row{make, start, done, drop, make},
-			config: &history.Config{KeepEnded: -1},
+			want: map[string]int{"wrong-origin": 1},
 		},
 		"an actor that the table does not have": {
 			rows: []history.Row{make, {ID: "l", From: "Off", Event: "start", Actor: "x", To: "Starting", Sequence: 2}},
-			want: map[string]int{history.WrongActor: 1},
+			want: map[string]int{"wrong-actor": 1},
 		},
 		"an undeclared actor where every actor may": {
 			rows: []history.Row{make, start, {ID: "l", From: "Starting", Event: "done", Actor: "x", To: "On", Sequence: 3}},
-			want: map[string]int{history.WrongActor: 1},
+			want: map[string]int{"wrong-actor": 1},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sum, err := history.Check(seq(nil, test.rows...), []history.TableVersion{{Table: lamp}}, test.config)
+			sum, err := history.Check(seq(nil, test.rows...), []history.TableVersion{{Table: lamp}}, nil)
 			require.NoError(t, err)
 			want := test.want
 			if want == nil {

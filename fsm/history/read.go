@@ -13,12 +13,9 @@ import (
 
 // The limits of a history in lines.
 const (
-	MaxLine = 256 << 10 // bytes of a line
-	MaxID   = 1 << 10   // bytes of the id of an object
+	maxLine = 256 << 10 // bytes of a line
+	maxID   = 1 << 10   // bytes of the id of an object
 )
-
-// ErrLine matches every [*LineError].
-var ErrLine = errors.New("history: unreadable line")
 
 // LineError describes a line that [Read] cannot read.
 type LineError struct {
@@ -29,9 +26,6 @@ type LineError struct {
 // Error names the line.
 func (e *LineError) Error() string { return fmt.Sprintf("history: read line %d: %s", e.Line, e.Text) }
 
-// Is reports whether target is ErrLine.
-func (e *LineError) Is(target error) bool { return target == ErrLine }
-
 // Read reads JSON lines, one object a line, with the fields of [Row]:
 //
 //	{"machine": "vm", "id": "v1", "version": "2", "sequence": 7, "operation": 3,
@@ -39,7 +33,8 @@ func (e *LineError) Is(target error) bool { return target == ErrLine }
 //	 "event": "update", "actor": "user", "at": "2026-01-02T15:04:05Z"}
 //
 // Only id and to are mandatory. Read ignores other fields and empty lines. A line
-// that it cannot read gives a [*LineError], and Read goes on with the next line. An
+// that it cannot read, such as one of more than 256 KiB, gives a [*LineError], and Read goes
+// on with the next line. An
 // error of r ends the sequence. A caller can use the sequence once.
 func Read(r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -72,7 +67,7 @@ func Read(r io.Reader) iter.Seq2[Row, error] {
 // parse reads a line. fault is empty if the row is sound.
 func parse(line []byte, whole bool) (row Row, fault string) {
 	if !whole {
-		return row, fmt.Sprintf("more than %d bytes", MaxLine)
+		return row, fmt.Sprintf("more than %d bytes", maxLine)
 	}
 	if !utf8.Valid(line) {
 		return row, "not UTF-8"
@@ -85,8 +80,8 @@ func parse(line []byte, whole bool) (row Row, fault string) {
 		return row, "no id"
 	case row.To == "":
 		return row, "no to"
-	case len(row.ID) > MaxID:
-		return row, fmt.Sprintf("an id of %d bytes, more than %d", len(row.ID), MaxID)
+	case len(row.ID) > maxID:
+		return row, fmt.Sprintf("an id of %d bytes, more than %d", len(row.ID), maxID)
 	}
 	return row, ""
 }
@@ -108,7 +103,7 @@ func (l *lineReader) next() (line []byte, whole bool, err error) {
 	whole = true
 	for errors.Is(err, bufio.ErrBufferFull) {
 		line, err = l.r.ReadSlice('\n')
-		if whole = whole && len(l.long)+len(line) <= MaxLine; whole {
+		if whole = whole && len(l.long)+len(line) <= maxLine; whole {
 			l.long = append(l.long, line...)
 		}
 	}

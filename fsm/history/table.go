@@ -9,14 +9,11 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
-// machine is a machine with its versions. A state has one number in all of them, so
-// that an object may continue in another version.
+// machine is a machine with its versions. States have their names, so that an object may
+// continue in another version.
 type machine struct {
-	name     string
-	states   map[string]int32
-	names    []string           // by number
 	versions []*version         // by since
-	ends     []bool             // by number: no version has a row that leads on
+	ends     map[string]bool    // by state: no version has a row that leads on
 	objects  map[string]*object // by id
 }
 
@@ -25,7 +22,7 @@ type version struct {
 	name    string
 	since   time.Time
 	t       *fsm.Table
-	local   []int32 // by number of a state: its index in the table, -1 for none
+	states  map[string]int
 	events  map[string]int
 	actors  map[fsm.Actor]int
 	cells   map[[2]int][]int // rows by state and event
@@ -34,29 +31,30 @@ type version struct {
 	absent  []int // the absent states
 }
 
-// index returns the index of a numbered state in the table, or -1 if the version does
-// not have it.
-func (h *version) index(number int32) int {
-	if h == nil || number < 0 {
-		return -1
+// index returns the index of a state in the table, or -1 if the version does not have it.
+func (h *version) index(state string) int {
+	if h != nil {
+		if i, ok := h.states[state]; ok {
+			return i
+		}
 	}
-	return int(h.local[number])
+	return -1
 }
 
-func (h *version) transitional(number int32) bool {
-	i := h.index(number)
+func (h *version) transitional(state string) bool {
+	i := h.index(state)
 	return i >= 0 && h.t.States[i].Kind == fsm.Transitional
 }
 
-func (h *version) resting(number int32) bool {
-	i := h.index(number)
+func (h *version) resting(state string) bool {
+	i := h.index(state)
 	return i >= 0 && h.t.States[i].Kind.Resting()
 }
 
 func newVersion(v TableVersion) *version {
 	t := v.Table
 	h := &version{
-		name: v.Name, since: v.Since, t: t, events: make(map[string]int, len(t.Events)),
+		name: v.Name, since: v.Since, t: t, states: make(map[string]int, len(t.States)), events: make(map[string]int, len(t.Events)),
 		actors: make(map[fsm.Actor]int, len(t.Actors)), cells: make(map[[2]int][]int),
 		out: make([][]int, len(t.States)), origins: t.Origins(),
 	}
@@ -67,6 +65,7 @@ func newVersion(v TableVersion) *version {
 		h.actors[name] = a
 	}
 	for s := range t.States {
+		h.states[t.States[s].Name] = s
 		if t.States[s].Kind == fsm.Absent {
 			h.absent = append(h.absent, s)
 		}
@@ -74,7 +73,7 @@ func newVersion(v TableVersion) *version {
 	declared := func(s int) bool { return s >= 0 && s < len(t.States) }
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		if row.Then == fsm.ThenMove && !declared(row.To) {
+		if row.Event < 0 || row.Event >= len(t.Events) || row.Then == fsm.ThenMove && !declared(row.To) {
 			continue
 		}
 		for _, from := range row.From {
@@ -97,73 +96,50 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 		}
 		m := machines[v.Table.Name]
 		if m == nil {
-			m = &machine{name: v.Table.Name, states: make(map[string]int32), objects: make(map[string]*object)}
-			machines[m.name] = m
+			m = &machine{ends: make(map[string]bool), objects: make(map[string]*object)}
+			machines[v.Table.Name] = m
 		}
 		if slices.ContainsFunc(m.versions, func(h *version) bool { return h.name == v.Name }) {
-			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, prose.Quote(m.name), prose.Quote(v.Name))
+			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, prose.Quote(v.Table.Name), prose.Quote(v.Name))
 		}
-		for s := range v.Table.States {
-			name := v.Table.States[s].Name
-			if _, ok := m.states[name]; !ok {
-				m.states[name] = int32(len(m.names))
-				m.names = append(m.names, name)
-			}
+		h := newVersion(v)
+		for state := range h.states {
+			over, seen := m.ends[state]
+			m.ends[state] = (over || !seen) && h.over(state)
 		}
-		m.versions = append(m.versions, newVersion(v))
+		m.versions = append(m.versions, h)
 	}
 	if len(machines) == 0 {
 		return nil, fmt.Errorf("%w: no table", fsm.ErrInvalid)
 	}
 	for _, m := range machines {
 		slices.SortStableFunc(m.versions, func(a, b *version) int { return a.since.Compare(b.since) })
-		for _, h := range m.versions {
-			h.local = make([]int32, len(m.names))
-			for i := range h.local {
-				h.local[i] = -1
-			}
-			for s := range h.t.States {
-				h.local[m.states[h.t.States[s].Name]] = int32(s)
-			}
-		}
-		for n := range m.names {
-			m.ends = append(m.ends, !slices.ContainsFunc(m.versions, func(h *version) bool {
-				return h.local[n] >= 0 && !h.over(int(h.local[n]))
-			}))
-		}
 	}
 	return machines, nil
 }
 
-// of returns the version of a row, or nil if the row names an unknown one.
+// of returns the version of a row, or nil if the row names an unknown one. Without a name
+// it is the one that applies at the time: the first one before all, and the last one
+// without a time.
 func (m *machine) of(row *Row) *version {
-	if row.Version == "" {
-		return m.at(row.At)
-	}
-	for _, h := range m.versions {
-		if h.name == row.Version {
-			return h
+	if row.Version != "" {
+		i := slices.IndexFunc(m.versions, func(h *version) bool { return h.name == row.Version })
+		if i < 0 {
+			return nil
 		}
+		return m.versions[i]
 	}
-	return nil
-}
-
-// at returns the version that applies at a time: the first one before all, and the
-// last one without a time.
-func (m *machine) at(at time.Time) *version {
 	i := len(m.versions) - 1
-	for i > 0 && !at.IsZero() && m.versions[i].since.After(at) {
+	for i > 0 && !row.At.IsZero() && m.versions[i].since.After(row.At) {
 		i--
 	}
 	return m.versions[i]
 }
 
-// number returns the number of a state, or -1 if no version has it.
-func (m *machine) number(state string) int32 {
-	if n, ok := m.states[state]; ok {
-		return n
-	}
-	return -1
+// has reports whether a version has the state.
+func (m *machine) has(state string) bool {
+	_, ok := m.ends[state]
+	return ok
 }
 
 // change is a row by the indexes of a table. -1 stands for what the row or the table
@@ -218,10 +194,7 @@ func (h *version) leadsTo(r *fsm.TableRow, c change) bool {
 	case fsm.ThenIgnore:
 		return c.to == c.from
 	case fsm.ThenReturn:
-		if c.origin >= 0 {
-			return c.to == c.origin && h.t.States[c.to].Kind.Resting()
-		}
-		_, possible := slices.BinarySearch(h.origins[c.from], c.to)
+		possible := c.to == c.origin || c.origin < 0 && slices.Contains(h.origins[c.from], c.to)
 		return possible && h.t.States[c.to].Kind.Resting()
 	}
 	return c.to == r.To
@@ -229,23 +202,18 @@ func (h *version) leadsTo(r *fsm.TableRow, c change) bool {
 
 // begins reports whether objects may start in a state without an event.
 func (h *version) begins(state int) bool {
-	if h.t.States[state].Kind == fsm.Absent {
-		return false
-	}
-	if len(h.t.Initials) > 0 {
-		return slices.Contains(h.t.Initials, state)
-	}
-	return state == h.t.Initial
+	return h.t.States[state].Kind != fsm.Absent && slices.Contains(h.t.Entries(), state)
 }
 
 // over reports whether a state ends an object: an absent state, or a final one
 // without rows that lead out.
-func (h *version) over(state int) bool {
-	switch h.t.States[state].Kind {
+func (h *version) over(state string) bool {
+	i := h.states[state]
+	switch h.t.States[i].Kind {
 	case fsm.Absent:
 		return true
 	case fsm.Final:
-		return !slices.ContainsFunc(h.out[state], func(i int) bool { return h.t.Rows[i].Then != fsm.ThenIgnore })
+		return !slices.ContainsFunc(h.out[i], func(i int) bool { return h.t.Rows[i].Then != fsm.ThenIgnore })
 	}
 	return false
 }
@@ -257,55 +225,47 @@ func (h *version) offers(state, event int) string {
 	if on := h.cells[[2]int{state, event}]; len(on) > 0 {
 		rows = on
 	}
-	var list []string
-	for _, i := range rows {
-		list = append(list, h.offer(i))
-		if len(list) > prose.Most {
-			break
-		}
-	}
-	if len(list) == 0 {
+	if len(rows) == 0 {
 		return "nothing more"
+	}
+	var list []string
+	for _, i := range rows[:min(len(rows), prose.Most+1)] {
+		list = append(list, h.offer(i))
 	}
 	return prose.List(list, "or")
 }
 
 func (h *version) offer(i int) string {
 	r := &h.t.Rows[i]
-	text := "to its origin"
+	text := h.t.Events[r.Event]
 	switch r.Then {
 	case fsm.ThenIgnore:
-		text = "nothing"
+		text += " nothing"
+	case fsm.ThenReturn:
+		text += " to its origin"
 	case fsm.ThenMove:
-		text = "to " + h.t.States[r.To].Name
-	}
-	if r.Event >= 0 && r.Event < len(h.t.Events) {
-		text = h.t.Events[r.Event] + " " + text
+		text += " to " + h.t.States[r.To].Name
 	}
 	if len(r.Actors) > 0 {
 		text += " by " + h.actorsOf(i)
 	}
-	var origins []string
-	for _, o := range r.Origin {
-		if o >= 0 && o < len(h.t.States) {
-			origins = append(origins, h.t.States[o].Name)
-		}
-	}
-	if len(origins) > 0 {
-		text += " if it came from " + prose.List(origins, "or")
+	if len(r.Origin) > 0 {
+		text += " if it came from " + names(r.Origin, h.t.StateName)
 	}
 	return text
 }
 
 func (h *version) actorsOf(i int) string {
-	var actors []string
-	for _, a := range h.t.Rows[i].Actors {
-		if a >= 0 && a < len(h.t.Actors) {
-			actors = append(actors, string(h.t.Actors[a]))
-		}
-	}
-	if len(actors) == 0 {
+	if len(h.t.Rows[i].Actors) == 0 {
 		return "a declared actor"
 	}
-	return prose.List(actors, "or")
+	return names(h.t.Rows[i].Actors, h.t.ActorName)
+}
+
+func names(list []int, name func(int) string) string {
+	var names []string
+	for _, i := range list {
+		names = append(names, name(i))
+	}
+	return prose.List(names, "or")
 }
