@@ -1,5 +1,7 @@
 package fsm
 
+import "github.com/interlock-go/interlock/fsm/internal/bitset"
+
 // Limits of a table. A table over a limit has a [Problem] and makes no machine.
 const (
 	MaxStates = 1 << 12
@@ -58,8 +60,8 @@ type compiled struct {
 	out     [][]int32 // edges of a state in order of declaration
 	late    [][]int32 // of those, the ones with a timeout
 	origins [][]int
-	allowed []bitset // by row: the origins of its condition; nil for no condition
-	resting bitset
+	allowed []bitset.Set // by row: the origins of its condition; nil for no condition
+	resting bitset.Set
 
 	stateNames index[string]
 	eventNames index[string]
@@ -72,13 +74,13 @@ func compile(t *Table) *compiled {
 	c := &compiled{
 		actors: t.Actors, width: len(t.Events), edges: make([]edge, 1, len(t.Rows)+1),
 		out: make([][]int32, n), late: make([][]int32, n), origins: possibleOrigins(t),
-		allowed: make([]bitset, len(t.Rows)), resting: newBitset(n), eventNames: newIndex(t.Events),
+		allowed: make([]bitset.Set, len(t.Rows)), resting: bitset.New(n), eventNames: newIndex(t.Events),
 	}
 	names := make([]string, n)
 	for i := range t.States {
 		names[i] = t.States[i].Name
 		if t.States[i].Kind.Resting() {
-			c.resting.add(i)
+			c.resting.Add(i)
 		}
 	}
 	c.stateNames = newIndex(names)
@@ -91,10 +93,7 @@ func compile(t *Table) *compiled {
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if len(r.Origin) > 0 {
-			c.allowed[i] = newBitset(n)
-			for _, o := range r.Origin {
-				c.allowed[i].add(o)
-			}
+			c.allowed[i] = setOf(n, r.Origin...)
 		}
 		for _, from := range r.From {
 			cell := int32(from*c.width + r.Event)
@@ -147,9 +146,9 @@ func (c *compiled) edgeOf(t *Table, row, from int) edge {
 		e.flags |= ignores
 	case ThenMove:
 		switch {
-		case c.resting.has(r.To):
+		case c.resting.Has(r.To):
 			e.bits = wordOf(r.To, r.To)
-		case c.resting.has(from):
+		case c.resting.Has(from):
 			e.bits = wordOf(r.To, from)
 		default: // the origin of the operation stays
 			e.bits, e.keep = wordOf(r.To, 0), originBits
@@ -182,10 +181,10 @@ func (e *edge) move(w uint64) uint64 {
 // fits reports whether an object with this origin may take the edge: its origin
 // condition holds, and a return row has an origin to return to.
 func (c *compiled) fits(e *edge, origin int) bool {
-	if e.flags&conditional != 0 && !c.allowed[e.row].has(origin) {
+	if e.flags&conditional != 0 && !c.allowed[e.row].Has(origin) {
 		return false
 	}
-	return e.flags&returns == 0 || c.resting.has(origin)
+	return e.flags&returns == 0 || c.resting.Has(origin)
 }
 
 // actorBit returns the mask of an actor, or 0 if it is not declared. Without any actors

@@ -1,23 +1,50 @@
 package fsm
 
-import "slices"
+import (
+	"slices"
 
-// reach checks which states an object can reach and leave.
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
+)
+
+// exits is what the rows do for the objects in one state.
+type exits struct {
+	leads bool       // a row leads out
+	timed bool       // a row has a timeout
+	left  bitset.Set // the origins of the objects for which a row leads out
+	due   bitset.Set // the origins of the objects for which a row has a timeout
+}
+
+// reach checks which states an object can reach and leave. Every transitional state has a
+// timeout for every origin, or Manual, and the timeout ends the operation or starts it
+// again.
 func (p *problems) reach() {
 	t := p.t
 	origins := possibleOrigins(t.declared())
-	leaves := make([]bitset, len(t.States)) // by state: the origins of which a row leads out
-	for s := range leaves {
-		leaves[s] = newBitset(len(t.States))
+	states := make([]exits, len(t.States))
+	for s := range states {
+		states[s].left, states[s].due = bitset.New(len(t.States)), bitset.New(len(t.States))
 	}
+	sweeper, _ := t.ActorIndex(Sweeper)
 	for i := range t.Rows {
 		r := &t.Rows[i]
+		if r.Timeout > 0 && r.Forced {
+			p.row(BadRow, i, "a forced row has a timeout")
+		}
+		if r.Timeout > 0 && len(r.Actors) > 0 && !slices.Contains(r.Actors, sweeper) {
+			p.row(BadRow, i, "the row has a timeout, and its actors do not include the sweeper")
+		}
 		fits := len(r.Origin) == 0
 		for _, from := range r.From {
 			if from < 0 || from >= len(t.States) {
 				continue
 			}
+			x := &states[from]
 			moves := r.Then == ThenReturn || r.Then == ThenMove && r.To != from
+			x.leads, x.timed = x.leads || moves, x.timed || r.Timeout > 0
+			if r.Timeout > 0 && t.States[from].Kind == Transitional && r.Then == ThenMove && !moves && !r.Supersede && r.Guard == "" {
+				p.state(EndlessTimeout, SeverityDemand, from,
+					"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, t.Describe(i))
+			}
 			lacking := false // the problem is reported: one for a row and a source is enough
 			for _, o := range origins[from] {
 				if !r.fits(o) {
@@ -25,7 +52,10 @@ func (p *problems) reach() {
 				}
 				fits = true
 				if moves {
-					leaves[from].add(o)
+					x.left.Add(o)
+				}
+				if r.Timeout > 0 {
+					x.due.Add(o)
 				}
 				if r.Then == ThenReturn && !lacking && !t.States[o].Kind.Resting() {
 					lacking = true
@@ -38,80 +68,52 @@ func (p *problems) reach() {
 			p.row(NeverFits, i, "no object has one of these origins there")
 		}
 	}
-	for s := range t.States {
-		st := &t.States[s]
-		if len(origins[s]) == 0 && !p.vague {
-			p.state(Unreachable, SeverityError, s, "no object gets there")
-		}
-		if st.Kind == Final || st.Kind == Absent || p.vagueSource {
-			continue
-		}
-		stuck := slices.IndexFunc(origins[s], func(o int) bool { return !leaves[s].has(o) })
-		switch {
-		case len(origins[s]) == 0 && !slices.ContainsFunc(t.Rows, func(r TableRow) bool {
-			return slices.Contains(r.From, s) && (r.Then == ThenReturn || r.Then == ThenMove && r.To != s)
-		}), stuck >= 0 && len(leaves[s].members()) == 0:
-			p.state(DeadEnd, SeverityError, s, "no row leads out, and it is neither final nor absent")
-		case stuck >= 0:
-			p.state(DeadEnd, SeverityError, s, "no row leads out for an object that came from %s", t.States[origins[s][stuck]].Name)
-		}
+	for s := range states {
+		p.deadEnd(s, origins[s], &states[s])
 	}
-	p.deadlines(origins)
+	for s := range states {
+		p.deadline(s, origins[s], &states[s])
+	}
 }
 
-// deadlines checks that every transitional state has a timeout for every origin, or
-// Manual, and that the timeout ends the operation or starts it again.
-func (p *problems) deadlines(origins [][]int) {
-	t := p.t
-	sweeper, _ := t.ActorIndex(Sweeper)
-	timed := newBitset(len(t.States))    // states that a row with a timeout leaves
-	due := make([]bitset, len(t.States)) // by state: the origins with a timeout
-	for s := range due {
-		due[s] = newBitset(len(t.States))
+// lacks returns an origin that the set does not have, -1 for none.
+func lacks(origins []int, set bitset.Set) int {
+	if i := slices.IndexFunc(origins, func(o int) bool { return !set.Has(o) }); i >= 0 {
+		return origins[i]
 	}
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		if r.Timeout <= 0 {
-			continue
-		}
-		if r.Forced {
-			p.row(BadRow, i, "a forced row has a timeout")
-		}
-		if len(r.Actors) > 0 && !slices.Contains(r.Actors, sweeper) {
-			p.row(BadRow, i, "the row has a timeout, and its actors do not include the sweeper")
-		}
-		for _, from := range r.From {
-			if from < 0 || from >= len(t.States) {
-				continue
-			}
-			timed.add(from)
-			if t.States[from].Kind == Transitional && r.Then == ThenMove && r.To == from && !r.Supersede && r.Guard == "" {
-				p.state(EndlessTimeout, SeverityDemand, from,
-					"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, t.Describe(i))
-			}
-			for _, o := range origins[from] {
-				if r.fits(o) {
-					due[from].add(o)
-				}
-			}
-		}
+	return -1
+}
+
+// deadEnd checks that a state can be reached and left.
+func (p *problems) deadEnd(s int, origins []int, x *exits) {
+	st := &p.t.States[s]
+	if len(origins) == 0 && !p.vague {
+		p.state(Unreachable, SeverityError, s, "no object gets there")
 	}
-	for s := range t.States {
-		st := &t.States[s]
-		late := slices.IndexFunc(origins[s], func(o int) bool { return !due[s].has(o) })
-		some := len(due[s].members()) > 0
-		switch {
-		case st.Manual != "" && st.Kind != Transitional:
-			p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that rests")
-		case st.Manual != "" && some && late < 0:
-			p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that has a timeout")
-		case st.Manual != "" || st.Kind != Transitional || p.vagueLate:
-		case len(origins[s]) == 0 && timed.has(s): // reported as unreachable, or a name is misspelt
-		case !some && (late >= 0 || len(origins[s]) == 0):
-			p.state(NoDeadline, SeverityDemand, s, "transitional, with neither a timeout nor Manual")
-		case late >= 0:
-			p.state(NoDeadline, SeverityDemand, s, "no timeout for an object that came from %s, and no Manual",
-				t.States[origins[s][late]].Name)
-		}
+	stuck := lacks(origins, x.left)
+	switch {
+	case st.Kind == Final || st.Kind == Absent || p.vagueSource:
+	case len(origins) == 0 && !x.leads, stuck >= 0 && x.left.Len() == 0:
+		p.state(DeadEnd, SeverityError, s, "no row leads out, and it is neither final nor absent")
+	case stuck >= 0:
+		p.state(DeadEnd, SeverityError, s, "no row leads out for an object that came from %s", p.t.States[stuck].Name)
+	}
+}
+
+// deadline checks that a state has a timeout or Manual where it needs one.
+func (p *problems) deadline(s int, origins []int, x *exits) {
+	st := &p.t.States[s]
+	late, some := lacks(origins, x.due), x.due.Len() > 0
+	switch {
+	case st.Manual != "" && st.Kind != Transitional:
+		p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that rests")
+	case st.Manual != "" && some && late < 0:
+		p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that has a timeout")
+	case st.Manual != "" || st.Kind != Transitional || p.vagueLate:
+	case len(origins) == 0 && x.timed: // reported as unreachable, or a name is misspelt
+	case !some && (late >= 0 || len(origins) == 0):
+		p.state(NoDeadline, SeverityDemand, s, "transitional, with neither a timeout nor Manual")
+	case late >= 0:
+		p.state(NoDeadline, SeverityDemand, s, "no timeout for an object that came from %s, and no Manual", p.t.States[late].Name)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // shape checks that every index is in range. It reports whether every row has an
@@ -93,16 +95,15 @@ func (p *problems) cells() {
 	byCell := make(map[[2]int][]int)
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		seen := newBitset(len(t.States))
+		seen := bitset.New(len(t.States))
 		for _, from := range r.From {
 			if from < 0 || from >= len(t.States) {
 				continue // reported as undeclared
 			}
-			if seen.has(from) {
+			if !seen.Add(from) {
 				p.row(BadRow, i, "names %s twice as a source", t.States[from].Name)
 				continue
 			}
-			seen.add(from)
 			cell := [2]int{from, r.Event}
 			if len(byCell[cell]) == maxCell {
 				p.row(TooLarge, i, "%s has more than %d rows for the event", t.States[from].Name, maxCell)

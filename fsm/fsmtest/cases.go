@@ -21,6 +21,7 @@ type Case[S, E comparable, T any] struct {
 	To      S     // expected state; not used if Err or Ignored is set
 	Ignored bool  // whether a row is expected that ignores the event, instead of a move
 	Err     error // expected refusal, compared with errors.Is; default: none
+	Row     *int  // expected index of the row that is taken; default: any
 }
 
 // String returns the request of the case in one line.
@@ -78,6 +79,8 @@ func (c *Case[S, E, T]) run(ctx context.Context, m *fsm.Machine[S, E, T]) error 
 		return fmt.Errorf("is ignored instead of leading to %v", c.To)
 	case !c.Ignored && step.State != c.To:
 		return fmt.Errorf("leads to %v instead of %v", step.State, c.To)
+	case c.Row != nil && step.Row != *c.Row:
+		return fmt.Errorf("takes row %d instead of %d", step.Row, *c.Row)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type renamer func(of, name string) string
 // lines returns the lines of a table, in order of declaration.
 func lines(t *fsm.Table, rename renamer) (list []string) {
 	state := func(i int) string { return rename("state", t.States[i].Name) }
-	for _, i := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Initials, []int{t.Initial})))) {
+	for _, i := range t.Entries() {
 		list = append(list, "initial "+state(i))
 	}
 	for i, s := range t.States {
@@ -35,12 +35,12 @@ func rowLines(t *fsm.Table, rename renamer) iter.Seq2[fsm.Edge, string] {
 	return func(yield func(fsm.Edge, string) bool) {
 		for e := range t.Edges() {
 			row := &t.Rows[e.Row]
-			actors := []string{"any actor"}
-			if len(row.Actors) > 0 {
-				actors = actors[:0]
-			}
+			var actors []string
 			for _, a := range row.Actors {
 				actors = append(actors, rename("actor", string(t.Actors[a])))
+			}
+			if len(actors) == 0 {
+				actors = []string{"any actor"}
 			}
 			for _, actor := range actors {
 				line := fmt.Sprintf("%s --%s by %s--> %s%s", rename("state", t.States[e.From].Name),
@@ -55,25 +55,20 @@ func rowLines(t *fsm.Table, rename renamer) iter.Seq2[fsm.Edge, string] {
 
 // suffix returns the marks and the guard of a row.
 func suffix(t *fsm.Table, row *fsm.TableRow, rename renamer) (s string) {
-	var origins []string
+	var marks, origins []string
+	mark := func(text string, set bool) {
+		if set {
+			marks = append(marks, text)
+		}
+	}
 	for _, o := range slices.Sorted(slices.Values(row.Origin)) {
 		origins = append(origins, rename("state", t.States[o].Name))
 	}
-	var marks []string
-	for _, m := range []struct {
-		text string
-		set  bool
-	}{
-		{"return", row.Then == fsm.ThenReturn},
-		{"ignored", row.Then == fsm.ThenIgnore},
-		{"forced", row.Forced},
-		{"supersedes", row.Supersede},
-		{"origin " + strings.Join(origins, ", "), len(origins) > 0},
-	} {
-		if m.set {
-			marks = append(marks, m.text)
-		}
-	}
+	mark("return", row.Then == fsm.ThenReturn)
+	mark("ignored", row.Then == fsm.ThenIgnore)
+	mark("forced", row.Forced)
+	mark("supersedes", row.Supersede)
+	mark("origin "+strings.Join(origins, ", "), len(origins) > 0)
 	if len(marks) > 0 {
 		s = " [" + strings.Join(marks, "; ") + "]"
 	}

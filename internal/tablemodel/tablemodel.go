@@ -189,8 +189,7 @@ func (m *model) actors(r *fsm.TableRow) (list []fsm.Actor) {
 // begin is the object in the beginning: absent, or added in any state in which the
 // table lets it enter.
 func (m *model) begin() (list []subject) {
-	entries := append([]int{m.t.Initial}, m.t.Initials...)
-	for _, entry := range entries {
+	for _, entry := range m.t.Entries() {
 		s := subject{Left: m.Operations}
 		if m.t.States[entry].Kind != fsm.Absent {
 			o, d := m.decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry}, 0)
@@ -228,9 +227,8 @@ func (m *model) rests(s *subject) bool {
 // the table has neither a deadline nor an operator.
 func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
 	if !slices.ContainsFunc(t.Actors, func(a fsm.Actor) bool { return a != fsm.Sweeper }) {
-		named := *t
-		named.Actors = append(slices.Clone(t.Actors), "any actor")
-		t = &named
+		t = t.WithRows(t.Rows)
+		t.Actors = append(slices.Clone(t.Actors), "any actor")
 	}
 	problems := t.Problems()
 	for _, p := range problems {
@@ -240,13 +238,8 @@ func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
 	}
 	if len(problems) > 0 {
 		// A copy meets the demands: it names an operator where the table has none.
-		document, err := t.MarshalJSON()
-		if err == nil {
-			t, err = fsm.ParseTable(document)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", ErrTable, err)
-		}
+		t = t.WithRows(t.Rows)
+		t.States = slices.Clone(t.States)
 		for _, p := range problems {
 			s, _ := t.StateIndex(p.State)
 			t.States[s].Manual = ""

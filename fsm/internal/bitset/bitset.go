@@ -21,11 +21,26 @@ func (s Set) Add(i int) bool {
 // Has reports whether the set contains i.
 func (s Set) Has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-// Union adds the elements of o, which New made with the same limit.
-func (s Set) Union(o Set) {
+// Remove removes i.
+func (s Set) Remove(i int) { s[i/64] &^= 1 << (i % 64) }
+
+// Union adds the elements of o, which New made with the same limit, and reports whether
+// there was one that the set did not contain.
+func (s Set) Union(o Set) (grew bool) {
 	for i, word := range o {
+		grew = grew || word&^s[i] != 0
 		s[i] |= word
 	}
+	return grew
+}
+
+// And returns the elements that both sets contain.
+func (s Set) And(o Set) Set {
+	both := make(Set, len(s))
+	for i, word := range o {
+		both[i] = s[i] & word
+	}
+	return both
 }
 
 // Len returns the number of elements.
@@ -34,4 +49,14 @@ func (s Set) Len() (n int) {
 		n += bits.OnesCount64(word)
 	}
 	return n
+}
+
+// Elements returns the elements in ascending order.
+func (s Set) Elements() (list []int) {
+	for w, word := range s {
+		for ; word != 0; word &= word - 1 {
+			list = append(list, w*64+bits.TrailingZeros64(word))
+		}
+	}
+	return list
 }
