@@ -15,7 +15,7 @@ import (
 // goroutines of the script.
 type Clients[A any] struct{ sim *simulation }
 
-// Ask calls f in a process and returns its error, or [ErrCrashed] if the process is gone
+// Ask calls f in a process and returns its error, or errCrashed if the process is gone
 // before f has returned. If there is no process of that role, Ask waits for the next one,
 // and starts one if the script has killed the last one. A role that is none of
 // [Scenario].Processes is a failure, also for Kill and Stop.
@@ -65,7 +65,7 @@ func (c *Clients[A]) Kill(role string) {
 
 // Stop waits for the work of a process and then ends its ownership. The next process
 // starts as after Kill. The error is that of the queue, of [lifecycle.Owner.Leave], or
-// [ErrCrashed].
+// errCrashed.
 func (c *Clients[A]) Stop(role string) error {
 	p, err := c.sim.ask(role, "stop", func(ctx context.Context, p *Process) error {
 		if err := p.queue.Terminate(ctx); err != nil || p.owner == nil {
@@ -73,7 +73,7 @@ func (c *Clients[A]) Stop(role string) error {
 		}
 		return p.owner.Leave(ctx)
 	})
-	if p == nil || errors.Is(err, ErrCrashed) {
+	if p == nil || errors.Is(err, errCrashed) {
 		return err // another process replaces it
 	}
 	c.sim.mu.Lock()
@@ -133,7 +133,7 @@ func (s *simulation) ask(role, what string, f func(context.Context, *Process) er
 	case err != nil:
 		return p, err
 	case lost:
-		return p, ErrCrashed
+		return p, errCrashed
 	}
 	return p, answer // nothing writes it any more
 }

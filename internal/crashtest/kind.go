@@ -17,7 +17,7 @@ const (
 	DeathBefore Kind = "death before"
 	// DeathAfter: as CrashAfter, but no process of that name starts again.
 	DeathAfter Kind = "death after"
-	// Refused: the write is not done, and the store returns [ErrInjected].
+	// Refused: the write is not done, and the store returns errInjected.
 	Refused Kind = "error instead of"
 	// LostRequest: the write is not done, and the store returns
 	// [lifecycle.ErrUnknownOutcome]. Sent again, it is done and answered.
@@ -47,10 +47,10 @@ func (k Kind) after() bool {
 func (k Kind) forGood() bool { return k == DeathBefore || k == DeathAfter }
 
 var (
-	// ErrInjected is what a store returns where an error is injected. Nothing is
+	// errInjected is what a store returns where an error is injected. Nothing is
 	// written then.
-	ErrInjected = errors.New("crashtest: injected error")
-	// ErrCrashed is the error of a request to a process that ended before it
+	errInjected = errors.New("crashtest: injected error")
+	// errCrashed is the error of a request to a process that ended before it
 	// answered. The outcome of the request is unknown.
-	ErrCrashed = errors.New("crashtest: the process is gone")
+	errCrashed = errors.New("crashtest: the process is gone")
 )

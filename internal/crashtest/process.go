@@ -18,8 +18,8 @@ import (
 type Process struct {
 	sim       *simulation
 	role      string
-	name      string
-	successor bool // it replaces another process
+	name      string // as an owner: its role, or another one if no process of the earlier name starts again
+	successor bool   // it replaces another process
 	store     *simulatedStore
 	queue     *queue.Queuer[lifecycle.Key]
 
@@ -59,10 +59,6 @@ type manager struct {
 	done   []string // the events that report that work was done
 	sweep  func(context.Context) error
 }
-
-// Name returns the name of the process as an owner: that of its role, or another
-// one if no process of the earlier name starts again.
-func (p *Process) Name() string { return p.name }
 
 // Store returns the store as this process sees it.
 func (p *Process) Store() lifecycle.Store { return p.store }
@@ -134,7 +130,7 @@ func Manage[S, E comparable, T any](
 	return mgr
 }
 
-// enter waits while the process stalls or is gone. The error is [ErrCrashed] when the
+// enter waits while the process stalls or is gone. The error is errCrashed when the
 // point is over.
 func (p *Process) enter() error {
 	p.sim.mu.Lock()
@@ -143,7 +139,7 @@ func (p *Process) enter() error {
 		p.sim.changed.Wait()
 	}
 	if p.state == over {
-		return ErrCrashed
+		return errCrashed
 	}
 	return nil
 }

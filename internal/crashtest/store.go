@@ -68,7 +68,7 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 		p.stop(paused)
 		ctx = context.WithoutCancel(ctx) // the write is on its way
 	case Refused:
-		return fmt.Errorf("%w: %s", ErrInjected, textOf(p.name, c))
+		return fmt.Errorf("%w: %s", errInjected, textOf(p.name, c))
 	case LostRequest:
 		return fmt.Errorf("%w: the request is lost", lifecycle.ErrUnknownOutcome)
 	case CrashAfter, DeathAfter, LostAnswer, NoAnswer:

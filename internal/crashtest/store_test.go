@@ -24,8 +24,8 @@ func TestProcess(t *testing.T) {
 	names := map[string]int{}
 	s := plainPlanted()
 	s.started = func(ctx context.Context, p *Process, m vms) error {
-		names[p.Name()]++
-		require.Equal(t, p.Name(), p.Owner().Name())
+		names[p.name]++
+		require.Equal(t, p.name, p.Owner().Name())
 		require.Zero(t, p.Queue().Stats().Keys)
 		_, err := p.Store().Get(ctx, key("a"))
 		return err

@@ -29,10 +29,10 @@ func StartCluster(t testing.TB, n int) Cluster {
 	}
 	for _, s := range c { // each of them waits for others
 		s.settings.Members = strings.Join(members, ",")
-		s.Begin(t)
+		s.begin(t)
 	}
 	for _, s := range c {
-		s.Await(t)
+		s.await(t)
 	}
 	return c
 }

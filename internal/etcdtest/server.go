@@ -70,18 +70,18 @@ func Client(t testing.TB, endpoints ...string) *clientv3.Client {
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Stop(t)
-	s.Begin(t)
-	s.Await(t)
+	s.begin(t)
+	s.await(t)
 }
 
-// Begin starts a server that is stopped. [Server.Await] must be called next.
-func (s *Server) Begin(t testing.TB) {
+// begin starts a server that is stopped. await must be called next.
+func (s *Server) begin(t testing.TB) {
 	t.Helper()
 	s.process = StartProcess(t, variable, s.settings)
 }
 
-// Await returns when the server serves. A member of a cluster needs a quorum for that.
-func (s *Server) Await(t testing.TB) {
+// await returns when the server serves. A member of a cluster needs a quorum for that.
+func (s *Server) await(t testing.TB) {
 	t.Helper()
 	line := s.process.Line(t)
 	require.Contains(t, line, ":", "etcdtest: no server: does TestMain call etcdtest.Main?")

@@ -24,21 +24,20 @@ func (t *tester) network() Network {
 
 // resolve sends a commit with an unknown outcome again until the store returns its
 // outcome.
-func (t *tester) resolve(c *lifecycle.Commit) (written bool, err error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+func (t *tester) resolve(c *lifecycle.Commit) (written bool) {
+	t.Helper()
+	t.eventually("a commit with an unknown outcome", func() error {
 		twin := clone(c)
-		err = t.send(twin)
+		err := t.send(twin)
 		switch {
 		case err == nil:
-			c.Changes = twin.Changes
-			return true, nil
+			c.Changes, written = twin.Changes, true
 		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):
-			return false, nil // the store would recognize the token of a written commit
-		case errors.Is(err, lifecycle.ErrClosed), errors.Is(err, lifecycle.ErrInvalid), errors.Is(err, errors.ErrUnsupported):
-			return false, err
+			return nil // the store would recognize the token of a written commit
 		}
-	}
-	return false, fmt.Errorf("the outcome of a commit is still unknown: %w", err)
+		return err
+	})
+	return written
 }
 
 // series is a series of commits without another writer. They create, move and remove
@@ -83,8 +82,7 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
 	written, returned := err == nil, err
 	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
-		written, err = s.resolve(c)
-		require.NoError(s, err)
+		written = s.resolve(c)
 	}
 	if written {
 		s.messages = append(s.messages, c.Messages...)

@@ -106,8 +106,7 @@ func (s *Server) run(command []string) (*process, error) {
 	return launch(command, s.dir, env, log, s.user)
 }
 
-// Running reports whether the server has a process.
-func (s *Server) Running() bool { return s.process != nil && s.process.running() }
+func (s *Server) running() bool { return s.process != nil && s.process.running() }
 
 // Addr returns the TCP address, host and port. It never changes.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
@@ -129,7 +128,7 @@ func (s *Server) Log() string {
 // returns when it answers. After an error the server does not run. The error is that of a
 // server that runs already, or does not answer within a minute.
 func (s *Server) Start() error {
-	if s.Running() {
+	if s.running() {
 		return fmt.Errorf("private: start %s: it runs already", s.engine.name)
 	}
 	p, err := s.run(s.engine.serve(s.data, s.port))
@@ -161,7 +160,7 @@ func (s *Server) awaitAnswer() error {
 			return nil
 		case err == nil:
 			return fmt.Errorf("on %s another server answers", s.Addr())
-		case !s.Running():
+		case !s.running():
 			return errors.New("it has ended")
 		case time.Now().After(end):
 			return fmt.Errorf("no answer after %s: %w", patience, err)
@@ -228,7 +227,7 @@ func (s *Server) limitFiles(size string) error {
 // Close ends the server in order, or kills it after a minute, and removes all that it has.
 // It may be called again.
 func (s *Server) Close() error {
-	if s.Running() && s.process.signal(s.engine.stop) == nil {
+	if s.running() && s.process.signal(s.engine.stop) == nil {
 		s.process.wait()
 	}
 	err := s.Kill()

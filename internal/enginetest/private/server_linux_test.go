@@ -57,7 +57,7 @@ func TestServer(t *testing.T) {
 				require.NotEmpty(t, private.Processes(s))
 				require.NoError(t, s.Kill())
 				require.NoError(t, s.Kill(), "again")
-				require.False(t, s.Running())
+				require.False(t, private.Running(s))
 				require.Empty(t, private.Processes(s))
 				require.Error(t, tx.Commit())
 				require.Error(t, open(t, e.driver, s).Ping())
@@ -86,7 +86,7 @@ func TestPortIsTaken(t *testing.T) {
 	require.NoError(t, other.Kill())
 	private.MoveTo(other, s)
 	require.Error(t, other.Start())
-	require.False(t, other.Running())
+	require.False(t, private.Running(other))
 	require.NoError(t, open(t, e.driver, s).Ping())
 }
 
