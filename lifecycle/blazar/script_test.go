@@ -148,10 +148,11 @@ func status(lease blazar.LeaseDetails, err error) string {
 
 // at returns the time of a key; zero if the key is missing.
 func (s *script) at(a *scripttest.Args, key string) time.Time {
-	if a.Value(key) == "" {
+	after, err := time.ParseDuration(a.Value(key))
+	if err != nil {
 		return time.Time{}
 	}
-	return s.began.Add(a.Duration(key))
+	return s.began.Add(after)
 }
 
 func (s *script) create(ctx context.Context, t *testing.T, a *scripttest.Args) func() string {

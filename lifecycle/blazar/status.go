@@ -43,22 +43,15 @@ func (s EventState) IsValidTransition(to EventState) bool { return slices.Contai
 
 // next returns the statuses that the first rows of a machine lead to from a status.
 func next[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from S) (list []S) {
-	found := make(map[S]bool)
 	rows := slices.Collect(m.Rows())[:first]
-	for _, row := range rows {
-		switch {
-		case !slices.Contains(row.From, from) || row.Then == fsm.ThenIgnore:
-		case row.Then == fsm.ThenMove:
-			found[row.To] = true
-		default:
-			for _, s := range origins(m, from) {
-				found[s] = true
+	for to := range m.States() {
+		if slices.ContainsFunc(rows, func(row fsm.Row[S, Call]) bool {
+			if !slices.Contains(row.From, from) {
+				return false
 			}
-		}
-	}
-	for s := range m.States() {
-		if found[s] {
-			list = append(list, s)
+			return row.To == to || row.Then == fsm.ThenReturn && slices.Contains(origins(m, from), to)
+		}) {
+			list = append(list, to)
 		}
 	}
 	return list
