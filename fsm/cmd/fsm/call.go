@@ -23,18 +23,10 @@ type call struct {
 	read bool      // standard input was read
 }
 
-// errUsage is a mistake in the arguments. The command prints it with the usage.
-var errUsage = errors.New("wrong usage")
+// usageError is a mistake in the arguments. The command prints it with the usage.
+type usageError struct{ error }
 
-// usageError is the text of an errUsage.
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-// Is reports whether the target is errUsage.
-func (usageError) Is(target error) bool { return target == errUsage }
-
-func misused(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
+func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // flags returns the empty flag set of the command.
 func (c *call) flags() *flag.FlagSet {
@@ -61,34 +53,22 @@ func (c *call) parse(flags *flag.FlagSet, args []string) ([]string, error) {
 	return flags.Args(), nil
 }
 
-// choice is the value of a flag with a fixed set of values.
-type choice struct {
-	value  string
-	values []string
-}
-
 // oneOf declares a flag with a set of values. The first is the default.
-func oneOf(flags *flag.FlagSet, name, usage string, values ...string) *choice {
-	c := &choice{values[0], values}
-	flags.Var(c, name, usage+": "+strings.Join(values, ", "))
-	return c
+func oneOf(flags *flag.FlagSet, name, usage string, values ...string) *string {
+	value := values[0]
+	flags.Func(name, usage+": "+value+" (the default), "+strings.Join(values[1:], ", "), func(text string) error {
+		if !slices.Contains(values, text) {
+			return fmt.Errorf("want one of %s", strings.Join(values, ", "))
+		}
+		value = text
+		return nil
+	})
+	return &value
 }
 
 // format declares the flag for the form of the output.
-func format(flags *flag.FlagSet) *choice {
+func format(flags *flag.FlagSet) *string {
 	return oneOf(flags, "format", "`form` of the output", "text", "json")
-}
-
-// String returns the value.
-func (c *choice) String() string { return c.value }
-
-// Set sets the value.
-func (c *choice) Set(s string) error {
-	if !slices.Contains(c.values, s) {
-		return fmt.Errorf("want one of %s", strings.Join(c.values, ", "))
-	}
-	c.value = s
-	return nil
 }
 
 // table reads a table from a file, or from standard input.
@@ -126,8 +106,8 @@ func nameOf(path string) string {
 }
 
 // report writes a result as text or JSON.
-func (c *call) report(form *choice, result fmt.Stringer) error {
-	if form.value == "json" {
+func (c *call) report(form *string, result fmt.Stringer) error {
+	if *form == "json" {
 		return c.json(result)
 	}
 	return c.print(result.String())

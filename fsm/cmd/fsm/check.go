@@ -46,12 +46,12 @@ func runCheck(c *call, args []string) (bool, error) {
 			return false, err
 		}
 		findings := check.Lint(t, &check.LintConfig{Skip: skip})
-		if least, ok := severities[failOn.value]; ok {
+		if least, ok := severities[*failOn]; ok {
 			failed = failed || len(findings.AtLeast(least)) > 0
 		}
 		tables = append(tables, checked{nameOf(file), t.Name, findings, check.Analyze(t)})
 	}
-	if form.value == "json" {
+	if *form == "json" {
 		for i := range tables {
 			if !*facts {
 				tables[i].Facts = nil
@@ -60,7 +60,7 @@ func runCheck(c *call, args []string) (bool, error) {
 		return failed, c.json(tables)
 	}
 	for _, r := range tables {
-		if err := c.print(r.text(severities[show.value])); err != nil {
+		if err := c.print(r.text(severities[*show])); err != nil {
 			return false, err
 		}
 	}

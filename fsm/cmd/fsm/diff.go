@@ -34,25 +34,20 @@ func runDiff(c *call, args []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if form.value == "go" {
-		return fails(report, failOn.value), c.print(report.Code())
+	if *form == "go" {
+		return fails(report, *failOn), c.print(report.Code())
 	}
-	return fails(report, failOn.value), c.report(form, report)
+	return fails(report, *failOn), c.report(form, report)
+}
+
+var levels = map[string]evolve.Compatibility{
+	"drain": evolve.NeedsDrain, "mapping": evolve.NeedsMapping, "unsafe": evolve.Unsafe, "difference": evolve.NeedsDrain,
 }
 
 // fails reports whether a change is at or above the level of -fail-on.
 func fails(r *evolve.Report, failOn string) bool {
-	switch failOn {
-	case "unsafe":
-		return r.Level >= evolve.Unsafe
-	case "mapping":
-		return r.Level >= evolve.NeedsMapping
-	case "drain":
-		return r.Level >= evolve.NeedsDrain
-	case "difference":
-		return len(r.Differences) > 0 || r.Level > evolve.Compatible
-	}
-	return false
+	level, ok := levels[failOn]
+	return ok && r.Level >= level || failOn == "difference" && len(r.Differences) > 0
 }
 
 // addMapping adds "old=new", with an optional kind and a colon before it.

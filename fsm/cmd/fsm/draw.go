@@ -32,7 +32,7 @@ func runDraw(c *call, args []string) (bool, error) {
 		}
 		return false, fmt.Errorf("%s: -at: table %s has no state %q; its states are %q", nameOf(files[0]), t.Name, config.Current, names)
 	}
-	if form.value == "svg" {
+	if *form == "svg" {
 		svg, err := graphviz(diagram.DOT(t, &config))
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", nameOf(files[0]), err)
@@ -41,7 +41,7 @@ func runDraw(c *call, args []string) (bool, error) {
 	}
 	draw := map[string]func(*fsm.Table, *diagram.Config) string{
 		"mermaid": diagram.Mermaid, "dot": diagram.DOT, "markdown": diagram.Markdown, "text": diagram.Text,
-	}[form.value]
+	}[*form]
 	return false, c.print(draw(t, &config))
 }
 

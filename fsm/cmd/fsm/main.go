@@ -69,7 +69,7 @@ func (cmd command) exitCode(c *call, args []string, errs io.Writer) int {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.Is(err, errUsage):
+	case errors.As(err, new(usageError)):
 		fmt.Fprintf(errs, "fsm %s: %v\nusage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, err, cmd.name, cmd.args, cmd.name)
 		return exitUsage
 	case err != nil:

@@ -92,7 +92,7 @@ func (c *call) version(text string) (v history.TableVersion, err error) {
 }
 
 // verifyHistory compares a history with the table of its time.
-func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form *choice) (bool, error) {
+func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form *string) (bool, error) {
 	in, err := c.open(file)
 	if err != nil {
 		return false, err
@@ -182,7 +182,7 @@ type protocolResult struct {
 
 // verifyProtocol explores the table as a protocol. Every outcome but holds is a
 // finding.
-func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, form *choice) (bool, error) {
+func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, form *string) (bool, error) {
 	if min(p.Operations, p.Capacity, p.megabytes) < 1 {
 		return false, misused("-operations, -capacity and -memory: want 1 or more")
 	}
@@ -207,7 +207,7 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 		return false, err
 	}
 	findings := v.Outcome != explore.Holds
-	if form.value == "text" {
+	if *form == "text" {
 		return findings, c.print(strings.TrimSuffix(v.String(), "\n") + "\n" + p.String())
 	}
 	r := protocolResult{
