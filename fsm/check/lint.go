@@ -55,33 +55,33 @@ var rules = []struct {
 		fsm.Unreachable, fsm.DeadEnd, fsm.FinalExit, fsm.NoOrigin, fsm.NeverFits, fsm.NoDeadline,
 		fsm.NeedlessManual, fsm.DeadlineFromAbsent, fsm.EndlessTimeout,
 	}, (*linter).problems},
-	{[]string{LintErrorNoExit}, (*linter).errorNoExit},
-	{[]string{LintErrorNoRemoval}, (*linter).errorNoRemoval},
-	{[]string{LintCannotRest, LintCannotEnd}, (*linter).cannot},
-	{[]string{LintOnlyFailure}, (*linter).onlyFailure},
-	{[]string{LintIllegalRow}, (*linter).illegalRows},
-	{[]string{LintChoice}, (*linter).choice},
-	{[]string{LintOwnerDeath, LintOwnerUnsaid, LintOwnerNoRow}, (*linter).ownerDeath},
-	{[]string{LintLateEvent}, (*linter).late},
-	{[]string{LintTargetUnreached}, (*linter).targets},
-	{[]string{LintParts}, (*linter).parts},
+	{[]string{errorNoExitID}, (*linter).errorNoExit},
+	{[]string{errorNoRemovalID}, (*linter).errorNoRemoval},
+	{[]string{cannotRestID, cannotEndID}, (*linter).cannot},
+	{[]string{onlyFailureID}, (*linter).onlyFailure},
+	{[]string{illegalRowID}, (*linter).illegalRows},
+	{[]string{choiceID}, (*linter).choice},
+	{[]string{ownerDeathID, ownerUnsaidID, ownerNoRowID}, (*linter).ownerDeath},
+	{[]string{lateEventID}, (*linter).late},
+	{[]string{targetUnreachedID}, (*linter).targets},
+	{[]string{partsID}, (*linter).parts},
 }
 
 // The ids of findings, beside the codes of [fsm.Problem].
 const (
-	LintErrorNoExit     = "error-no-exit"
-	LintErrorNoRemoval  = "error-no-removal"
-	LintCannotRest      = "cannot-rest"
-	LintCannotEnd       = "cannot-end"
-	LintOnlyFailure     = "only-failure"
-	LintIllegalRow      = "illegal-row"
-	LintChoice          = "choice"
-	LintOwnerDeath      = "owner-death"
-	LintOwnerUnsaid     = "owner-unsaid"
-	LintOwnerNoRow      = "owner-no-row"
-	LintLateEvent       = "late-event"
-	LintTargetUnreached = "target-unreached"
-	LintParts           = "parts"
+	errorNoExitID     = "error-no-exit"
+	errorNoRemovalID  = "error-no-removal"
+	cannotRestID      = "cannot-rest"
+	cannotEndID       = "cannot-end"
+	onlyFailureID     = "only-failure"
+	illegalRowID      = "illegal-row"
+	choiceID          = "choice"
+	ownerDeathID      = "owner-death"
+	ownerUnsaidID     = "owner-unsaid"
+	ownerNoRowID      = "owner-no-row"
+	lateEventID       = "late-event"
+	targetUnreachedID = "target-unreached"
+	partsID           = "parts"
 )
 
 // linter is a table with what several rules need.

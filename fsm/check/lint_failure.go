@@ -27,10 +27,10 @@ func (l *linter) onlyFailure() {
 	only := l.states(func(s int) bool {
 		return l.kind(s) == fsm.Transitional && fails.Has(s) && !ends.Has(s) && begins(s)
 	})
-	for _, s := range l.kept(LintOnlyFailure, only) {
+	for _, s := range l.kept(onlyFailureID, only) {
 		name := l.t.States[s].Name
 		l.add(Finding{
-			ID: LintOnlyFailure, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
+			ID: onlyFailureID, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
 			Message: "work in " + name + " ends only with a failure",
 			Advice:  "Add the row for its success. If success removes the object, the row leads to an absent state.",
 		})
@@ -55,10 +55,10 @@ func (l *linter) errorNoRemoval() {
 	if len(like) < 2 || len(like) <= len(odd) {
 		return
 	}
-	for _, s := range l.kept(LintErrorNoRemoval, odd) {
+	for _, s := range l.kept(errorNoRemovalID, odd) {
 		name := l.t.States[s].Name
 		l.add(Finding{
-			ID: LintErrorNoRemoval, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
+			ID: errorNoRemovalID, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
 			Message: "an object in " + name + " cannot be removed until it rests elsewhere, unlike in " + prose.List(l.names(like), "and"),
 			Advice:  "Add the row that removes such an object.",
 		})

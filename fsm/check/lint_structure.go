@@ -10,12 +10,12 @@ import (
 )
 
 func (l *linter) errorNoExit() {
-	for _, s := range l.kept(LintErrorNoExit, l.states(func(s int) bool {
+	for _, s := range l.kept(errorNoExitID, l.states(func(s int) bool {
 		return l.kind(s) == fsm.Failed && !l.exits[s].any
 	})) {
 		name := l.t.States[s].Name
 		l.add(Finding{
-			ID: LintErrorNoExit, Severity: Error, States: []string{name},
+			ID: errorNoExitID, Severity: Error, States: []string{name},
 			Message: "no row leads out of the error state " + name,
 			Advice:  "Add a retry, a repair or a deletion, forced if necessary.",
 		})
@@ -39,9 +39,9 @@ func (l *linter) cannot() {
 			})
 		}
 	}
-	about(LintCannotRest, Error, l.r.CannotRest, "a state of rest",
+	about(cannotRestID, Error, l.r.CannotRest, "a state of rest",
 		"Add the row that ends the work. Without it an object stays in transition for ever.")
-	about(LintCannotEnd, Warning, l.r.CannotEnd, "a final or absent state",
+	about(cannotEndID, Warning, l.r.CannotEnd, "a final or absent state",
 		"Add the row that removes such an object.")
 }
 
@@ -61,7 +61,7 @@ func (l *linter) illegalRows() {
 			illegal[at] = false // one finding for a cell
 			state, event := l.t.States[from].Name, l.t.Events[row.Event]
 			l.add(Finding{
-				ID: LintIllegalRow, Severity: Error, States: []string{state}, Events: []string{event}, Rows: []int{i},
+				ID: illegalRowID, Severity: Error, States: []string{state}, Events: []string{event}, Rows: []int{i},
 				Message: fmt.Sprintf("the table declares %s in %s illegal, and a row allows it", event, state),
 				Advice:  "Remove the row, or remove the cell from the illegal ones.",
 			})
@@ -75,7 +75,7 @@ func (l *linter) illegalRows() {
 func (l *linter) choice() {
 	for _, at := range l.order {
 		c := l.cells[at]
-		if len(c.to) < 2 || len(l.kept(LintChoice, at[:1])) == 0 {
+		if len(c.to) < 2 || len(l.kept(choiceID, at[:1])) == 0 {
 			continue
 		}
 		state, event := l.t.States[at[0]].Name, l.t.Events[at[1]]
@@ -94,7 +94,7 @@ func (l *linter) choice() {
 			}
 		}
 		f := Finding{
-			ID: LintChoice, Severity: Info, States: []string{state}, Events: []string{event}, Rows: rows,
+			ID: choiceID, Severity: Info, States: []string{state}, Events: []string{event}, Rows: rows,
 			Message: fmt.Sprintf("%s in %s leads to %s", event, state, prose.List(c.to, "or")),
 			Advice:  "No change is needed if guard, actor, origin and order are meant to decide.",
 		}
@@ -117,10 +117,10 @@ func (l *linter) targets() {
 			lost = append(lost, s)
 		}
 	}
-	for _, s := range l.kept(LintTargetUnreached, lost) {
+	for _, s := range l.kept(targetUnreachedID, lost) {
 		name, target := l.t.States[s].Name, l.t.States[l.t.States[s].Target].Name
 		l.add(Finding{
-			ID: LintTargetUnreached, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
+			ID: targetUnreachedID, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
 			Message: fmt.Sprintf("%s has the target %s, and no path leads there", name, target),
 			Advice:  "Correct the target, or add the row that leads there.",
 		})
@@ -166,7 +166,7 @@ func (l *linter) parts() {
 	}
 	if n > 1 {
 		l.add(Finding{
-			ID: LintParts, Severity: Info,
+			ID: partsID, Severity: Info,
 			Message: fmt.Sprintf("the table has %d parts that no row connects", n),
 			Advice:  "Connect them, or make a table of each.",
 		})

@@ -46,16 +46,16 @@ func (l *linter) ownerDeath() {
 	if 2*endless > work {
 		severity = Info
 	}
-	if silent = l.kept(LintOwnerDeath, silent); len(silent) > 0 {
+	if silent = l.kept(ownerDeathID, silent); len(silent) > 0 {
 		l.add(Finding{
-			ID: LintOwnerDeath, Severity: severity, States: l.names(silent), Rows: l.exitRows(silent),
+			ID: ownerDeathID, Severity: severity, States: l.names(silent), Rows: l.exitRows(silent),
 			Message: "an object stays in " + prose.List(l.names(silent), "or") + " if its owner dies: no deadline, and no failure that another actor reports",
 			Advice:  "Add a timeout, or a failure that another actor reports.",
 		})
 	}
-	if undeclared = l.kept(LintOwnerUnsaid, undeclared); declares && len(undeclared) > 0 {
+	if undeclared = l.kept(ownerUnsaidID, undeclared); declares && len(undeclared) > 0 {
 		l.add(Finding{
-			ID: LintOwnerUnsaid, Severity: Warning, States: l.names(undeclared), Rows: l.exitRows(undeclared),
+			ID: ownerUnsaidID, Severity: Warning, States: l.names(undeclared), Rows: l.exitRows(undeclared),
 			Message: "other states declare an event for the death of the owner, but not " + prose.List(l.names(undeclared), "or"),
 			Advice:  "Declare the event there too, or add a timeout, or name the operator in Manual.",
 		})
@@ -79,12 +79,12 @@ func (l *linter) leadsBack(s int) bool {
 func (l *linter) ownerNoRow(s int) {
 	state := &l.t.States[s]
 	event := slices.Index(l.t.Events, state.OnOwnerDeath)
-	if event < 0 || len(l.kept(LintOwnerNoRow, []int{s})) == 0 {
+	if event < 0 || len(l.kept(ownerNoRowID, []int{s})) == 0 {
 		return
 	}
 	if !slices.ContainsFunc(l.out[s], func(m int) bool { return l.t.Rows[l.moves[m].row].Event == event }) {
 		l.add(Finding{
-			ID: LintOwnerNoRow, Severity: Error, States: []string{state.Name}, Events: []string{state.OnOwnerDeath},
+			ID: ownerNoRowID, Severity: Error, States: []string{state.Name}, Events: []string{state.OnOwnerDeath},
 			Message: fmt.Sprintf("%s declares %s for the death of the owner, and no row leads out on it", state.Name, state.OnOwnerDeath),
 			Advice:  "Add the row.",
 		})
@@ -108,7 +108,7 @@ func (l *linter) late() {
 			}
 		}
 	}
-	for _, f := range l.kept(LintLateEvent, finals) {
+	for _, f := range l.kept(lateEventID, finals) {
 		missed := bitset.New(len(l.t.Events))
 		var rows []int
 		for _, in := range l.in[f] {
@@ -129,7 +129,7 @@ func (l *linter) late() {
 		}
 		name, events := l.t.States[f].Name, l.eventNames(missed)
 		l.add(Finding{
-			ID: LintLateEvent, Severity: Warning, States: []string{name}, Events: events, Rows: rows,
+			ID: lateEventID, Severity: Warning, States: []string{name}, Events: events, Rows: rows,
 			Message: fmt.Sprintf("%s may arrive late in the final state %s, which has no row for it, unlike other final states", prose.List(events, "or"), name),
 			Advice:  "Ignore the event there too, or refuse it in both.",
 		})

@@ -204,43 +204,44 @@ func ParseTrace(data []byte) (*Trace, error) {
 
 // checkNames returns an error unless the trace declares every name that it uses.
 func (tr *Trace) checkNames() error {
-	actors, channels := map[string]bool{}, map[string]bool{}
+	declared := make(map[string]bool)
+	actor := func(name string) string { return fmt.Sprintf("actor %q", name) }
+	channel := func(name string) string { return fmt.Sprintf("channel %q", name) }
 	for _, a := range tr.Actors {
-		actors[a.Name] = true
+		declared[actor(a.Name)] = true
 	}
 	for _, c := range tr.Channels {
-		channels[c.Name] = true
+		declared[channel(c.Name)] = true
 	}
-	if len(actors) == 0 {
+	if len(tr.Actors) == 0 {
 		return errors.New("no actor")
 	}
 	if tr.Loop < 0 || tr.Loop > len(tr.Steps) {
 		return fmt.Errorf("a loop of %d of %d steps", tr.Loop, len(tr.Steps))
 	}
 	for i, s := range tr.Steps {
-		var actor, channel []string // that the step names
+		var used []string
 		switch s.Kind {
 		case StepAct:
-			actor = []string{s.Actor}
+			used = []string{actor(s.Actor)}
 		case StepSend, StepDeliver:
-			actor, channel = []string{s.Actor}, []string{s.Channel}
+			used = []string{actor(s.Actor), channel(s.Channel)}
 		case StepLose, StepDuplicate:
-			channel = []string{s.Channel}
+			used = []string{channel(s.Channel)}
 		case StepFault:
 		default:
 			return fmt.Errorf("step %d: unknown kind %q", i+1, s.Kind)
 		}
 		for _, l := range s.Locals {
-			actor = append(actor, l.Actor)
+			used = append(used, actor(l.Actor))
 		}
 		for _, q := range s.Emptied {
-			channel = append(channel, q.Channel)
+			used = append(used, channel(q.Channel))
 		}
-		if at := slices.IndexFunc(actor, func(name string) bool { return !actors[name] }); at >= 0 {
-			return fmt.Errorf("step %d: unknown actor %q", i+1, actor[at])
-		}
-		if at := slices.IndexFunc(channel, func(name string) bool { return !channels[name] }); at >= 0 {
-			return fmt.Errorf("step %d: unknown channel %q", i+1, channel[at])
+		for _, name := range used {
+			if !declared[name] {
+				return fmt.Errorf("step %d: unknown %s", i+1, name)
+			}
 		}
 	}
 	return nil
