@@ -50,31 +50,27 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
-	if err := p.begin(ctx); err != nil {
-		return failed(ctx, err)
-	}
-	for tries, lost := 0, 0; ; tries++ {
-		err := p.attempt(ctx)
-		if p.lost != nil {
-			lost++
-		}
-		switch {
-		case err == nil:
-			p.fill()
-			return nil
-		case errors.Is(err, errAgain) && tries < mostTries && lost < mostLost && ctx.Err() == nil:
-			continue
-		case p.lost != nil:
-			return p.unknown(ctx)
-		case isVerdict(err):
+	return s.call(ctx, func() error {
+		if err := p.begin(ctx); err != nil {
 			return err
 		}
-		return failed(ctx, err)
-	}
+		for tries, lost := 0, 0; ; tries++ {
+			err := p.attempt(ctx)
+			if p.lost != nil {
+				lost++
+			}
+			switch {
+			case err == nil:
+				p.fill()
+				return nil
+			case errors.Is(err, errAgain) && tries < mostTries && lost < mostLost && ctx.Err() == nil:
+				continue
+			case p.lost != nil:
+				return p.unknown(ctx)
+			}
+			return err
+		}
+	})
 }
 
 // guarded is the driver of a grant of a lock in the same etcd, see [lock.GrantDriver]. The

@@ -61,7 +61,7 @@
 //     A larger commit is [lifecycle.ErrInvalid].
 //   - Pages of Overdue and NotOwnedBy read all entries of the condition.
 //   - The history grows until the caller calls [Store.Trim]. A removed object keeps three
-//     small keys for ever, and its newest history rows ([LeastKept]) with their requests: etcd
+//     small keys for ever, and its newest eight history rows with their requests: etcd
 //     grows with every id that is never used again. etcd keeps old versions of all keys until it
 //     compacts: configure --auto-compaction-retention.
 //   - The user of the client needs the right to read and write the prefix.

@@ -58,13 +58,18 @@ func denied(err error) bool {
 
 // failed returns the error of a call that has written nothing.
 func failed(ctx context.Context, err error) error {
+	for _, own := range []error{
+		lifecycle.ErrUnknownOutcome, lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrStale, lifecycle.ErrRepeated, ErrLayout,
+	} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
-	case errors.Is(err, ErrLayout):
-		return err
 	case !refused(err), errors.Is(err, errNoConnection), errors.Is(err, rpctypes.ErrTooManyRequests):
 		err = fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, err)
 	case codeOf(err) == codes.ResourceExhausted, errors.Is(err, rpctypes.ErrRequestTooLarge): // for the client, or for etcd

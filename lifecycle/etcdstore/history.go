@@ -28,12 +28,26 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 		return nil, err
 	}
 	all := s.key(histories, key.Machine, key.ID, "")
-	err = s.each(ctx, func(kv *mvccpb.KeyValue) error {
-		row, err := decodeRow(kv)
-		rows = append(rows, row)
+	return collect(ctx, s, decodeRow, page(all+hex(after)+separator, end(all), limit))
+}
+
+// collect returns what a function makes of the keys that a get finds.
+func collect[T any](ctx context.Context, s *Store, of func(*mvccpb.KeyValue) (T, error), get clientv3.Op) (list []T, err error) {
+	err = s.call(ctx, func() error {
+		kvs, err := s.keys(ctx, get)
+		for _, kv := range kvs {
+			x, err := of(kv)
+			if err != nil {
+				return err
+			}
+			list = append(list, x)
+		}
 		return err
-	}, page(all+hex(after)+separator, end(all), limit))
-	return rows, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // Requested implements [lifecycle.Historian].
@@ -41,10 +55,10 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 	if err := checkNames(machine, request); err != nil {
 		return row, err
 	}
-	err = s.each(ctx, func(kv *mvccpb.KeyValue) (err error) {
-		row, err = decodeRow(kv)
-		return err
-	}, clientv3.OpGet(s.key(requests, machine, request)))
+	rows, err := collect(ctx, s, decodeRow, clientv3.OpGet(s.key(requests, machine, request)))
+	if len(rows) > 0 {
+		row = rows[0]
+	}
 	return row, err
 }
 
@@ -53,22 +67,20 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 // change of a process whose clock is too far behind; see the limits of the package.
 func (s *Store) Recent(
 	ctx context.Context, machine string, within time.Duration, after string, limit int,
-) (list []lifecycle.ChangedObject, err error) {
+) ([]lifecycle.ChangedObject, error) {
 	if err := checkNames(machine); err != nil {
 		return nil, err
 	}
 	all := s.key(times, machine, "")
 	since := all + hex(uint64(max(0, s.config.Clock().Add(-within).UnixMicro())))
-	err = s.each(ctx, func(kv *mvccpb.KeyValue) error {
-		sequence, err := strconv.ParseUint(string(kv.Value), 10, 64)
-		if err != nil {
-			return fmt.Errorf("%w: value of key %.300q", ErrLayout, kv.Key)
+	list, err := collect(ctx, s, func(kv *mvccpb.KeyValue) (o lifecycle.ChangedObject, err error) {
+		if o.Sequence, err = strconv.ParseUint(string(kv.Value), 10, 64); err != nil {
+			err = fmt.Errorf("%w: value of key %.300q", ErrLayout, kv.Key)
 		}
-		if id := idOf(kv); id > after {
-			list = append(list, lifecycle.ChangedObject{ID: id, Sequence: sequence})
-		}
-		return nil
+		o.ID = idOf(kv)
+		return o, err
 	}, clientv3.OpGet(since, clientv3.WithRange(end(all))))
+	list = slices.DeleteFunc(list, func(o lifecycle.ChangedObject) bool { return o.ID <= after })
 	slices.SortFunc(list, func(a, b lifecycle.ChangedObject) int { return cmp.Compare(a.ID, b.ID) })
 	return list[:min(len(list), max(limit, 0))], err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// perRequest is the most records or entries of one range that one request reads, where
-// their order permits pages.
+// perRequest is the most keys of one range that one request reads, where their order permits
+// pages.
 const perRequest = 1000
 
 // listing is one call of List.
@@ -32,22 +32,19 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (page []lifecycle.S
 		return nil, err
 	}
 	l := &listing{Store: s, q: q, now: s.config.Clock().UnixMicro()}
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.calls.Done()
-	switch {
-	case q.Overdue:
-		err = l.byEntries(ctx, [2]string{s.key(deadlines, q.Machine, ""), s.key(deadlines, q.Machine, hex(uint64(l.now)))})
-	case q.NotOwnedBy != nil:
-		err = l.byEntries(ctx, l.gaps()...)
-	case len(q.States) > 0 && len(q.States) <= s.config.MaxTxnOps:
-		err = l.byStates(ctx)
-	default:
-		err = l.byID(ctx)
-	}
+	err = s.call(ctx, func() error {
+		switch {
+		case q.Overdue:
+			return l.byEntries(ctx, [2]string{s.key(deadlines, q.Machine, ""), s.key(deadlines, q.Machine, hex(uint64(l.now)))})
+		case q.NotOwnedBy != nil:
+			return l.byEntries(ctx, l.gaps()...)
+		case len(q.States) > 0 && len(q.States) <= s.config.MaxTxnOps:
+			return l.byStates(ctx)
+		}
+		return l.byID(ctx)
+	})
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, err
 	}
 	return l.page, nil
 }
@@ -86,17 +83,12 @@ func (l *listing) add(kvs ...*mvccpb.KeyValue) error {
 // byID reads the records of the machine in order.
 func (l *listing) byID(ctx context.Context) error {
 	all := l.key(records, l.q.Machine, "")
-	for after, more := l.q.After, true; more && len(l.page) < l.q.Limit; {
-		resp, err := l.read(ctx, page(all+after+separator, end(all), min(l.q.Limit, perRequest)))
-		if err != nil {
-			return err
+	for kvs, err := range l.pages(ctx, all+l.q.After+separator, end(all), min(l.q.Limit, perRequest)) {
+		if err == nil {
+			err = l.add(kvs...)
 		}
-		part := resp.Responses[0].GetResponseRange()
-		if err := l.add(part.Kvs...); err != nil {
+		if err != nil || len(l.page) == l.q.Limit {
 			return err
-		}
-		if more = part.More; more {
-			after = idOf(part.Kvs[len(part.Kvs)-1])
 		}
 	}
 	return nil
@@ -154,16 +146,14 @@ func (l *listing) byEntries(ctx context.Context, ranges ...[2]string) error {
 	for _, r := range ranges {
 		gets = append(gets, clientv3.OpGet(r[0], clientv3.WithRange(r[1]), clientv3.WithKeysOnly()))
 	}
-	resp, err := l.read(ctx, gets...)
+	kvs, err := l.keys(ctx, gets...)
 	if err != nil {
 		return err
 	}
 	var ids []string
-	for _, r := range resp.Responses {
-		for _, kv := range r.GetResponseRange().Kvs {
-			if id := idOf(kv); id > l.q.After {
-				ids = append(ids, id)
-			}
+	for _, kv := range kvs {
+		if id := idOf(kv); id > l.q.After {
+			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
@@ -173,22 +163,18 @@ func (l *listing) byEntries(ctx context.Context, ranges ...[2]string) error {
 // fetch reads the records of ids, which are in order, until the page is full. An object
 // that has changed since is judged as it is now.
 func (l *listing) fetch(ctx context.Context, ids []string) error {
-	for len(ids) > 0 && len(l.page) < l.q.Limit {
-		n := min(len(ids), l.config.MaxTxnOps, l.q.Limit-len(l.page))
-		gets := make([]clientv3.Op, n)
-		for i, id := range ids[:n] {
-			gets[i] = clientv3.OpGet(l.key(records, l.q.Machine, id))
+	for some := range slices.Chunk(ids, min(l.config.MaxTxnOps, l.q.Limit)) {
+		var gets []clientv3.Op
+		for _, id := range some {
+			gets = append(gets, clientv3.OpGet(l.key(records, l.q.Machine, id)))
 		}
-		resp, err := l.read(ctx, gets...)
-		if err != nil {
+		kvs, err := l.keys(ctx, gets...)
+		if err == nil {
+			err = l.add(kvs...)
+		}
+		if err != nil || len(l.page) == l.q.Limit {
 			return err
 		}
-		for _, r := range resp.Responses {
-			if err := l.add(r.GetResponseRange().Kvs...); err != nil {
-				return err
-			}
-		}
-		ids = ids[n:]
 	}
 	return nil
 }

@@ -34,54 +34,52 @@ func (s *Store) numberOf(kv *mvccpb.KeyValue) (uint64, error) {
 
 // Messages implements [lifecycle.Outbox]. The messages come in the order in which their
 // commits began.
-func (s *Store) Messages(ctx context.Context, limit int) (list []lifecycle.OutboxMessage, err error) {
+func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	all := s.key(messages)
-	err = s.each(ctx, func(kv *mvccpb.KeyValue) error {
-		number, err := s.numberOf(kv)
-		if err != nil {
-			return err
-		}
+	return collect(ctx, s, func(kv *mvccpb.KeyValue) (lifecycle.OutboxMessage, error) {
 		var m message
-		err = decode(kv, &m)
-		list = append(list, lifecycle.OutboxMessage{Number: number, Message: lifecycle.Message(m)})
-		return err
+		number, err := s.numberOf(kv)
+		if err == nil {
+			err = decode(kv, &m)
+		}
+		return lifecycle.OutboxMessage{Number: number, Message: lifecycle.Message(m)}, err
 	}, page(all, clientv3.GetPrefixRangeEnd(all), limit))
-	return list, err
 }
 
 // Discard implements [lifecycle.Outbox]. It reads the keys of the messages from the oldest to
 // the last of those with the numbers. After an error some messages may be discarded.
 func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
-	if len(numbers) == 0 {
-		return s.each(ctx, nil)
-	}
-	left := map[uint64]bool{}
-	for _, number := range numbers {
-		left[number] = true
-	}
-	// A commit is written after it began.
-	next, end := s.key(messages), s.key(messages, hex(slices.Max(numbers)>>placeBits))
-	for next != "" && len(left) > 0 {
-		from := next
-		next = "" // no key follows, unless the page has one
-		var deletes []clientv3.Op
-		err := s.each(ctx, func(kv *mvccpb.KeyValue) error {
-			next = string(kv.Key) + separator
-			number, err := s.numberOf(kv)
-			if left[number] {
-				delete(left, number)
-				deletes = append(deletes, clientv3.OpDelete(string(kv.Key)))
-			}
-			return err
-		}, clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(perRequest), clientv3.WithKeysOnly()))
-		if err != nil {
-			return err
+	return s.call(ctx, func() error {
+		if len(numbers) == 0 {
+			return nil
 		}
-		for list := range slices.Chunk(deletes, s.config.MaxTxnOps) {
-			if err := s.each(ctx, nil, list...); err != nil {
+		left := map[uint64]bool{}
+		for _, number := range numbers {
+			left[number] = true
+		}
+		// A commit is written after it began.
+		end := s.key(messages, hex(slices.Max(numbers)>>placeBits))
+		for kvs, err := range s.pages(ctx, s.key(messages), end, perRequest, clientv3.WithKeysOnly()) {
+			if err != nil || len(left) == 0 {
 				return err
 			}
+			var deletes []clientv3.Op
+			for _, kv := range kvs {
+				number, err := s.numberOf(kv)
+				if err != nil {
+					return err
+				}
+				if left[number] {
+					delete(left, number)
+					deletes = append(deletes, clientv3.OpDelete(string(kv.Key)))
+				}
+			}
+			for list := range slices.Chunk(deletes, s.config.MaxTxnOps) {
+				if _, err := s.read(ctx, list...); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -36,22 +36,22 @@ func (s *Store) AfterRestore(ctx context.Context, lost uint64) error {
 	if lost > 1<<40 {
 		return fmt.Errorf("%w: %d lost revisions", lifecycle.ErrInvalid, lost)
 	}
-	lost = cmp.Or(lost, 1_000_000_000)
-	for _, kind := range []string{versions, records, removed} {
-		start := s.key(kind)
-		for next := start; next != ""; {
-			from := next
-			next = ""
-			err := s.each(ctx, func(kv *mvccpb.KeyValue) error {
-				next = string(kv.Key) + separator
-				return s.raise(ctx, kv, lost)
-			}, page(from, clientv3.GetPrefixRangeEnd(start), perRequest))
-			if err != nil {
-				return err
+	return s.call(ctx, func() error {
+		for _, kind := range []string{versions, records, removed} {
+			start := s.key(kind)
+			for kvs, err := range s.pages(ctx, start, clientv3.GetPrefixRangeEnd(start), perRequest) {
+				if err != nil {
+					return err
+				}
+				for _, kv := range kvs {
+					if err := s.raise(ctx, kv, cmp.Or(lost, 1_000_000_000)); err != nil {
+						return err
+					}
+				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // raise adds to the numbers in the value of a key. A transaction that is executed late has no
@@ -79,5 +79,6 @@ func (s *Store) raise(ctx context.Context, kv *mvccpb.KeyValue, lost uint64) err
 		}
 	}
 	same := clientv3.Compare(clientv3.ModRevision(key), "=", kv.ModRevision)
-	return s.each(ctx, nil, clientv3.OpTxn([]clientv3.Cmp{same}, p.write, nil))
+	_, err := s.read(ctx, clientv3.OpTxn([]clientv3.Cmp{same}, p.write, nil))
+	return err
 }

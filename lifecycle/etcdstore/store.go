@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -133,19 +134,21 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter begins a call, unless the context has ended or the store is closed. After nil the
-// caller must call calls.Done.
-func (s *Store) enter(ctx context.Context) error {
+// call makes a call, unless the context has ended or the store is closed. It returns the error
+// of a call that has written nothing.
+func (s *Store) call(ctx context.Context, run func() error) error {
 	if ctx.Err() != nil {
 		return lifecycle.Ended(ctx)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.closed {
+		s.mu.Unlock()
 		return lifecycle.ErrClosed
 	}
 	s.calls.Add(1)
-	return nil
+	s.mu.Unlock()
+	defer s.calls.Done()
+	return failed(ctx, run())
 }
 
 // ready waits until the client has a connection. Without one, a request was not sent, and
@@ -185,38 +188,45 @@ func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (resp *clientv3.Tx
 	return nil, err
 }
 
-// each makes a call of operations, and visits every key that the gets among them find.
-func (s *Store) each(ctx context.Context, visit func(kv *mvccpb.KeyValue) error, ops ...clientv3.Op) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
-	resp, err := s.read(ctx, ops...)
+// keys returns the keys that gets find; see read.
+func (s *Store) keys(ctx context.Context, gets ...clientv3.Op) (list []*mvccpb.KeyValue, err error) {
+	resp, err := s.read(ctx, gets...)
 	if err != nil {
-		return failed(ctx, err)
+		return nil, err
 	}
 	for _, r := range resp.Responses {
-		for _, kv := range r.GetResponseRange().GetKvs() {
-			if err := visit(kv); err != nil {
-				return err
+		list = append(list, r.GetResponseRange().GetKvs()...)
+	}
+	return list, nil
+}
+
+// pages yields the keys of a range, some at a time.
+func (s *Store) pages(ctx context.Context, start, end string, size int, options ...clientv3.OpOption) iter.Seq2[[]*mvccpb.KeyValue, error] {
+	return func(yield func([]*mvccpb.KeyValue, error) bool) {
+		for more := true; more; {
+			list, err := s.keys(ctx, clientv3.OpGet(start, append(options, clientv3.WithRange(end), clientv3.WithLimit(int64(size)))...))
+			if !yield(list, err) || err != nil {
+				return
+			}
+			if more = len(list) == size; more {
+				start = string(list[len(list)-1].Key) + separator
 			}
 		}
 	}
-	return nil
 }
 
 // Get implements [lifecycle.Store].
-func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredRecord, err error) {
+	r.Key = key
 	if err := checkKey(key); err != nil {
-		return lifecycle.StoredRecord{Key: key}, err
+		return r, err
 	}
-	all := map[string]*mvccpb.KeyValue{}
-	err := s.each(ctx, func(kv *mvccpb.KeyValue) error {
-		all[string(kv.Key)] = kv
-		return nil
-	}, append(s.gets(key), clientv3.OpGet(s.key(versions)))...)
-	if err != nil {
-		return lifecycle.StoredRecord{Key: key}, err
-	}
-	return s.current(all, key)
+	err = s.call(ctx, func() error {
+		resp, err := s.read(ctx, append(s.gets(key), clientv3.OpGet(s.key(versions)))...)
+		if err == nil {
+			r, err = s.current(found(resp), key)
+		}
+		return err
+	})
+	return r, err
 }

@@ -6,18 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// LeastKept is the least number of newest rows that [Store.Trim] keeps of every object.
-// The store needs them to find a commit by its token.
-const LeastKept = 8
+// leastKept is the least number of newest rows that [Store.Trim] keeps of every object. The
+// store needs them to find a commit by its token.
+const leastKept = 8
 
 // Trim deletes history rows that are older than age by the clock of this process, and
-// their requests. It keeps the newest rows of every object: keep of them, or [LeastKept]
+// their requests. It keeps the newest rows of every object: keep of them, or eight
 // if that is more. The rows of an object are deleted from the oldest on, without a gap.
 // Trim reads the whole history. It returns the number of deleted rows, after an error too.
 // Two processes that trim at the same time may count the same row.
@@ -27,27 +26,27 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	if age <= 0 {
 		return 0, fmt.Errorf("%w: trim history: age %v is not above 0", lifecycle.ErrInvalid, age)
 	}
-	t := &trim{Store: s, before: s.config.Clock().Add(-age), keep: max(keep, LeastKept)}
+	t := &trim{Store: s, before: s.config.Clock().Add(-age), keep: max(keep, leastKept)}
 	start := s.key(histories)
-	for next := start; next != ""; {
-		from, rows := next, 0
-		next = ""
-		err := s.each(ctx, func(kv *mvccpb.KeyValue) error {
-			if rows++; rows == perRequest {
-				next = string(kv.Key) + separator
+	err = s.call(ctx, func() error {
+		for kvs, err := range s.pages(ctx, start, clientv3.GetPrefixRangeEnd(start), perRequest) {
+			if err != nil {
+				return err
 			}
-			row, err := decodeRow(kv)
-			t.add(oldRow{row, string(kv.Value)})
-			return err
-		}, page(from, clientv3.GetPrefixRangeEnd(start), perRequest))
-		if err == nil {
-			err = t.delete(ctx)
+			for _, kv := range kvs {
+				row, err := decodeRow(kv)
+				if err != nil {
+					return err
+				}
+				t.add(oldRow{row, string(kv.Value)})
+			}
+			if err := t.delete(ctx); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return t.deleted, err
-		}
-	}
-	return t.deleted, nil
+		return nil
+	})
+	return t.deleted, err
 }
 
 // trim is one call of Trim. It gets the rows of an object in order.
@@ -95,7 +94,7 @@ func (t *trim) delete(ctx context.Context) error {
 				deletes = append(deletes, clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{clientv3.OpDelete(request)}, nil))
 			}
 		}
-		if err := t.each(ctx, nil, deletes...); err != nil {
+		if _, err := t.read(ctx, deletes...); err != nil {
 			return err
 		}
 		t.deleted += len(rows)

@@ -1,7 +1,6 @@
 package etcdstore
 
 import (
-	"errors"
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -9,12 +8,6 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
-
-// isVerdict reports whether an error is about what the commit requires.
-func isVerdict(err error) bool {
-	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) ||
-		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrRepeated)
-}
 
 // verdict returns the outcome of a commit from what the plan's look has found: nil
 // if it was written, what contradicts it, or [errAgain]. If it proves that a transaction

@@ -13,8 +13,9 @@ import (
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/etcdstore"
 )
+
+const leastKept = 8 // rows of every object that Trim keeps at least
 
 // Trim deletes old rows with their requests, and keeps the newest of every object. The
 // others are without a gap.
@@ -33,7 +34,7 @@ func TestTrim(t *testing.T) {
 	const many = 150 // more rows than one transaction deletes
 	move("a", many)
 	move("a ", 3)
-	move("b", etcdstore.LeastKept+5)
+	move("b", leastKept+5)
 	p.ahead.Store(int64(time.Hour))
 	move("b", 4)
 	first := func(id string) uint64 {
@@ -56,7 +57,7 @@ func TestTrim(t *testing.T) {
 		{2 * time.Hour, 0, 0, 1, 1},
 		{time.Minute, 1000, 0, 1, 1},
 		{time.Minute, 100, many - 100, many - 99, 1},
-		{time.Minute, 0, 100 - etcdstore.LeastKept + 9, many - 7, 10},
+		{time.Minute, 0, 100 - leastKept + 9, many - 7, 10},
 		{time.Minute, 0, 0, many - 7, 10},
 	} {
 		deleted, err := store.Trim(t.Context(), c.age, c.keep)
@@ -93,7 +94,7 @@ func TestTrimByTwoProcesses(t *testing.T) {
 		require.NoError(t, fast.Commit(t.Context(), commitOf(ch)))
 	}
 	move("again")
-	for range etcdstore.LeastKept {
+	for range leastKept {
 		move("")
 	}
 	p.ahead.Store(int64(time.Hour))
@@ -112,5 +113,5 @@ func TestTrimByTwoProcesses(t *testing.T) {
 	require.NoError(t, <-trimmed)
 	row, err := fast.Requested(t.Context(), "crane", "again")
 	require.NoError(t, err)
-	require.EqualValues(t, etcdstore.LeastKept+2, row.Sequence)
+	require.EqualValues(t, leastKept+2, row.Sequence)
 }
