@@ -1,17 +1,59 @@
 package sqlstore
 
 import (
+	"cmp"
+	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// statement is the text of a statement and its arguments. An argument of type value,
-// typedArg or fieldArg stands for that value of a change; any other argument is literal.
+// statement is the text of a statement and its arguments. A param stands for a value of a
+// change; any other argument is literal.
 type statement struct {
 	text string
 	args []any
+	err  error // a literal does not fit its column
+}
+
+// param is a value of a change, for a column; nil: for none.
+type param struct {
+	v  value
+	in *column
+}
+
+// vector has the values of one change for every statement.
+type vector []any
+
+// ofKey returns the values of a key.
+func ofKey(key lifecycle.Key) vector {
+	vals := make(vector, values)
+	vals[vMachine], vals[vID] = key.Machine, key.ID
+	return vals
+}
+
+// bind returns the arguments of a statement. It matches [lifecycle.ErrInvalid] if the type
+// of a column refuses a value.
+func (st *statement) bind(vals vector) (args []any, err error) {
+	err = st.err
+	args = slices.Clone(st.args)
+	for i, a := range st.args {
+		p, ok := a.(param)
+		if !ok {
+			continue
+		}
+		args[i] = vals[p.v]
+		if p.in != nil {
+			var refused error
+			args[i], refused = p.in.write(vals[p.v])
+			err = cmp.Or(err, refused)
+		}
+	}
+	return args, err
 }
 
 // builder writes a statement. All names in its text are valid identifiers; all
@@ -21,9 +63,10 @@ type builder struct {
 	l    *layout
 	text strings.Builder
 	args []any
+	err  error
 }
 
-func (b *builder) statement() *statement { return &statement{b.text.String(), b.args} }
+func (b *builder) statement() *statement { return &statement{b.text.String(), b.args, b.err} }
 
 func (b *builder) add(parts ...string) {
 	for _, p := range parts {
@@ -31,39 +74,37 @@ func (b *builder) add(parts ...string) {
 	}
 }
 
-func (b *builder) list(parts []string) { b.add(strings.Join(parts, ", ")) }
-
-// value returns the placeholder of a value of a change.
-func (b *builder) value(v value) string {
-	b.args = append(b.args, v)
-	return b.e.placeholder(len(b.args), v.kind())
+// place returns the placeholder of an argument. PostgreSQL takes an argument without a type
+// for text if a SELECT lists it.
+func (b *builder) place(arg any, sqlType string) string {
+	b.args = append(b.args, arg)
+	if !b.e.numbered {
+		return "?"
+	}
+	return "$" + strconv.Itoa(len(b.args)) + "::" + sqlType
 }
 
+// value returns the placeholder of a value of a change.
+func (b *builder) value(v value) string { return b.place(param{v: v}, b.e.newTypes[v.kind()]) }
+
 // valueIn returns the placeholder of a value for a column of a table.
-func (b *builder) valueIn(t *table, column, is value) string {
-	typ := t.types[column]
-	if typ == nil {
+func (b *builder) valueIn(t *table, v, is value) string {
+	c := &t.column[v]
+	if c.typ == nil {
 		return b.value(is)
 	}
-	return b.typed(typedArg{is, typ}, t.sqlTypes[column])
+	return b.place(param{is, c}, c.sqlType)
 }
 
 // literalIn returns the placeholder of a name for a column of a table.
-func (b *builder) literalIn(t *table, column value, name string) string {
-	typ := t.types[column]
-	if typ == nil {
+func (b *builder) literalIn(t *table, v value, name string) string {
+	c := &t.column[v]
+	if c.typ == nil {
 		return b.literal(name)
 	}
-	return b.typed(typ.typed(name), t.sqlTypes[column])
-}
-
-// typed returns the placeholder of an argument of a type that the engine reports.
-func (b *builder) typed(arg any, sqlType string) string {
-	b.args = append(b.args, arg)
-	if b.e.numbered {
-		return "$" + strconv.Itoa(len(b.args)) + "::" + sqlType
-	}
-	return "?"
+	written, err := c.write(name)
+	b.err = cmp.Or(b.err, err)
+	return b.place(written, c.sqlType)
 }
 
 // literal returns the placeholder of a string, an int64 or a []byte.
@@ -75,8 +116,16 @@ func (b *builder) literal(x any) string {
 	case []byte:
 		k = ofBytes
 	}
-	b.args = append(b.args, x)
-	return b.e.placeholder(len(b.args), k)
+	return b.place(x, b.e.newTypes[k])
+}
+
+// literals returns the placeholders of a list, separated by commas.
+func literals[T any](list []T, literal func(T) string) string {
+	places := make([]string, len(list))
+	for i, x := range list {
+		places[i] = literal(x)
+	}
+	return strings.Join(places, ", ")
 }
 
 // now returns the time of the commit in microseconds.
@@ -88,6 +137,11 @@ func (b *builder) clock() string {
 		return b.e.now
 	}
 	return b.literal(time.Now().UnixMicro())
+}
+
+// ago returns the time before a duration, as a table keeps it.
+func (b *builder) ago(t *table, d time.Duration) string {
+	return b.time(t, b.clock()+" - "+b.literal(micros(d)))
 }
 
 // reported has the statement return a time. MySQL has no RETURNING: the statement
@@ -110,30 +164,23 @@ func (b *builder) time(t *table, micros string) string {
 
 // assigned returns the expression that a change writes into a column of the record.
 func (b *builder) assigned(v value) string {
+	o := &b.l.objects
 	switch v {
 	case vChangedAt:
-		return b.time(&b.l.objects, b.reported(b.now()))
-	case vDeadline: // NULL if vWithin is NULL
-		return b.time(&b.l.objects, b.reported(b.now())+" + "+b.value(vWithin))
+		return b.time(o, b.reported(b.now()))
+	case vDeadline: // NULL if the value is NULL
+		return b.time(o, b.reported(b.now())+" + "+b.value(vDeadline))
 	}
-	return b.valueIn(&b.l.objects, v, v)
-}
-
-// fields returns the columns of fields of the payload, and their placeholders.
-func (b *builder) fields() (names, assigned []string) {
-	for i, f := range b.l.objects.fields {
-		names, assigned = append(names, f.column), append(assigned, b.typed(fieldArg(i), f.sqlType))
-	}
-	return names, assigned
+	return b.valueIn(o, v, v)
 }
 
 // same returns a condition that compares a column with a value byte by byte. In an
 // existing table the first comparison is for the index, and the second one ignores
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
-	condition := t.column[column] + " = " + b.valueIn(t, column, is)
-	if t.existing && t.types[column] == nil {
-		condition += fmt.Sprintf(b.e.exact, t.column[column], b.value(is))
+	condition := t.col(column) + " = " + b.valueIn(t, column, is)
+	if t.existing && t.column[column].typ == nil {
+		condition += fmt.Sprintf(b.e.exact, t.col(column), b.value(is))
 	}
 	return condition
 }
@@ -141,7 +188,7 @@ func (b *builder) same(t *table, column, is value) string {
 // key returns the condition on the rows of an object.
 func (b *builder) key(t *table) string {
 	machine := ""
-	if t.column[vMachine] != "" {
+	if t.col(vMachine) != "" {
 		machine = b.same(t, vMachine, vMachine) + " AND "
 	}
 	return machine + b.same(t, vID, vID)
@@ -150,91 +197,94 @@ func (b *builder) key(t *table) string {
 // ordered returns the text of a column for comparisons of order: byte by byte, or as the
 // column's type orders its values.
 func (b *builder) ordered(t *table, v value, text string) string {
-	if t.existing && t.types[v] == nil {
+	if t.existing && t.column[v].typ == nil {
 		return fmt.Sprintf(b.e.bytewise, text)
 	}
 	return text
 }
 
-// read returns the expression that reads a column. The columns of an existing table,
-// and those of a request, may be NULL. A column that the table lacks is read as if no commit had written it.
-func (b *builder) read(t *table, v value) string {
-	name := t.column[v]
-	nullable := v == vDeadline || v == vChangedAt
-	switch {
-	case t.types[v] != nil && v.kind() == ofBytes:
-		return fmt.Sprintf(b.e.asText, name)
-	case t.types[v] != nil:
-		return "COALESCE(" + fmt.Sprintf(b.e.asText, name) + ", '')"
-	case name != "" && v == vNow && t.nativeTimes:
-		return "COALESCE(" + fmt.Sprintf(b.e.toMicros, name) + ", 0)"
-	case name != "" && v.isTime() && t.nativeTimes:
-		return fmt.Sprintf(b.e.toMicros, name)
-	case name != "" && v.kind() == ofText && (t.existing || v == vRequest || v == vFingerprint):
-		return "COALESCE(" + name + ", '')"
-	case name != "" && t.existing && v.kind() == ofNumber && !nullable:
-		return "COALESCE(" + name + ", 0)"
-	case name != "":
-		return name
-	case v == vMachine:
-		return b.literal(b.l.machine)
-	case v == vOrigin:
-		return b.read(t, vState)
-	case v == vSequence:
-		return b.read(t, vRevision)
-	case v == vFromOrigin:
-		return b.read(t, vFromState)
-	case v == vToOrigin:
-		return b.read(t, vTo)
-	case v.kind() == ofText:
-		return "''"
-	case v.kind() == ofNumber && !nullable:
-		return "0"
-	}
-	return "NULL"
-}
-
-// record writes the select list that session.scan reads: the columns of a record
-// from one on, whether Saved is kept, and the fields of the payload. Some drivers return an
-// empty blob as nil.
-func (b *builder) record(first value, withoutPayload bool) {
-	list := make([]string, 0, columns+1)
-	for v := first; v < columns; v++ {
-		if withoutPayload && (v == vPayload || v == vSaved || v == vArgs) {
-			list = append(list, "NULL")
-		} else {
-			list = append(list, b.read(&b.l.objects, v))
-		}
-	}
-	saved := "0"
-	if column := b.l.objects.column[vSaved]; column != "" && !withoutPayload {
-		saved = "CASE WHEN " + column + " IS NULL THEN 0 ELSE 1 END"
-	}
-	list = append(list, saved)
-	for _, f := range b.l.objects.fields {
-		if withoutPayload {
-			list = append(list, "NULL")
-		} else {
-			list = append(list, fmt.Sprintf(b.e.asText, f.column))
-		}
-	}
-	b.list(list)
-}
-
-// selectHistory writes a query of the history rows of an object. The columns have names of
-// their own: MySQL refuses a subquery with two columns of one name.
-func (b *builder) selectHistory(list ...value) {
-	b.fromHistory(list...)
-	b.add(" WHERE ", b.key(&b.l.history))
-}
-
-// fromHistory writes the beginning of a query of history rows.
-func (b *builder) fromHistory(list ...value) {
+// read returns the expressions that read columns of a table; see table.scan.
+func (b *builder) read(t *table, list []value) string {
 	names := make([]string, len(list))
 	for i, v := range list {
-		names[i] = fmt.Sprintf("%s AS c%d", b.read(&b.l.history, v), i)
+		switch names[i] = t.col(v); {
+		case t.column[v].typ != nil:
+			// PostgreSQL would give the text the name of its column, and order rows by it.
+			names[i] = fmt.Sprintf(b.e.asText, names[i]) + " AS as_text"
+		case v.isTime() && t.nativeTimes:
+			names[i] = fmt.Sprintf(b.e.toMicros, names[i])
+		}
 	}
-	b.add("SELECT ")
-	b.list(names)
-	b.add(" FROM ", b.l.history.name)
+	return strings.Join(names, ", ")
+}
+
+// cells are the values of a row, by column. NULL, and a column that the table lacks, is as
+// if no commit had written it.
+type cells struct {
+	texts   []sql.NullString
+	numbers []sql.NullInt64
+	data    [][]byte
+}
+
+func (c *cells) text(v value) string { return c.texts[v].String }
+
+func (c *cells) number(v value) int64 { return c.numbers[v].Int64 }
+
+// token returns a token, zero if there is none.
+func (c *cells) token(v value) (token lifecycle.Token) {
+	copy(token[:], c.data[v])
+	return token
+}
+
+// time returns a time, zero if there is none.
+func (c *cells) time(v value) time.Time {
+	if c.number(v) == 0 {
+		return time.Time{}
+	}
+	return clock(c.number(v))
+}
+
+// scan reads the columns of a list from a row, and values that follow them. A value that its
+// type cannot read stays as the engine has converted it.
+func (t *table) scan(rows *sql.Rows, list []value, after ...any) (*cells, error) {
+	n := len(t.column)
+	c := &cells{make([]sql.NullString, n), make([]sql.NullInt64, n), make([][]byte, n)}
+	var into []any
+	for _, v := range list {
+		switch {
+		case v.kind() == ofText || t.column[v].typ != nil:
+			into = append(into, &c.texts[v])
+		case v.kind() == ofNumber:
+			into = append(into, &c.numbers[v])
+		default:
+			into = append(into, &c.data[v])
+		}
+	}
+	if err := rows.Scan(append(into, after...)...); err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		typ := t.column[v].typ
+		if typ == nil || v >= values || c.text(v) == "" { // see table.join
+			continue
+		}
+		if text, err := typ.Read(c.text(v)); err == nil {
+			c.texts[v].String = text
+		}
+		if v.kind() == ofBytes {
+			c.data[v] = []byte(c.text(v))
+		}
+	}
+	return c, nil
+}
+
+// clock returns a time of the store.
+func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// micros returns a duration in microseconds, rounded up.
+func micros(d time.Duration) int64 {
+	if d%time.Microsecond > 0 {
+		return d.Microseconds() + 1
+	}
+	return d.Microseconds()
 }

@@ -57,7 +57,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			continue
 		case lost != nil:
 			return unknown(ctx, p, lost.err, err)
-		case isVerdict(err), errors.Is(err, ErrHistory):
+		case isVerdict(err):
 			return err
 		}
 		return s.refusal(ctx, err)

@@ -32,7 +32,7 @@ func moved() *lifecycle.Commit {
 func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
-		state, state, "", revision, sequence, int64(0), nil, nil, int64(0), "", "", int64(0), "", empty, empty, nil,
+		"crane", "a", state, state, "", revision, sequence, int64(0), nil, nil, int64(0), "", "", int64(0), "", empty, empty, nil,
 		int64(1_000_000), "", "", "", empty, empty, token[:], int64(0),
 	}}
 }
@@ -45,7 +45,7 @@ func historyRow(token lifecycle.Token) reply {
 const (
 	isUpdate  = "UPDATE `interlock_objects`"
 	isRow     = "INSERT INTO `interlock_history`"
-	isRecord  = "SELECT `state`"
+	isRecord  = "SELECT `machine`"
 	isHistory = "SELECT `token`"
 )
 
@@ -323,7 +323,7 @@ func TestReadsAreRetried(t *testing.T) {
 // are: the error is no outage, and nothing is tried again.
 func TestFaultsThatStay(t *testing.T) {
 	bad := row("idle", 4, 2, before)
-	bad[0][3] = "four"
+	bad[0][5] = "four"
 	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isRecord: {{rows: bad}}, isUpdate: {{affected: 0}}}))
 	_, err := store.Get(t.Context(), crane)
 	require.ErrorContains(t, err, "four")
@@ -378,7 +378,7 @@ func TestTxIsTheCallers(t *testing.T) {
 
 	tx, err = db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
-	f.answer = answers(map[string][]reply{isRecord: {{}}, isHistory: {{}}, "SELECT `number`": {{}}})
+	f.answer = answers(map[string][]reply{isRecord: {{}}, isHistory: {{}}, "SELECT number": {{}}})
 	in = store.WithTx(tx)
 	_, err = in.Get(t.Context(), crane)
 	require.NoError(t, err)

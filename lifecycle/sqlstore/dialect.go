@@ -57,10 +57,9 @@ type engine struct {
 	readsLock bool // a plain read locks at the isolation SERIALIZABLE
 
 	insertNew string // ends an INSERT that inserts nothing if the key (%s) exists; empty: a duplicate is an error
-	// reserve ends an INSERT that leaves an existing row unchanged. Empty: the engine
-	// needs no row to lock an absent object. claim ends the same INSERT, and writes an
-	// existing row without a change.
-	reserve, claim string
+	// claim ends an INSERT that writes an existing row without a change. Empty: the engine
+	// needs no row to lock an absent object.
+	claim string
 
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte
@@ -114,7 +113,6 @@ var postgres = &engine{
 	returning: true,
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
-	reserve:   " ON CONFLICT DO NOTHING",
 	claim:     " ON CONFLICT (machine, id) DO UPDATE SET id = EXCLUDED.id",
 
 	exact:    ` AND %s COLLATE "C" = %s`,
@@ -166,8 +164,7 @@ var mysql = &engine{
 	prepares:  true,
 	readsLock: true,
 
-	reserve: " ON DUPLICATE KEY UPDATE id = id",
-	claim:   " ON DUPLICATE KEY UPDATE id = id",
+	claim: " ON DUPLICATE KEY UPDATE id = id",
 
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
@@ -237,7 +234,7 @@ func (e *engine) placeholder(n int, k kind) string {
 	if !e.numbered {
 		return "?"
 	}
-	return "$" + strconv.Itoa(n) + [...]string{"::text", "::bigint", "::bytea"}[k]
+	return "$" + strconv.Itoa(n) + "::" + e.newTypes[k]
 }
 
 // quoted returns a valid identifier in quotes.

@@ -95,7 +95,7 @@ func TestIdentifier(t *testing.T) {
 		require.NoError(t, identifier(ok), ok)
 	}
 	for _, bad := range []string{"", "1a", "a b", "a-b", "a.b", `a"`, "a`", "a'", "a;", "a\x00", "é", "--", strings.Repeat("x", 64)} {
-		require.ErrorIs(t, identifier(bad), ErrIdentifier, bad)
+		require.ErrorIs(t, identifier(bad), lifecycle.ErrInvalid, bad)
 	}
 }
 

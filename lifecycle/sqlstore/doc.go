@@ -26,8 +26,7 @@
 //     number, and the messages. A statement that would change more than one row is
 //     rolled back.
 //   - A unique index of the history keeps every request id of a client once in a machine,
-//     until [Store.Trim] deletes its row. Tables before version 3 and an
-//     [ExistingHistory] keep none.
+//     until [Store.Trim] deletes its row. An [ExistingHistory] keeps none.
 //   - No two commits write the same revision, also if an engine that was killed has lost
 //     a record that was read: the revision contains the token of the commit.
 //   - A commit locks its objects and preconditions in the order of their keys, so that
@@ -129,7 +128,7 @@
 // executes one compare-and-set and one insert of the history row, and per required object
 // one locking read (write.go). If a row is not as expected, the store reads the records
 // and returns the conflict or the precondition (resolve.go). It classifies errors by their
-// numbers, and retries where other transactions were in the way (codes.go, errors.go). If the answer
+// numbers, and retries where other transactions were in the way (errors.go). If the answer
 // was lost, it searches the history (resolve.go).
 //
 // # Engines

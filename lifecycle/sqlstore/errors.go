@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -14,9 +15,6 @@ import (
 var (
 	// ErrSchema: the tables do not exist, are of another version, or do not fit.
 	ErrSchema = errors.New("sqlstore: unsuitable tables")
-	// ErrIdentifier: the name of a table, a column or a prefix is not a valid
-	// identifier.
-	ErrIdentifier = errors.New("sqlstore: invalid identifier")
 	// ErrHistory: an object has a record without its history, or a history without its
 	// record: one of the tables was restored without the other. Nothing was written.
 	ErrHistory = errors.New("sqlstore: record and history do not fit")
@@ -60,6 +58,138 @@ func (e *lostError) Error() string { return e.err.Error() }
 
 func (e *lostError) Unwrap() error { return e.err }
 
+// class is what an error shows about the statement that failed.
+type class uint8
+
+const (
+	noAnswer  class = iota // nothing: the engine may have executed it, or may execute it later
+	busy                   // it was not executed, because other transactions were in the way
+	duplicate              // it was not executed, because the key exists
+
+	// It was not executed.
+	refused     // for any other reason
+	unable      // the engine lacks resources or time, or takes no writes now
+	otherRow    // another row is needed, or is in the way
+	unfit       // a column, a check or a trigger refuses the values
+	unknownName // there is no such table or column
+)
+
+// refused reports whether the engine refuses the statement as long as the reason lasts.
+func (c class) refused() bool { return c >= refused }
+
+// The SQLSTATEs of PostgreSQL, and the first two characters of others.
+var postgresCodes = map[string]class{
+	"40001": busy, "40P01": busy, "55P03": busy, // serialization failure, deadlock, lock not available
+	"23505": duplicate,
+	// The server shuts down, starts, or ends a session or a transaction after a time.
+	"40003": noAnswer, "57P01": noAnswer, "57P02": noAnswer, "57P03": noAnswer, "57P04": noAnswer, "57P05": noAnswer,
+	"25P03": noAnswer, "25P04": noAnswer,
+	"08":    noAnswer, // connection
+	"53":    unable,   // resources, among them the disk and the number of connections
+	"57014": unable,   // the time-out of a statement
+	"25006": unable,   // a transaction that may only read, as on a standby
+	"23001": otherRow, "23503": otherRow, "23P01": otherRow,
+	"22": unfit, "23": unfit, "P0001": unfit,
+	"42P01": unknownName, "42703": unknownName,
+}
+
+// The error numbers of MySQL and MariaDB.
+var mysqlCodes = map[uint64]class{
+	1020: busy, 1205: busy, 1213: busy, // snapshot isolation, lock wait timeout, deadlock
+	1062: duplicate,
+	// The server shuts down, COMMIT fails half-way, the statement takes too long, or the
+	// connection breaks or is killed.
+	1053: noAnswer, 1077: noAnswer, 1079: noAnswer, 1158: noAnswer, 1159: noAnswer, 1160: noAnswer, 1161: noAnswer,
+	1180: noAnswer, 1184: noAnswer, 1317: noAnswer, 1927: noAnswer, 1969: noAnswer, 3169: noAnswer, 4031: noAnswer,
+	// Resources; a server that may only read; the time-out of a statement.
+	1021: unable, 1037: unable, 1038: unable, 1040: unable, 1041: unable, 1114: unable, 1203: unable, 1206: unable,
+	1226: unable, 1290: unable, 1792: unable, 1836: unable, 3024: unable,
+	1451: otherRow, 1452: otherRow,
+	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
+	1054: unknownName, 1146: unknownName,
+}
+
+// The result codes of SQLite: extended ones, and the last byte of others.
+var sqliteCodes = map[int]class{
+	1555: duplicate, 2067: duplicate, // primary key, unique index
+	5: busy, 6: busy, // busy, locked
+	9: noAnswer, 10: noAnswer, // interrupted, input or output
+	7: unable, 13: unable, // no memory, the disk is full
+	787: otherRow, // foreign key
+	19:  unfit,
+	1:   unknownName, // or another fault of the statement
+}
+
+// The errors of PostgreSQL drivers are a postgresError, and those of SQLite drivers a
+// sqliteError.
+type (
+	postgresError interface {
+		error
+		SQLState() string
+	}
+	sqliteError interface {
+		error
+		Code() int
+	}
+)
+
+// classify reads an error without knowledge of the driver. The errors of MySQL drivers
+// are structs with a field Number. A driver's own opinion about its
+// connection does not count: pgx can call a COMMIT safe to retry that the engine has
+// received and executed.
+func classify(err error) class {
+	var state postgresError
+	var code sqliteError
+	switch {
+	case errors.Is(err, errBusy):
+		return busy
+	case errors.Is(err, errTaken):
+		return duplicate
+	case isVerdict(err), errors.Is(err, lifecycle.ErrInvalid), errors.Is(err, lifecycle.ErrForeign), errors.Is(err, errors.ErrUnsupported),
+		errors.Is(err, errRows), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
+		return refused
+	case errors.As(err, &state):
+		s := state.SQLState()
+		return classOf(postgresCodes, s, s[:min(2, len(s))])
+	case errors.As(err, &code):
+		return classOf(sqliteCodes, code.Code(), code.Code()&0xff)
+	}
+	if n, ok := numberOf(err); ok {
+		return classOf(mysqlCodes, n)
+	}
+	return noAnswer
+}
+
+// classOf returns the class of the first code that the engine's list has.
+func classOf[C comparable](list map[C]class, codes ...C) class {
+	for _, code := range codes {
+		if c, ok := list[code]; ok {
+			return c
+		}
+	}
+	return refused
+}
+
+// numberOf finds a struct with a field Number in an error and the errors it wraps.
+func numberOf(err error) (uint64, bool) {
+	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
+		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
+			return n.Uint(), true
+		}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return numberOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if n, ok := numberOf(err); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
 // failed returns the error of a call that has written nothing.
 func failed(ctx context.Context, err error) error {
 	switch {
@@ -67,6 +197,8 @@ func failed(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
+	case errors.Is(err, ErrHistory), errors.Is(err, ErrSchema):
+		return err
 	}
 	if sentinel := reaction(err); sentinel != nil {
 		err = fmt.Errorf("%w: %w", sentinel, err)
@@ -79,7 +211,7 @@ func failed(ctx context.Context, err error) error {
 func reaction(err error) error {
 	switch classify(err) {
 	case noAnswer, busy:
-		if stays(err) || errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, lifecycle.ErrForeign) || errors.Is(err, lifecycle.ErrStale) {
+		if stays(err) {
 			return nil
 		}
 		return lifecycle.ErrUnavailable

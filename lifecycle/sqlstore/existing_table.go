@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +33,9 @@ import (
 //     they are on disk, and so does PostgreSQL with synchronous_commit=off. A caller that
 //     has read such a record then overwrites the record that took its number.
 //
-// On PostgreSQL and MySQL the creation of an object leaves a row without a state in the
+// The removal of an object deletes its row, and its numbers continue in the history, but for
+// the fencing token. On
+// PostgreSQL and MySQL the creation of an object leaves a row without a state in the
 // store's own tables. A commit that requires the absence of the object locks that row.
 //
 // Another program that writes to these columns must write another Revision too, or a
@@ -59,9 +60,6 @@ type ExistingTable struct {
 	Machine string // the machine of all objects in the table
 	Table   string // the name, or schema.name; no other machine has it
 	Columns ColumnMap
-	// Removed is the state of the row of a removed object. Empty: the removal of an
-	// object deletes its row, and its numbers continue in the history.
-	Removed string
 	// ExistingHistory is a table of the caller where every change leaves a row. Zero: the
 	// history is in the store's own tables.
 	ExistingHistory ExistingHistory
@@ -86,14 +84,13 @@ type ExistingTable struct {
 // each change that is not MetadataOnly. The store adds rows and never updates them.
 // The zero ExistingHistory is none.
 //
-// Table, ID, Sequence, Token, To and At are required: the store finds a commit whose
-// answer was lost by them. A unique index on ID and Sequence (and Machine) is required;
-// in a view the store cannot verify it. The other columns:
+// Table, ID, Sequence, Revision, Token, To and At are required: the store finds a commit whose
+// answer was lost by them, and the numbers of removed objects continue here. A unique index
+// on ID and Sequence (and Machine) is required; in a view the store cannot verify it. The other columns:
 //
 //   - Machine: without it the table is for the objects of one ExistingTable.
-//   - Revision: without it rows are read without a revision. It is required if removed
-//     objects have no row, because their numbers continue here; and with
-//     ColumnMap.Operation so is Operation.
+//   - Operation is required with ColumnMap.Operation, because the numbers of removed objects
+//     continue here.
 //   - From, FromOrigin, Origin, Event, Actor, Reason, Version and Operation are empty when they
 //     are read without a column; FromOrigin is then From, and Origin is To. Without them
 //     a history cannot be checked against the table of its time.
@@ -116,118 +113,83 @@ type ColumnMap struct {
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
 
-// layout returns the layout of the table. The version and floor are those of the store's
-// own tables.
+// layout returns the layout of the table. The floor is that of the store's own tables.
 func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	native := !t.Micros && e.timeType != ""
-	l = &layout{
-		objects: table{existing: true, nativeTimes: native, key: []value{vID}}, history: own.history,
-		machine: t.Machine, removed: t.Removed, deletes: t.Removed == "", noToken: []byte{0},
-		version: own.version, floor: own.floor,
-	}
-	if l.objects.name, err = e.quotedTable(t.Table); err != nil {
-		return nil, err
-	}
-	c := &t.Columns
-	if err := e.quoteColumns(&l.objects, &[values]string{
+	c, h := &t.Columns, &t.ExistingHistory
+	l = &layout{history: own.history, machine: t.Machine, noToken: []byte{0}, floor: own.floor}
+	l.objects, err = t.table(e, t.Table, []value{vID}, [values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
-		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vFence: c.Fence, vVersion: c.Version, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
+		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vFence: c.Fence, vVersion: c.Version,
+		vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
 		vPayload: c.Payload, vSaved: c.Saved, vToken: c.Token,
-	}); err != nil {
+	}, t.Fields)
+	if err == nil && *h != (ExistingHistory{}) {
+		l.history, err = t.table(e, h.Table, []value{vMachine, vID, vSequence}, [values]string{
+			vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
+			vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
+			vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At, vVersion: h.Version,
+		}, nil)
+	}
+	if err != nil {
 		return nil, err
 	}
-	t.setTypes(e, &l.objects, vID, vState, vOrigin, vTarget, vPayload, vSaved)
-	if err := t.setFields(e, &l.objects); err != nil {
-		return nil, err
-	}
-	h := &t.ExistingHistory
-	if *h == (ExistingHistory{}) {
-		return l, t.checkTypes(e, l)
-	}
-	l.history = table{existing: true, nativeTimes: native, key: []value{vMachine, vID, vSequence}}
-	if l.history.name, err = e.quotedTable(h.Table); err != nil {
-		return nil, err
-	}
-	if err := e.quoteColumns(&l.history, &[values]string{
-		vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
-		vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
-		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At, vVersion: h.Version,
-	}); err != nil {
-		return nil, err
-	}
-	t.setTypes(e, &l.history, vID, vFromState, vFromOrigin, vTo, vToOrigin)
-	return l, t.checkTypes(e, l)
-}
-
-// setTypes sets the types of columns.
-func (t *ExistingTable) setTypes(e *engine, to *table, list ...value) {
-	for _, v := range to.named(list...) {
-		if typ, ok := t.Types[e.unquoted(to.column[v])]; ok {
-			to.types[v] = typ.on(e)
-		}
-	}
-}
-
-// setFields sets the columns of fields of the payload, in order of the fields.
-func (t *ExistingTable) setFields(e *engine, objects *table) error {
-	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
-		column := t.Fields[name]
-		if err := identifier(column); err != nil {
-			return err
-		}
-		f := field{name: name, column: e.quoted(column), typ: &Text}
-		if slices.Contains(objects.column[:], f.column) || slices.ContainsFunc(objects.fields, func(g field) bool { return g.column == f.column }) {
-			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, column)
-		}
-		if typ, ok := t.Types[column]; ok {
-			f.typ = typ.on(e)
-		}
-		objects.fields = append(objects.fields, f)
-	}
-	return nil
-}
-
-// checkTypes refuses a type without functions, a type that no column has, and a removed
-// state that its type refuses.
-func (t *ExistingTable) checkTypes(e *engine, l *layout) error {
-	typed := make(map[string]bool)
-	for _, in := range []*table{&l.objects, &l.history} {
-		for v, typ := range in.types {
-			typed[in.column[v]] = typed[in.column[v]] || typ != nil
-		}
-	}
-	for _, f := range l.objects.fields {
-		typed[f.column] = true
+	typed := func(in *table, name string) bool {
+		return slices.ContainsFunc(in.column, func(c column) bool { return c.typ != nil && c.name == e.quoted(name) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Types)) {
-		if typ := t.Types[name]; !typed[e.quoted(name)] || typ.Write == nil || typ.Read == nil {
-			return fmt.Errorf("%w: existing table %q: type of column %q: no column of that name can have a type, or a function is missing",
+		typ := t.Types[name]
+		if !typed(&l.objects, name) && !typed(&l.history, name) || typ.Write == nil || typ.Read == nil {
+			return nil, fmt.Errorf("%w: existing table %q: type of column %q: no column of that name can have a type, or a function is missing",
 				lifecycle.ErrInvalid, t.Table, name)
 		}
 	}
-	return l.objects.checkTyped(vState, t.Removed)
+	return l, nil
 }
 
-// tryTables reads an unused id of every existing table: the reads show whether the columns
-// have the right types.
-func (s *Store) tryTables(ctx context.Context) error {
-	for machine, l := range s.tables {
-		unused := lifecycle.Key{Machine: machine, ID: "\u0001"}
-		var err error
-		if l.objects.types[vID] != nil { // which has no unused value
-			_, err = s.List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
-		} else if _, err = s.Get(ctx, unused); err == nil {
-			_, err = s.History(ctx, unused, 0, 1)
+// typedValues are the values whose columns may have a type.
+var typedValues = []value{vID, vState, vOrigin, vTarget, vPayload, vSaved, vFromState, vFromOrigin, vTo, vToOrigin}
+
+// table returns a table with these columns, and those of the fields in their order. It refuses
+// invalid names, and a column that is named twice.
+func (t *ExistingTable) table(e *engine, name string, key []value, names [values]string, fields map[string]string) (in table, err error) {
+	in = table{existing: true, nativeTimes: !t.Micros && e.timeType != "", key: key}
+	if in.name, err = e.quotedTable(name); err != nil {
+		return in, err
+	}
+	used := make(map[string]bool)
+	add := func(v value, name string, c column) error {
+		lower := strings.ToLower(name)
+		if err := identifier(name); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("%w: table %s: %w", ErrSchema, s.e.unquoted(l.objects.name), err)
+		if used[lower] {
+			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, name)
+		}
+		used[lower], c.name = true, e.quoted(name)
+		if typ, ok := t.Types[name]; ok && (v >= values || slices.Contains(typedValues, v)) {
+			c.typ = typ.on(e)
+		}
+		in.column[v] = c
+		return nil
+	}
+	in.column = make([]column, int(values)+len(fields))
+	for v, name := range names {
+		if name != "" {
+			if err := add(value(v), name, column{}); err != nil {
+				return in, err
+			}
 		}
 	}
-	return nil
+	for i, field := range slices.Sorted(maps.Keys(fields)) {
+		if err := add(values+value(i), fields[field], column{typ: &Text, field: field}); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
 }
 
 // check refuses columns that contradict each other.
@@ -245,16 +207,12 @@ func (t *ExistingTable) check() error {
 		{t.Machine == lifecycle.OwnerRef{}.Key().Machine, "owners are kept in the store's own tables"},
 		{(c.Owner == "") != (c.Epoch == ""), "owner requires epoch, and epoch requires owner"},
 		{
-			existing && (h.Table == "" || h.ID == "" || h.Sequence == "" || h.Token == "" || h.To == "" || h.At == ""),
-			"an existing history requires a table, and columns for id, sequence, token, to and at",
+			existing && (h.Table == "" || h.ID == "" || h.Sequence == "" || h.Revision == "" || h.Token == "" || h.To == "" || h.At == ""),
+			"an existing history requires a table, and columns for id, sequence, revision, token, to and at",
 		},
 		{existing && strings.EqualFold(h.Table, t.Table), "an existing history requires a table of its own"},
 		{
-			existing && t.Removed == "" && h.Revision == "",
-			"the numbers of removed objects continue in the history, which requires a revision",
-		},
-		{
-			existing && t.Removed == "" && h.Operation == "" && c.Operation != "",
+			existing && h.Operation == "" && c.Operation != "",
 			"the operations of removed objects continue in the history, which requires an operation",
 		},
 	} {
@@ -262,5 +220,5 @@ func (t *ExistingTable) check() error {
 			return fmt.Errorf("%w: existing table %q: %s", lifecycle.ErrInvalid, t.Table, rule.text)
 		}
 	}
-	return checkName("removed state", t.Removed, maxName)
+	return nil
 }

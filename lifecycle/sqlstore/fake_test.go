@@ -155,8 +155,11 @@ func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.M
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
 	t.Helper()
 	var all [][]driver.Value // columns of any table
-	for _, name := range append(columnNames[:], "version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep",
-		"from_state", "from_origin", "to_state", "at", "request", "fingerprint", "number", "topic", "subject") {
+	names := []string{"version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep", "number", "topic", "subject"}
+	for _, c := range columns {
+		names = append(names, c.objects, c.history)
+	}
+	for _, name := range names {
 		all = append(all, []driver.Value{name, "text", int64(0), int64(0)})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {
@@ -167,7 +170,7 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 			return reply{rows: [][]driver.Value{{d.transactional}}}
 		case len(args) > 1 && query == fmt.Sprintf(d.indexes, d.placeholder(1, ofText), d.placeholder(2, ofText)):
 			return reply{rows: indexRows(d, args[0].Value.(string))}
-		case strings.HasPrefix(query, "SELECT "+d.quoted("version")):
+		case strings.HasPrefix(query, "SELECT version"):
 			return reply{rows: [][]driver.Value{{int64(Version), int64(1), int64(0)}}}
 		}
 		return reply{}
@@ -190,11 +193,11 @@ func indexRows(d Dialect, name string) (rows [][]driver.Value) {
 			continue
 		}
 		for _, v := range t.key {
-			rows = append(rows, []driver.Value{"the key", int64(1), d.unquoted(t.column[v])})
+			rows = append(rows, []driver.Value{"the key", int64(1), d.unquoted(t.col(v))})
 		}
 		for index, columns := range t.indexes {
 			for _, v := range columns {
-				rows = append(rows, []driver.Value{index, int64(0), d.unquoted(t.column[v])})
+				rows = append(rows, []driver.Value{index, int64(0), d.unquoted(t.col(v))})
 			}
 		}
 	}

@@ -58,19 +58,13 @@ func (e *TableError) fault(fix, text string, args ...any) {
 	}
 }
 
-// column is what an engine reports about a column.
-type column struct {
+// reported is what an engine reports about a column.
+type reported struct {
 	name     string
 	typ      string
 	nullable bool
 	fills    bool // a row that does not name the column gets a value
 }
-
-// required are the columns of a record that are compared, and never NULL.
-var required = []value{vID, vState, vRevision, vSequence}
-
-// emptied are the columns of a record into which the store writes NULL.
-var emptied = []value{vAdmission, vChangeToken, vArgs, vWorkOptions, vDeadline, vPayload, vSaved}
 
 // verifyExisting refuses an existing table that the store cannot use.
 func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) error {
@@ -88,29 +82,17 @@ func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) er
 	if err := s.about(ctx, s.e.storage, name, func(rows *sql.Rows) error { return rows.Scan(&storage) }); err != nil {
 		return err
 	}
-	for _, v := range t.from(vMachine) {
-		c, found := columns[strings.ToLower(s.e.unquoted(t.column[v]))]
+	for _, v := range t.all() {
+		c, found := columns[strings.ToLower(s.e.unquoted(t.col(v)))]
+		t.column[v].sqlType = c.typ
 		if !found {
 			s.missing(e, t, v)
 			continue
 		}
-		if t.types[v] != nil {
-			t.sqlTypes[v] = c.typ
-			s.checkTyped(e, t.types[v], &c)
-		} else {
-			s.checkType(e, t, v, &c)
-		}
+		s.checkType(e, t, v, &c)
 		if objects && storage != "view" {
 			s.checkNull(e, t, v, &c)
 		}
-	}
-	for i := range t.fields {
-		f := &t.fields[i]
-		c, found := columns[strings.ToLower(s.e.unquoted(f.column))]
-		if f.sqlType = c.typ; !found {
-			e.fault(fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, f.column, f.typ.sql(s.e)), "table %s lacks %s", name, s.e.unquoted(f.column))
-		}
-		s.checkTyped(e, f.typ, &c)
 	}
 	if storage != "view" {
 		s.checkOthers(e, t, columns)
@@ -126,63 +108,54 @@ func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) er
 
 // missing notes a column that the table lacks.
 func (s *session) missing(e *TableError, t *table, v value) {
-	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.column[v], s.e.typeOf(t, v))
+	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v))
 	switch {
 	case v == vID || v == vState:
 		fix = "" // no value fits all rows
 	case slices.Contains(required, v):
 		fix += " NOT NULL DEFAULT 0"
 	}
-	e.fault(fix, "table %s lacks %s", e.Table, s.e.unquoted(t.column[v]))
+	e.fault(fix, "table %s lacks %s", e.Table, s.e.unquoted(t.col(v)))
 }
 
-// checkType notes a column of a type that changes what is written into it.
-func (s *session) checkType(e *TableError, t *table, v value, c *column) {
+// checkType notes a column of a type that changes what is written into it. For a column with a
+// Type it gives no statement, because the Type may be what is wrong.
+func (s *session) checkType(e *TableError, t *table, v value, c *reported) {
+	want := s.e.typeOf(t, v)
+	if typ := t.column[v].typ; typ != nil {
+		if slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }) {
+			e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
+		}
+		return
+	}
 	if s.e.takes(t, v, c.typ) {
 		return
 	}
-	want, fix := s.e.typeOf(t, v), ""
-	if s.e.alterType != "" {
-		fix = fmt.Sprintf(s.e.alterType, t.name, t.column[v], want)
-	}
-	columnFault(e, fix, "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
-}
-
-// checkTyped notes a column that does not keep the values of its type. It gives no
-// statement, because the type may be what is wrong.
-func (s *session) checkTyped(e *TableError, typ *Type, c *column) {
-	if slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }) {
-		e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, typ.sql(s.e))
-	}
+	columnFault(e, alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
-func (s *session) checkNull(e *TableError, t *table, v value, c *column) {
+func (s *session) checkNull(e *TableError, t *table, v value, c *reported) {
 	switch {
 	case c.nullable && slices.Contains(required, v) && v != vID:
-		fix := ""
-		if s.e.alterNull != "" {
-			fix = fmt.Sprintf(s.e.alterNull, t.name, t.column[v], c.typ, "SET", "NOT NULL")
-			if v.kind() == ofNumber {
-				fix = fmt.Sprintf("UPDATE %s SET %s = 0 WHERE %s IS NULL;\n", t.name, t.column[v], t.column[v]) + fix
-			}
+		fix, rows := alter(s.e.alterNull, t.name, t.col(v), c.typ, "SET", "NOT NULL"), ""
+		if fix != "" && v.kind() == ofNumber {
+			fix = fmt.Sprintf("UPDATE %[1]s SET %[2]s = 0 WHERE %[2]s IS NULL;\n", t.name, t.col(v)) + fix
 		}
-		rows := ""
 		if v == vState {
 			rows = ": write a state into all rows first"
 		}
 		columnFault(e, fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, e.Table, rows)
-	case !c.nullable && slices.Contains(emptied, v):
+	case !c.nullable && v < values && v.emptied():
 		columnFault(e, s.nullable(t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
 	}
 }
 
 // checkOthers notes the columns that a new row leaves empty, and must not.
-func (s *session) checkOthers(e *TableError, t *table, columns map[string]column) {
+func (s *session) checkOthers(e *TableError, t *table, columns map[string]reported) {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		c := columns[name]
-		isField := slices.ContainsFunc(t.fields, func(f field) bool { return f.column == s.e.quoted(c.name) })
-		if c.nullable || c.fills || isField || slices.Contains(t.column[:], s.e.quoted(c.name)) {
+		if c.nullable || c.fills || t.has(s.e.quoted(c.name)) {
 			continue
 		}
 		columnFault(e, s.nullable(t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
@@ -191,18 +164,23 @@ func (s *session) checkOthers(e *TableError, t *table, columns map[string]column
 }
 
 // nullable returns the statement that allows NULL in a column.
-func (s *session) nullable(t *table, c *column) string {
-	if s.e.alterNull == "" {
+func (s *session) nullable(t *table, c *reported) string {
+	return alter(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
+}
+
+// alter returns a statement, or an empty string if the engine has none.
+func alter(format string, args ...any) string {
+	if format == "" {
 		return ""
 	}
-	return fmt.Sprintf(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
+	return fmt.Sprintf(format, args...)
 }
 
 // typeOf returns the type of a column in a new table.
 func (e *engine) typeOf(t *table, v value) string {
 	switch {
-	case t.types[v] != nil:
-		return t.types[v].sql(e)
+	case t.column[v].typ != nil:
+		return t.column[v].typ.sql(e)
 	case v.isTime() && t.nativeTimes:
 		return e.timeType
 	case v == vToken && e.tokenType != "":
@@ -233,8 +211,8 @@ func (e *engine) isOf(k kind, typ string) bool {
 // create returns the statement that makes a table.
 func (e *engine) create(t *table, objects bool) string {
 	var lines []string
-	for _, v := range t.from(vMachine) {
-		line := "\t" + t.column[v] + " " + e.typeOf(t, v)
+	for _, v := range t.all() {
+		line := "\t" + t.col(v) + " " + e.typeOf(t, v)
 		switch {
 		case objects && slices.Contains(required, v) && v.kind() == ofNumber:
 			line += " NOT NULL DEFAULT 0"
@@ -242,9 +220,6 @@ func (e *engine) create(t *table, objects bool) string {
 			line += " NOT NULL"
 		}
 		lines = append(lines, line)
-	}
-	for i := range t.fields {
-		lines = append(lines, "\t"+t.fields[i].column+" "+t.fields[i].typ.sql(e))
 	}
 	lines = append(lines, "\tPRIMARY KEY ("+t.list(t.key)+")")
 	return "CREATE TABLE " + t.name + " (\n" + strings.Join(lines, ",\n") + "\n)" + e.tableOptions + ";\n"
@@ -255,8 +230,7 @@ func (e *engine) create(t *table, objects bool) string {
 // columns of your own, with a default or without NOT NULL. For a table that exists already
 // [Open] returns a [TableError] with the statements that change it.
 //
-// Errors: [ErrIdentifier] for names; [lifecycle.ErrInvalid] for an ExistingTable that
-// contradicts itself.
+// Errors: [lifecycle.ErrInvalid] for names, and for an ExistingTable that contradicts itself.
 func (t ExistingTable) Schema(d Dialect) (string, error) {
 	if d.engine == nil {
 		return "", fmt.Errorf("%w: a dialect is required", ErrSchema)

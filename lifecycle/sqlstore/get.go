@@ -1,17 +1,19 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"time"
+	"slices"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 )
 
 // Get implements [lifecycle.Store].
 func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if err := s.checkKey(key); err != nil {
+	if err := checkKey(key); err != nil {
 		return lifecycle.StoredRecord{}, err
 	}
 	var r record
@@ -43,10 +45,10 @@ func (s *session) recordIn(ctx context.Context, l *layout, key lifecycle.Key, lo
 	if locked {
 		st = l.st.getLocked
 	}
-	vals := &vector{vMachine: key.Machine, vID: key.ID}
 	for {
-		err := s.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) (err error) {
-			r, err = l.scan(rows, &key)
+		err := s.query(ctx, st, ofKey(key), func(rows *sql.Rows) (err error) {
+			r, err = l.scan(rows, l.objects.all())
+			r.Key = key
 			return err
 		})
 		if err != nil || r.row {
@@ -58,105 +60,55 @@ func (s *session) recordIn(ctx context.Context, l *layout, key lifecycle.Key, lo
 		}
 		// Another commit may create the object between the two queries. The last
 		// history row then belongs to an object that exists, and the loop reads again.
-		exists, err := s.lastNumbers(ctx, l, &r, vals)
+		exists := false
+		err = s.query(ctx, l.st.lastRow, ofKey(key), func(rows *sql.Rows) error {
+			c, err := l.history.scan(rows, l.history.all(), &exists)
+			if err != nil {
+				return err
+			}
+			floor := int64(l.floor)
+			r.token = c.data[vToken]
+			r.Revision, r.Sequence = l.revision(max(c.number(vRevision), floor), r.token), uint64(c.number(vSequence))
+			r.Operation, r.ChangedAt = lifecycle.OpID(max(c.number(vOperation), floor)), c.time(vNow)
+			r.Actor, r.Event, r.Reason = fsm.Actor(c.text(vActor)), c.text(vEvent), c.text(vReason)
+			return nil
+		})
 		if err != nil || !exists || locked {
 			return r, err
 		}
 	}
 }
 
-// lastNumbers reads the numbers of an object without a row from its history. It
-// reports whether the object has a row now.
-func (s *session) lastNumbers(ctx context.Context, l *layout, r *record, vals *vector) (exists bool, err error) {
-	err = s.query(ctx, l.st.lastRow, vals.args(l.st.lastRow, 0), func(rows *sql.Rows) error {
-		var rev, sequence, operation, at int64
-		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token, &exists); err != nil {
-			return err
-		}
-		r.Revision = l.revision(max(rev, int64(l.floor)), r.token)
-		r.Sequence, r.Operation = uint64(sequence), lifecycle.OpID(max(operation, int64(l.floor)))
-		r.ChangedAt = clock(at)
-		return nil
+// recordColumns returns the columns of a query of records.
+func (t *table) recordColumns(withoutPayload bool) []value {
+	return slices.DeleteFunc(t.all(), func(v value) bool {
+		return withoutPayload && (v == vPayload || v == vSaved || v == vArgs || v >= values)
 	})
-	return exists, err
 }
 
-// scan reads a row of builder.record: without the key if the caller has it.
-func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) {
-	var rev, sequence, operation, fence, epoch int64
-	var saved bool
-	var admission, changeToken []byte
-	var deadline, changed sql.NullInt64
-	into := [...]any{
-		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &changeToken,
-		&fence, &r.Version,
-		&r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
-		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
+// scan reads a row of builder.record.
+func (l *layout) scan(rows *sql.Rows, list []value) (record, error) {
+	saved := false
+	c, err := l.objects.scan(rows, list, &saved)
+	if err != nil {
+		return record{}, err
 	}
-	fields := make([]sql.NullString, len(l.objects.fields))
-	first := vMachine
-	if key != nil {
-		r.Key, first = *key, vState
-	}
-	list := into[first:]
-	for i := range fields {
-		list = append(list, &fields[i])
-	}
-	if err := rows.Scan(list...); err != nil {
-		return r, err
-	}
-	r.row = true
-	l.readTyped(&r, fields)
-	copy(r.Admission[:], admission)
-	copy(r.ChangeToken[:], changeToken)
+	r := record{token: c.data[vToken], row: true, StoredRecord: lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: cmp.Or(c.text(vMachine), l.machine), ID: c.text(vID)}, State: c.text(vState), Origin: c.text(vOrigin),
+		Target: c.text(vTarget), Revision: l.revision(c.number(vRevision), c.data[vToken]), Sequence: uint64(c.number(vSequence)),
+		Operation: lifecycle.OpID(c.number(vOperation)), Admission: c.token(vAdmission), ChangeToken: c.token(vChangeToken),
+		Fence: lock.Token(c.number(vFence)), Version: c.text(vVersion), Owner: c.text(vOwner), Epoch: uint64(c.number(vEpoch)),
+		Work: c.text(vWork), Args: c.data[vArgs], WorkOptions: c.data[vWorkOptions], Deadline: c.time(vDeadline), ChangedAt: c.time(vChangedAt),
+		Actor: fsm.Actor(c.text(vActor)), Event: c.text(vEvent), Reason: c.text(vReason), Payload: l.objects.join(c),
+	}}
 	switch {
-	case r.State == l.removed:
-		r.State, r.Origin, r.Version = "", "", ""
+	case r.State == "": // removed
+		r.Version = ""
 	case r.Origin == "": // another program has written the row
 		r.Origin = r.State
 	}
-	r.Revision, r.Sequence = l.revision(rev, r.token), uint64(sequence)
-	r.Operation, r.Fence, r.Epoch = lifecycle.OpID(operation), lock.Token(fence), uint64(epoch)
-	if changed.Int64 != 0 {
-		r.ChangedAt = clock(changed.Int64)
-	}
-	if deadline.Valid {
-		r.Deadline = clock(deadline.Int64)
-	}
-	switch {
-	case !saved:
-		r.Saved = nil
-	case r.Saved == nil:
-		r.Saved = []byte{}
+	if saved {
+		r.Saved = append([]byte{}, c.data[vSaved]...)
 	}
 	return r, nil
-}
-
-// readTyped replaces the values of columns that have a type by their texts.
-func (l *layout) readTyped(r *record, fields []sql.NullString) {
-	o := &l.objects
-	o.readTyped(vID, &r.ID)
-	o.readTyped(vState, &r.State)
-	o.readTyped(vOrigin, &r.Origin)
-	o.readTyped(vTarget, &r.Target)
-	for v, data := range map[value]*[]byte{vPayload: &r.Payload, vSaved: &r.Saved} {
-		if text := string(*data); o.types[v] != nil && text != "" {
-			o.readTyped(v, &text)
-			*data = []byte(text)
-		}
-	}
-	if len(fields) > 0 {
-		r.Payload = o.join(r.Payload, fields)
-	}
-}
-
-// clock returns a time of the store.
-func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
-
-// micros returns a duration in microseconds, rounded up.
-func micros(d time.Duration) int64 {
-	if d%time.Microsecond > 0 {
-		return d.Microseconds() + 1
-	}
-	return d.Microseconds()
 }

@@ -1,33 +1,42 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // History implements [lifecycle.Historian]. Rows are kept until the caller deletes
 // them, for example by [Store.Trim].
-func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
+func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+	if err := checkKey(key); err != nil || limit <= 0 || after > maxNumber {
 		return nil, err
 	}
 	l := s.of(key.Machine)
+	h := &l.history
 	b := &builder{e: s.e, l: l}
-	b.selectHistory(rowColumns...)
-	sequence := l.history.column[vSequence]
-	b.add(" AND ", sequence, " > ", b.literal(int64(after)), " ORDER BY ", sequence, " LIMIT ", b.literal(int64(limit)))
-	st := b.statement()
-	vals := &vector{vMachine: key.Machine, vID: key.ID}
+	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", b.key(h), " AND ",
+		h.col(vSequence), " > ", b.literal(int64(after)), " ORDER BY ", h.col(vSequence), " LIMIT ", b.literal(int64(limit)))
+	return collect(ctx, s, b.statement(), ofKey(key), func(rows *sql.Rows) (lifecycle.HistoryRow, error) {
+		row, err := l.scanRow(rows)
+		row.Key = key
+		return row, err
+	})
+}
+
+// collect returns the rows of a query.
+func collect[T any](ctx context.Context, s *Store, st *statement, vals vector, scan func(*sql.Rows) (T, error)) (list []T, err error) {
 	err = s.call(ctx, func(in *session) error {
 		list = nil
-		return in.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) error {
-			h, err := l.scanRow(rows)
-			h.Key = key
-			list = append(list, h)
+		return in.query(ctx, st, vals, func(rows *sql.Rows) error {
+			x, err := scan(rows)
+			list = append(list, x)
 			return err
 		})
 	})
@@ -37,10 +46,10 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 	return list, nil
 }
 
-// Requested implements [lifecycle.Historian]. It returns [errors.ErrUnsupported] for
-// tables of versions before 3, and for an [ExistingHistory].
+// Requested implements [lifecycle.Historian]. It returns [errors.ErrUnsupported] for an
+// [ExistingHistory].
 func (s *Store) Requested(ctx context.Context, machine, request string) (row lifecycle.HistoryRow, err error) {
-	if s.of(machine).history.column[vRequest] == "" {
+	if s.of(machine).history.existing {
 		return row, errRequests
 	}
 	err = s.call(ctx, func(in *session) (err error) {
@@ -57,38 +66,82 @@ func (s *session) requested(ctx context.Context, machine, request string) (row l
 	l := s.of(machine)
 	h := &l.history
 	b := &builder{e: s.e, l: l}
-	b.fromHistory(append([]value{vID}, rowColumns...)...)
-	b.add(" WHERE ", b.same(h, vMachine, vMachine), " AND ", b.same(h, vRequest, vRequest))
-	st := b.statement()
-	vals := &vector{vMachine: machine, vRequest: request}
-	err = s.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) (err error) {
-		var id string
-		row, err = l.scanRow(rows, &id)
-		row.Key = lifecycle.Key{Machine: machine, ID: id}
+	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", h.col(vMachine), " = ", b.literal(machine),
+		" AND ", h.col(vRequest), " = ", b.literal(request))
+	err = s.query(ctx, b.statement(), nil, func(rows *sql.Rows) (err error) {
+		row, err = l.scanRow(rows)
 		return err
 	})
 	return row, err
 }
 
-// rowColumns are the columns that scanRow reads.
-var rowColumns = []value{
-	vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow,
-	vVersion, vRequest, vFingerprint,
+// scanRow reads a history row.
+func (l *layout) scanRow(rows *sql.Rows) (row lifecycle.HistoryRow, err error) {
+	h := &l.history
+	c, err := h.scan(rows, h.all())
+	if err != nil {
+		return row, err
+	}
+	row = lifecycle.HistoryRow{
+		Key: lifecycle.Key{Machine: cmp.Or(c.text(vMachine), l.machine), ID: c.text(vID)}, Sequence: uint64(c.number(vSequence)),
+		Revision: l.revision(c.number(vRevision), c.data[vToken]), Token: c.token(vToken), Operation: lifecycle.OpID(c.number(vOperation)),
+		From: c.text(vFromState), FromOrigin: c.text(vFromOrigin), To: c.text(vTo), Origin: c.text(vToOrigin),
+		Event: c.text(vEvent), Actor: fsm.Actor(c.text(vActor)), Reason: c.text(vReason), At: c.time(vNow),
+		Version: c.text(vVersion), Request: c.text(vRequest), Fingerprint: c.text(vFingerprint),
+	}
+	if h.col(vFromOrigin) == "" {
+		row.FromOrigin = row.From
+	}
+	if h.col(vToOrigin) == "" {
+		row.Origin = row.To
+	}
+	return row, nil
 }
 
-// scanRow reads a history row without its key, after the given columns.
-func (l *layout) scanRow(rows *sql.Rows, before ...any) (h lifecycle.HistoryRow, err error) {
-	var sequence, rev, operation, at int64
-	var token []byte
-	err = rows.Scan(append(before, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
-		&h.Event, (*string)(&h.Actor), &h.Reason, &at, &h.Version, &h.Request, &h.Fingerprint)...)
-	h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
-	if l.history.column[vRevision] != "" {
-		h.Revision = l.revision(rev, token)
+// Recent implements [lifecycle.Follower]. It reads the history rows of all machines since
+// that time, by the index on their time; an [ExistingHistory] needs an index of its own
+// for that. Ids are in the order of [Store.List]. An index on machine and time would make
+// every commit write more, to save a query the few milliseconds for thousands of rows of
+// other machines.
+//
+// PostgreSQL has no index hints: it might read the whole history in order of id, in the hope
+// that the page is full soon. The rows are therefore found in a subquery of its own.
+func (s *Store) Recent(
+	ctx context.Context, machine string, within time.Duration, after string, limit int,
+) ([]lifecycle.ChangedObject, error) {
+	if limit <= 0 {
+		return nil, nil
 	}
-	copy(h.Token[:], token)
-	for v, name := range map[value]*string{vFromState: &h.From, vFromOrigin: &h.FromOrigin, vTo: &h.To, vToOrigin: &h.Origin} {
-		l.history.readTyped(v, name)
+	l := s.of(machine)
+	h := &l.history
+	b := &builder{e: s.e, l: l}
+	text := "found.id" // PostgreSQL takes a bare id in ORDER BY for the text of the result
+	if h.column[vID].typ != nil {
+		text = fmt.Sprintf(s.e.asText, text)
 	}
-	return h, err
+	b.add("SELECT ", text, ", MAX(sequence) FROM (SELECT ", b.ordered(h, vID, h.col(vID)), " AS id, ", h.col(vSequence), " AS sequence FROM ",
+		h.name, b.hintTimes(h), " WHERE ", h.col(vNow), " >= ", b.ago(h, within))
+	if h.col(vMachine) != "" {
+		b.add(" AND ", b.ordered(h, vMachine, h.col(vMachine)), " = ", b.literal(machine))
+	}
+	b.add(s.e.fence, ") found")
+	if after != "" {
+		b.add(" WHERE found.id > ", b.literalIn(h, vID, after))
+	}
+	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(limit)))
+	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (o lifecycle.ChangedObject, err error) {
+		c, err := h.scan(rows, []value{vID, vSequence})
+		if err == nil {
+			o = lifecycle.ChangedObject{ID: c.text(vID), Sequence: uint64(c.number(vSequence))}
+		}
+		return o, err
+	})
+}
+
+// hintTimes makes the engine use the index on the time of a history, if it is the store's own.
+func (b *builder) hintTimes(h *table) string {
+	if b.e.hint == "" || h.existing {
+		return ""
+	}
+	return fmt.Sprintf(b.e.hint, b.e.quoted(b.e.unquoted(h.name)+"_at"))
 }

@@ -12,10 +12,7 @@ import (
 
 // Version is the version of the tables that [Migrate] makes. [Open] also accepts:
 //
-//   - Tables of an older version, from 1 on. What they have no columns for is not kept:
-//     with version 1, [lifecycle.StoredRecord].Admission is read as the zero token, and with
-//     versions 1 and 2 so is ChangeToken. [Store.Commit] refuses requests of clients and a
-//     Version with versions 1 and 2, and a Fence with versions 1 to 3.
+//   - Tables of version 1. [Store.Commit] refuses a Fence then, for which they have no column.
 //   - Tables of a newer version, if the column compatible of the table interlock_schema is
 //     not above Version. A migration that only adds keeps it.
 //
@@ -23,7 +20,7 @@ import (
 // a migration. A migration that older processes cannot live with raises compatible. It
 // also renames a column that every statement of theirs names, so that the engine refuses
 // what running ones send, and they report [ErrSchema].
-const Version = 4
+const Version = 2
 
 //go:embed schema/*.sql
 var schemas embed.FS
@@ -35,7 +32,7 @@ var schemas embed.FS
 // with the tables named by the prefix, which is that of [Config]; empty is the default.
 // Statements end with a semicolon at the end of a line.
 //
-// Errors: [ErrIdentifier] for the prefix; [ErrSchema] for a version that does not
+// Errors: [lifecycle.ErrInvalid] for the prefix; [ErrSchema] for a version that does not
 // exist.
 func (d Dialect) Schema(prefix string, version int) (string, error) {
 	c, err := (&Config{Prefix: prefix}).resolved()
@@ -55,7 +52,7 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 //
 // Errors: [ErrSchema] if the tables are of a newer version that is not compatible, or on
 // PostgreSQL if search_path finds them in another schema than the one where new tables
-// are made; [ErrIdentifier]; the driver's errors. After an error PostgreSQL and SQLite have the
+// are made; [lifecycle.ErrInvalid] for the prefix; the driver's errors. After an error PostgreSQL and SQLite have the
 // tables as before. MySQL has no transactions for tables: it may have some of the new tables,
 // and the next Migrate makes the rest.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
@@ -125,16 +122,12 @@ func (e *engine) hinted(err error) error {
 
 func (s *session) migrate(ctx context.Context, c *Config) error {
 	prefix := c.Prefix
-	types, err := s.columnsOf(ctx, prefix+"schema")
-	if err != nil {
-		return err
-	}
-	at := schema{}
-	if len(types) > 0 {
+	at, err := s.schema(ctx, prefix)
+	if !errors.Is(err, errNoTable) {
 		if err := s.verifyPlace(ctx, prefix); err != nil {
 			return err
 		}
-		if at, err = s.schema(ctx, prefix); err != nil && !errors.Is(err, errNoVersion) {
+		if err != nil && !errors.Is(err, errNoVersion) {
 			return err
 		}
 	}
@@ -188,19 +181,15 @@ var errNoVersion = errors.New("the version is missing")
 
 // schema reads the row about the tables. It refuses tables that this version cannot use.
 func (s *session) schema(ctx context.Context, prefix string) (at schema, err error) {
-	types, err := s.columnsOf(ctx, prefix+"schema")
-	switch {
-	case err != nil:
-		return at, err
-	case len(types) == 0:
-		return at, fmt.Errorf("%w: there is no table %sschema: call Migrate first", ErrSchema, prefix)
+	err = s.verifyColumns(ctx, prefix+"schema", []string{"version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep"})
+	if errors.Is(err, errNoTable) {
+		err = fmt.Errorf("%w: call Migrate first", err)
 	}
-	columns := s.e.quoted("version") + ", 1, 0"
-	if _, found := types["compatible"]; found {
-		columns = s.e.quoted("version") + ", " + s.e.quoted("compatible") + ", " + s.e.quoted("floor")
+	if err != nil {
+		return at, err
 	}
 	n := 0
-	st := &statement{text: "SELECT " + columns + " FROM " + s.e.quoted(prefix+"schema")}
+	st := &statement{text: "SELECT version, compatible, " + s.e.quoted("floor") + " FROM " + s.e.quoted(prefix+"schema")}
 	err = s.query(ctx, st, nil, func(rows *sql.Rows) error {
 		n++
 		return rows.Scan(&at.version, &at.compatible, &at.floor)
@@ -215,8 +204,6 @@ func (s *session) schema(ctx context.Context, prefix string) (at schema, err err
 	case at.compatible > Version:
 		return at, fmt.Errorf("%w: the tables %s* are of version %d, for stores of version %d and later; this one is of version %d",
 			ErrSchema, prefix, at.version, at.compatible, Version)
-	case at.version >= 2:
-		err = s.verifyColumns(ctx, prefix+"schema", []string{"compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep"})
 	}
-	return at, err
+	return at, nil
 }

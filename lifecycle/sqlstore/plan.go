@@ -10,38 +10,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// vector has the values of one change for every statement.
-type vector [values]any
-
-// args returns the arguments of a statement. The time is vNow, in microseconds; 0: the
-// statement reads the clock.
-func (vals *vector) args(st *statement, now int64) []any {
-	args := make([]any, len(st.args))
-	for i, a := range st.args {
-		v, ok := a.(value)
-		switch {
-		case !ok:
-			args[i] = vals.other(a)
-		case v != vNow:
-			args[i] = vals[v]
-		case now != 0:
-			args[i] = now
-		}
-	}
-	return args
-}
-
-// other returns an argument that is not a value.
-func (vals *vector) other(arg any) any {
-	switch a := arg.(type) {
-	case typedArg:
-		return a.typ.typed(vals[a.v])
-	case fieldArg:
-		return vals[vFields].([]any)[a]
-	}
-	return arg
-}
-
 // plan is a commit with the arguments of its statements.
 type plan struct {
 	commit  *lifecycle.Commit
@@ -86,13 +54,10 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		ch := &p.changes[i]
 		ch.StoredChange = &c.Changes[i]
 		ch.l = s.of(ch.To.Machine)
-		if err := ch.l.checkChange(ch.StoredChange); err != nil {
-			return nil, err
-		}
-		if err := ch.l.keeps(ch.StoredChange); err != nil {
-			return nil, err
-		}
 		if err := ch.fill(c.Token); err != nil {
+			return nil, err
+		}
+		if err := ch.check(); err != nil {
 			return nil, err
 		}
 		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
@@ -107,13 +72,16 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 			}
 			continue
 		}
-		if err := s.checkKey(r.Key); err != nil {
+		if err := checkKey(r.Key); err != nil {
+			return nil, err
+		}
+		if _, err := s.of(r.Machine).objects.column[vID].write(r.ID); err != nil {
 			return nil, err
 		}
 		p.targets = append(p.targets, target{Key: r.Key, absent: slices.Contains(r.States, "")})
 	}
 	if c.Owner.Name != "" {
-		if err := checkName("owner", c.Owner.Name, maxName); err != nil {
+		if err := checkKey(c.Owner.Key()); err != nil {
 			return nil, err
 		}
 	}
@@ -126,55 +94,44 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 }
 
 // fill computes the values of a change and selects its statement.
-func (ch *change) fill(token lifecycle.Token) error {
+func (ch *change) fill(token lifecycle.Token) (err error) {
 	to, l := &ch.To, ch.l
 	expect, before := l.parse(ch.Expect)
 	if before == nil {
 		before = l.noToken
 	}
-	from := ch.From
-	if from == "" {
-		from = l.removed
-	}
 	row := *to
 	if ch.Remove { // the numbers continue
 		row = lifecycle.StoredRecord{
-			Key: to.Key, State: l.removed, Sequence: to.Sequence, Operation: to.Operation, Fence: to.Fence,
+			Key: to.Key, Sequence: to.Sequence, Operation: to.Operation, Fence: to.Fence,
 			Actor: to.Actor, Event: to.Event, Reason: to.Reason,
 		}
 	}
-	payload, fields, err := l.objects.split(row.Payload)
-	if err != nil {
-		return err
-	}
-	ch.expect = expect
-	ch.vals = vector{
+	ch.expect, ch.vals = expect, append(vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
 		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken), vFence: int64(row.Fence), vVersion: to.Version,
 		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
-		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
-		vPayload: payload, vSaved: row.Saved, vToken: token[:],
-		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
-		vTo: to.State, vToOrigin: to.Origin, vFields: fields,
+		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason), vSaved: row.Saved, vToken: token[:],
+		vFromState: ch.From, vFromOrigin: ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
+		vExpect: expect, vExpectToken: before,
+	}, make(vector, len(l.objects.column)-int(values))...)
+	if ch.vals[vPayload], err = l.objects.split(row.Payload, ch.vals); err != nil {
+		return err
 	}
 	if ch.Request != "" {
 		ch.vals[vRequest], ch.vals[vFingerprint] = ch.Request, ch.Fingerprint
 	}
 	if ch.Timeout > 0 && !ch.Remove {
-		ch.vals[vWithin] = micros(ch.Timeout)
+		ch.vals[vDeadline] = micros(ch.Timeout)
 	}
 	ch.write = l.st.update
 	switch {
-	case ch.MetadataOnly && ch.Timeout > 0:
-		ch.write = l.st.setMetadataDeadline
 	case ch.MetadataOnly:
 		ch.write = l.st.setMetadata
-	case ch.Remove && l.deletes:
+	case ch.Remove && l.objects.existing:
 		ch.write = l.st.remove
-	case ch.Remove:
-		ch.write = l.st.retire
-	case ch.From == "" && (expect == int64(l.floor) || l.st.lastRow != nil):
+	case ch.From == "" && (expect == int64(l.floor) || l.objects.existing):
 		ch.write, ch.first = l.st.insert, true
 	}
 	return nil
@@ -196,13 +153,12 @@ func (p *plan) stamp() {
 		if ch.Timeout > 0 { // as the table keeps it
 			ch.To.Deadline = clock(p.at + micros(ch.Timeout))
 		}
-		// A token that the table does not keep must not be sent to peers. The bad schedule:
-		// a store of version 1 starts an operation, and the column has the token of an
-		// earlier one; a store of version 2 compares the two, and the peer's report is stale.
-		if ch.l.objects.column[vAdmission] == "" {
+		// A token that the table does not keep must not be sent to peers: a report with it
+		// would be stale.
+		if ch.l.objects.col(vAdmission) == "" {
 			ch.To.Admission = lifecycle.Token{}
 		}
-		if ch.l.objects.column[vChangeToken] == "" {
+		if ch.l.objects.col(vChangeToken) == "" {
 			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}

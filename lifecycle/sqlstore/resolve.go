@@ -85,20 +85,15 @@ func (s *session) checkPlaces(ctx context.Context, p *plan) error {
 		if ch.MetadataOnly {
 			continue
 		}
-		taken := false
-		find := ch.l.st.findRow
-		err := s.query(ctx, find, ch.vals.args(find, 0), func(*sql.Rows) error {
-			taken = true
-			return nil
-		})
-		if err == nil && taken {
+		row, err := s.place(ctx, ch)
+		if err == nil && row != nil {
 			// Another commit may have written the row and the record since compare.
 			err = s.compare(ctx, p)
 		}
 		switch {
 		case err == errBusy:
 			return notOneBackup(ch.To.Key, fmt.Sprintf("has a history row of sequence number %d and no such record", ch.To.Sequence))
-		case err != nil || taken:
+		case err != nil || row != nil:
 			return err
 		}
 	}
@@ -154,25 +149,33 @@ func (s *session) find(ctx context.Context, p *plan) (finding, error) {
 	return s.findInRecords(ctx, p)
 }
 
+// place returns the token and the time of the history row at the place of a change, or nil. In
+// a transaction of the caller it reads the newest version.
+func (s *session) place(ctx context.Context, ch *change) (row *cells, err error) {
+	st := ch.l.st.findRow
+	if s.callTx {
+		st = ch.l.st.findRowLocked
+	}
+	err = s.query(ctx, st, ch.vals, func(rows *sql.Rows) (err error) {
+		row, err = ch.l.history.scan(rows, []value{vToken, vNow})
+		return err
+	})
+	return row, err
+}
+
 // findInHistory compares the tokens of the rows at the places of the changes. A
 // missing row proves nothing: it may have been trimmed.
 func (s *session) findInHistory(ctx context.Context, p *plan) (finding, error) {
 	for i := range p.changes {
 		ch := &p.changes[i]
-		st := ch.l.st.findRow
-		if s.callTx {
-			st = ch.l.st.findRowLocked
-		}
-		var token []byte
-		var at int64
-		err := s.query(ctx, st, ch.vals.args(st, 0), func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
+		row, err := s.place(ctx, ch)
 		switch {
-		case err != nil || len(token) == 0:
+		case err != nil || row == nil || len(row.data[vToken]) == 0:
 			return unproved, err
-		case !bytes.Equal(token, p.commit.Token[:]):
+		case row.token(vToken) != p.commit.Token:
 			return superseded, nil
 		}
-		p.at = at
+		p.at = row.number(vNow)
 	}
 	return written, nil
 }
@@ -189,7 +192,7 @@ func (s *session) findInRecords(ctx context.Context, p *plan) (finding, error) {
 		}
 		number, token := ch.l.parse(now.Revision)
 		switch {
-		case number != ch.expect+1 || ch.l.objects.column[vToken] == "":
+		case number != ch.expect+1 || ch.l.objects.col(vToken) == "":
 			return unproved, nil
 		case bytes.Equal(token, p.commit.Token[:]):
 		case len(p.changes) == 1:

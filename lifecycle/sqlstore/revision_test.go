@@ -12,7 +12,7 @@ import (
 
 func TestRevision(t *testing.T) {
 	own := SQLite.own("", Version)
-	counted := &layout{objects: table{existing: true}}
+	counted := &layout{objects: table{existing: true, column: make([]column, values)}}
 	tokens := &layout{objects: table{existing: true, column: own.objects.column}}
 	token := lifecycle.Token{1, 2, 0xfe}
 	for _, x := range []struct {

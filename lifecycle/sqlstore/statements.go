@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,33 +12,25 @@ type statements struct {
 	get       *statement // a record by key
 	getLocked *statement // the same, with a lock that other writers wait for
 
-	insert              *statement // the row of an object that has none
-	update              *statement
-	retire              *statement // the same for a removed object: the fields of its payload stay
-	remove              *statement // where removed objects have no row
-	setMetadata         *statement // a MetadataOnly change without Timeout
-	setMetadataDeadline *statement // a MetadataOnly change with Timeout
-	reserve             *statement // a row without a state for an object that never existed
-	claim               *statement // the same, and a lock of the row that reserve waits for
+	insert      *statement // the row of an object that has none
+	update      *statement
+	remove      *statement // where removed objects have no row
+	setMetadata *statement // a MetadataOnly change
+	claim       *statement // a row without a state, unless the key has a row, and a lock of the row
 
 	addRow        *statement // a history row; nil if the statements above write it
 	findRow       *statement // the history row at the sequence number of a change
 	findRowLocked *statement // the same, locked: the newest version in every isolation level
-	lastRow       *statement // the numbers of an object without a row
+	lastRow       *statement // the newest history row, for an object without a row
 
 	clock *statement
 }
 
 // prepared returns the statements that are executed often.
-func (s *statements) prepared() (list []*statement) {
-	for _, st := range []*statement{
-		s.get, s.getLocked, s.insert, s.update, s.retire, s.remove, s.setMetadata, s.setMetadataDeadline, s.addRow, s.findRow, s.lastRow,
-	} {
-		if st != nil {
-			list = append(list, st)
-		}
-	}
-	return list
+func (s *statements) prepared() []*statement {
+	return slices.DeleteFunc([]*statement{
+		s.get, s.getLocked, s.insert, s.update, s.remove, s.setMetadata, s.addRow, s.findRow, s.lastRow,
+	}, func(st *statement) bool { return st == nil })
 }
 
 func (e *engine) compile(l *layout) *statements {
@@ -46,48 +39,42 @@ func (e *engine) compile(l *layout) *statements {
 		write(b)
 		return b.statement()
 	}
-	locked := func(st *statement) *statement { return &statement{st.text + e.forShare, st.args} }
+	locked := func(st *statement) *statement { return &statement{text: st.text + e.forShare, args: st.args} }
+	o, h := &l.objects, &l.history
 	s := &statements{
-		get: build(func(b *builder) {
-			b.add("SELECT ")
-			b.record(vState, false) // the caller has the key
-			b.add(" FROM ", l.objects.name, " WHERE ", b.key(&b.l.objects))
-		}),
+		get:         build(func(b *builder) { b.record(o.all()); b.add(" WHERE ", b.key(o)) }),
 		insert:      build(func(b *builder) { b.change(true, b.insert) }),
-		update:      build(func(b *builder) { b.change(true, func() { b.update(l.objects.from(vState), true) }) }),
-		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(l.objects.named(metadata...), false) }) }),
+		update:      build(func(b *builder) { b.change(true, func() { b.update(false) }) }),
+		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(true) }) }),
 		clock:       build(func(b *builder) { b.add("SELECT ", e.now) }),
+		findRow: build(func(b *builder) {
+			b.add("SELECT ", b.read(h, []value{vToken, vNow}), " FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " = ", b.value(vSequence))
+		}),
 	}
-	s.getLocked, s.retire = locked(s.get), s.update
-	if len(l.objects.fields) > 0 {
-		s.retire = build(func(b *builder) { b.change(true, func() { b.update(l.objects.from(vState), false) }) })
-	}
-	if l.objects.column[vDeadline] != "" {
-		s.setMetadataDeadline = build(func(b *builder) {
-			b.change(false, func() { b.update(l.objects.named(append(metadata, vDeadline)...), false) })
-		})
-	}
-	if l.deletes {
-		s.remove = build(func(b *builder) {
-			b.change(true, func() { b.add("DELETE FROM ", l.objects.name, " WHERE ", b.unchanged()) })
-		})
-	}
-	if e.reserve != "" && !l.objects.existing {
-		s.reserve = build(func(b *builder) { b.reserve(e.reserve) })
-		s.claim = build(func(b *builder) { b.reserve(e.claim) })
-	}
+	s.getLocked, s.findRowLocked = locked(s.get), locked(s.findRow)
 	if !e.returning {
 		s.addRow = build(func(b *builder) { b.addRow(b.value, " VALUES (", ")") })
 	}
-	s.findRow = build(func(b *builder) {
-		b.selectHistory(vToken, vNow)
-		b.add(" AND ", l.history.column[vSequence], " = ", b.value(vSequence))
-	})
-	s.findRowLocked = locked(s.findRow)
-	if l.deletes {
+	switch {
+	case o.existing:
+		s.remove = build(func(b *builder) {
+			b.change(true, func() { b.add("DELETE FROM ", o.name, " WHERE ", b.unchanged()) })
+		})
 		s.lastRow = build((*builder).lastRow)
+	case e.claim != "":
+		s.claim = build((*builder).claim)
 	}
 	return s
+}
+
+// record writes a query of records: a list of columns, and whether Saved is kept, because
+// some drivers return an empty blob as nil. See layout.scan.
+func (b *builder) record(list []value) {
+	saved := "0"
+	if slices.Contains(list, vSaved) {
+		saved = "CASE WHEN " + b.l.objects.col(vSaved) + " IS NULL THEN 0 ELSE 1 END"
+	}
+	b.add("SELECT ", b.read(&b.l.objects, list), ", ", saved, " FROM ", b.l.objects.name)
 }
 
 // change writes a statement that changes one row. On PostgreSQL it also writes the
@@ -114,100 +101,90 @@ func (b *builder) change(history bool, write func()) {
 
 // insert writes the first row of an object.
 func (b *builder) insert() {
-	key := b.l.objects.column[vID]
-	if machine := b.l.objects.column[vMachine]; machine != "" {
-		key = machine + ", " + key
-	}
-	var names, assigned []string
-	for _, v := range b.l.objects.from(vMachine) {
-		names, assigned = append(names, b.l.objects.column[v]), append(assigned, b.assigned(v))
-	}
-	fields, values := b.fields()
-	names, assigned = append(names, fields...), append(assigned, values...)
-	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(assigned, ", "), ")")
+	o := &b.l.objects
+	b.into(o, " VALUES (", ")", b.assigned)
 	if b.e.insertNew != "" {
-		b.add(fmt.Sprintf(b.e.insertNew, key))
+		b.add(fmt.Sprintf(b.e.insertNew, o.list(o.key)))
 	}
 }
 
-// update writes columns of a row that has the expected revision and state. Every
-// update writes another revision, so that an engine which counts only rows that
-// differ counts the row. payload: the fields of the payload are among them.
-func (b *builder) update(list []value, payload bool) {
-	assigned := make([]string, len(list))
-	for i, v := range list {
-		assigned[i] = b.l.objects.column[v] + " = " + b.assigned(v)
-	}
-	if payload {
-		fields, values := b.fields()
-		for i, column := range fields {
-			assigned = append(assigned, column+" = "+values[i])
+// into writes an INSERT of all columns of a table. before and after stand around the list of
+// their expressions.
+func (b *builder) into(t *table, before, after string, expression func(value) string) {
+	list := t.all()
+	b.add("INSERT INTO ", t.name, " (", t.list(list), ")", before, literals(list, expression), after)
+}
+
+// update writes the columns of a row that has the expected revision and state, or those of its
+// metadata: the deadline then stays without a new one. Every update writes another revision, so
+// that an engine which counts only rows that differ counts the row.
+func (b *builder) update(onlyMetadata bool) {
+	o := &b.l.objects
+	list := slices.DeleteFunc(o.all(), func(v value) bool {
+		return v == vMachine || v == vID || onlyMetadata && !slices.Contains(metadata, v)
+	})
+	b.add("UPDATE ", o.name, " SET ", literals(list, func(v value) string {
+		assigned := b.assigned(v)
+		if v == vDeadline && onlyMetadata {
+			assigned = "COALESCE(" + assigned + ", " + o.col(v) + ")"
 		}
-	}
-	b.add("UPDATE ", b.l.objects.name, " SET ")
-	b.list(assigned)
-	b.add(" WHERE ", b.unchanged())
+		return o.col(v) + " = " + assigned
+	}), " WHERE ", b.unchanged())
 }
 
 // unchanged returns the condition of the compare-and-set: see layout.revision.
 func (b *builder) unchanged() string {
-	conditions := []string{b.key(&b.l.objects), b.l.objects.column[vRevision] + " = " + b.value(vExpect)}
-	if token := b.l.objects.column[vToken]; token != "" {
-		if b.l.objects.existing { // see layout.noToken
+	o := &b.l.objects
+	conditions := []string{b.key(o), o.col(vRevision) + " = " + b.value(vExpect)}
+	if token := o.col(vToken); token != "" {
+		if o.existing { // see layout.noToken
 			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.e.zeroByte + " END"
 		}
 		conditions = append(conditions, token+" = "+b.value(vExpectToken))
 	}
-	return strings.Join(append(conditions, b.same(&b.l.objects, vState, vFrom)), " AND ")
+	return strings.Join(append(conditions, b.same(o, vState, vFromState)), " AND ")
 }
 
-// reserve writes a row without a state, unless the key has a row. Readers see an absent
+// claim writes a row without a state, unless the key has a row. Readers see an absent
 // object, as before.
-func (b *builder) reserve(end string) {
-	var names, list []string
-	for _, v := range b.l.objects.from(vMachine) {
-		is := "''"
+func (b *builder) claim() {
+	b.into(&b.l.objects, " VALUES (", ")", func(v value) string {
 		switch {
 		case v == vMachine || v == vID:
-			is = b.value(v)
+			return b.value(v)
 		case v == vToken:
-			is = b.literal(b.l.noToken)
-		case v == vDeadline || v.kind() == ofBytes:
-			is = "NULL"
+			return b.literal(b.l.noToken)
+		case v.emptied():
+			return "NULL"
 		case v == vRevision || v == vSequence || v == vOperation: // see layout.floor
-			is = b.literal(int64(b.l.floor))
+			return b.literal(int64(b.l.floor))
 		case v.kind() == ofNumber:
-			is = "0"
+			return "0"
 		}
-		names, list = append(names, b.l.objects.column[v]), append(list, is)
-	}
-	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", end)
+		return "''"
+	})
+	b.add(b.e.claim)
 }
 
-// addRow writes a history row. Arg returns the expression of a value; before and
-// after stand around the list of expressions.
-func (b *builder) addRow(arg func(value) string, before, after string) {
+// addRow writes a history row. expression returns that of a value; before and after stand
+// around the list of expressions.
+func (b *builder) addRow(expression func(value) string, before, after string) {
 	h := &b.l.history
-	var names, list []string
-	for _, v := range h.from(vMachine) {
-		is := ""
+	b.into(h, before, after, func(v value) string {
 		switch {
 		case v == vNow:
-			is = b.time(h, arg(v))
-		case h.types[v] != nil:
-			is = b.valueIn(h, v, v)
-		default:
-			is = arg(v)
+			return b.time(h, expression(v))
+		case h.column[v].typ != nil:
+			return b.valueIn(h, v, v)
 		}
-		names, list = append(names, h.column[v]), append(list, is)
-	}
-	b.add("INSERT INTO ", h.name, " (", strings.Join(names, ", "), ")", before, strings.Join(list, ", "), after)
+		return expression(v)
+	})
 }
 
 // lastRow writes a query of the newest history row of an object, and of whether the
 // object has a row at the same moment.
 func (b *builder) lastRow() {
-	b.add("SELECT h.*, CASE WHEN EXISTS (SELECT 1 FROM ", b.l.objects.name, " WHERE ", b.key(&b.l.objects), ") THEN 1 ELSE 0 END FROM (")
-	b.selectHistory(vRevision, vSequence, vOperation, vActor, vEvent, vReason, vNow, vToken)
-	b.add(" ORDER BY ", b.l.history.column[vSequence], " DESC LIMIT 1) h")
+	o, h := &b.l.objects, &b.l.history
+	b.add("SELECT ", b.read(h, h.all()), ", CASE WHEN EXISTS (SELECT 1 FROM ", o.name, " WHERE ", b.key(o), ") THEN 1 ELSE 0 END FROM ",
+		h.name, " WHERE ", b.key(h), " ORDER BY ", h.col(vSequence), " DESC LIMIT 1")
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -53,7 +52,7 @@ func (c *Config) resolved() (Config, error) {
 		return r, err
 	}
 	if len(r.Prefix) > maxPrefix {
-		return r, fmt.Errorf("%w: prefix %q has more than %d bytes", ErrIdentifier, r.Prefix, maxPrefix)
+		return r, fmt.Errorf("%w: prefix %q has more than %d bytes", lifecycle.ErrInvalid, r.Prefix, maxPrefix)
 	}
 	return r, nil
 }
@@ -69,9 +68,9 @@ type Store struct {
 type shared struct {
 	db       *sql.DB
 	e        *engine
-	own      *layout            // of all machines but those of existing tables
-	tables   map[string]*layout // of existing tables, by machine
-	messages string             // the name of the table
+	own      *layout   // of all machines but those of existing tables
+	layouts  []*layout // own, and those of existing tables
+	messages string    // the name of the table
 	config   Config
 	has      lifecycle.Capabilities
 	prepared map[*statement]*sql.Stmt
@@ -95,9 +94,8 @@ var (
 // The store's own tables may be of an older or newer version, see [Version].
 //
 // Errors: [ErrSchema] if a table does not exist, lacks columns or indexes, has a column of
-// another type, or is not compatible with this version; [ErrIdentifier] for the prefix
-// and other names; [lifecycle.ErrInvalid] for an [ExistingTable] that contradicts itself or
-// another one, for connections that truncate or convert text, and for connections to MySQL
+// another type, or is not compatible with this version; [lifecycle.ErrInvalid] for the prefix
+// and other names, for an [ExistingTable] that contradicts itself or another one, for connections that truncate or convert text, and for connections to MySQL
 // with the isolation level READ UNCOMMITTED; the driver's errors.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	c, err := config.resolved()
@@ -107,16 +105,27 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err := d.check(db); err != nil {
 		return nil, err
 	}
-	own, tables, err := d.verified(ctx, db, &c)
+	layouts, err := d.verified(ctx, db, &c)
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.open(ctx, db, own, tables, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.tryTables(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+	s := &Store{shared: &shared{
+		db: db, e: d.engine, own: layouts[0], layouts: layouts, messages: d.quoted(c.Prefix + "messages"), config: c,
+		has:      lifecycle.Capabilities{Changes: maxChanges, History: true, Messages: true, OwnClock: d.ownClock},
+		prepared: make(map[*statement]*sql.Stmt),
+		writer:   make(chan struct{}, 1),
+	}}
+	for _, l := range layouts {
+		l.st = d.compile(l)
+		if !d.prepares {
+			continue
+		}
+		for _, st := range l.st.prepared() {
+			if s.prepared[st], err = db.PrepareContext(ctx, st.text); err != nil {
+				delete(s.prepared, st)
+				return nil, errors.Join(fmt.Errorf("sqlstore: table %s: %w", d.unquoted(l.objects.name), err), s.Close())
+			}
+		}
 	}
 	return s, nil
 }
@@ -128,49 +137,14 @@ func (d Dialect) check(db *sql.DB) error {
 	return nil
 }
 
-func (e *engine) open(ctx context.Context, db *sql.DB, own *layout, tables map[string]*layout, c Config) (*Store, error) {
-	s := &Store{shared: &shared{
-		db: db, e: e, own: own, tables: tables, messages: e.quoted(c.Prefix + "messages"), config: c,
-		has:      lifecycle.Capabilities{Changes: maxChanges, History: true, Messages: true, OwnClock: e.ownClock},
-		prepared: make(map[*statement]*sql.Stmt),
-		writer:   make(chan struct{}, 1),
-	}}
-	for l := range s.layouts() {
-		l.st = e.compile(l)
-		if !e.prepares {
-			continue
-		}
-		for _, st := range l.st.prepared() {
-			p, err := db.PrepareContext(ctx, st.text)
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("sqlstore: table %s: %w", e.unquoted(l.objects.name), err), s.Close())
-			}
-			s.prepared[st] = p
-		}
-	}
-	return s, nil
-}
-
 // of returns the layout of the objects of a machine.
 func (s *shared) of(machine string) *layout {
-	if l := s.tables[machine]; l != nil {
-		return l
+	for _, l := range s.layouts[1:] {
+		if l.machine == machine {
+			return l
+		}
 	}
 	return s.own
-}
-
-// layouts yields the layout of the store's own tables, and those of the existing tables.
-func (s *shared) layouts() iter.Seq[*layout] {
-	return func(yield func(*layout) bool) {
-		if !yield(s.own) {
-			return
-		}
-		for _, l := range s.tables {
-			if !yield(l) {
-				return
-			}
-		}
-	}
 }
 
 // Capabilities implements [lifecycle.Store].
@@ -267,16 +241,32 @@ func (s *session) stmt(ctx context.Context, st *statement) *sql.Stmt {
 // session returns a session without a store, for queries about tables.
 func (e *engine) session(q querier) *session { return &session{shared: &shared{e: e}, q: q} }
 
-func (s *session) exec(ctx context.Context, st *statement, args []any) (sql.Result, error) {
+func (s *session) exec(ctx context.Context, st *statement, vals vector) (sql.Result, error) {
+	args, err := st.bind(vals)
+	if err != nil {
+		return nil, err
+	}
 	if p := s.stmt(ctx, st); p != nil {
 		return p.ExecContext(ctx, args...)
 	}
 	return s.q.ExecContext(ctx, st.text, args...)
 }
 
+// do builds a statement and executes it.
+func (s *session) do(ctx context.Context, l *layout, vals vector, write func(*builder)) error {
+	b := &builder{e: s.e, l: l}
+	write(b)
+	_, err := s.exec(ctx, b.statement(), vals)
+	return err
+}
+
 // query executes a query and calls scan for every row. An engine may report an error
 // after the last row.
-func (s *session) query(ctx context.Context, st *statement, args []any, scan func(*sql.Rows) error) (err error) {
+func (s *session) query(ctx context.Context, st *statement, vals vector, scan func(*sql.Rows) error) error {
+	args, err := st.bind(vals)
+	if err != nil {
+		return err
+	}
 	var rows *sql.Rows
 	if p := s.stmt(ctx, st); p != nil {
 		rows, err = p.QueryContext(ctx, args...)

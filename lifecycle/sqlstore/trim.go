@@ -10,19 +10,19 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// LeastKept is the least number of newest rows that [Store.Trim] keeps of every
-// object. The store needs them to find a commit by its token.
-const LeastKept = 8
+// leastKept is the least number of newest rows that [Store.Trim] keeps of every object. The
+// store needs them to find a commit by its token.
+const leastKept = 8
 
 // Trim deletes history rows that are older than age by the store's clock. It keeps
-// the newest rows of every object: keep of them, or [LeastKept] if that is more. The
+// the newest rows of every object: keep of them, or eight if that is more. The
 // rows of an object are deleted from the oldest on, without a gap. Trim returns the
 // number of deleted rows, also with an error; another Trim deletes the rest.
 //
 // Trim reads the rows that were written, and those that have become old, since the last
 // Trim that ended without an error, and no others. It reads the whole history the first
-// time, with a smaller keep than the last time, after [AfterRestore], always in tables of
-// version 1, and always in an [ExistingHistory]. It deletes a few hundred rows per
+// time, with a smaller keep than the last time, after [AfterRestore], and always in an
+// [ExistingHistory]. It deletes a few hundred rows per
 // statement. Other calls go on meanwhile, and several processes may trim at once. A
 // commit whose row is deleted cannot be found by its token: sent again it is a
 // conflict, or an unknown outcome if an answer was lost, but it is never written
@@ -47,35 +47,27 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	if err != nil {
 		return 0, err
 	}
-	now.to, now.keep = now.at-micros(age), int64(max(keep, LeastKept))
-	for l := range s.layouts() {
+	now.to, now.keep = now.at-micros(age), int64(max(keep, leastKept))
+	for _, l := range s.layouts {
 		if l != s.own && !l.history.existing {
 			continue
 		}
-		n, err := s.trimHistory(ctx, l, &now, &last)
-		deleted += n
-		if err != nil {
-			return deleted, err
+		find := []*statement{s.excess(l, &now, "older", 0)}
+		if l == s.own && last.at != 0 && last.keep <= now.keep {
+			find = []*statement{s.excess(l, &now, "older", last.to), s.excess(l, &now, "newer", last.at)}
+		}
+		for _, st := range find {
+			if deleted, err = s.trim(ctx, l, st, deleted); err != nil {
+				return deleted, err
+			}
 		}
 	}
-	return deleted, s.noteTrim(ctx, &now)
-}
-
-// trimHistory trims one table. The last Trim counts for the store's own history only.
-func (s *Store) trimHistory(ctx context.Context, l *layout, now, last *trimmed) (deleted int, err error) {
-	if l.history.existing {
-		last = &trimmed{}
-	}
-	find := []*statement{s.agedRows(l, now, last)}
-	if last.at != 0 && last.keep <= now.keep {
-		find = append(find, s.newRows(l, now, last))
-	}
-	for _, st := range find {
-		if deleted, err = s.trim(ctx, l, st, deleted); err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
+	return deleted, s.call(ctx, func(in *session) error {
+		return in.do(ctx, s.own, nil, func(b *builder) {
+			b.add("UPDATE ", s.e.quoted(s.config.Prefix+"schema"), " SET trimmed_at = ", b.literal(now.at), ", trimmed_to = ", b.literal(now.to),
+				", trimmed_keep = ", b.literal(now.keep))
+		})
+	})
 }
 
 const (
@@ -90,9 +82,6 @@ const (
 // left but the newest of every object, keep of them. Zero: there was none.
 type trimmed struct{ at, to, keep int64 }
 
-// marksTrims reports whether the tables have a place for the last Trim.
-func (s *shared) marksTrims() bool { return s.own.version >= 2 }
-
 // now returns the time of the store's clock.
 func (s *session) now(ctx context.Context) (micros int64, err error) {
 	if !s.e.ownClock {
@@ -103,106 +92,56 @@ func (s *session) now(ctx context.Context) (micros int64, err error) {
 }
 
 func (s *session) lastTrim(ctx context.Context) (last trimmed, err error) {
-	if !s.marksTrims() {
-		return last, nil
-	}
 	st := &statement{text: "SELECT trimmed_at, trimmed_to, trimmed_keep FROM " + s.e.quoted(s.config.Prefix+"schema")}
 	err = s.query(ctx, st, nil, func(rows *sql.Rows) error { return rows.Scan(&last.at, &last.to, &last.keep) })
 	return last, err
 }
 
-func (s *Store) noteTrim(ctx context.Context, now *trimmed) error {
-	if !s.marksTrims() {
-		return nil
-	}
-	b := &builder{e: s.e, l: s.own}
-	b.add("UPDATE ", s.e.quoted(s.config.Prefix+"schema"), " SET trimmed_at = ", b.literal(now.at), ", trimmed_to = ", b.literal(now.to),
-		", trimmed_keep = ", b.literal(now.keep))
-	st := b.statement()
-	return s.call(ctx, func(in *session) error {
-		_, err := in.exec(ctx, st, st.args)
-		return err
-	})
-}
-
-// agedRows returns a query of the objects with rows that are old and not among the newest,
-// and of the number below which rows may be deleted. If there was a Trim, older rows were
-// examined then.
-func (s *Store) agedRows(l *layout, now, last *trimmed) *statement {
+// excess returns a query of the objects with an older row that may be deleted, because it is
+// old, and a newer one that is keep changes later; and of the number below which rows may be
+// deleted. since: one of the two rows, which side names, has at least this time. After a Trim,
+// only these were not examined then: rows that have become old, and rows that were written.
+func (s *Store) excess(l *layout, now *trimmed, side string, since int64) *statement {
 	b := &builder{e: s.e, l: l}
 	h := &l.history
-	since := last.at != 0 && last.keep <= now.keep
-	b.outerRows("MAX("+h.column[vSequence]+") + 1", since)
-	b.add(" WHERE ", h.column[vNow], " < ", b.time(h, b.literal(now.to)))
-	if since {
-		b.add(" AND ", h.column[vNow], " >= ", b.time(h, b.literal(last.to-trimOverlap.Microseconds())))
+	hints := map[string]string{}
+	if since != 0 {
+		hints[side] = b.hintTimes(h)
 	}
-	b.add(" AND EXISTS (SELECT 1")
-	b.innerRow(now.keep)
-	b.add(")")
-	b.groups()
-	return b.statement()
-}
-
-// newRows returns a query of the objects with rows that are no longer among the newest,
-// because of rows that were written since the last Trim.
-func (s *Store) newRows(l *layout, now, last *trimmed) *statement {
-	b := &builder{e: s.e, l: l}
-	h := &l.history
-	b.outerRows("MAX("+h.column[vSequence]+") + 1 - "+b.literal(now.keep), true)
-	b.add(" WHERE ", h.column[vNow], " >= ", b.time(h, b.literal(last.at-trimOverlap.Microseconds())), " AND (SELECT inside.", h.column[vNow])
-	b.innerRow(-now.keep)
-	b.add(") < ", b.time(h, b.literal(now.to)))
-	b.groups()
-	return b.statement()
-}
-
-// outerRows begins a query of history rows, which is grouped by object.
-func (b *builder) outerRows(end string, byTime bool) {
-	h := &b.l.history
-	machine := h.column[vMachine]
-	if b.l.machine != "" {
-		machine = b.literal(b.l.machine)
+	id, machine := "older."+h.col(vID), "older."+h.col(vMachine)
+	text := b.ordered(h, vID, id)
+	if h.column[vID].typ != nil {
+		text = fmt.Sprintf(s.e.asText, id)
 	}
-	id := b.ordered(h, vID, h.column[vID])
-	if h.types[vID] != nil {
-		id = b.read(h, vID)
+	if l.machine != "" {
+		machine = b.literal(l.machine)
 	}
-	b.add("SELECT ", end, ", ", machine, ", ", id, " FROM ", h.name, " outside")
-	if byTime {
-		b.hintIndex(h, vNow)
-	}
-}
-
-// innerRow writes the selection of the row of the same object at a distance. It is one
-// look-up by the key.
-func (b *builder) innerRow(distance int64) {
-	h := &b.l.history
-	b.add(" FROM ", h.name, " inside WHERE inside.", h.column[vSequence], " = outside.", h.column[vSequence], " + ", b.literal(distance))
+	b.add("SELECT ", text, ", MAX(older.", h.col(vSequence), ") + 1, ", machine, " FROM ", h.name, " older", hints["older"],
+		" JOIN ", h.name, " newer", hints["newer"], " ON newer.", h.col(vSequence), " = older.", h.col(vSequence), " + ", b.literal(now.keep))
 	for _, v := range h.named(vMachine, vID) {
-		inside, outside := "inside."+h.column[v], "outside."+h.column[v]
-		b.add(" AND ", inside, " = ", outside)
+		newer, older := "newer."+h.col(v), "older."+h.col(v)
+		b.add(" AND ", newer, " = ", older)
 		if h.existing {
-			b.add(" AND ", b.ordered(h, v, inside), " = ", b.ordered(h, v, outside))
+			b.add(" AND ", b.ordered(h, v, newer), " = ", b.ordered(h, v, older))
 		}
 	}
-}
-
-// groups ends the query.
-func (b *builder) groups() {
-	h := &b.l.history
-	if b.l.machine != "" && h.column[vMachine] != "" {
-		b.add(" AND ", h.column[vMachine], " = ", b.literal(b.l.machine))
+	b.add(" WHERE older.", h.col(vNow), " < ", b.time(h, b.literal(now.to)))
+	if since != 0 {
+		b.add(" AND ", side, ".", h.col(vNow), " >= ", b.time(h, b.literal(since-trimOverlap.Microseconds())))
+	}
+	if l.machine != "" && h.col(vMachine) != "" {
+		b.add(" AND older.", h.col(vMachine), " = ", b.literal(l.machine))
 	}
 	b.add(" GROUP BY ")
-	if b.l.machine == "" {
-		b.add(h.column[vMachine], ", ")
+	if l.machine == "" {
+		b.add(machine, ", ")
 	}
-	b.add(b.ordered(h, vID, h.column[vID]), " LIMIT ", b.literal(int64(trimObjects)))
+	b.add(b.ordered(h, vID, id), " LIMIT ", b.literal(int64(trimObjects)))
+	return b.statement()
 }
 
-// excess are the rows of an object that may be deleted: sequence numbers below end.
-type excess struct {
+// excessive are the rows of an object that may be deleted: sequence numbers below end.
+type excessive struct {
 	lifecycle.Key
 	end int64
 }
@@ -213,23 +152,16 @@ type excess struct {
 // rows of a whole page.
 func (s *Store) trim(ctx context.Context, l *layout, find *statement, before int) (deleted int, err error) {
 	deleted = before
-	for last := []excess(nil); ; {
-		var list []excess
-		err := s.call(ctx, func(in *session) error {
-			list = nil
-			return in.query(ctx, find, find.args, func(rows *sql.Rows) error {
-				var x excess
-				err := rows.Scan(&x.end, &x.Machine, &x.ID)
-				l.history.readTyped(vID, &x.ID)
-				list = append(list, x)
-				return err
-			})
+	for last := []excessive(nil); ; {
+		list, err := collect(ctx, s, find, nil, func(rows *sql.Rows) (x excessive, err error) {
+			c, err := l.history.scan(rows, []value{vID}, &x.end, &x.Machine)
+			if err == nil {
+				x.ID = c.text(vID)
+			}
+			return x, err
 		})
-		if err != nil {
+		if err != nil || len(list) > 0 && slices.Equal(list, last) {
 			return deleted, err
-		}
-		if len(list) > 0 && slices.Equal(list, last) {
-			return deleted, nil
 		}
 		last = list
 		for _, x := range list {
@@ -246,21 +178,21 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement, before int
 	}
 }
 
-// deleteRows deletes the excess rows of an object.
-func (s *Store) deleteRows(ctx context.Context, l *layout, x excess) (deleted int, err error) {
-	h, vals := &l.history, &vector{vMachine: x.Machine, vID: x.ID}
+// deleteRows deletes the excessive rows of an object.
+func (s *Store) deleteRows(ctx context.Context, l *layout, x excessive) (deleted int, err error) {
+	h, vals := &l.history, ofKey(x.Key)
 	b := &builder{e: s.e, l: l}
-	b.add("SELECT COALESCE(MIN(", h.column[vSequence], "), 0) FROM ", h.name, " WHERE ", b.key(h))
+	b.add("SELECT COALESCE(MIN(", h.col(vSequence), "), 0) FROM ", h.name, " WHERE ", b.key(h))
 	oldest, first := b.statement(), int64(0)
 	err = s.call(ctx, func(in *session) error {
-		return in.query(ctx, oldest, vals.args(oldest, 0), func(rows *sql.Rows) error { return rows.Scan(&first) })
+		return in.query(ctx, oldest, vals, func(rows *sql.Rows) error { return rows.Scan(&first) })
 	})
 	for ; err == nil && first < x.end; first += trimRows {
 		b := &builder{e: s.e, l: l}
-		b.add("DELETE FROM ", h.name, " WHERE ", b.key(h), " AND ", h.column[vSequence], " < ", b.literal(min(x.end, first+trimRows)))
+		b.add("DELETE FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " < ", b.literal(min(x.end, first+trimRows)))
 		st := b.statement()
 		err = s.call(ctx, func(in *session) error {
-			result, err := in.exec(ctx, st, vals.args(st, 0))
+			result, err := in.exec(ctx, st, vals)
 			if err != nil {
 				return err
 			}

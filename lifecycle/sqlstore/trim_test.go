@@ -27,8 +27,8 @@ func TestTrim(t *testing.T) {
 		switch {
 		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
 			return reply{rows: [][]driver.Value{{int64(1e15)}}}
-		case strings.HasPrefix(query, "SELECT MAX(`sequence`) + 1, `machine`"):
-			return reply{rows: [][]driver.Value{{int64(1293), "crane", "a"}, {int64(9), "crane", "b"}, {int64(1293), "truck", "d"}}}
+		case strings.HasPrefix(query, "SELECT older.`id`, MAX("):
+			return reply{rows: [][]driver.Value{{"a", int64(1293), "crane"}, {"b", int64(9), "crane"}, {"d", int64(1293), "truck"}}}
 		case strings.HasPrefix(query, "SELECT COALESCE(MIN("):
 			return reply{rows: [][]driver.Value{{map[any]int64{"a": 1, "b": 5, "d": 1292}[args[1].Value]}}}
 		case strings.HasPrefix(query, "DELETE"):
@@ -65,7 +65,7 @@ func TestTrim(t *testing.T) {
 // Trim names the index on the time, and no other: SQLite permits one.
 func TestTrimNamesOneIndex(t *testing.T) {
 	s := &Store{shared: &shared{e: sqlite}}
-	st := s.newRows(sqlite.own("interlock_", Version), &trimmed{at: 2, to: 1, keep: 8}, &trimmed{at: 1, keep: 8})
+	st := s.excess(sqlite.own("interlock_", Version), &trimmed{at: 2, to: 1, keep: 8}, "newer", 1)
 	require.Equal(t, 1, strings.Count(st.text, "INDEXED BY"), st.text)
 	require.Contains(t, st.text, "INDEXED BY `interlock_history_at`")
 }

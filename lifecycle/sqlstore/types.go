@@ -2,7 +2,10 @@ package sqlstore
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,17 +102,10 @@ func Enum(name string, list ...string) Type {
 
 func same(text string) (string, error) { return text, nil }
 
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 func canonicalUUID(text string) (any, error) {
-	ok := len(text) == 36
-	for i := 0; ok && i < len(text); i++ {
-		c := text[i]
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			ok = c == '-'
-		} else {
-			ok = c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
-		}
-	}
-	if !ok {
+	if !uuidForm.MatchString(text) {
 		return nil, fmt.Errorf("%.300q is not a uuid in lower case with hyphens", text)
 	}
 	return text, nil
@@ -197,46 +193,79 @@ func (t Type) on(e *engine) *Type {
 	return &t
 }
 
-// typedArg is an argument of a statement: a value of a change in a column with a type.
-type typedArg struct {
-	v   value
-	typ *Type
-}
-
-// typed returns the value of a column for a text, which checkTyped has accepted. An
-// empty name, and a payload that is nil, are NULL.
-func (t *Type) typed(x any) any {
+// write returns the value of the column for a name or JSON. An empty name, JSON that is nil,
+// and a field of a payload that is missing are NULL.
+func (c *column) write(x any) (written any, err error) {
 	text, isText := x.(string)
 	if data, ok := x.([]byte); ok {
 		text, isText = string(data), data != nil
 	} else {
-		isText = isText && text != ""
+		isText = text != ""
 	}
-	if !isText {
+	switch {
+	case c.typ == nil:
+		return x, nil
+	case !isText:
+		return nil, nil
+	}
+	if written, err = c.typ.Write(text); err != nil {
+		what := "column " + c.name
+		if c.field != "" {
+			what = fmt.Sprintf("field %q of the payload", c.field)
+		}
+		err = fmt.Errorf("%w: %s: %w", lifecycle.ErrInvalid, what, err)
+	}
+	return written, err
+}
+
+// split returns the payload without the fields that have columns, and sets the values of
+// these columns, which are JSON. A field that is missing or null is NULL.
+func (t *table) split(payload []byte, vals vector) (rest []byte, err error) {
+	if len(t.column) == int(values) || len(payload) == 0 {
+		return payload, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &object); err != nil {
+		return nil, fmt.Errorf("%w: payload with columns of its own is not a JSON object: %w", lifecycle.ErrInvalid, err)
+	}
+	for v := int(values); v < len(t.column); v++ {
+		name := t.column[v].field
+		if raw := string(object[name]); raw != "null" {
+			vals[v] = raw
+		}
+		delete(object, name)
+	}
+	if len(object) == 0 {
+		return nil, nil
+	}
+	if t.col(vPayload) == "" {
+		return nil, fmt.Errorf("%w: field %q of the payload: the table has no column for it and none for the payload",
+			errors.ErrUnsupported, slices.Sorted(maps.Keys(object))[0])
+	}
+	return json.Marshal(object)
+}
+
+// join is the inverse of split. A value that its type cannot read becomes a JSON string, so
+// that the payload does not decode, or a commit refuses it: it is never lost. If the rest is
+// no object, the payload is the rest, which does not decode either.
+func (t *table) join(c *cells) []byte {
+	rest, object := c.data[vPayload], make(map[string]json.RawMessage)
+	if len(t.column) == int(values) || len(rest) > 0 && json.Unmarshal(rest, &object) != nil {
+		return rest
+	}
+	for v := int(values); v < len(t.column); v++ {
+		if !c.texts[v].Valid {
+			continue
+		}
+		text, err := t.column[v].typ.Read(c.texts[v].String)
+		if err != nil || !json.Valid([]byte(text)) {
+			text, _ = readText(c.texts[v].String)
+		}
+		object[t.column[v].field] = json.RawMessage(text)
+	}
+	if len(object) == 0 {
 		return nil
 	}
-	written, err := t.Write(text)
-	if err != nil {
-		return err // no driver takes it
-	}
-	return written
-}
-
-// checkTyped refuses a text that the type of its column cannot write.
-func (t *table) checkTyped(v value, text string) error {
-	if typ := t.types[v]; typ != nil && text != "" {
-		if _, err := typ.Write(text); err != nil {
-			return fmt.Errorf("%w: column %s: %w", lifecycle.ErrInvalid, t.column[v], err)
-		}
-	}
-	return nil
-}
-
-// readTyped replaces the converted value of a column by its text.
-func (t *table) readTyped(v value, text *string) {
-	if typ := t.types[v]; typ != nil && *text != "" {
-		if s, err := typ.Read(*text); err == nil {
-			*text = s
-		}
-	}
+	payload, _ := json.Marshal(object) // all its values are JSON
+	return payload
 }

@@ -27,19 +27,36 @@ func TestEnum(t *testing.T) {
 // A value that is not of its type stays visible, and no commit overwrites it: SQLite keeps
 // any text in an integer column.
 func TestUnreadableField(t *testing.T) {
-	vms := table{fields: []field{{name: "cpus", typ: &Integer}, {name: "spot", typ: &Bool}, {name: "region", typ: &Text}}}
-	text := func(s string) sql.NullString { return sql.NullString{String: s, Valid: true} }
-
-	payload := vms.join([]byte(`{"zone":"a"}`), []sql.NullString{text("four"), text("maybe"), text("eu")})
+	l := &layout{objects: table{column: append(make([]column, values),
+		column{name: "cpus", field: "cpus", typ: &Integer}, column{name: "spot", field: "spot", typ: &Bool}, column{name: "region", field: "region", typ: &Text})}}
+	vms, n := &l.objects, len(l.objects.column)
+	vms.column[vPayload].name = "spec"
+	join := func(list ...string) []byte {
+		c := &cells{texts: make([]sql.NullString, n), data: make([][]byte, n)}
+		c.data[vPayload] = []byte(`{"zone":"a"}`)
+		for i, text := range list {
+			c.texts[int(values)+i] = sql.NullString{String: text, Valid: true}
+		}
+		return vms.join(c)
+	}
+	write := func(payload string) error {
+		vals := make(vector, n)
+		_, err := vms.split([]byte(payload), vals)
+		require.NoError(t, err)
+		b := &builder{e: sqlite, l: l}
+		for v := values; v < value(n); v++ {
+			b.valueIn(vms, v, v)
+		}
+		_, err = b.statement().bind(vals)
+		return err
+	}
+	payload := join("four", "maybe", "eu")
 	require.JSONEq(t, `{"zone": "a", "cpus": "four", "spot": "maybe", "region": "eu"}`, string(payload))
-	_, _, err := vms.split(payload)
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorIs(t, write(string(payload)), lifecycle.ErrInvalid)
 
 	// PostgreSQL refuses text with NUL, so it is refused for every engine.
-	_, _, err = vms.split([]byte(`{"region": "e\u0000u"}`))
+	err := write(`{"region": "e\u0000u"}`)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.ErrorContains(t, err, `field "region" of the payload: NUL in "e\x00u"`)
-
-	payload = vms.join([]byte(`{"zone":"a"}`), []sql.NullString{text("4"), text("1"), {}})
-	require.JSONEq(t, `{"zone": "a", "cpus": 4, "spot": true}`, string(payload))
+	require.JSONEq(t, `{"zone": "a", "cpus": 4, "spot": true}`, string(join("4", "1")))
 }

@@ -5,84 +5,75 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// verified returns the layout of the store's own tables, and those of the existing tables by
-// machine. It refuses tables that lack what their layouts need.
-func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layout, tables map[string]*layout, err error) {
+// verified returns the layout of the store's own tables, and those of the existing tables. It
+// refuses tables that lack what their layouts need.
+func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) ([]*layout, error) {
 	probe := e.session(db)
 	about, err := probe.schema(ctx, c.Prefix)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	own, tables = e.own(c.Prefix, about.version), make(map[string]*layout)
+	own := e.own(c.Prefix, about.version)
 	own.floor = about.floor
-	if err := probe.verify(ctx, own); err != nil {
-		return nil, nil, err
+	if err := probe.verifySession(ctx, len(c.Tables) > 0); err != nil {
+		return nil, err
 	}
-	if err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
-		return nil, nil, err
-	}
-	if err := probe.verifyIsolation(ctx); err != nil {
-		return nil, nil, err
-	}
-	if len(c.Tables) > 0 {
-		if err := probe.verifySession(ctx); err != nil {
-			return nil, nil, err
-		}
-	}
+	all := []*layout{own}
 	for i := range c.Tables {
 		l, err := c.Tables[i].layout(e, own)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case tables[l.machine] != nil:
-			return nil, nil, fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, l.machine)
+		if err != nil {
+			return nil, err
 		}
-		for _, other := range tables {
+		for _, other := range all[1:] {
 			if err := e.apart(l, other); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
-		if err := probe.verify(ctx, l); err != nil {
-			return nil, nil, err
-		}
-		tables[l.machine] = l
+		all = append(all, l)
 	}
-	return own, tables, nil
+	for _, l := range all {
+		for _, t := range []*table{&l.objects, &l.history} {
+			if err := probe.verify(ctx, t, t == &l.objects); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"})
 }
 
-// apart refuses two existing tables that share rows.
+// apart refuses two existing tables of one machine, or that share rows.
 func (e *engine) apart(a, b *layout) error {
 	switch {
+	case a.machine == b.machine:
+		return fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, a.machine)
 	case strings.EqualFold(a.objects.name, b.objects.name):
 		return fmt.Errorf("%w: two machines in the table %s", lifecycle.ErrInvalid, e.unquoted(a.objects.name))
 	case a.history.existing && strings.EqualFold(a.history.name, b.history.name) &&
-		(a.history.column[vMachine] == "" || b.history.column[vMachine] == ""):
+		(a.history.col(vMachine) == "" || b.history.col(vMachine) == ""):
 		return fmt.Errorf("%w: two machines in the history %s without a column for Machine", lifecycle.ErrInvalid, e.unquoted(a.history.name))
 	}
 	return nil
 }
 
-// verify refuses tables that lack what a layout needs.
-func (s *session) verify(ctx context.Context, l *layout) error {
-	for _, t := range []*table{&l.objects, &l.history} {
-		var err error
-		if t.existing {
-			err = s.verifyExisting(ctx, t, t == &l.objects)
-		} else if err = s.verifyColumns(ctx, t.name, t.column[:]); err == nil {
-			err = s.verifyIndexes(ctx, t, nil)
-		}
-		if err != nil {
-			return err
-		}
+// verify refuses a table that lacks what the store needs.
+func (s *session) verify(ctx context.Context, t *table, objects bool) error {
+	if t.existing {
+		return s.verifyExisting(ctx, t, objects)
 	}
-	return nil
+	if err := s.verifyColumns(ctx, t.name, t.names(t.all())); err != nil {
+		return err
+	}
+	return s.verifyIndexes(ctx, t, nil)
 }
+
+var errNoTable = fmt.Errorf("%w: there is no table", ErrSchema)
 
 // verifyColumns refuses a table that does not exist or lacks columns. Names may be quoted
 // or empty.
@@ -93,7 +84,7 @@ func (s *session) verifyColumns(ctx context.Context, table string, names []strin
 		return err
 	}
 	if len(columns) == 0 {
-		return fmt.Errorf("%w: there is no table %s", ErrSchema, table)
+		return fmt.Errorf("%w %s", errNoTable, table)
 	}
 	var missing []string
 	for _, name := range names {
@@ -123,11 +114,8 @@ func keepsText(typ string) bool {
 // view none of this is known. In an existing table, a missing unique index is noted in e.
 func (s *session) verifyIndexes(ctx context.Context, t *table, e *TableError) error {
 	table := s.e.unquoted(t.name)
-	columns := func(list []value) (names []string) {
-		for _, v := range t.named(list...) {
-			names = append(names, strings.ToLower(s.e.unquoted(t.column[v])))
-		}
-		return names
+	columns := func(list []value) []string {
+		return strings.Split(strings.ToLower(s.e.unquoted(strings.Join(t.names(list), ","))), ",")
 	}
 	var storage string
 	err := s.about(ctx, s.e.storage, table, func(rows *sql.Rows) error { return rows.Scan(&storage) })
@@ -171,10 +159,10 @@ func (s *session) verifyIndexes(ctx context.Context, t *table, e *TableError) er
 
 // columnsOf returns the columns of a table by their names in lower case. Without such a
 // table it returns none.
-func (s *session) columnsOf(ctx context.Context, table string) (map[string]column, error) {
-	columns := make(map[string]column)
+func (s *session) columnsOf(ctx context.Context, table string) (map[string]reported, error) {
+	columns := make(map[string]reported)
 	err := s.about(ctx, s.e.columns, table, func(rows *sql.Rows) error {
-		var c column
+		var c reported
 		err := rows.Scan(&c.name, &c.typ, &c.nullable, &c.fills)
 		columns[strings.ToLower(c.name)] = c
 		return err
@@ -189,41 +177,26 @@ func (s *session) about(ctx context.Context, query, table string, scan func(*sql
 	if before, after, ok := strings.Cut(table, "."); ok {
 		schema, table = before, after
 	}
-	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, ofText), s.e.placeholder(2, ofText))}
-	return failed(ctx, s.query(ctx, st, []any{table, schema}, scan))
+	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, ofText), s.e.placeholder(2, ofText)), args: []any{table, schema}}
+	return failed(ctx, s.query(ctx, st, nil, scan))
 }
 
-// verifySession refuses connections that change names: MySQL truncates text where
-// its mode is not strict, and converts it between character sets.
-func (s *session) verifySession(ctx context.Context) error {
+// verifySession refuses connections that change names of existing tables, because MySQL
+// truncates text where its mode is not strict, and converts it between character sets; and
+// connections that read uncommitted rows. The bad schedule: the connection breaks before COMMIT
+// reaches the server; another connection finds the history row of the commit, and Commit
+// returns nil; the server then rolls the transaction back.
+func (s *session) verifySession(ctx context.Context, existing bool) error {
 	if s.e.sessionProbe == "" {
 		return nil
 	}
-	var mode, got string
-	st := &statement{text: s.e.sessionProbe}
-	err := s.query(ctx, st, []any{"\U0001F600"}, func(rows *sql.Rows) error { return rows.Scan(&mode, &got) })
-	switch {
-	case err != nil:
+	var mode, got, name, level string
+	st := &statement{text: s.e.sessionProbe, args: []any{"\U0001F600"}}
+	if err := s.query(ctx, st, nil, func(rows *sql.Rows) error { return rows.Scan(&mode, &got) }); err != nil {
 		return failed(ctx, err)
-	case !strings.Contains(mode, "STRICT_"):
-		return fmt.Errorf("%w: sql_mode %q of the connection is not strict: it would truncate text", lifecycle.ErrInvalid, mode)
-	case got != "F09F9880":
-		return fmt.Errorf("%w: the character set of the connection is not utf8mb4", lifecycle.ErrInvalid)
 	}
-	return nil
-}
-
-// verifyIsolation refuses connections that read uncommitted rows. The bad schedule: the
-// connection breaks before COMMIT reaches the server; another connection finds the history
-// row of the commit, and Commit returns nil; the server then rolls the transaction back.
-func (s *session) verifyIsolation(ctx context.Context) error {
-	if s.e.isolationProbe == "" {
-		return nil
-	}
-	uncommitted := false
-	st := &statement{text: s.e.isolationProbe}
+	st, uncommitted := &statement{text: s.e.isolationProbe}, false
 	err := s.query(ctx, st, nil, func(rows *sql.Rows) error {
-		var name, level string
 		err := rows.Scan(&name, &level)
 		uncommitted = uncommitted || level == "READ-UNCOMMITTED"
 		return err
@@ -233,22 +206,22 @@ func (s *session) verifyIsolation(ctx context.Context) error {
 		return failed(ctx, err)
 	case uncommitted:
 		return fmt.Errorf("%w: the isolation level of the connection is READ UNCOMMITTED: it reads changes that are rolled back later", lifecycle.ErrInvalid)
+	case existing && !strings.Contains(mode, "STRICT_"):
+		return fmt.Errorf("%w: sql_mode %q of the connection is not strict: it would truncate text", lifecycle.ErrInvalid, mode)
+	case existing && got != "F09F9880":
+		return fmt.Errorf("%w: the character set of the connection is not utf8mb4", lifecycle.ErrInvalid)
 	}
 	return nil
 }
 
-const maxIdentifier = 63 // of PostgreSQL, the shortest of the three
+// identifiers are at most as long as in PostgreSQL, the shortest of the three.
+var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // identifier refuses a name that is not a letter or _, followed by letters, digits
 // and _.
 func identifier(name string) error {
-	bad := name == "" || len(name) > maxIdentifier
-	for i, c := range []byte(name) {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		bad = bad || !letter && (i == 0 || c < '0' || c > '9')
-	}
-	if bad {
-		return fmt.Errorf("%w: %q", ErrIdentifier, name)
+	if !identifiers.MatchString(name) {
+		return fmt.Errorf("%w: %q is not a valid identifier", lifecycle.ErrInvalid, name)
 	}
 	return nil
 }
@@ -257,7 +230,7 @@ func identifier(name string) error {
 func (e *engine) quotedTable(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
-		return "", fmt.Errorf("%w: %q", ErrIdentifier, name)
+		return "", fmt.Errorf("%w: %q is not a valid identifier", lifecycle.ErrInvalid, name)
 	}
 	for i, part := range parts {
 		if err := identifier(part); err != nil {
@@ -266,25 +239,4 @@ func (e *engine) quotedTable(name string) (string, error) {
 		parts[i] = e.quoted(part)
 	}
 	return strings.Join(parts, "."), nil
-}
-
-// quoteColumns sets the names of the columns. It refuses invalid names, and a column
-// that is named twice.
-func (e *engine) quoteColumns(t *table, names *[values]string) error {
-	used := make(map[string]bool)
-	for v, name := range names {
-		if name == "" {
-			continue
-		}
-		if err := identifier(name); err != nil {
-			return err
-		}
-		lower := strings.ToLower(name)
-		if used[lower] {
-			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, name)
-		}
-		used[lower] = true
-		t.column[v] = e.quoted(name)
-	}
-	return nil
 }

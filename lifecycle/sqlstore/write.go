@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -64,7 +63,7 @@ func (s *session) checkGrants(ctx context.Context, require []lifecycle.Precondit
 		}
 		query, args := r.Grant.Driver().(guarded).GuardStatement() // see plan
 		held := false
-		if err := s.query(ctx, &statement{text: query}, args, func(*sql.Rows) error { held = true; return nil }); err != nil {
+		if err := s.query(ctx, &statement{text: query, args: args}, nil, func(*sql.Rows) error { held = true; return nil }); err != nil {
 			return err
 		}
 		if !held {
@@ -90,23 +89,18 @@ func (s *session) checkOwner(ctx context.Context, owner lifecycle.OwnerRef) erro
 
 // begin sets the time if the statements do not report it, and acquires the locks that
 // come before those of rows.
-func (s *session) begin(ctx context.Context, p *plan) error {
-	switch {
-	case !s.e.ownClock:
-		p.at = time.Now().UnixMicro()
-	case !s.e.returning: // see builder.reported
-		if err := s.query(ctx, s.own.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&p.at) }); err != nil {
+func (s *session) begin(ctx context.Context, p *plan) (err error) {
+	if !s.e.returning { // see builder.reported
+		if p.at, err = s.now(ctx); err != nil {
 			return err
 		}
 	}
 	if s.e.oneWriter && (p.several || p.existing) {
 		// The lock of the database, before a read: the engine refuses a transaction that
 		// reads first, and writes after another writer has committed.
-		id := s.own.objects.column[vID]
-		_, err := s.q.ExecContext(ctx, "UPDATE "+s.own.objects.name+" SET "+id+" = "+id+" WHERE 1 = 0")
-		return err
+		_, err = s.q.ExecContext(ctx, "UPDATE "+s.own.objects.name+" SET id = id WHERE 1 = 0")
 	}
-	return nil
+	return err
 }
 
 // change writes one change and its history row.
@@ -122,7 +116,7 @@ func (s *session) change(ctx context.Context, p *plan, ch *change) error {
 	case err == nil && n > 1:
 		return fmt.Errorf("%w: %d rows of %q", errRows, n, ch.To.ID)
 	case err == nil && ch.l.st.addRow != nil && !ch.MetadataOnly:
-		_, err = s.exec(ctx, ch.l.st.addRow, ch.vals.args(ch.l.st.addRow, p.at))
+		_, err = s.exec(ctx, ch.l.st.addRow, ch.at(p))
 	}
 	if err != nil && classify(err) == duplicate && !s.callTx {
 		return &missedError{err} // another commit has written the row, or the history row
@@ -132,10 +126,15 @@ func (s *session) change(ctx context.Context, p *plan, ch *change) error {
 
 // create writes the record of an object that may have no row.
 func (s *session) create(ctx context.Context, p *plan, ch *change, insert *statement) (int64, error) {
-	if err := s.claim(ctx, ch); err != nil {
-		return 0, err
-	}
-	if ch.l.st.lastRow != nil {
+	if ch.l.objects.existing {
+		// Commits wait that require the absence of this object: both lock the key's row in
+		// the store's own tables, see hold. The row is written, so that a transaction of the
+		// caller whose reads are older is refused.
+		if claim := s.own.st.claim; claim != nil {
+			if _, err := s.exec(ctx, claim, ch.vals); err != nil {
+				return 0, err
+			}
+		}
 		// No row to compare with: the history has the expected revision. If another
 		// commit comes in between, it takes the place of this one's history row.
 		r, err := s.record(ctx, ch.To.Key, false)
@@ -149,10 +148,10 @@ func (s *session) create(ctx context.Context, p *plan, ch *change, insert *state
 		return n, nil
 	case err == nil:
 		err = errTaken
-	case ch.l.deletes, s.e.insertNew != "", classify(err) != duplicate:
+	case ch.l.objects.existing, s.e.insertNew != "", classify(err) != duplicate:
 		return 0, err
 	}
-	if !ch.l.deletes { // the object may have a row already: a reserved or a removed one
+	if !ch.l.objects.existing { // the object may have a row already: a reserved or a removed one
 		if n, updateErr := s.writeRow(ctx, p, ch, ch.l.st.update); updateErr != nil || n > 0 {
 			return n, updateErr
 		}
@@ -160,16 +159,26 @@ func (s *session) create(ctx context.Context, p *plan, ch *change, insert *state
 	return 0, &missedError{err}
 }
 
+// at returns the values of a change with the time of the commit; nil: the statement reads the
+// clock.
+func (ch *change) at(p *plan) vector {
+	ch.vals[vNow] = nil // that of an earlier attempt
+	if p.at != 0 {
+		ch.vals[vNow] = p.at
+	}
+	return ch.vals
+}
+
 // writeRow executes a statement that writes one row, and returns the number of rows.
 func (s *session) writeRow(ctx context.Context, p *plan, ch *change, st *statement) (n int64, err error) {
 	if s.e.returning {
-		err = s.query(ctx, st, ch.vals.args(st, p.at), func(rows *sql.Rows) error {
+		err = s.query(ctx, st, ch.at(p), func(rows *sql.Rows) error {
 			n++
 			return rows.Scan(&p.at)
 		})
 		return n, err
 	}
-	result, err := s.exec(ctx, st, ch.vals.args(st, p.at))
+	result, err := s.exec(ctx, st, ch.at(p))
 	if err != nil {
 		return 0, err
 	}
@@ -198,24 +207,11 @@ func (s *session) hold(ctx context.Context, t target) (state string, err error) 
 // object that never existed gets a row that can be locked.
 func (s *session) holdRow(ctx context.Context, l *layout, key lifecycle.Key) (record, error) {
 	r, err := s.recordIn(ctx, l, key, true)
-	if err != nil || r.row || l.st.reserve == nil {
+	if err != nil || r.row || l.st.claim == nil {
 		return r, err
 	}
-	vals := &vector{vMachine: key.Machine, vID: key.ID}
-	if _, err := s.exec(ctx, l.st.reserve, vals.args(l.st.reserve, 0)); err != nil {
+	if _, err := s.exec(ctx, l.st.claim, ofKey(key)); err != nil {
 		return r, err
 	}
 	return s.recordIn(ctx, l, key, true)
-}
-
-// claim makes commits wait that require the absence of an object which this commit creates
-// in an existing table: both lock the key's row in the store's own tables, see hold. The
-// row is written, so that a transaction of the caller whose reads are older is refused.
-func (s *session) claim(ctx context.Context, ch *change) error {
-	st := s.own.st.claim
-	if st == nil || !ch.l.objects.existing {
-		return nil
-	}
-	_, err := s.exec(ctx, st, ch.vals.args(st, 0))
-	return err
 }

@@ -20,6 +20,8 @@ var lifeEnds = map[lifecycle.Key][]string{key("a"): {""}, key("b"): {"broken"}}
 
 var shortKinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer}
 
+const leastKept = 8 // rows of every object that Trim keeps at least
+
 // TestLifeInAnExistingTable runs the life of disks in a table of the user's: with owners,
 // which are in the library's tables, and one process that takes over from another.
 func TestLifeInAnExistingTable(t *testing.T) {
@@ -219,7 +221,7 @@ func TestLifeWithTrim(t *testing.T) {
 					return err
 				}
 				rows, err := now.History(ctx, key("a"), 0, 100)
-				if err == nil && (deleted == 0 || len(rows) > sqlstore.LeastKept && before == deleted) {
+				if err == nil && (deleted == 0 || len(rows) > leastKept && before == deleted) {
 					err = fmt.Errorf("%d rows are left, %d were deleted", len(rows), deleted)
 				}
 				return err

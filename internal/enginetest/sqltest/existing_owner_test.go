@@ -118,7 +118,7 @@ func TestExistingTableAbsence(t *testing.T) {
 func TestTwoExistingTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		first, second := users(t, db, e, "a_", ""), users(t, db, e, "b_", "gone")
+		first, second := users(t, db, e, "a_"), users(t, db, e, "b_")
 		first.Machine, second.Machine, second.ExistingHistory = "order", "crane", sqlstore.ExistingHistory{}
 		_, err := openTable(t, db, e, first, first)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
@@ -135,7 +135,7 @@ func TestTwoExistingTables(t *testing.T) {
 		store, err := openTable(t, db, e, first, second)
 		require.NoError(t, err)
 		defer store.Close()
-		const changes = 2 * sqlstore.LeastKept
+		const changes = 2 * leastKept
 		for _, machine := range []string{"order", "crane", "truck"} {
 			for range changes {
 				require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: machine, ID: "x"}), 0)))
@@ -146,6 +146,6 @@ func TestTwoExistingTables(t *testing.T) {
 		}
 		n, err := store.Trim(t.Context(), time.Microsecond, 0)
 		require.NoError(t, err)
-		require.Equal(t, 3*(changes-sqlstore.LeastKept), n)
+		require.Equal(t, 3*(changes-leastKept), n)
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -46,29 +45,6 @@ func TestFence(t *testing.T) {
 		defer over.Close()
 		_, err = manage(over).Create(t.Context(), "b", place, customer, "one", with(7))
 		require.ErrorContains(t, err, "the table has no column for fence")
-	})
-}
-
-// Own tables of a version that has no column for the token refuse it, instead of accepting a
-// lower one later.
-func TestFenceInOlderTables(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		db := pool(t, e.open(t))
-		for version := 1; version <= sqlstore.Version; version++ {
-			runSchema(t, e, db, "", version)
-			store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
-			require.NoError(t, err)
-			m, id := manage(store), fmt.Sprint("a", version)
-			_, err = m.Create(t.Context(), id, place, customer, "one", nil)
-			require.NoError(t, err)
-			_, err = m.Fire(t.Context(), id, note, customer, &lifecycle.Change[string]{Fence: 7})
-			if version < 4 {
-				require.ErrorIs(t, err, errors.ErrUnsupported, "version %d", version)
-			} else {
-				require.NoError(t, err)
-			}
-			require.NoError(t, store.Close())
-		}
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func TestExistingTableSchema(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		table := users(t, db, e, "unused_", "")
+		table := users(t, db, e, "unused_")
 		table.Machine, table.Table, table.ExistingHistory.Table = "order", "orders", "orders_log"
 		text, err := table.Schema(e.dialect)
 		require.NoError(t, err)

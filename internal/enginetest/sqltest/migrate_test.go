@@ -134,7 +134,6 @@ func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		exec(t, db, "DELETE FROM interlock_schema")
 		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
-		exec(t, db, "ALTER TABLE interlock_schema DROP COLUMN compatible, DROP COLUMN floor, DROP COLUMN trimmed_at, DROP COLUMN trimmed_to, DROP COLUMN trimmed_keep")
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
@@ -233,26 +232,15 @@ func TestAdjacentVersions(t *testing.T) {
 		require.Len(t, rows, int(commits.Load()), "every commit once")
 		require.Equal(t, get(t, older, key), get(t, newer, key))
 
-		// What the older store has no column for is not lost in the newer one's operations.
-		began, err := manage(newer).Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
-		require.NotZero(t, began.Admission)
-		verdict, err := manage(older).Report(t.Context(), "a", began.Operation, settled, bank, nil)
-		require.NoError(t, err)
-		require.Equal(t, lifecycle.Applied, verdict)
-		after, err := manage(newer).Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, began.Admission, after.Admission)
-
-		// An operation of the older store has no token: the column has that of the newer
-		// store's operation, and a report with another one would be stale.
-		_, err = manage(newer).Fire(t.Context(), "a", reopen, customer, nil)
-		require.NoError(t, err)
-		began, err = manage(older).Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
-		verdict, err = manage(newer).Report(t.Context(), "a", began.Operation, settled, bank, &lifecycle.Change[string]{Admission: began.Admission})
-		require.NoError(t, err)
-		require.Equal(t, lifecycle.Applied, verdict)
+		// The older store has no column for a fence: it refuses one, and keeps the newer store's.
+		fenced := next(get(t, newer, key), 0)
+		fenced.Changes[0].To.Fence = 7
+		require.ErrorIs(t, older.Commit(t.Context(), fenced), errors.ErrUnsupported)
+		require.NoError(t, newer.Commit(t.Context(), fenced))
+		read := get(t, older, key)
+		require.Zero(t, read.Fence)
+		require.NoError(t, older.Commit(t.Context(), next(read, 0)))
+		require.EqualValues(t, 7, get(t, newer, key).Fence)
 
 		// A later migration that adds is compatible with this version.
 		exec(t, db, "ALTER TABLE interlock_objects ADD COLUMN weight bigint")
@@ -262,12 +250,12 @@ func TestAdjacentVersions(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil), "an older process starts")
 
 		// One that changes is not: stores stop.
-		before := get(t, newer, key)
+		before, seen := get(t, newer, key), get(t, older, key)
 		exec(t, db, "ALTER TABLE interlock_objects RENAME COLUMN revision TO revisions")
 		exec(t, db, fmt.Sprint("UPDATE interlock_schema SET compatible = ", sqlstore.Version+1))
 		for _, err := range []error{
 			newer.Commit(t.Context(), next(before, 0)),
-			older.Commit(t.Context(), next(before, 0)),
+			older.Commit(t.Context(), next(seen, 0)),
 			func() error { _, err := newer.Get(t.Context(), key); return err }(),
 			func() error { _, err := sqlstore.Open(t.Context(), db, e.dialect, nil); return err }(),
 			sqlstore.Migrate(t.Context(), db, e.dialect, nil),
@@ -322,11 +310,11 @@ func TestPrefixIsAnIdentifier(t *testing.T) {
 		db := pool(t, e.open(t))
 		for _, prefix := range []string{"a b", "1a", "a;b", `a"b`, "a`b", "a.b", "é", "a'", "--", strings.Repeat("a", 41), "a\x00"} {
 			config := &sqlstore.Config{Prefix: prefix}
-			require.ErrorIs(t, sqlstore.Migrate(t.Context(), db, e.dialect, config), sqlstore.ErrIdentifier, prefix)
+			require.ErrorIs(t, sqlstore.Migrate(t.Context(), db, e.dialect, config), lifecycle.ErrInvalid, prefix)
 			_, err := sqlstore.Open(t.Context(), db, e.dialect, config)
-			require.ErrorIs(t, err, sqlstore.ErrIdentifier, prefix)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid, prefix)
 			_, err = e.dialect.Schema(prefix, 1)
-			require.ErrorIs(t, err, sqlstore.ErrIdentifier, prefix)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid, prefix)
 		}
 		longest := &sqlstore.Config{Prefix: strings.Repeat("a", 40)}
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, longest))

@@ -80,7 +80,7 @@ func TestNotifyOfAnExistingHistory(t *testing.T) {
 	config, err := pgx.ParseConfig(dsn)
 	require.NoError(t, err)
 	_, db, received := listening(t, config, dsn, "")
-	things := users(t, db, e, "public.", "") // with a column for the machine
+	things := users(t, db, e, "public.") // with a column for the machine
 	integers, text := typedTable(t, e, sqlstore.Integer, sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3}))
 	execAll(t, db, text)
 	tables := []sqlstore.ExistingTable{things, integers, {Machine: "plain"}}

@@ -123,7 +123,7 @@ func TestAdmission(t *testing.T) {
 		require.Equal(t, began.Admission, got.Admission)
 
 		for name, column := range map[string]string{"kept": "admitted", "not kept": ""} {
-			table := users(t, db, e, map[string]string{"kept": "k_", "not kept": "n_"}[name], "gone")
+			table := users(t, db, e, map[string]string{"kept": "k_", "not kept": "n_"}[name])
 			table.Machine, table.Columns.Admission = "order", column
 			existing, err := openTable(t, db, e, table)
 			require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 func TestRemovedRows(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		own, db := fresh(t, e, nil)
-		table := users(t, db, e, "", "gone")
+		table := users(t, db, e, "")
 		table.Machine = "order"
 		existing, err := openTable(t, db, e, table)
 		require.NoError(t, err)

@@ -72,7 +72,7 @@ func TestRequestsOfTwoProcesses(t *testing.T) {
 		later := manage(s.second(t, first))
 		_, err = later.Fire(t.Context(), id, note, customer, with("note"))
 		require.Equal(t, history[1], repeatedRow(t, err))
-		for range sqlstore.LeastKept { // and the row of the request is none of the newest
+		for range leastKept { // and the row of the request is none of the newest
 			_, err = later.Create(t.Context(), id, place, customer, "", nil)
 			require.NoError(t, err)
 			_, err = later.Fire(t.Context(), id, drop, customer, nil)

@@ -44,7 +44,7 @@ func TestAfterRestore(t *testing.T) {
 				tables := ownTables
 				var table sqlstore.ExistingTable
 				if existing {
-					table = users(t, db, e, "", "")
+					table = users(t, db, e, "")
 					table.Machine, table.ExistingHistory = "order", sqlstore.ExistingHistory{}
 					tables = append([]string{"things"}, ownTables...)
 				}

@@ -15,7 +15,7 @@ import (
 func TestExistingTableAbsenceWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		store, err := openTable(t, db, e, users(t, db, e, "", "gone"))
+		store, err := openTable(t, db, e, users(t, db, e, ""))
 		require.NoError(t, err)
 		defer store.Close()
 		try := func(level sql.IsolationLevel) error {
@@ -54,7 +54,7 @@ func failsAtOnce(t *testing.T, call func() error) (err error) {
 func TestExistingTableOtherUniqueIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		a := users(t, db, e, "", "gone")
+		a := users(t, db, e, "")
 		exec(t, db, "CREATE UNIQUE INDEX lonely ON things (price)")
 		store, err := openTable(t, db, e, a)
 		require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestExistingTableRefusesValues(t *testing.T) {
 			exec(t, db, "PRAGMA foreign_keys = on")
 		}
 		store, err := openTable(t, db, e, sqlstore.ExistingTable{
-			Machine: "server", Table: "servers", Removed: "gone", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+			Machine: "server", Table: "servers", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
 			Fields: map[string]string{"cpus": "cpus", "born": "born", "size": "size", "zone": "zone"}, Types: map[string]sqlstore.Type{"cpus": sqlstore.Integer},
 		})
 		require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestExistingTableOfNumberedRows(t *testing.T) {
 		_, moment := types(e)
 		exec(t, db, "CREATE TABLE numbered ("+number+", id varchar(100) NOT NULL UNIQUE, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, touched "+moment+")")
 		store, err := openTable(t, db, e, sqlstore.ExistingTable{
-			Machine: "order", Table: "numbered", Removed: "gone", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", ChangedAt: "touched"},
+			Machine: "order", Table: "numbered", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", ChangedAt: "touched"},
 		})
 		require.NoError(t, err)
 		defer store.Close()
@@ -158,7 +158,7 @@ func TestExistingTableCollations(t *testing.T) {
 		}
 		exec(t, db, "CREATE TABLE named (id "+id+" NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
 		store, err := openTable(t, db, e, sqlstore.ExistingTable{
-			Machine: "order", Table: "named", Removed: "gone", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+			Machine: "order", Table: "named", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
 		})
 		require.NoError(t, err)
 		defer store.Close()

@@ -202,13 +202,6 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 			require.ErrorContains(t, err, missing)
 			require.NoError(t, cannot.Close())
 		}
-		lesser = table
-		lesser.Removed = "paid"
-		cannot, err := openTable(t, db, e, lesser)
-		require.NoError(t, err)
-		_, err = lifecycle.New(vms, cannot, nil)
-		require.ErrorContains(t, err, "the store cannot keep the state paid of machine vm")
-		require.NoError(t, cannot.Close())
 		for _, id := range []string{"1", "2"} {
 			_, err = m.Create(t.Context(), id, place, customer, vmSpec{Region: "eu"}, nil)
 			require.NoError(t, err)
