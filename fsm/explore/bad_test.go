@@ -71,7 +71,7 @@ func TestBadSystems(t *testing.T) {
 		},
 		"channel too large": {
 			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel[int](s, "d", explore.Channel{Capacity: explore.MaxCapacity + 1})
+				explore.NewChannel[int](s, "d", explore.Channel{Capacity: 65})
 			},
 			`channel "d": its capacity of 65`,
 		},
@@ -191,7 +191,7 @@ func TestAllMistakesAreReported(t *testing.T) {
 	_, err := sys.Explore(context.Background(), nil)
 	require.EqualError(t, err, "explore: bad model: system \"s\": budget \"b\": -1 is not between 0 and 65535\n"+
 		"explore: bad model: system \"s\": invariant \"\": no name\n"+
-		"explore: bad model: system \"s\": actors: none is declared")
+		"explore: bad model: system \"s\": no actor")
 }
 
 func TestBadModels(t *testing.T) {

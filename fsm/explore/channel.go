@@ -5,7 +5,7 @@ import "fmt"
 // Channel describes how a channel behaves. A loss or a duplication is a step of
 // its own and takes one from its budget.
 type Channel struct {
-	// Capacity is the number of messages that fit in: 1 to [MaxCapacity]. A full
+	// Capacity is the number of messages that fit in: 1 to 64. A full
 	// channel delays a send and does not lose it.
 	Capacity int
 	// Ordered channels deliver first in, first out. Unordered channels deliver any
@@ -18,8 +18,8 @@ type Channel struct {
 	Duplicate Budget
 }
 
-// MaxCapacity is the largest capacity of a channel.
-const MaxCapacity = 64
+// maxCapacity is the largest capacity of a channel.
+const maxCapacity = 64
 
 // Chan carries messages of type M, to which the rules for the local state of an
 // [Actor] apply. [NewChannel] makes one. A channel has at most 65,535 different
@@ -40,8 +40,8 @@ type channelPart struct {
 func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) *Chan[M] {
 	c := &Chan[M]{sys: s, at: len(s.channels), label: s.declare("channel", name)}
 	switch {
-	case is.Capacity < 1 || is.Capacity > MaxCapacity:
-		s.problem(c.label, fmt.Sprintf("its capacity of %d is not between 1 and %d", is.Capacity, MaxCapacity))
+	case is.Capacity < 1 || is.Capacity > maxCapacity:
+		s.problem(c.label, fmt.Sprintf("its capacity of %d is not between 1 and %d", is.Capacity, maxCapacity))
 	case len(initial) > is.Capacity:
 		s.problem(c.label, fmt.Sprintf("%d initial messages are more than its capacity of %d", len(initial), is.Capacity))
 	}

@@ -88,11 +88,12 @@ type calling struct {
 //
 // Explore starts goroutines and returns after all of them have ended.
 func (s *System) Explore(ctx context.Context, config *Config) (v *Verdict, err error) {
+	problems := slices.Clone(s.problems)
 	if len(s.actors) == 0 {
-		s.problem("actors", "none is declared")
+		problems = append(problems, fmt.Errorf("%w: system %q: no actor", ErrModel, s.name))
 	}
-	if len(s.problems) > 0 {
-		return nil, errors.Join(s.problems...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
 	}
 	x := newSearch(s, config)
 	defer func() {
