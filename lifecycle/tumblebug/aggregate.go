@@ -2,7 +2,6 @@ package tumblebug
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/aggregate"
@@ -150,16 +149,13 @@ func restless(vm vmRecord) bool { return !atRest(vm.State) }
 // resting are the states of an MCI at rest, for preconditions.
 var resting = []State{Running, Suspended, Terminated, Failed, Undefined}
 
+// transitional are the states of an MCI in an operation.
+var transitional = []State{Preparing, Prepared, Creating, Suspending, Resuming, Rebooting, Terminating}
+
 func states(vms []vmRecord) []State {
 	list := make([]State, 0, len(vms))
 	for i := range vms {
 		list = append(list, vms[i].State)
 	}
 	return list
-}
-
-// transitional returns the transitional states of MCIs or VMs.
-func transitional(of func(State) int) []State {
-	all := []State{Preparing, Prepared, Creating, Suspending, Resuming, Rebooting, Terminating}
-	return slices.DeleteFunc(all, func(s State) bool { return of(s) < 0 })
 }

@@ -156,7 +156,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if force && a == ActionTerminate && vm.State == Terminated {
 		return "The VM is Terminated", nil
 	}
-	change := &vmChange{Force: force}
+	change := &vmChange{Force: force, Edit: func(p *VMSpec) error { p.Continues = 0; return nil }}
 	if !force {
 		if err := idle(&mci); err != nil {
 			return "", err

@@ -81,36 +81,25 @@ func (s *System) prepareAll(ctx context.Context, mci *mciRecord) error {
 	return nil
 }
 
-// releaseEnded releases the resources of an MCI that another writer has ended, unless VMs
-// use them: that writer may have released before the last ones were created.
+// releaseEnded releases the resources of an MCI that another writer has ended: that writer
+// may have released before the last ones were created.
 func (s *System) releaseEnded(ctx context.Context, mci *mciRecord) error {
 	now, err := s.mcis.Get(ctx, mci.ID)
-	switch {
-	case errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life:
+	gone := errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life
+	if gone || err == nil && slices.Contains([]State{Failed, Terminating, Terminated}, now.State) {
 		return s.release(ctx, mci)
-	case err != nil || now.State != Failed && now.State != Terminating && now.State != Terminated:
-		return err
 	}
-	vms, err := s.members(ctx, mci.ID)
-	if err != nil || slices.ContainsFunc(vms, func(vm vmRecord) bool { return vm.State != Terminated }) {
-		return err // VMs use them, and their end releases them
-	}
-	return s.release(ctx, mci)
+	return err
 }
 
-// releaseUnused releases the resources of an MCI that is Failed, unless it has VMs. It
-// gets no VM later: the commit that adds one requires that the MCI is Creating.
-func (s *System) releaseUnused(ctx context.Context, mci *mciRecord) error {
-	vms, err := s.members(ctx, mci.ID)
-	if err != nil || len(vms) > 0 {
-		return err
-	}
-	return s.release(ctx, mci)
-}
-
-// release releases the resources of an MCI, the last one first. After an error it
-// continues with the others.
+// release releases the resources of an MCI that gets no VM any more, the last one first. If
+// VMs use them, their end releases them. After an error release continues with the others.
 func (s *System) release(ctx context.Context, mci *mciRecord) error {
+	vms, err := s.members(ctx, mci.ID)
+	used := func(vm vmRecord) bool { return vm.Payload.Life == mci.Payload.Life && vm.State != Terminated }
+	if err != nil || slices.ContainsFunc(vms, used) {
+		return err
+	}
 	var errs []error
 	for _, r := range slices.Backward(resources(mci)) {
 		if err := s.provider.Release(ctx, r); err != nil {

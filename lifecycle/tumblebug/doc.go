@@ -46,8 +46,9 @@
 //   - The limits of providers and regions hold for all requests of the process together,
 //     also for the VMs that it takes over from a process that has died; with [Config].Shared
 //     for those of all processes together. The deadline of a VM begins when its turn comes:
-//     it is committed before the first request to the provider. If the process has died
-//     before that turn, the process that takes the VM over keeps the deadline in memory.
+//     it is committed before the first request to the provider.
+//   - The action of a VM whose process has died is a new operation of the VM, by the
+//     observer. Its requests to the provider keep the number of the first one.
 //   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.
@@ -390,8 +391,13 @@
 //	| Running, Suspended,        | SeeFailed     | observer | Failed      | [10]                   |
 //	| Undefined                  |               |          |             |                        |
 //	| Running, Suspended         | SeeNothing    | observer | Undefined   | [11]                   |
-//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [12]         |
-//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [13]         |
+//	| Creating                   | TakeOver      | observer | Creating    | supersedes [12]        |
+//	| Suspending                 | TakeOver      | observer | Suspending  | supersedes [12]        |
+//	| Resuming                   | TakeOver      | observer | Resuming    | supersedes [12]        |
+//	| Rebooting                  | TakeOver      | observer | Rebooting   | supersedes [12]        |
+//	| Terminating                | TakeOver      | observer | Terminating | supersedes [12]        |
+//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [13]         |
+//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [14]         |
 //	| Rebooting, Terminating     |               |          |             |                        |
 //
 //	[1] only forced rows lead out
@@ -405,8 +411,9 @@
 //	[9] beyond the document: terminated at the provider
 //	[10] beyond the document: failed without an action
 //	[11] beyond the document, which declares Undefined and has no row into it
-//	[12] beyond the document: the provider does not answer, and the VM may exist
-//	[13] beyond the document: the provider does not answer
+//	[12] beyond the document: another process continues the action
+//	[13] beyond the document: the provider does not answer, and the VM may exist
+//	[14] beyond the document: the provider does not answer
 //
 // As a picture, in Mermaid:
 //
@@ -445,7 +452,7 @@
 //	    s6 --> s7 : Succeed by csp
 //	    s6 --> s8 : Fail by csp
 //	    s0 --> s2 : Suspend by user, forced, supersedes
-//	    s2 --> s2 : Suspend by user, forced, supersedes
+//	    s2 --> s2 : Suspend by user, forced, supersedes<br/>TakeOver by observer, supersedes
 //	    s3 --> s2 : Suspend by user, forced, supersedes
 //	    s4 --> s2 : Suspend by user, forced, supersedes
 //	    s5 --> s2 : Suspend by user, forced, supersedes
@@ -455,7 +462,7 @@
 //	    s0 --> s4 : Resume by user, forced, supersedes
 //	    s1 --> s4 : Resume by user, forced, supersedes
 //	    s2 --> s4 : Resume by user, forced, supersedes
-//	    s4 --> s4 : Resume by user, forced, supersedes
+//	    s4 --> s4 : Resume by user, forced, supersedes<br/>TakeOver by observer, supersedes
 //	    s5 --> s4 : Resume by user, forced, supersedes
 //	    s6 --> s4 : Resume by user, forced, supersedes
 //	    s8 --> s4 : Resume by user, forced, supersedes
@@ -464,7 +471,7 @@
 //	    s2 --> s5 : Reboot by user, forced, supersedes
 //	    s3 --> s5 : Reboot by user, forced, supersedes
 //	    s4 --> s5 : Reboot by user, forced, supersedes
-//	    s5 --> s5 : Reboot by user, forced, supersedes
+//	    s5 --> s5 : Reboot by user, forced, supersedes<br/>TakeOver by observer, supersedes
 //	    s6 --> s5 : Reboot by user, forced, supersedes
 //	    s8 --> s5 : Reboot by user, forced, supersedes
 //	    s9 --> s5 : Reboot by user, forced, supersedes
@@ -472,7 +479,7 @@
 //	    s2 --> s6 : Terminate by user, forced, supersedes
 //	    s4 --> s6 : Terminate by user, forced, supersedes
 //	    s5 --> s6 : Terminate by user, forced, supersedes
-//	    s6 --> s6 : Terminate by user, forced, supersedes
+//	    s6 --> s6 : Terminate by user, forced, supersedes<br/>TakeOver by observer, supersedes
 //	    s9 --> s6 : Terminate by user, forced, supersedes
 //	    s8 --> s10 : Refine by user, forced
 //	    s9 --> s10 : Refine by user, forced
@@ -489,6 +496,7 @@
 //	    s9 --> s8 : SeeFailed by observer
 //	    s1 --> s9 : SeeNothing by observer
 //	    s3 --> s9 : SeeNothing by observer
+//	    s0 --> s0 : TakeOver by observer, supersedes
 //	    s0 --> s9 : TimedOut by sweeper after 30m
 //	    s2 --> s9 : TimedOut by sweeper after 15m
 //	    s4 --> s9 : TimedOut by sweeper after 15m

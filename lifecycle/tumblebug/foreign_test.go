@@ -2,6 +2,7 @@ package tumblebug_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,7 +41,10 @@ func TestSweepWithForeignRecord(t *testing.T) {
 				defer end()
 				for range 3 {
 					time.Sleep(time.Hour)
-					_, err := second.Sweep(ctx)
+					results, err := second.Sweep(ctx)
+					for _, r := range results {
+						err = errors.Join(err, r.Err)
+					}
 					require.ErrorIs(t, err, lifecycle.ErrForeign)
 				}
 				mci, err := second.MCIs().Get(ctx, "ns/x")

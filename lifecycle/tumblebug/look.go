@@ -22,38 +22,29 @@ const handler = "provider"
 // deadline of the VM.
 func (s *System) control(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
-	if s.owner == nil {
-		if err := s.beginTurn(ctx, t); err != nil {
+	vm, err := s.beginTurn(ctx, t)
+	for err != nil {
+		if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, errStray) {
 			return err
 		}
-		defer s.endTurn(t.ID, t.Operation)
-	}
-	vm, err := s.subject(ctx, t.ID)
-	for err != nil && !errors.Is(err, errStray) {
-		// Without a request to the provider nothing has failed.
+		// The store is out of reach. Without a request to the provider nothing has failed.
 		if err := s.pause(ctx); err != nil {
 			return err
 		}
-		vm, err = s.subject(ctx, t.ID)
-	}
-	if err == nil && vm.Operation != t.Operation {
-		err = lifecycle.ErrStale
-	}
-	if err != nil {
-		return err
+		vm, err = s.beginTurn(ctx, t)
 	}
 	accepted := s.begin(ctx, &vm)
 	if errors.Is(accepted, ErrRejected) {
 		return accepted
 	}
 	defer s.forget(vm.ID, vm.Operation)
+	action, _ := Doing(vm.State)
 	for {
-		switch v, shown := s.look(ctx, &vm); v {
-		case succeeded:
+		switch event, shown := s.look(ctx, &vm); event {
+		case Succeed:
 			return nil
-		case failed:
-			return errors.Join(fmt.Errorf("tumblebug: %s failed: the provider shows the VM as %s", Event(vm.Event), shown), accepted)
-		case pending:
+		case Fail:
+			return errors.Join(fmt.Errorf("tumblebug: %s failed: the provider shows the VM as %s", action, shown), accepted)
 		}
 		if err := s.pause(ctx); err != nil {
 			return err
@@ -61,64 +52,18 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 	}
 }
 
-// beginTurn sets the deadline of a VM, which may have waited past it. It is for a system
-// without an owner: with one, the manager does this before the work begins.
-//
-// The bad schedule: the turn of a VM begins after its deadline, and a sweep moves it to
-// Undefined before the commit of its new deadline. Therefore the turn is noted after that
-// commit, and sweeps of this process leave the VM alone until then.
-func (s *System) beginTurn(ctx context.Context, t *lifecycle.Task) error {
-	for {
-		err := t.Heartbeat(ctx)
-		if err == nil {
-			break
-		}
-		if errors.Is(err, lifecycle.ErrStale) {
-			return err
-		}
-		if err := s.pause(ctx); err != nil {
-			return err
+// beginTurn returns the VM of an operation whose turn has come.
+func (s *System) beginTurn(ctx context.Context, t *lifecycle.Task) (vmRecord, error) {
+	if s.owner == nil { // with one, the manager sets the deadline before the work begins
+		if err := t.Heartbeat(ctx); err != nil {
+			return vmRecord{}, err
 		}
 	}
-	s.noteTurn(t.ID, t.Operation)
-	return nil
-}
-
-// turn is the turn of a VM in this process.
-type turn struct {
-	operation lifecycle.OpID
-	began     time.Time
-}
-
-// noteTurn is for the turns whose begin is not in the record: those of a system without an
-// owner, and those of VMs that were taken over. A turn that was noted before does not begin
-// again.
-func (s *System) noteTurn(id string, operation lifecycle.OpID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turns[id].operation != operation {
-		s.turns[id] = turn{operation, time.Now()}
+	vm, err := s.subject(ctx, t.ID)
+	if err == nil && vm.Operation != t.Operation {
+		err = lifecycle.ErrStale
 	}
-}
-
-// endTurn forgets a turn, unless the next one has begun.
-func (s *System) endTurn(id string, operation lifecycle.OpID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turns[id].operation == operation {
-		delete(s.turns, id)
-	}
-}
-
-// waits reports whether an operation waits for its turn in this process, without an
-// owner.
-func (s *System) waits(k lifecycle.Key, operation lifecycle.OpID) bool {
-	if s.owner != nil || len(s.queue.Inspect(k)) == 0 {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.turns[k.ID].operation != operation
+	return vm, err
 }
 
 // subject returns a VM for a request to its provider. The error is errStray for a VM
@@ -171,14 +116,6 @@ func (s *System) begin(ctx context.Context, vm *vmRecord) (err error) {
 	return err
 }
 
-// begun reports whether the provider has accepted the operation of a VM in this
-// process.
-func (s *System) begun(vm *vmRecord) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.evidenceOf(vm) != nil
-}
-
 // forget drops the evidence about an operation of a VM.
 func (s *System) forget(id string, operation lifecycle.OpID) {
 	s.mu.Lock()
@@ -219,59 +156,34 @@ func (e *evidence) confirmed(state State, interval time.Duration) bool {
 	return e.looks >= confirmations
 }
 
-// look requests the state of a VM in an action from its provider, and returns what
-// follows from all looks so far. A look without an answer shows nothing: a provider that
-// is out of reach during a termination is not one that has deleted the VM. A look that
-// is not sufficient counts only after the provider has accepted the action.
-func (s *System) look(ctx context.Context, vm *vmRecord) (verdict, State) {
+// look requests the state of a VM in an action from its provider, and returns the event
+// that follows from all looks so far, or none. A look without an answer shows nothing: a
+// provider that is out of reach during a termination is not one that has deleted the VM. A
+// look that is not sufficient counts only after the provider has accepted the action.
+func (s *System) look(ctx context.Context, vm *vmRecord) (Event, State) {
 	shown, answered := s.status(ctx, vm)
 	if !answered {
-		return pending, shown
+		return "", shown
 	}
 	action, _ := Doing(vm.State)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.evidenceOf(vm)
-	v, sufficient := judge(action, shown, e != nil && e.moved)
+	event, sufficient := judge(action, shown, e != nil && e.moved)
 	if sufficient {
-		return v, shown
+		return event, shown
 	}
 	if e == nil {
-		return pending, shown
+		return "", shown
 	}
 	is := Correct(action, shown)
 	if shown != Undefined && is == vm.State {
 		e.moved = true
 	}
 	if !e.confirmed(is, s.poll) {
-		return pending, shown
+		return "", shown
 	}
-	return v, shown
-}
-
-// credible reports whether the state that a provider shows of a VM at rest is to be
-// recorded. Failed and Terminated need confirmation, because they are cached; so does
-// Undefined for a provider that has not answered.
-func (s *System) credible(vm *vmRecord, shown State, answered bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.known[vm.ID]
-	if e != nil && e.operation > vm.Operation {
-		return false // an action has started since the VM was read
-	}
-	if shown == vm.State || answered && shown != Failed && shown != Terminated {
-		delete(s.known, vm.ID)
-		return shown != vm.State
-	}
-	if e == nil || e.operation != vm.Operation {
-		e = &evidence{operation: vm.Operation}
-		s.known[vm.ID] = e
-	}
-	if !e.confirmed(shown, s.poll) {
-		return false
-	}
-	delete(s.known, vm.ID)
-	return true
+	return event, shown
 }
 
 // observed are the events of states that a provider shows of a VM at rest.
@@ -279,40 +191,54 @@ var observed = map[State]Event{
 	Running: SeeRunning, Suspended: SeeSuspended, Terminated: SeeTerminated, Failed: SeeFailed, Undefined: SeeNothing,
 }
 
-// update looks at a VM, records what its provider shows, and returns the VM after that.
-// It makes no request about a VM whose state is cached.
-func (s *System) update(ctx context.Context, vm *vmRecord) (vmRecord, error) {
-	var event Event
-	var shown State
-	switch {
-	case Cached(vm.State):
-		return *vm, nil
-	case restless(*vm):
-		var v verdict
-		v, shown = s.look(ctx, vm)
-		event = map[verdict]Event{succeeded: Succeed, failed: Fail}[v]
-	default:
-		var answered bool
-		shown, answered = s.status(ctx, vm)
-		if ctx.Err() == nil && s.credible(vm, shown, answered) {
-			event = observed[shown]
+// lookAtRest is look for a VM at rest. Failed and Terminated need confirmation, because
+// they are cached; so does Undefined for a provider that has not answered.
+func (s *System) lookAtRest(ctx context.Context, vm *vmRecord) (Event, State) {
+	shown, answered := s.status(ctx, vm)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.known[vm.ID]
+	if e != nil && e.operation > vm.Operation {
+		return "", shown // an action has started since the VM was read
+	}
+	if shown != vm.State && (!answered || shown == Failed || shown == Terminated) {
+		if e == nil || e.operation != vm.Operation {
+			e = &evidence{operation: vm.Operation}
+			s.known[vm.ID] = e
+		}
+		if !e.confirmed(shown, s.poll) {
+			return "", shown
 		}
 	}
+	delete(s.known, vm.ID)
+	if shown == vm.State {
+		return "", shown
+	}
+	return observed[shown], shown
+}
+
+// update looks at a VM, records what its provider shows, and returns the VM after that.
+// It makes no request about a VM whose state is cached.
+func (s *System) update(ctx context.Context, vm *vmRecord) (_ vmRecord, err error) {
+	if Cached(vm.State) {
+		return *vm, nil
+	}
+	look := s.lookAtRest
+	if restless(*vm) {
+		look = s.look
+	}
+	event, shown := look(ctx, vm)
 	if ctx.Err() != nil {
 		return *vm, lifecycle.Ended(ctx)
 	}
 	if event == "" {
 		return *vm, nil
 	}
-	var err error
 	if restless(*vm) {
-		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &lifecycle.Change[VMSpec]{Reason: "the provider shows " + string(shown)})
+		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &vmChange{Reason: "the provider shows " + string(shown)})
 		s.forget(vm.ID, vm.Operation)
-	} else {
-		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision})
-		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
-			err = nil // another writer has moved it; the next look shows the rest
-		}
+	} else if _, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision}); errors.Is(err, lifecycle.ErrConflict) {
+		err = nil // another writer has moved it; the next look shows the rest
 	}
 	if err != nil {
 		return *vm, err

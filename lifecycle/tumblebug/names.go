@@ -59,5 +59,6 @@ const (
 	SeeFailed     Event = "SeeFailed"
 	SeeNothing    Event = "SeeNothing" // the provider gives no usable status
 
+	TakeOver Event = "TakeOver" // VM only: the process of its action has died
 	TimedOut Event = "TimedOut" // the deadline has passed without a report
 )

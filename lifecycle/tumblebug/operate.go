@@ -37,9 +37,8 @@ var retries = queue.Retry{Attempts: 5, Backoff: queue.Exponential(time.Second, 1
 
 // order submits an operation of an MCI that has started to the queue, unless a sweep has
 // submitted it already.
-func (s *System) order(ctx context.Context, mci *mciRecord) error {
-	id, operation := mci.ID, mci.Operation
-	name := fmt.Sprintf("operation %d in %s", operation, mci.State)
+func (s *System) order(ctx context.Context, id string, operation lifecycle.OpID, at State) error {
+	name := fmt.Sprintf("operation %d in %s", operation, at)
 	_, err := s.orders.Submit(ctx, id, &queue.Action{
 		Name: name, ID: id + " " + name, Retry: retries,
 		Run: func(ctx context.Context) error { return s.advance(ctx, id, operation) },
@@ -49,7 +48,7 @@ func (s *System) order(ctx context.Context, mci *mciRecord) error {
 
 // advance continues an operation of an MCI from its recorded state to its end. Several
 // processes may do so at once. It ends early if the MCI is on hold or in another
-// operation. It releases the resources of an MCI that is Failed without VMs, whichever call
+// operation. It releases the resources of an MCI that is Failed and that no VM uses, whichever call
 // has moved it: the answer to that call may be lost.
 func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpID) error {
 	for {
@@ -60,7 +59,7 @@ func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpI
 		case err != nil:
 			return err
 		case mci.Operation == operation && mci.State == Failed:
-			return s.releaseUnused(ctx, &mci)
+			return s.release(ctx, &mci)
 		case mci.Operation != operation || atRest(mci.State) || onHold(&mci):
 			return nil
 		}
@@ -142,7 +141,7 @@ func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) er
 				if p.Asked > mci.Operation {
 					return errSuperseded
 				}
-				p.Asked = mci.Operation
+				p.Asked, p.Continues = mci.Operation, 0
 				return nil
 			},
 			// Not if the MCI was forced into another action.

@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -38,7 +39,7 @@ type Provider interface {
 }
 
 // VMRef names a VM in a request to its provider. Operation is another one for every
-// action; it identifies a repeated request.
+// action. It identifies a repeated request, also of a process that continues an action.
 type VMRef struct {
 	NsID, MciID, VMID string
 	Operation         lifecycle.OpID
@@ -114,32 +115,23 @@ func Correct(action Action, shown State) State {
 	return shown
 }
 
-// verdict is what the evidence shows about an action.
-type verdict uint8
-
-const (
-	pending verdict = iota
-	succeeded
-	failed
-)
-
-// judge returns the verdict of one look at a VM during an action, and whether one look
-// is sufficient. It is sufficient if only the action itself explains it. A reboot whose
-// VM is Running may not have started. A terminated VM without a state may be out of
-// reach. A Failed VM may have failed before the action.
-func judge(action Action, shown State, moved bool) (v verdict, sufficient bool) {
+// judge returns the event that follows from one look at a VM during an action, or none,
+// and whether one look is sufficient. It is sufficient if only the action itself explains
+// it. A reboot whose VM is Running may not have started. A terminated VM without a state
+// may be out of reach. A Failed VM may have failed before the action.
+func judge(action Action, shown State, moved bool) (event Event, sufficient bool) {
 	is := Correct(action, shown)
 	switch {
 	case action == ActionReboot && is == Running:
-		return succeeded, moved
+		return Succeed, moved
 	case is == action.Target():
-		return succeeded, shown == is
+		return Succeed, shown == is
 	case is == Failed:
-		return failed, action == ActionCreate
+		return Fail, action == ActionCreate
 	case is == Terminated:
-		return failed, false
+		return Fail, false
 	}
-	return pending, false
+	return "", false
 }
 
 // status requests the state of a VM from its provider, and reports whether there was an
@@ -163,5 +155,5 @@ func (s *System) status(ctx context.Context, vm *vmRecord) (shown State, answere
 
 func refOf(vm *vmRecord) VMRef {
 	nsID, mciID := place(vm.Payload.MCI)
-	return VMRef{NsID: nsID, MciID: mciID, VMID: last(vm.ID), Operation: vm.Operation, VMSpec: vm.Payload}
+	return VMRef{NsID: nsID, MciID: mciID, VMID: last(vm.ID), Operation: cmp.Or(vm.Payload.Continues, vm.Operation), VMSpec: vm.Payload}
 }

@@ -102,6 +102,7 @@ func (p *pair) sweep() []lifecycle.SweepResult {
 	p.Helper()
 	results, err := p.second.Sweep(p.Context())
 	require.NoError(p, err)
+	synctest.Wait()
 	return results
 }
 

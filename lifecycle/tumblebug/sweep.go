@@ -1,12 +1,16 @@
 package tumblebug
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // patience is how long an operation of an MCI may not move until a sweep continues it,
@@ -26,9 +30,9 @@ var (
 // in this process, under the limits of its provider, in which the action is requested
 // again. The provider's answer decides; without a sufficient answer until the deadline,
 // the VM is Undefined. Sweep continues the operations of MCIs that have not
-// moved for a minute. It returns the results of [lifecycle.Manager.Sweep]; the error is
-// that of the store, of the context, or of a resource that is not released. It keeps
-// Sweep from no other object; the next sweep tries again.
+// moved for a minute, and releases the resources of those that it moves to Failed. It
+// returns the results of [lifecycle.Manager.Sweep]; the error is that of the store or of
+// the context. It keeps Sweep from no other object; the next sweep tries again.
 func (s *System) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	return s.sweep(ctx, patience)
 }
@@ -52,101 +56,71 @@ func (s *System) Run(ctx context.Context, every time.Duration, report func([]lif
 func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycle.SweepResult, error) {
 	results, err := s.vms.Sweep(ctx)
 	ended, failed := s.mcis.Sweep(ctx)
-	results = append(results, ended...)
-	errs := []error{err, failed, s.releaseFailed(ctx, ended), s.adopt(ctx)}
-	waiting := lifecycle.Select[State]{States: transitional(MCI.StateIndex), UnchangedFor: unchanged}
-	for mci, err := range s.mcis.All(ctx, waiting) {
+	errs := []error{err, failed}
+	for _, r := range ended {
+		if r.Resolution == lifecycle.Moved { // to Failed; its resources are released
+			errs = append(errs, s.order(ctx, r.ID, r.Operation, State(r.To)))
+		}
+	}
+	for mci, err := range s.mcis.All(ctx, lifecycle.Select[State]{States: transitional, UnchangedFor: unchanged}) {
 		if err == nil && !onHold(&mci) {
-			err = s.order(ctx, &mci)
+			err = s.order(ctx, mci.ID, mci.Operation, mci.State)
 		}
 		errs = append(errs, err)
 	}
-	return results, errors.Join(errs...)
+	return append(results, ended...), errors.Join(errs...)
 }
 
-// releaseFailed releases the resources of the MCIs that a sweep has moved to Failed. The
-// sweep moves them first, because a slow process may still prepare them. Resources that
-// remain after an error are released with the MCI, see [System.DelMci].
-func (s *System) releaseFailed(ctx context.Context, results []lifecycle.SweepResult) (err error) {
-	for _, r := range results {
-		if r.Resolution != lifecycle.Moved || r.To != string(Failed) {
-			continue
-		}
-		mci, failed := s.mcis.Get(ctx, r.ID)
-		if failed == nil && mci.Operation == r.Operation {
-			failed = s.release(ctx, &mci)
-		}
-		err = errors.Join(err, failed)
-	}
-	return err
-}
-
-// adopt observes the VMs of this process that have no work in its queue: the store has
-// not answered whether it had admitted their operations.
-func (s *System) adopt(ctx context.Context) error {
-	if s.owner == nil {
-		return nil // the records do not name their process
-	}
-	var errs []error
-	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{States: transitional(VM.StateIndex), UnchangedFor: patience}) {
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		work := s.queue.Inspect(lifecycle.Key{Machine: VM.Name(), ID: vm.ID})
-		if vm.Owner != s.owner.Name() || vm.Epoch != s.owner.Epoch() || len(work) > 0 {
-			continue
-		}
-		e, by, err := s.observe(ctx, vm.ID, vm.Operation, vm.Deadline)
-		if err == nil && e != "" {
-			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, e, by, nil)
-		}
-		if err != nil && !errors.Is(err, errRunning) && !errors.Is(err, errTakenOver) && !errors.Is(err, lifecycle.ErrNotFound) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// observeVM returns the event for a VM that is stuck.
+// observeVM returns the event for a VM that is stuck. Until its deadline this process takes
+// it over, because the process that died may not have requested its action.
 func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
-	if s.waits(stuck.Key, stuck.Operation) {
-		return "", "", errWaits
-	}
-	return s.observe(ctx, stuck.ID, stuck.Operation, stuck.Deadline)
-}
-
-// observe looks at a VM without work. Until the deadline it takes the VM over, because
-// the process that died may not have requested its action.
-func (s *System) observe(
-	ctx context.Context, id string, operation lifecycle.OpID, deadline time.Time,
-) (Event, fsm.Actor, error) {
-	vm, err := s.subject(ctx, id)
+	vm, err := s.subject(ctx, stuck.ID)
 	switch {
 	case errors.Is(err, errStray):
 		return Fail, CSP, nil
 	case err != nil:
 		return "", "", err
-	case vm.Operation != operation || !restless(vm):
+	case vm.Operation != stuck.Operation || !restless(vm):
 		return "", "", errRunning // it has moved meanwhile
+	case s.hasTurn(&vm):
+		return "", "", errWaits
 	}
-	v, _ := s.look(ctx, &vm)
-	if ctx.Err() != nil {
+	event, _ := s.look(ctx, &vm)
+	switch {
+	case ctx.Err() != nil:
 		return "", "", lifecycle.Ended(ctx)
-	}
-	if v == pending && !s.overdue(&vm, deadline) {
+	case event == "" && (vm.Deadline.IsZero() || time.Now().Before(vm.Deadline)):
 		return "", "", s.takeOver(ctx, &vm)
 	}
 	s.forget(vm.ID, vm.Operation)
-	s.endTurn(vm.ID, vm.Operation)
-	switch v {
-	case succeeded:
-		return Succeed, CSP, nil
-	case failed:
-		return Fail, CSP, nil
-	case pending:
+	if event == "" {
+		return "", "", nil // the deadline row of the table: the outcome is unknown
 	}
-	return "", "", nil // the deadline row of the table: the outcome is unknown
+	return event, CSP, nil
+}
+
+// hasTurn reports whether an operation waits for its turn in this process, or has had it
+// for less than its time. It is for a system without an owner: the record shows no wait
+// there, and the bad schedule is a sweep that finds it overdue before the commit of the new
+// deadline with which its turn begins.
+func (s *System) hasTurn(vm *vmRecord) bool {
+	timeout, _ := s.machine.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
+	inTime := func(i queue.Info[lifecycle.Key]) bool {
+		return i.State == queue.Waiting || time.Since(i.Started) < timeout
+	}
+	return s.owner == nil && slices.ContainsFunc(s.queue.Inspect(lifecycle.Key{Machine: VM.Name(), ID: vm.ID}), inTime)
+}
+
+// takeOver starts the action of a VM, whose process has died, again in this process. It
+// waits for its turn like every action, and its request to the provider is that of the
+// operation before it. The error is the reason why the sweep does not move the VM.
+func (s *System) takeOver(ctx context.Context, vm *vmRecord) error {
+	continues := refOf(vm).Operation
+	_, err := s.vms.Do(ctx, vm.ID, TakeOver, Observer, s.work(&vm.Payload, false), &vmChange{
+		Reason: fmt.Sprintf("owner %q of epoch %d does not continue operation %d", vm.Owner, vm.Epoch, vm.Operation),
+		Expect: vm.Revision, Edit: func(p *VMSpec) error { p.Continues = continues; return nil },
+	})
+	return cmp.Or(err, errTakenOver)
 }
 
 // observeMCI returns the event for an MCI that is past its deadline. An MCI ends by

@@ -37,7 +37,6 @@ type System struct {
 
 	mu    sync.Mutex
 	known map[string]*evidence // of the action of a VM, by its id
-	turns map[string]turn      // of VMs, see noteTurn, by id
 }
 
 // Config refines a [System]. The zero Config and nil are the defaults.
@@ -99,7 +98,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	}
 	s := &System{
 		provider: provider, owner: config.Owner, poll: config.Poll,
-		classes: classes, known: map[string]*evidence{}, turns: map[string]turn{},
+		classes: classes, known: map[string]*evidence{},
 	}
 	mciTable, err := timeouts.Set(MCITable(), config.MCITimeouts)
 	if err != nil {

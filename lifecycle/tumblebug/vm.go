@@ -29,6 +29,9 @@ type VMSpec struct {
 	// Asked is the operation of the MCI that has requested the present or the last
 	// action of the VM. A process that continues the operation requests nothing twice.
 	Asked lifecycle.OpID
+	// Continues is the operation of the VM whose request to the provider the present one
+	// repeats, because its process has died. 0: none.
+	Continues lifecycle.OpID `json:",omitempty"`
 	// Attributes are content of the program that uses the package, such as labels: a JSON
 	// value, or nil. The package does not read them.
 	Attributes json.RawMessage `json:",omitempty"`
@@ -73,6 +76,7 @@ func VMTable() fsm.Spec[State, Event] {
 			),
 			observations(),
 			fsm.Rows(
+				takeOver(Creating), takeOver(Suspending), takeOver(Resuming), takeOver(Rebooting), takeOver(Terminating),
 				fsm.Move(Creating, TimedOut, Undefined).After(VMCreateTimeout).
 					Note("beyond the document: the provider does not answer, and the VM may exist"),
 				fsm.Move(Suspending, TimedOut, Undefined).AlsoFrom(Resuming, Rebooting, Terminating).After(VMControlTimeout).
@@ -80,4 +84,9 @@ func VMTable() fsm.Spec[State, Event] {
 			),
 		),
 	}
+}
+
+func takeOver(s State) fsm.Row[State, Event] {
+	return fsm.Move(s, TakeOver, s).By(Observer).Superseding().
+		Note("beyond the document: another process continues the action")
 }
