@@ -57,7 +57,7 @@
 //   - Every transition state has a deadline. An object that is stuck returns to its
 //     origin, status and model. An action that waits for its turn is not stuck, unless
 //     it waits for a method that has run for longer than StuckAfter.
-//   - [TransitionStates] and [ValidateTransition] are derived from the machines.
+//   - [TransitionStates] and [ValidateTransition] have the same source as the machines.
 //
 // # No guarantees
 //

@@ -1,7 +1,7 @@
 package ovc
 
 import (
-	"context"
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -58,13 +58,9 @@ func TransitionStates(objects ...Kind) []State {
 	}
 	var states []State
 	for _, object := range objects {
-		m := object.Machine()
-		if m == nil {
-			continue
-		}
-		for s := range m.States() {
-			if m.Kind(s) == fsm.Transitional && !slices.Contains(states, s) {
-				states = append(states, s)
+		for _, r := range tables[object].rows {
+			if !slices.Contains(states, r.transition) {
+				states = append(states, r.transition)
 			}
 		}
 	}
@@ -81,20 +77,7 @@ func IsTransition(s State) bool { return slices.Contains(TransitionStates(), s) 
 // lead to itself: a running machine reboots. Names that the kind does not have,
 // and transition states, give false.
 func ValidateTransition(object Kind, initial, desired State) bool {
-	m := object.Machine()
-	if m == nil {
-		return false
-	}
-	ctx, at := context.Background(), m.At(initial)
-	for row := range m.Permitted(at, API) {
-		begun, err := m.Next(ctx, at, row.Event, API, nil)
-		if err != nil {
-			continue
-		}
-		ended, err := m.Next(ctx, begun.Status, Done, Worker, nil)
-		if err == nil && ended.State == desired {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tables[object].rows, func(r row) bool {
+		return slices.Contains(r.initial, initial) && cmp.Or(r.desired, initial) == desired
+	})
 }

@@ -86,16 +86,15 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	if _, err := s.manager(kind); err != nil {
 		return nil, err
 	}
-	if options == nil {
-		options = &Options{}
-	}
-	if err := options.check(); err != nil {
+	options, err := options.checked()
+	if err != nil {
 		return nil, err
 	}
 	if options.With != "" && !takesTwo(kind, action) {
 		return nil, invalid("%s of a %s has no other object", action, kind)
 	}
-	if kind == KindCloudspace && administrative(action) && !options.Administrator {
+	administrative := kind == KindCloudspace && (action == Pause || action == Resume || action == Reset)
+	if administrative && !options.Administrator {
 		return nil, &lifecycle.Error{
 			Verb: "do", Machine: kind.Machine().Name(), ID: id, Event: string(action), Actor: API, Err: fsm.ErrWrongActor,
 		}
@@ -111,17 +110,16 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	return h, refusal(kind, id, err)
 }
 
-// check refuses arguments that cannot be recorded.
-func (o *Options) check() error {
-	if o.Run != nil && len(o.Args) > 0 {
-		return invalid("a function instead of the methods has no arguments")
+// checked returns the options, nil ones as the defaults. It refuses arguments that cannot
+// be recorded.
+func (o *Options) checked() (*Options, error) {
+	if o == nil {
+		return &Options{}, nil
 	}
-	return lifecycle.Limits{}.CheckPayload(Model{Args: o.Args})
-}
-
-// administrative are the actions on the virtual firewall of a cloudspace.
-func administrative(action Event) bool {
-	return action == Pause || action == Resume || action == Reset
+	if o.Run != nil && len(o.Args) > 0 {
+		return nil, invalid("a function instead of the methods has no arguments")
+	}
+	return o, lifecycle.Limits{}.CheckPayload(Model{Args: o.Args})
 }
 
 // request is one call of Do.
@@ -200,10 +198,8 @@ func (r *request) work(j job) lifecycle.Work {
 // [lifecycle.ErrInvalid], [queue.ErrStopping], [queue.ErrTerminated], and the
 // store's.
 func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*queue.Ticket[lifecycle.Key], error) {
-	if options == nil {
-		options = &Options{}
-	}
-	if err := options.check(); err != nil {
+	options, err := options.checked()
+	if err != nil {
 		return nil, err
 	}
 	if options.With != "" || len(options.Attributes) > 0 {
