@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -42,43 +43,38 @@ func ParseAction(text string) (Action, error) {
 	return "", fmt.Errorf("%w: action %q is not supported", lifecycle.ErrInvalid, text)
 }
 
-// during are the transitional states of the actions that have one.
-var during = map[Action]State{
-	ActionCreate: Creating, ActionSuspend: Suspending, ActionResume: Resuming,
-	ActionReboot: Rebooting, ActionTerminate: Terminating,
+// courses are the transitional state of an action, and its target by the document's table.
+var courses = map[Action]struct{ during, target State }{
+	ActionCreate:    {Creating, Running},
+	ActionSuspend:   {Suspending, Suspended},
+	ActionResume:    {Resuming, Running},
+	ActionReboot:    {Rebooting, Running},
+	ActionTerminate: {Terminating, Terminated},
 }
+
+// during returns the transitional state of the action, if it has one.
+func (a Action) during() State { return courses[a].during }
 
 // Target returns the target status of the action by the document's table, and
 // StatusComplete for an action that has none.
-func (a Action) Target() State {
-	switch a {
-	case ActionCreate, ActionResume, ActionReboot:
-		return Running
-	case ActionSuspend:
-		return Suspended
-	case ActionTerminate:
-		return Terminated
-	}
-	return StatusComplete
-}
+func (a Action) Target() State { return cmp.Or(courses[a].target, StatusComplete) }
 
 // controls reports whether the action is a request to the provider of an existing VM.
-func (a Action) controls() bool { return a != ActionCreate && during[a] != "" }
+func (a Action) controls() bool { return a != ActionCreate && a.during() != "" }
 
 // Doing returns TargetAction and TargetStatus of an MCI or a VM in this state: the
 // running action and its target, or None and None. Both follow from the state, so they
 // cannot contradict it, and the end of an action clears both.
 func Doing(status State) (Action, State) {
-	action := ActionComplete
 	if status == Preparing || status == Prepared {
-		action = ActionCreate
+		status = Creating
 	}
-	for a, s := range during {
-		if s == status {
-			action = a
+	for action, course := range courses {
+		if course.during == status {
+			return action, course.target
 		}
 	}
-	return action, action.Target()
+	return ActionComplete, StatusComplete
 }
 
 // Allowed evaluates the document's matrix of allowed transitions, which is the same for

@@ -14,10 +14,9 @@ import (
 // ExistingMci is an MCI that exists already, see [System.AddMci]. It is a value; copies
 // share the VMs and the attributes.
 type ExistingMci struct {
-	Name        string
-	Description string
-	VMs         []ExistingVM
-	Attributes  json.RawMessage // as those of [MciReq]
+	Name       string
+	VMs        []ExistingVM
+	Attributes json.RawMessage // as those of [MciReq]
 }
 
 // ExistingVM is a VM that exists already at its provider. It is a value; copies share the
@@ -48,13 +47,10 @@ type ExistingVM struct {
 // [System.Close]; [errors.ErrUnsupported] if the store cannot add so many VMs in one
 // commit; those of the store. Nothing is added then.
 func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciStatus, error) {
-	if err := checkName("namespace", nsID); err != nil {
-		return MciStatus{}, err
-	}
 	if err := mci.check(); err != nil {
 		return MciStatus{}, err
 	}
-	if err := s.open(); err != nil {
+	if err := s.admits("namespace", nsID); err != nil {
 		return MciStatus{}, err
 	}
 	id, life := mciKey(nsID, mci.Name), newLife()
@@ -74,7 +70,7 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 	}
 	state, _ := settled(given) // there is one if all VMs are at rest, which the commit checks
 	result := s.mcis.In(&tx).Add(id, state, User, MCISpec{
-		Name: mci.Name, Life: life, Description: mci.Description, Attributes: mci.Attributes,
+		Name: mci.Name, Life: life, Attributes: mci.Attributes,
 	}, nil)
 	if err := tx.Commit(ctx); err != nil {
 		return MciStatus{}, err
@@ -89,25 +85,19 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 
 // check returns [lifecycle.ErrInvalid] for names and numbers.
 func (m *ExistingMci) check() error {
-	if err := checkName("MCI", m.Name); err != nil {
+	if err := checkNames("MCI", m.Name); err != nil {
 		return err
 	}
-	if n := len(m.VMs); n == 0 {
-		return fmt.Errorf("%w: MCI %q has no VM", lifecycle.ErrInvalid, m.Name)
-	} else if n > MaxVMs {
-		return fmt.Errorf("%w: MCI %q of %d VMs: an MCI has at most %d", lifecycle.ErrInvalid, m.Name, n, MaxVMs)
-	}
-	seen := map[string]bool{}
+	vms := vmNames{}
 	for _, vm := range m.VMs {
-		if err := checkNames("VM", vm.Name, "SubGroup", vm.SubGroup, "provider", vm.Provider, "region", vm.Region); err != nil {
+		if err := checkNames("SubGroup", vm.SubGroup, "provider", vm.Provider, "region", vm.Region); err != nil {
 			return err
 		}
-		if seen[vm.Name] {
-			return fmt.Errorf("%w: two VMs %q", lifecycle.ErrInvalid, vm.Name)
+		if err := vms.add(vm.Name); err != nil {
+			return err
 		}
-		seen[vm.Name] = true
 	}
-	return nil
+	return vms.check(m.Name)
 }
 
 // newLife returns the Life of a new MCI.

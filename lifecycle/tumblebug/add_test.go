@@ -3,6 +3,7 @@ package tumblebug_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -59,7 +60,7 @@ func TestAddedMciIsOperated(t *testing.T) {
 		ctx, clouds := t.Context(), &existingCloud{cloud: newCloud()}
 		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
 		mci := existing(tumblebug.Running, tumblebug.Suspended)
-		mci.Description, mci.Attributes = "taken over", json.RawMessage(`{"team":"shop"}`)
+		mci.Attributes = json.RawMessage(`{"team":"shop"}`)
 		for i := range mci.VMs {
 			mci.VMs[i].Attributes = json.RawMessage(`"i-0ab"`)
 		}
@@ -67,7 +68,6 @@ func TestAddedMciIsOperated(t *testing.T) {
 		require.NoError(t, err)
 		record, err := s.MCIs().Get(ctx, "ns/m")
 		require.NoError(t, err)
-		require.Equal(t, "taken over", record.Payload.Description)
 		require.JSONEq(t, `{"team":"shop"}`, string(record.Payload.Attributes))
 		require.Empty(t, clouds.newCalls())
 
@@ -113,7 +113,10 @@ func TestAddMciRefuses(t *testing.T) {
 		"none":            {existing(""), fsm.ErrUnknownState, "vm"},
 		"without VMs":     {existing(), lifecycle.ErrInvalid, `MCI "m" has no VM`},
 		"too many VMs": {edited(func(m *tumblebug.ExistingMci) {
-			m.VMs = make([]tumblebug.ExistingVM, tumblebug.MaxVMs+1)
+			m.VMs = nil
+			for i := range tumblebug.MaxVMs + 1 {
+				m.VMs = append(m.VMs, tumblebug.ExistingVM{Name: fmt.Sprint(i), SubGroup: "a", Provider: "aws", Region: "r"})
+			}
 		}), lifecycle.ErrInvalid, "at most 10000"},
 		"name":         {edited(func(m *tumblebug.ExistingMci) { m.Name = "a/b" }), lifecycle.ErrInvalid, `MCI name "a/b"`},
 		"name of a VM": {edited(func(m *tumblebug.ExistingMci) { m.VMs[1].Name = ".." }), lifecycle.ErrInvalid, `VM name ".."`},

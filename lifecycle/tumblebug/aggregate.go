@@ -89,7 +89,7 @@ func count(vms []State) map[State]int {
 // Undefined if a VM is Undefined, and Failed if none is. Conclude returns false while a
 // VM is in transition, and for an action that VMs do not have.
 func Conclude(action Action, vms []State) (State, bool) {
-	if during[action] == "" {
+	if action.during() == "" {
 		return "", false
 	}
 	reached, unknown := 0, 0

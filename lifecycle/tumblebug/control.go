@@ -35,14 +35,11 @@ import (
 // cannot release a resource, its error is the provider's: the MCI is Failed then, and
 // [System.DelMci] releases and removes it.
 func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string, force bool) (string, error) {
-	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
-		return "", err
-	}
 	a, err := ParseAction(action)
 	if err != nil {
 		return "", err
 	}
-	if err := s.open(); err != nil {
+	if err := s.admits("namespace", nsID, "MCI", mciID); err != nil {
 		return "", err
 	}
 	if a.controls() {
@@ -94,7 +91,7 @@ func (s *System) controlMci(ctx context.Context, id string, a Action, force bool
 			return s.mcis.Fire(ctx, id, Event(a), User, change)
 		})
 		if err == nil {
-			return fmt.Sprintf("%s the MCI", during[a]), nil
+			return fmt.Sprintf("%s the MCI", a.during()), nil
 		}
 		moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition)
 		if !moved || attempt == decisions {
@@ -132,9 +129,6 @@ func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 // Errors, with the VM unchanged: those of [System.HandleMciAction], and
 // [lifecycle.ErrPrecondition] if an action of the MCI starts at the same moment.
 func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, action string, force bool) (string, error) {
-	if err := checkNames("namespace", nsID, "MCI", mciID, "VM", vmID); err != nil {
-		return "", err
-	}
 	a, err := ParseAction(action)
 	if err == nil && !a.controls() {
 		err = fmt.Errorf("%w: action %q of a VM is not supported", lifecycle.ErrInvalid, action)
@@ -142,7 +136,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if err != nil {
 		return "", err
 	}
-	if err := s.open(); err != nil {
+	if err := s.admits("namespace", nsID, "MCI", mciID, "VM", vmID); err != nil {
 		return "", err
 	}
 	mci, err := s.mcis.Get(ctx, mciKey(nsID, mciID))
@@ -173,7 +167,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s the VM", during[a]), nil
+	return fmt.Sprintf("%s the VM", a.during()), nil
 }
 
 // idle refuses a request while an action of the MCI is running.
@@ -219,16 +213,12 @@ func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
 }
 
 // refine removes the VMs that are Failed or Undefined, and still are after another look.
-// It keeps a VM that only this look has found so: the user has not seen that.
 func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
 	if len(vms) == 0 {
 		return "No VM in the MCI", nil
 	}
-	before := map[string]bool{}
-	for i := range vms {
-		before[vms[i].ID] = refinable(vms[i].State)
-	}
-	vms, err := s.refresh(ctx, vms)
+	kept := func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined }
+	vms, err := s.refresh(ctx, slices.DeleteFunc(vms, kept))
 	if err != nil {
 		return "", err
 	}
@@ -236,8 +226,7 @@ func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, for
 	if !force {
 		require = append(require, s.mcis.Require(mci.ID, resting...))
 	}
-	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return !before[vm.ID] || !refinable(vm.State) })
-	if err = s.remove(ctx, vms, Refine, require...); err != nil {
+	if err = s.remove(ctx, slices.DeleteFunc(vms, kept), Refine, require...); err != nil {
 		return "", err
 	}
 	if _, _, err := s.follow(ctx, mci.ID); err != nil {
@@ -245,9 +234,6 @@ func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, for
 	}
 	return "Refined the MCI", nil
 }
-
-// refinable reports whether the document's refine removes a VM in this state.
-func refinable(s State) bool { return s == Failed || s == Undefined }
 
 // remove removes the VMs that have not moved since they were read.
 func (s *System) remove(ctx context.Context, vms []vmRecord, by Event, require ...lifecycle.Precondition) error {
@@ -268,10 +254,7 @@ func (s *System) remove(ctx context.Context, vms []vmRecord, by Event, require .
 // MCI or a VM in another state; [queue.ErrTerminated] after [System.Close]; those of the
 // store and of the provider. The MCI exists then, and the request may be repeated.
 func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
-	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
-		return err
-	}
-	if err := s.open(); err != nil {
+	if err := s.admits("namespace", nsID, "MCI", mciID); err != nil {
 		return err
 	}
 	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))

@@ -22,20 +22,16 @@ import (
 // [lifecycle.ErrExists]; [queue.ErrTerminated] after [System.Close]; those of the store.
 // Nothing is created then.
 func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciStatus, error) {
-	if err := checkName("namespace", nsID); err != nil {
-		return MciStatus{}, err
-	}
 	if err := req.check(); err != nil {
 		return MciStatus{}, err
 	}
-	if err := s.open(); err != nil {
+	if err := s.admits("namespace", nsID); err != nil {
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, req.Name)
 	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
 		return s.mcis.Add(ctx, id, Preparing, User, MCISpec{
-			Name: req.Name, Life: newLife(), Description: req.Description,
-			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
+			Name: req.Name, Life: newLife(), SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
 		}, nil)
 	})
 	if err != nil {
@@ -122,11 +118,12 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 	for i := range mci.Payload.SubGroups {
 		g := &mci.Payload.SubGroups[i]
 		spec := g.spec(mci)
-		for _, name := range g.vms() {
-			if exists[mci.ID+"/"+name] {
+		for n := range g.size() {
+			id := mci.ID + "/" + g.vm(n)
+			if exists[id] {
 				continue
 			}
-			_, err := s.vms.Do(ctx, mci.ID+"/"+name, Create, User, s.work(&spec, false), &vmChange{
+			_, err := s.vms.Do(ctx, id, Create, User, s.work(&spec, false), &vmChange{
 				Edit:    func(p *VMSpec) error { *p = spec; return nil },
 				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
 			})

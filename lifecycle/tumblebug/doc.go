@@ -130,23 +130,22 @@
 //	| Prepared            | Provision     | tumblebug          | Creating    |                     |
 //	| Prepared            | Fail          | tumblebug          | Failed      |                     |
 //	| Prepared            | Withdraw      | user               | Failed      | [5]                 |
-//	| Creating            | Succeed       | aggregate          | Running     | [6]                 |
-//	| Creating            | Fail          | aggregate          | Failed      | [7]                 |
+//	| Creating            | Fail          | aggregate          | Failed      | [6]                 |
+//	| Suspending,         | Fail          | aggregate          | Failed      | [7]                 |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating         |               |                    |             |                     |
+//	| Creating, Resuming, | Succeed       | aggregate          | Running     |                     |
+//	| Rebooting           |               |                    |             |                     |
+//	| Suspending          | Succeed       | aggregate          | Suspended   |                     |
+//	| Terminating         | Succeed       | aggregate          | Terminated  |                     |
 //	| Running             | Suspend       | user               | Suspending  |                     |
 //	| Suspended           | Resume        | user               | Resuming    |                     |
 //	| Running             | Reboot        | user               | Rebooting   |                     |
 //	| Running, Suspended  | Terminate     | user               | Terminating |                     |
 //	| Failed              | Terminate     | user               | Terminating | forced              |
-//	| Suspending          | Succeed       | aggregate          | Suspended   | [8]                 |
-//	| Resuming            | Succeed       | aggregate          | Running     | [6]                 |
-//	| Rebooting           | Succeed       | aggregate          | Running     |                     |
-//	| Terminating         | Succeed       | aggregate          | Terminated  | [9]                 |
-//	| Suspending,         | Fail          | aggregate          | Failed      | [10]                |
-//	| Resuming,           |               |                    |             |                     |
-//	| Rebooting,          |               |                    |             |                     |
-//	| Terminating         |               |                    |             |                     |
 //	| Preparing,          | Suspend       | user               | Suspending  | forced, supersedes  |
-//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Prepared, Creating, |               |                    |             | [8]                 |
 //	| Suspending,         |               |                    |             |                     |
 //	| Suspended,          |               |                    |             |                     |
 //	| Resuming,           |               |                    |             |                     |
@@ -154,7 +153,7 @@
 //	| Terminating,        |               |                    |             |                     |
 //	| Failed, Undefined   |               |                    |             |                     |
 //	| Preparing,          | Resume        | user               | Resuming    | forced, supersedes  |
-//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Prepared, Creating, |               |                    |             | [8]                 |
 //	| Running,            |               |                    |             |                     |
 //	| Suspending,         |               |                    |             |                     |
 //	| Resuming,           |               |                    |             |                     |
@@ -162,7 +161,7 @@
 //	| Terminating,        |               |                    |             |                     |
 //	| Failed, Undefined   |               |                    |             |                     |
 //	| Preparing,          | Reboot        | user               | Rebooting   | forced, supersedes  |
-//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Prepared, Creating, |               |                    |             | [8]                 |
 //	| Suspending,         |               |                    |             |                     |
 //	| Suspended,          |               |                    |             |                     |
 //	| Resuming,           |               |                    |             |                     |
@@ -170,28 +169,28 @@
 //	| Terminating,        |               |                    |             |                     |
 //	| Failed, Undefined   |               |                    |             |                     |
 //	| Preparing,          | Terminate     | user               | Terminating | forced, supersedes  |
-//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Prepared, Creating, |               |                    |             | [8]                 |
 //	| Suspending,         |               |                    |             |                     |
 //	| Resuming,           |               |                    |             |                     |
 //	| Rebooting,          |               |                    |             |                     |
 //	| Terminating,        |               |                    |             |                     |
 //	| Undefined           |               |                    |             |                     |
-//	| Suspended,          | SeeRunning    | observer           | Running     | [12]                |
+//	| Suspended,          | SeeRunning    | observer           | Running     | [9]                 |
 //	| Undefined           |               |                    |             |                     |
-//	| Running, Undefined  | SeeSuspended  | observer           | Suspended   | [13]                |
-//	| Running, Suspended, | SeeTerminated | observer           | Terminated  | [14]                |
+//	| Running, Undefined  | SeeSuspended  | observer           | Suspended   | [10]                |
+//	| Running, Suspended, | SeeTerminated | observer           | Terminated  | [11]                |
 //	| Undefined           |               |                    |             |                     |
-//	| Running, Suspended, | SeeFailed     | observer           | Failed      | [15]                |
+//	| Running, Suspended, | SeeFailed     | observer           | Failed      | [12]                |
 //	| Undefined           |               |                    |             |                     |
-//	| Running, Suspended  | SeeNothing    | observer           | Undefined   | [16]                |
-//	| Failed              | SeeRunning    | observer           | Running     | forced [17]         |
-//	| Failed              | SeeSuspended  | observer           | Suspended   | forced [18]         |
-//	| Failed              | SeeTerminated | observer           | Terminated  | forced [19]         |
-//	| Failed              | SeeNothing    | observer           | Undefined   | forced [20]         |
-//	| Terminated, Failed  | Remove        | user               | Removed     | forced [21]         |
-//	| Preparing, Prepared | TimedOut      | sweeper            | Failed      | after 30m [22]      |
-//	| Creating            | TimedOut      | aggregate, sweeper | Undefined   | after 2h [23]       |
-//	| Suspending,         | TimedOut      | aggregate, sweeper | Undefined   | after 1h [23]       |
+//	| Running, Suspended  | SeeNothing    | observer           | Undefined   | [13]                |
+//	| Failed              | SeeRunning    | observer           | Running     | forced [14]         |
+//	| Failed              | SeeSuspended  | observer           | Suspended   | forced [14]         |
+//	| Failed              | SeeTerminated | observer           | Terminated  | forced [14]         |
+//	| Failed              | SeeNothing    | observer           | Undefined   | forced [14]         |
+//	| Terminated, Failed  | Remove        | user               | Removed     | forced [15]         |
+//	| Preparing, Prepared | TimedOut      | sweeper            | Failed      | after 30m [16]      |
+//	| Creating            | TimedOut      | aggregate, sweeper | Undefined   | after 2h [17]       |
+//	| Suspending,         | TimedOut      | aggregate, sweeper | Undefined   | after 1h [17]       |
 //	| Resuming,           |               |                    |             |                     |
 //	| Rebooting,          |               |                    |             |                     |
 //	| Terminating         |               |                    |             |                     |
@@ -202,25 +201,19 @@
 //	[4] the provider's state is unknown
 //	[5] the document's action outside its diagram: ends a creation on hold, before its resources are
 //	    released
-//	[6] all or some VMs are running
-//	[7] all VMs failed
-//	[8] all or some VMs are suspended
-//	[9] all VMs are terminated
-//	[10] beyond the document's diagram, in its text: the status follows the VMs, and all of them
-//	     failed
-//	[11] the force flag; reports of the superseded operation are stale
-//	[12] beyond the document: resumed at the provider
-//	[13] beyond the document: suspended at the provider
-//	[14] beyond the document: terminated at the provider
-//	[15] beyond the document: failed without an action
-//	[16] beyond the document, which declares Undefined and has no row into it
-//	[17] beyond the document: failed VMs were refined or forced, and some VMs are running
-//	[18] beyond the document: as above, and some VMs are suspended
-//	[19] beyond the document: as above, and all remaining VMs are terminated
-//	[20] beyond the document: as above, and the state of the VMs is unknown
-//	[21] beyond the document: the name can be used again
-//	[22] beyond the document: no process continues it, and no VM was requested
-//	[23] beyond the document: the outcome of its VMs is unknown
+//	[6] all VMs failed
+//	[7] beyond the document's diagram, in its text: the status follows the VMs, and all of them
+//	    failed
+//	[8] the force flag; reports of the superseded operation are stale
+//	[9] beyond the document: resumed at the provider
+//	[10] beyond the document: suspended at the provider
+//	[11] beyond the document: terminated at the provider
+//	[12] beyond the document: failed without an action
+//	[13] beyond the document, which declares Undefined and has no row into it
+//	[14] beyond the document: failed VMs were refined or forced, and the MCI follows the others
+//	[15] beyond the document: the name can be used again
+//	[16] beyond the document: no process continues it, and no VM was requested
+//	[17] beyond the document: the outcome of its VMs is unknown
 //
 // As a picture, in Mermaid:
 //
@@ -247,22 +240,22 @@
 //	    s0 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
 //	    s1 --> s2 : Provision by tumblebug
 //	    s1 --> s10 : Fail by tumblebug<br/>Withdraw by user<br/>TimedOut by sweeper after 30m
-//	    s2 --> s3 : Succeed by aggregate
 //	    s2 --> s10 : Fail by aggregate
+//	    s4 --> s10 : Fail by aggregate
+//	    s6 --> s10 : Fail by aggregate
+//	    s7 --> s10 : Fail by aggregate
+//	    s8 --> s10 : Fail by aggregate
+//	    s2 --> s3 : Succeed by aggregate
+//	    s6 --> s3 : Succeed by aggregate
+//	    s7 --> s3 : Succeed by aggregate
+//	    s4 --> s5 : Succeed by aggregate
+//	    s8 --> s9 : Succeed by aggregate
 //	    s3 --> s4 : Suspend by user
 //	    s5 --> s6 : Resume by user
 //	    s3 --> s7 : Reboot by user
 //	    s3 --> s8 : Terminate by user
 //	    s5 --> s8 : Terminate by user
 //	    s10 --> s8 : Terminate by user, forced
-//	    s4 --> s5 : Succeed by aggregate
-//	    s6 --> s3 : Succeed by aggregate
-//	    s7 --> s3 : Succeed by aggregate
-//	    s8 --> s9 : Succeed by aggregate
-//	    s4 --> s10 : Fail by aggregate
-//	    s6 --> s10 : Fail by aggregate
-//	    s7 --> s10 : Fail by aggregate
-//	    s8 --> s10 : Fail by aggregate
 //	    s0 --> s4 : Suspend by user, forced, supersedes
 //	    s1 --> s4 : Suspend by user, forced, supersedes
 //	    s2 --> s4 : Suspend by user, forced, supersedes
@@ -352,21 +345,18 @@
 //	| From                       | Event         | Actor    | To          | Notes                  |
 //	| -------------------------- | ------------- | -------- | ----------- | ---------------------- |
 //	| Removed                    | Create        | user     | Creating    | [3]                    |
-//	| Creating                   | Succeed       | csp      | Running     |                        |
-//	| Creating                   | Fail          | csp      | Failed      |                        |
+//	| Creating, Suspending,      | Fail          | csp      | Failed      |                        |
+//	| Resuming, Rebooting,       |               |          |             |                        |
+//	| Terminating                |               |          |             |                        |
+//	| Creating, Resuming,        | Succeed       | csp      | Running     |                        |
+//	| Rebooting                  |               |          |             |                        |
+//	| Suspending                 | Succeed       | csp      | Suspended   |                        |
+//	| Terminating                | Succeed       | csp      | Terminated  |                        |
 //	| Running                    | Suspend       | user     | Suspending  |                        |
 //	| Suspended                  | Resume        | user     | Resuming    |                        |
 //	| Running                    | Reboot        | user     | Rebooting   |                        |
 //	| Running, Suspended         | Terminate     | user     | Terminating |                        |
 //	| Failed                     | Terminate     | user     | Terminating | forced                 |
-//	| Suspending                 | Succeed       | csp      | Suspended   |                        |
-//	| Suspending                 | Fail          | csp      | Failed      |                        |
-//	| Resuming                   | Succeed       | csp      | Running     |                        |
-//	| Resuming                   | Fail          | csp      | Failed      |                        |
-//	| Rebooting                  | Succeed       | csp      | Running     |                        |
-//	| Rebooting                  | Fail          | csp      | Failed      |                        |
-//	| Terminating                | Succeed       | csp      | Terminated  |                        |
-//	| Terminating                | Fail          | csp      | Failed      |                        |
 //	| Creating, Suspending,      | Suspend       | user     | Suspending  | forced, supersedes [4] |
 //	| Suspended, Resuming,       |               |          |             |                        |
 //	| Rebooting, Terminating,    |               |          |             |                        |
@@ -435,22 +425,22 @@
 //	    state "Removed" as s10
 //	    [*] --> s0
 //	    s10 --> s0 : Create by user
-//	    s0 --> s1 : Succeed by csp
 //	    s0 --> s8 : Fail by csp
+//	    s2 --> s8 : Fail by csp
+//	    s4 --> s8 : Fail by csp
+//	    s5 --> s8 : Fail by csp
+//	    s6 --> s8 : Fail by csp
+//	    s0 --> s1 : Succeed by csp
+//	    s4 --> s1 : Succeed by csp
+//	    s5 --> s1 : Succeed by csp
+//	    s2 --> s3 : Succeed by csp
+//	    s6 --> s7 : Succeed by csp
 //	    s1 --> s2 : Suspend by user
 //	    s3 --> s4 : Resume by user
 //	    s1 --> s5 : Reboot by user
 //	    s1 --> s6 : Terminate by user
 //	    s3 --> s6 : Terminate by user
 //	    s8 --> s6 : Terminate by user, forced
-//	    s2 --> s3 : Succeed by csp
-//	    s2 --> s8 : Fail by csp
-//	    s4 --> s1 : Succeed by csp
-//	    s4 --> s8 : Fail by csp
-//	    s5 --> s1 : Succeed by csp
-//	    s5 --> s8 : Fail by csp
-//	    s6 --> s7 : Succeed by csp
-//	    s6 --> s8 : Fail by csp
 //	    s0 --> s2 : Suspend by user, forced, supersedes
 //	    s2 --> s2 : Suspend by user, forced, supersedes<br/>TakeOver by observer, supersedes
 //	    s3 --> s2 : Suspend by user, forced, supersedes

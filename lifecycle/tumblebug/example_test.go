@@ -90,7 +90,7 @@ func ExampleHandler() {
 
 	// Output:
 	// <nil>
-	// 400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"lifecycle: invalid request: parameter \"dry\" is not supported","code":"invalid"}
+	// 400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"lifecycle: invalid request: parameter \"dry\" is not supported, or is given twice","code":"invalid"}
 	// 200 {"message":"Suspending the MCI"}
 }
 

@@ -3,7 +3,6 @@ package tumblebug
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,8 +29,8 @@ const (
 //
 // The answer to an action is a JSON object with the text of the method as its message.
 // The answer to a request for the status is a [MciStatus]. An error is the
-// [lifecycle.ProblemDetails] of the error of the method, with its status code. An unknown
-// path is [lifecycle.ErrNotFound]. Another method of HTTP is 405.
+// [lifecycle.ProblemDetails] of the error of the method, with its status code. Other paths
+// and methods of HTTP are refused by [http.ServeMux].
 //
 // The context of a request bounds the calls of the method; an action that has started
 // continues without it. Handler authenticates no client, so a service does that before
@@ -44,21 +43,11 @@ func Handler(s *System) http.Handler {
 	})
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		text, err := s.serveAction(r)
-		answer(w, message{text}, err)
+		answer(w, map[string]string{"message": text}, err)
 	}
 	mux.HandleFunc("POST "+mciPath, serve)
 	mux.HandleFunc("POST "+vmPath, serve)
-	mux.HandleFunc(mciPath, otherMethod("GET, HEAD, POST"))
-	mux.HandleFunc(vmPath, otherMethod("POST"))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, nil, fmt.Errorf("%w: no such path", lifecycle.ErrNotFound))
-	})
 	return mux
-}
-
-// message is the answer to an action.
-type message struct {
-	Message string `json:"message"`
 }
 
 func (s *System) serveStatus(r *http.Request) (MciStatus, error) {
@@ -91,40 +80,20 @@ func (s *System) serveAction(r *http.Request) (string, error) {
 }
 
 // parameters returns the parameters of a request, which has each of these names at most
-// once and no others. The error is [lifecycle.ErrInvalid].
+// once and no others. A client that asks for a dry run, for example, must not be answered
+// by an action.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", lifecycle.ErrInvalid, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%w: parameter %q is not supported", lifecycle.ErrInvalid, name)
-		}
-		if n := len(query[name]); n > 1 {
-			return nil, fmt.Errorf("%w: parameter %q is given %d times", lifecycle.ErrInvalid, name, n)
+	for name, values := range query {
+		if len(values) > 1 || !slices.Contains(names, name) {
+			return nil, fmt.Errorf("%w: parameter %q is not supported, or is given twice", lifecycle.ErrInvalid, name)
 		}
 	}
 	return query, nil
 }
-
-// otherMethod refuses every request.
-func otherMethod(allow string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", allow)
-		answer(w, nil, &methodError{r.Method, allow})
-	}
-}
-
-// methodError refuses a method of HTTP that a path does not have.
-type methodError struct{ method, allow string }
-
-func (e *methodError) Error() string {
-	return fmt.Sprintf("tumblebug: method %q: use one of %s", e.method, e.allow)
-}
-
-// HTTPStatus is for [lifecycle.Problem].
-func (e *methodError) HTTPStatus() int { return http.StatusMethodNotAllowed }
 
 // answer writes a result, or the problem of an error.
 func answer(w http.ResponseWriter, result any, err error) {

@@ -30,15 +30,16 @@ func DefaultLimits() map[string]Limit {
 const maxRunning = 1 << 20
 
 // classesOf returns the limits of the queue in which VMs wait for their turn, by class: the
-// name of a provider in lower case, and its regions below it.
+// name of a provider in lower case, and its regions below it. The default is
+// [DefaultLimits].
 func classesOf(limits map[string]Limit) (map[string]queue.Limit, error) {
+	if limits == nil {
+		limits = DefaultLimits()
+	}
 	classes := map[string]queue.Limit{}
 	for provider, limit := range limits {
-		if err := checkName("provider", provider); err != nil {
+		if err := checkNames("provider", provider); err != nil {
 			return nil, err
-		}
-		if limit.Regions < 0 || limit.VMs < 0 {
-			return nil, fmt.Errorf("%w: negative limit of provider %q", lifecycle.ErrInvalid, provider)
 		}
 		name := strings.ToLower(provider)
 		if _, twice := classes[name]; twice {

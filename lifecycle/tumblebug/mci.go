@@ -19,12 +19,11 @@ const (
 // MCISpec is the content of an MCI. It is a value; copies share the groups and the
 // attributes.
 type MCISpec struct {
-	Name        string
-	Life        string // unique for every creation; distinguishes an MCI from an earlier one of its name
-	Description string
-	SubGroups   []SubGroup // of the request; none if [System.AddMci] has added the MCI
-	Hold        bool       // the creation stops in Prepared until continue or withdraw
-	Force       bool       // the present or the last action was forced
+	Name      string
+	Life      string     // unique for every creation; distinguishes an MCI from an earlier one of its name
+	SubGroups []SubGroup // of the request; none if [System.AddMci] has added the MCI
+	Hold      bool       // the creation stops in Prepared until continue or withdraw
+	Force     bool       // the present or the last action was forced
 	// Attributes are content of the program that uses the package, such as labels: a JSON
 	// value, or nil. The package does not read them.
 	Attributes json.RawMessage `json:",omitempty"`
@@ -41,6 +40,7 @@ func MCITable() fsm.Spec[State, Event] {
 		{Name: Preparing, Kind: fsm.Transitional, Doc: "networks, security groups and keys are created"},
 		{Name: Prepared, Kind: fsm.Transitional, Doc: "its VMs can be started"},
 	}, operating()...)
+	const follows = "beyond the document: failed VMs were refined or forced, and the MCI follows the others"
 	states = append(states, fsm.State[State]{Name: Removed, Kind: fsm.Absent})
 	return fsm.Spec[State, Event]{
 		Name: "mci", Title: "CB-Tumblebug: MCI", Initial: Preparing,
@@ -54,29 +54,19 @@ func MCITable() fsm.Spec[State, Event] {
 				fsm.Move(Prepared, Fail, Failed).By(Tumblebug),
 				fsm.Move(Prepared, Withdraw, Failed).By(User).
 					Note("the document's action outside its diagram: ends a creation on hold, before its resources are released"),
-				fsm.Move(Creating, Succeed, Running).By(Aggregate).Note("all or some VMs are running"),
 				fsm.Move(Creating, Fail, Failed).By(Aggregate).Note("all VMs failed"),
-			),
-			actions(),
-			fsm.Rows(
-				fsm.Move(Suspending, Succeed, Suspended).By(Aggregate).Note("all or some VMs are suspended"),
-				fsm.Move(Resuming, Succeed, Running).By(Aggregate).Note("all or some VMs are running"),
-				fsm.Move(Rebooting, Succeed, Running).By(Aggregate),
-				fsm.Move(Terminating, Succeed, Terminated).By(Aggregate).Note("all VMs are terminated"),
 				fsm.Move(Suspending, Fail, Failed).AlsoFrom(Resuming, Rebooting, Terminating).By(Aggregate).
 					Note("beyond the document's diagram, in its text: the status follows the VMs, and all of them failed"),
 			),
+			successes(Aggregate), // of some VMs; Terminating requires all
+			actions(),
 			force(states),
 			observations(),
 			fsm.Rows(
-				fsm.Move(Failed, SeeRunning, Running).By(Observer).OnlyForced().
-					Note("beyond the document: failed VMs were refined or forced, and some VMs are running"),
-				fsm.Move(Failed, SeeSuspended, Suspended).By(Observer).OnlyForced().
-					Note("beyond the document: as above, and some VMs are suspended"),
-				fsm.Move(Failed, SeeTerminated, Terminated).By(Observer).OnlyForced().
-					Note("beyond the document: as above, and all remaining VMs are terminated"),
-				fsm.Move(Failed, SeeNothing, Undefined).By(Observer).OnlyForced().
-					Note("beyond the document: as above, and the state of the VMs is unknown"),
+				fsm.Move(Failed, SeeRunning, Running).By(Observer).OnlyForced().Note(follows),
+				fsm.Move(Failed, SeeSuspended, Suspended).By(Observer).OnlyForced().Note(follows),
+				fsm.Move(Failed, SeeTerminated, Terminated).By(Observer).OnlyForced().Note(follows),
+				fsm.Move(Failed, SeeNothing, Undefined).By(Observer).OnlyForced().Note(follows),
 				fsm.Move(Terminated, Remove, Removed).AlsoFrom(Failed).By(User).OnlyForced().
 					Note("beyond the document: the name can be used again"),
 			),

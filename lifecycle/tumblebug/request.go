@@ -3,6 +3,8 @@ package tumblebug
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -10,10 +12,9 @@ import (
 
 // MciReq is the request for an MCI.
 type MciReq struct {
-	Name        string
-	Description string
-	SubGroups   []SubGroup
-	Hold        bool // stop in Prepared until continue or withdraw
+	Name      string
+	SubGroups []SubGroup
+	Hold      bool // stop in Prepared until continue or withdraw
 	// Attributes are content of the program that uses the package, such as labels: a JSON
 	// value, or nil. The package does not read them.
 	// They count towards [lifecycle.Limits].Payload of the MCI, which is 1 MiB.
@@ -39,45 +40,53 @@ const MaxVMs = 10_000
 
 // check returns [lifecycle.ErrInvalid] for a malformed request.
 func (r *MciReq) check() error {
-	if err := checkName("MCI", r.Name); err != nil {
+	if err := checkNames("MCI", r.Name); err != nil {
 		return err
 	}
-	if len(r.SubGroups) == 0 {
-		return fmt.Errorf("%w: MCI %q has no SubGroup", lifecycle.ErrInvalid, r.Name)
-	}
-	seen, total := map[string]bool{}, 0
+	vms := vmNames{}
 	for i := range r.SubGroups {
 		g := &r.SubGroups[i]
 		if err := checkNames("SubGroup", g.Name, "provider", g.Provider, "region", g.Region); err != nil {
 			return err
 		}
-		if g.Size < 0 || g.Size > MaxVMs || total+g.size() > MaxVMs {
-			return fmt.Errorf("%w: SubGroup %q of %d VMs: an MCI has at most %d", lifecycle.ErrInvalid, g.Name, g.Size, MaxVMs)
+		if g.Size < 0 {
+			return fmt.Errorf("%w: SubGroup %q of %d VMs", lifecycle.ErrInvalid, g.Name, g.Size)
 		}
-		total += g.size()
-		for _, name := range g.vms() {
-			if err := checkName("VM", name); err != nil {
+		for n := range g.size() {
+			if err := vms.add(g.vm(n)); err != nil {
 				return err
 			}
-			if seen[name] {
-				return fmt.Errorf("%w: two VMs %q", lifecycle.ErrInvalid, name)
-			}
-			seen[name] = true
 		}
+	}
+	return vms.check(r.Name)
+}
+
+// vmNames are the names of the VMs of a request.
+type vmNames map[string]bool
+
+// add returns [lifecycle.ErrInvalid] for a name that is malformed or is given twice.
+func (n vmNames) add(name string) error {
+	if n[name] {
+		return fmt.Errorf("%w: two VMs %q", lifecycle.ErrInvalid, name)
+	}
+	if n[name] = true; len(n) > MaxVMs {
+		return fmt.Errorf("%w: an MCI has at most %d VMs", lifecycle.ErrInvalid, MaxVMs)
+	}
+	return checkNames("VM", name)
+}
+
+// check returns [lifecycle.ErrInvalid] for an MCI without VMs.
+func (n vmNames) check(mci string) error {
+	if len(n) == 0 {
+		return fmt.Errorf("%w: MCI %q has no VM", lifecycle.ErrInvalid, mci)
 	}
 	return nil
 }
 
 func (g *SubGroup) size() int { return max(g.Size, 1) }
 
-// vms returns the names of the VMs of the group.
-func (g *SubGroup) vms() []string {
-	names := make([]string, g.size())
-	for i := range names {
-		names[i] = fmt.Sprintf("%s-%d", g.Name, i+1)
-	}
-	return names
-}
+// vm returns the name of a VM of the group, from 0 on.
+func (g *SubGroup) vm(n int) string { return fmt.Sprintf("%s-%d", g.Name, n+1) }
 
 // spec returns the content of a VM of the group.
 func (g *SubGroup) spec(mci *mciRecord) VMSpec {
@@ -100,25 +109,16 @@ func (m *MCISpec) size() (n int) {
 // an id.
 const maxName = 63
 
-// checkName returns [lifecycle.ErrInvalid] for a name that cannot be a part of an id or
-// of a path of limits.
-func checkName(what, name string) error {
-	ok := name != "" && len(name) <= maxName && strings.Trim(name, ".") != ""
-	for _, c := range name {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c))
-	}
-	if !ok {
-		return fmt.Errorf("%w: %s name %q: use at most %d letters, digits, dots, dashes and underscores",
-			lifecycle.ErrInvalid, what, name, maxName)
-	}
-	return nil
-}
+var validName = regexp.MustCompile(`^[A-Za-z0-9._-]+\z`).MatchString
 
-// checkNames is checkName for pairs of what and name.
+// checkNames returns [lifecycle.ErrInvalid] for names that cannot be a part of an id or of
+// a path of limits. The arguments are pairs of a kind and a name.
 func checkNames(pairs ...string) error {
-	for i := 0; i < len(pairs); i += 2 {
-		if err := checkName(pairs[i], pairs[i+1]); err != nil {
-			return err
+	for pair := range slices.Chunk(pairs, 2) {
+		name := pair[1]
+		if len(name) > maxName || strings.Trim(name, ".") == "" || !validName(name) {
+			return fmt.Errorf("%w: %s name %q: use at most %d letters, digits, dots, dashes and underscores",
+				lifecycle.ErrInvalid, pair[0], name, maxName)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,6 @@ type System struct {
 	mcis     *lifecycle.Manager[State, Event, MCISpec]
 	vms      *lifecycle.Manager[State, Event, VMSpec]
 	queue    *queue.Queuer[lifecycle.Key] // of requests to providers
-	shared   lifecycle.Queue              // the same, in turns with other processes
 	orders   *queue.Queuer[string]        // of operations of MCIs, by id
 	classes  map[string]queue.Limit       // of the queue: the limits of providers and regions
 	owner    *lifecycle.Owner
@@ -88,48 +88,37 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		return nil, fmt.Errorf("tumblebug: new system: %w: store %v, provider %v, Poll %v",
 			lifecycle.ErrInvalid, store, provider, config.Poll)
 	}
-	limits := config.Limits
-	if limits == nil {
-		limits = DefaultLimits()
-	}
-	classes, err := classesOf(limits)
-	if err != nil {
-		return nil, err
-	}
 	s := &System{
-		provider: provider, owner: config.Owner, poll: config.Poll,
-		classes: classes, known: map[string]*evidence{},
+		provider: provider, owner: config.Owner, poll: cmp.Or(config.Poll, 5*time.Second), known: map[string]*evidence{},
+	}
+	invalid := func(err error) error { return fmt.Errorf("tumblebug: new system: %w: %w", lifecycle.ErrInvalid, err) }
+	var err error
+	if s.classes, err = classesOf(config.Limits); err != nil {
+		return nil, err
 	}
 	mciTable, err := timeouts.Set(MCITable(), config.MCITimeouts)
 	if err != nil {
-		return nil, fmt.Errorf("tumblebug: new system: %w: %w", lifecycle.ErrInvalid, err)
+		return nil, invalid(err)
 	}
 	vmTable, err := timeouts.Set(VMTable(), config.VMTimeouts)
 	if err != nil {
-		return nil, fmt.Errorf("tumblebug: new system: %w: %w", lifecycle.ErrInvalid, err)
+		return nil, invalid(err)
 	}
 	s.machine = fsm.Must[VMSpec](vmTable)
-	if s.poll == 0 {
-		s.poll = 5 * time.Second
+	if s.queue, err = queue.New(&queue.Config[lifecycle.Key]{Base: config.Base, MaxRunning: maxRunning, Classes: s.classes}); err != nil {
+		return nil, invalid(err)
 	}
-	if s.queue, err = queue.New(&queue.Config[lifecycle.Key]{Base: config.Base, MaxRunning: maxRunning, Classes: classes}); err != nil {
-		return nil, err
-	}
-	s.shared = s.queue
+	var turns *lifecycle.Turns
 	if config.Shared {
-		turns, err := lifecycle.NewTurns(config.Owner, classes)
-		if err != nil {
-			return nil, fmt.Errorf("tumblebug: new system: %w", err)
+		if turns, err = lifecycle.NewTurns(config.Owner, s.classes); err != nil {
+			return nil, invalid(err)
 		}
-		s.shared = lifecycle.Shared(s.queue, turns)
 	}
-	if s.orders, err = queue.New(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning}); err != nil {
-		return nil, err
-	}
+	s.orders = queue.Must(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning})
 	if s.vms, err = lifecycle.New(s.machine, store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
-		Owner:    config.Owner, Queue: s.shared, Observe: s.observeVM, Observer: config.Observer,
+		Owner:    config.Owner, Queue: lifecycle.Shared(s.queue, turns), Observe: s.observeVM, Observer: config.Observer,
 		// What the record of an MCI has room for fits into those of its VMs, with other names.
 		Limits: lifecycle.Limits{Payload: 2 << 20},
 	}); err != nil {
@@ -165,8 +154,11 @@ func (s *System) Close(ctx context.Context) error {
 	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), lifecycle.Drain(ctx, s.vms))
 }
 
-// open refuses requests after Close.
-func (s *System) open() error {
+// admits refuses malformed names, see checkNames, and requests after Close.
+func (s *System) admits(names ...string) error {
+	if err := checkNames(names...); err != nil {
+		return err
+	}
 	if s.closed.Load() {
 		return fmt.Errorf("%w: the system is closed", queue.ErrTerminated)
 	}

@@ -35,6 +35,15 @@ func actions() []fsm.Row[State, Event] {
 	)
 }
 
+// successes returns the rows in which an actor reports that an action has succeeded.
+func successes(by fsm.Actor) []fsm.Row[State, Event] {
+	return fsm.Rows(
+		fsm.Move(Creating, Succeed, Running).AlsoFrom(Resuming, Rebooting).By(by),
+		fsm.Move(Suspending, Succeed, Suspended).By(by),
+		fsm.Move(Terminating, Succeed, Terminated).By(by),
+	)
+}
+
 // force returns the rows of the force flag: every action in every state except
 // Terminated. The argument has the states of the machine.
 func force(states []fsm.State[State]) []fsm.Row[State, Event] {

@@ -53,20 +53,10 @@ func VMTable() fsm.Spec[State, Event] {
 			fsm.Rows(
 				fsm.Move(Removed, Create, Creating).By(User).
 					Note("the document's Create Action: adds and starts the VM in one step"),
-				fsm.Move(Creating, Succeed, Running).By(CSP),
-				fsm.Move(Creating, Fail, Failed).By(CSP),
+				fsm.Move(Creating, Fail, Failed).AlsoFrom(Suspending, Resuming, Rebooting, Terminating).By(CSP),
 			),
+			successes(CSP),
 			actions(),
-			fsm.Rows(
-				fsm.Move(Suspending, Succeed, Suspended).By(CSP),
-				fsm.Move(Suspending, Fail, Failed).By(CSP),
-				fsm.Move(Resuming, Succeed, Running).By(CSP),
-				fsm.Move(Resuming, Fail, Failed).By(CSP),
-				fsm.Move(Rebooting, Succeed, Running).By(CSP),
-				fsm.Move(Rebooting, Fail, Failed).By(CSP),
-				fsm.Move(Terminating, Succeed, Terminated).By(CSP),
-				fsm.Move(Terminating, Fail, Failed).By(CSP),
-			),
 			force(states),
 			fsm.Rows(
 				fsm.Move(Failed, Refine, Removed).AlsoFrom(Undefined).By(User).OnlyForced().
@@ -75,8 +65,8 @@ func VMTable() fsm.Spec[State, Event] {
 					Note("beyond the document: removed with its MCI"),
 			),
 			observations(),
+			takeOvers(Creating, Suspending, Resuming, Rebooting, Terminating),
 			fsm.Rows(
-				takeOver(Creating), takeOver(Suspending), takeOver(Resuming), takeOver(Rebooting), takeOver(Terminating),
 				fsm.Move(Creating, TimedOut, Undefined).After(VMCreateTimeout).
 					Note("beyond the document: the provider does not answer, and the VM may exist"),
 				fsm.Move(Suspending, TimedOut, Undefined).AlsoFrom(Resuming, Rebooting, Terminating).After(VMControlTimeout).
@@ -86,7 +76,10 @@ func VMTable() fsm.Spec[State, Event] {
 	}
 }
 
-func takeOver(s State) fsm.Row[State, Event] {
-	return fsm.Move(s, TakeOver, s).By(Observer).Superseding().
-		Note("beyond the document: another process continues the action")
+func takeOvers(during ...State) (rows []fsm.Row[State, Event]) {
+	for _, s := range during {
+		rows = append(rows, fsm.Move(s, TakeOver, s).By(Observer).Superseding().
+			Note("beyond the document: another process continues the action"))
+	}
+	return rows
 }
