@@ -25,7 +25,7 @@ type claim struct {
 	arrival uint64
 	token   Token
 	since   time.Duration // of its arrival, then of its grant; see Tree.clock
-	older   *claim        // neighbours in the tree's list
+	older   *claim        // neighbours in the ring of the tree
 	newer   *claim
 
 	// The fields of a claim of Try. Such a claim is used again; every release ends
@@ -42,9 +42,10 @@ type claim struct {
 	grant   *Grant
 	lose    func(*LostError) bool
 	leaving *LostError    // why Break takes it: no acquisition joins the claim
-	granted chan struct{} // closed when it is granted; nil if it never waited
-	waiters int           // calls that wait for it
-	handles int           // calls that returned its Grant
+	granted chan struct{} // closed when it is granted
+
+	calls    int  // that have not returned
+	returned bool // a call has returned the Grant
 }
 
 type state uint8
@@ -54,6 +55,17 @@ const (
 	waiting
 	held
 )
+
+// link puts a claim into a ring before another one.
+func (c *claim) link(next *claim) {
+	c.older, c.newer = next.older, next
+	c.older.newer, next.older = c, c
+}
+
+func (c *claim) unlink() {
+	c.older.newer, c.newer.older = c.newer, c.older
+	c.older, c.newer = nil, nil
+}
 
 // requests returns the requests in their current modes. The tree is locked.
 func (c *claim) requests() []Request {

@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{text(&lock.Options{Owner: "\xff"}), `lock: owner "\xff" is not UTF-8`},
 		{text(&lock.Options{Reason: "a\x00b"}), `lock: reason "a\x00b" has a NUL`},
-		{holders(lock.Root(), 0), `lock: scope "Scope(0)" is not a combination of Above, At and Below`},
+		{holders(lock.Root(), 0), `lock: scope "0" is not a combination of Above, At and Below`},
 		{
 			text(&lock.Options{ID: strings.Repeat("x", lock.MaxText+1)}),
 			`lock: id "` + strings.Repeat("x", 77) + `..." is longer than 1024 bytes`,
@@ -240,7 +240,6 @@ func TestZeroValues(t *testing.T) {
 	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
 	require.Zero(t, lock.Handle{}.Token())
 	require.False(t, lock.Handle{}.Unlock())
-	require.Zero(t, (*lock.Unlocker)(nil).Mode())
 	require.False(t, (*lock.Unlocker)(nil).Unlock())
 	require.False(t, new(lock.Unlocker).Unlock())
 }

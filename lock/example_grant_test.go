@@ -64,11 +64,11 @@ func ExampleIntention() {
 	fmt.Println(err)
 	fmt.Println(a.Unlock(), a.Unlock(), b.Unlock())
 	teardown, err := system.TryLock(lock.X)
-	fmt.Println(teardown.Mode(), err)
+	fmt.Println(teardown.Unlock(), err)
 	// Output:
 	// lock: conflict
 	// true false true
-	// X <nil>
+	// true <nil>
 }
 
 // The store keeps the fence. It refuses the write of a holder that lost its lock

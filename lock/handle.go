@@ -32,15 +32,22 @@ func (t *Tree) Try(p Path, m Mode) (Handle, error) {
 		return Handle{}, ErrConflict
 	}
 	c := t.spareClaim()
-	t.arrival++
-	c.arrival, c.since = t.arrival, t.clock()
-	t.link(c, nil)
+	t.arrive(c)
 	t.trie.insert(at, key, &c.one[0], m)
 	t.grant(c)
 	h := Handle{c, c.generation}
 	e := t.grantedEvent(c, 0, 0)
 	t.mu.Unlock()
-	observeGranted(context.Background(), e, func() { h.Unlock() })
+	if e != nil {
+		returned := false
+		defer func() {
+			if !returned { // the observer has panicked: the caller never gets the handle
+				h.Unlock()
+			}
+		}()
+		e(context.Background())
+		returned = true
+	}
 	return h, nil
 }
 

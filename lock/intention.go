@@ -60,15 +60,6 @@ type Unlocker struct {
 	released atomic.Bool
 }
 
-// Mode returns the mode in which the lock was taken, or 0 if the Unlocker never
-// held anything.
-func (u *Unlocker) Mode() Mode {
-	if u == nil {
-		return 0
-	}
-	return u.mode
-}
-
 // Unlock releases the lock at the first call and reports true then. Every further
 // call does nothing and reports false.
 func (u *Unlocker) Unlock() bool {

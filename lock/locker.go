@@ -76,23 +76,9 @@ const (
 // Validate returns [ErrInvalid] for the empty scope and for unknown bits.
 func (s Scope) Validate() error {
 	if s == 0 || s&^(Above|At|Below) != 0 {
-		return &InvalidError{What: "scope", Value: s.String(), Reason: "is not a combination of Above, At and Below"}
+		return &InvalidError{What: "scope", Value: strconv.Itoa(int(s)), Reason: "is not a combination of Above, At and Below"}
 	}
 	return nil
-}
-
-// String returns the names of its parts, joined with "|".
-func (s Scope) String() string {
-	var parts []string
-	for i, name := range [...]string{"Above", "At", "Below"} {
-		if s&(1<<i) != 0 {
-			parts = append(parts, name)
-		}
-	}
-	if rest := s &^ (Above | At | Below); rest != 0 || s == 0 {
-		parts = append(parts, "Scope("+strconv.Itoa(int(rest))+")")
-	}
-	return strings.Join(parts, "|")
 }
 
 // Holder describes one request of another caller that is held or waiting. A grant

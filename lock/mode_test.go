@@ -85,15 +85,6 @@ func TestModeAsText(t *testing.T) {
 // badModes include numbers whose lower bits are a valid mode.
 var badModes = []lock.Mode{0, lock.X + 1, 7, 8, 8 + lock.X, 16 + lock.IS, 255}
 
-func TestScopeAsText(t *testing.T) {
-	for s, want := range map[lock.Scope]string{
-		lock.Above: "Above", lock.At | lock.Below: "At|Below", lock.Above | lock.At | lock.Below: "Above|At|Below",
-		0: "Scope(0)", 8: "Scope(8)", 9: "Above|Scope(8)",
-	} {
-		require.Equal(t, want, s.String())
-	}
-}
-
 func TestNormalize(t *testing.T) {
 	for _, c := range []struct{ in, want []lock.Request }{
 		{reqs("X at /a"), reqs("X at /a")},

@@ -160,7 +160,7 @@ func (m *model) joined(id string) bool {
 	m.tree.mu.Lock()
 	defer m.tree.mu.Unlock()
 	c := m.tree.ids[id]
-	return c != nil && c.state == waiting && c.waiters > 1
+	return c != nil && c.state == waiting && c.calls > 1
 }
 
 // collect moves the grants of the waits that have returned.

@@ -126,19 +126,3 @@ func (t *Tree) observeRefused(ctx context.Context, err error, requests []Request
 		observe(ctx, Refused{Options: *o, Requests: requests, Err: err})
 	}
 }
-
-// observeGranted reports a grant that did not wait. If the observer panics, the
-// caller never gets the grant, so observeGranted releases it.
-func observeGranted(ctx context.Context, e event, unlock func()) {
-	if e == nil {
-		return
-	}
-	returned := false
-	defer func() {
-		if !returned {
-			unlock()
-		}
-	}()
-	e(ctx)
-	returned = true
-}

@@ -33,17 +33,38 @@ func (t *Tree) Snapshot(ctx context.Context) (Snapshot, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, latest, mark := t.counts(), t.arrival, new(claim)
-	s.Holders = make([]Holder, 0, s.Held+s.Waiting)
-	for {
-		holders, more := t.read(mark, latest)
-		s.Holders = append(s.Holders, holders...)
-		if !more {
-			return s, nil
-		}
+	s := t.counts()
+	s.Holders = t.list(func() {
 		t.mu.Unlock() // other calls go on
 		t.mu.Lock()
+	})
+	return s, nil
+}
+
+// piece is how many acquisitions a Snapshot reads before it lets other calls go on.
+const piece = 1024
+
+// list returns the holders of all claims, without those that arrive in a pause. It pauses
+// after each piece. The tree is locked, but for the pauses.
+func (t *Tree) list(pause func()) []Holder {
+	holders := make([]Holder, 0, t.held+t.waiting)
+	var entries []*entry
+	latest, read := t.arrival, 0
+	for c := t.all.newer; c != nil && c != &t.all && c.arrival <= latest; c = c.newer {
+		for i := range c.entries {
+			entries = append(entries, &c.entries[i])
+		}
+		if read++; read%piece == 0 {
+			holders = append(holders, t.holders(entries, "")...)
+			entries = nil
+			mark := new(claim) // keeps the place, without entries
+			mark.link(c.newer)
+			pause()
+			c = mark.older
+			mark.unlink()
+		}
 	}
+	return append(holders, t.holders(entries, "")...)
 }
 
 // Counts returns the numbers of a [Snapshot], without Holders. It costs the same at
@@ -56,33 +77,6 @@ func (t *Tree) Counts() Snapshot {
 
 func (t *Tree) counts() Snapshot {
 	return Snapshot{Held: t.held, Waiting: t.waiting, Nodes: t.trie.nodes, LastToken: t.token}
-}
-
-// piece is how many acquisitions a Snapshot reads before it lets other calls go on.
-const piece = 1024
-
-// read returns the holders of the next piece up to the latest arrival, and whether
-// there are more. A mark in the list keeps the place between two calls. It is a
-// claim without entries; the zero mark begins with the oldest. The tree is locked.
-func (t *Tree) read(mark *claim, latest uint64) (holders []Holder, more bool) {
-	next := t.oldest
-	if mark.tree == t {
-		next = mark.newer
-		t.unlink(mark)
-	}
-	var entries []*entry
-	for range piece {
-		if next == nil || next.arrival > latest {
-			return t.holders(entries, ""), false
-		}
-		for i := range next.entries {
-			entries = append(entries, &next.entries[i])
-		}
-		next = next.newer
-	}
-	mark.tree = t
-	t.link(mark, next)
-	return t.holders(entries, ""), true
 }
 
 // Revoke implements [Locker]. The error is [ErrInvalid] for the token of a

@@ -217,14 +217,13 @@ func checkTree(t *Tree) string {
 	if heldNow != t.held || waitingNow != t.waiting || named != len(t.ids) {
 		return fmt.Sprintf("held %d, waiting %d, named %d; counted are %d, %d, %d", heldNow, waitingNow, named, t.held, t.waiting, len(t.ids))
 	}
-	var older *claim
 	listed := 0
-	for c := t.oldest; c != nil; older, c = c, c.newer {
-		if listed++; present[c] == 0 || c.older != older || older != nil && older.arrival >= c.arrival {
+	for c := t.all.newer; c != nil && c != &t.all; c = c.newer {
+		if listed++; present[c] == 0 || c.older.newer != c || c.older.arrival >= c.arrival {
 			return "the claims are not listed in order"
 		}
 	}
-	if listed != len(present) || t.newest != older {
+	if listed != len(present) {
 		return fmt.Sprintf("%d claims are listed, %d are present", listed, len(present))
 	}
 	for c, n := range present {

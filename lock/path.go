@@ -8,10 +8,8 @@ import (
 )
 
 const (
-	// MaxDepth is the maximum number of segments of a path.
-	MaxDepth = 32
-	// MaxSegment is the maximum length of a segment, in bytes.
-	MaxSegment = 255
+	maxDepth   = 32  // segments
+	maxSegment = 255 // bytes
 )
 
 // Path names a node of a tree: "/" is the root, and "/a/b" is the node b below a.
@@ -42,8 +40,8 @@ func Parse(s string) (Path, error) {
 	depth := 0
 	for segment := range strings.SplitSeq(s[1:], "/") {
 		depth++
-		if depth > MaxDepth {
-			return Path{}, invalidPath(s, "has more than "+strconv.Itoa(MaxDepth)+" segments")
+		if depth > maxDepth {
+			return Path{}, invalidPath(s, "has more than "+strconv.Itoa(maxDepth)+" segments")
 		}
 		if fault := segmentFault(segment); fault != "" {
 			return Path{}, invalidPath(s, "has a segment "+strconv.Itoa(depth)+" that "+fault)
@@ -68,8 +66,8 @@ func segmentFault(segment string) string {
 		return "is empty"
 	case segment == "." || segment == "..":
 		return "is " + strconv.Quote(segment)
-	case len(segment) > MaxSegment:
-		return "is longer than " + strconv.Itoa(MaxSegment) + " bytes"
+	case len(segment) > maxSegment:
+		return "is longer than " + strconv.Itoa(maxSegment) + " bytes"
 	case !utf8.ValidString(segment):
 		return "is not UTF-8"
 	case strings.ContainsFunc(segment, unicode.IsControl):
@@ -93,17 +91,10 @@ func (p Path) Child(segment string) (Path, error) {
 	if !p.Valid() {
 		return Path{}, invalidPath("", "is the zero Path")
 	}
-	if strings.Contains(segment, "/") {
-		return Path{}, invalidPath(segment, "has a slash")
+	if segment == "" || strings.Contains(segment, "/") {
+		return Path{}, invalidPath(segment, "is not one segment")
 	}
-	if fault := segmentFault(segment); fault != "" {
-		return Path{}, invalidPath(segment, fault)
-	}
-	child := p.key() + "/" + segment
-	if strings.Count(child, "/") > MaxDepth {
-		return Path{}, invalidPath(child, "has more than "+strconv.Itoa(MaxDepth)+" segments")
-	}
-	return Path{child}, nil
+	return Parse(p.key() + "/" + segment)
 }
 
 // Parent returns the path of the node directly above. It returns false for the

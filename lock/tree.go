@@ -27,8 +27,7 @@ type Tree struct {
 	token   Token             // of the latest grant
 	held    int               // claims
 	waiting int
-	oldest  *claim // a list of all claims in the order of their arrival
-	newest  *claim
+	all     claim     // the anchor of a ring of all claims in the order of their arrival
 	base    time.Time // claims count their time from here
 	spare   *claim    // a list of claims for Try, of at most maxSpare
 	spares  int
@@ -107,21 +106,25 @@ func (t *Tree) LockAll(ctx context.Context, rs []Request, o *Options) (*Grant, e
 
 func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool) (*Grant, error) {
 	rs, err := Normalize(rs)
+	if err == nil {
+		err = o.Validate()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	if ctx.Err() != nil {
 		return nil, &ConflictError{Requests: rs, Err: Ended(ctx)}
 	}
 	t.mu.Lock()
-	if c := t.ids[o.ID]; c != nil && c.leaving == nil {
-		return t.join(ctx, c, rs, o, wait) // unlocks
+	if c := t.ids[o.ID]; c != nil && c.leaving == nil { // a repeated acquisition
+		switch {
+		case !slices.Equal(c.asked, rs), c.state == held && !c.covers(rs):
+			return nil, t.refuse(ctx, rs, o, ErrIDInUse, c)
+		case c.state == waiting && !wait:
+			return nil, t.refuse(ctx, rs, o, ErrConflict, c)
+		}
+		return t.wait(ctx, c, nil) // unlocks
 	}
 	free := t.free(rs)
 	switch {
@@ -133,24 +136,20 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 	c := t.enter(rs, o)
 	if free {
 		t.grant(c)
-		c.handles++
-		e := t.grantedEvent(c, 0, 0)
-		t.mu.Unlock()
-		observeGranted(ctx, e, func() {
-			// Another call with this id may have the grant too, so it is not unlocked: this
-			// call leaves it, as one that still waits does.
-			t.mu.Lock()
-			c.handles, c.waiters = c.handles-1, c.waiters+1
-			t.mu.Unlock()
-			after, _ := t.leave(c, context.Canceled)
-			after.run(context.WithoutCancel(ctx))
-		})
-		return c.grant, nil
+		c.granted = atOnce
+		return t.wait(ctx, c, t.grantedEvent(c, 0, 0)) // unlocks
 	}
-	c.state, c.granted, c.waiters = waiting, make(chan struct{}), 1
+	c.state, c.granted = waiting, make(chan struct{})
 	t.waiting++
 	return t.wait(ctx, c, t.waitingEvent(c)) // unlocks
 }
+
+// atOnce is the closed channel of all claims that did not wait.
+var atOnce = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // free reports whether no present request conflicts with these.
 func (t *Tree) free(rs []Request) bool {
@@ -167,9 +166,7 @@ func (t *Tree) free(rs []Request) bool {
 func (t *Tree) enter(rs []Request, o *Options) *claim {
 	c := &claim{tree: t, options: *o, asked: rs, entries: make([]entry, len(rs))}
 	c.grant, c.lose = NewGrant(c)
-	t.arrival++
-	c.arrival, c.since = t.arrival, t.clock()
-	t.link(c, nil)
+	t.arrive(c)
 	// Look for conflicts of all requests before the first one enters the trie:
 	// requests of one list never conflict with each other.
 	for i, r := range rs {
@@ -193,25 +190,21 @@ func (t *Tree) enter(rs []Request, o *Options) *claim {
 	return c
 }
 
-// join handles a repeated acquisition. The tree is locked; join unlocks it.
-func (t *Tree) join(ctx context.Context, c *claim, rs []Request, o *Options, wait bool) (*Grant, error) {
-	switch {
-	case !slices.Equal(c.asked, rs), c.state == held && !c.covers(rs):
-		return nil, t.refuse(ctx, rs, o, ErrIDInUse, c)
-	case c.state == held:
-		c.handles++
-		t.mu.Unlock()
-		return c.grant, nil
-	case !wait:
-		return nil, t.refuse(ctx, rs, o, ErrConflict, c)
+// arrive makes a claim the latest one.
+func (t *Tree) arrive(c *claim) {
+	if t.all.newer == nil {
+		t.all.older, t.all.newer = &t.all, &t.all
 	}
-	c.waiters++
-	return t.wait(ctx, c, nil) // unlocks
+	t.arrival++
+	c.arrival, c.since = t.arrival, t.clock()
+	c.link(&t.all)
 }
 
 // wait returns the grant of the claim when it is granted, or withdraws the claim.
-// The tree is locked; wait unlocks it. The event is that of a new claim.
+// The tree is locked; wait unlocks it. The event is that of a new claim. The claim may be
+// held already.
 func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
+	c.calls++
 	t.mu.Unlock()
 	// This call leaves the queue however it ends, also by a panic or Goexit in a
 	// method of the context or in the observer.
@@ -245,21 +238,21 @@ func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
 		return nil, refused
 	}
 	t.mu.Lock()
-	c.waiters--
-	c.handles++
+	c.calls--
+	c.returned = true
 	left = true
 	t.mu.Unlock()
 	return c.grant, nil
 }
 
 // leave ends one call's wait for a claim. The last call that leaves withdraws the
-// claim.
+// claim, unless another call has returned its grant.
 func (t *Tree) leave(c *claim, why error) (effects, *ConflictError) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	refused := t.refusal(c.asked, &c.options, why, c)
-	c.waiters--
-	if c.waiters > 0 || c.handles > 0 || c.state == gone {
+	c.calls--
+	if c.calls > 0 || c.returned || c.state == gone {
 		return effects{}, refused
 	}
 	return t.release(c), refused
@@ -320,7 +313,7 @@ func (t *Tree) release(c *claim) (after effects) {
 		}
 	}
 	c.state = gone
-	t.unlink(c)
+	c.unlink()
 	for i := range c.entries {
 		e := &c.entries[i]
 		key, m := e.node.key, e.mode
@@ -358,41 +351,10 @@ func (t *Tree) unblock(key string, m Mode, after *effects) {
 	}
 }
 
-// link puts a claim into the list of all claims before another one; nil: at the end.
-func (t *Tree) link(c, before *claim) {
-	c.newer = before
-	if before != nil {
-		c.older, before.older = before.older, c
-	} else {
-		c.older, t.newest = t.newest, c
-	}
-	if c.older != nil {
-		c.older.newer = c
-	} else {
-		t.oldest = c
-	}
-}
-
-func (t *Tree) unlink(c *claim) {
-	if c.older != nil {
-		c.older.newer = c.newer
-	} else {
-		t.oldest = c.newer
-	}
-	if c.newer != nil {
-		c.newer.older = c.older
-	} else {
-		t.newest = c.older
-	}
-	c.older, c.newer = nil, nil
-}
-
 // grantReady grants the collected claims in the order of their arrival. No two of
 // them conflict: the earlier would block the later.
 func (t *Tree) grantReady(after *effects) {
-	if len(after.granted) > 1 {
-		slices.SortFunc(after.granted, func(a, b *claim) int { return cmp.Compare(a.arrival, b.arrival) })
-	}
+	slices.SortFunc(after.granted, func(a, b *claim) int { return cmp.Compare(a.arrival, b.arrival) })
 	for _, c := range after.granted {
 		now := t.clock()
 		waited := now - c.since

@@ -146,25 +146,17 @@ func (n *node) kid(key string) (kid *node, whole bool) {
 	at := len(n.key)
 	if n.byName != nil {
 		kid = n.byName[firstSegment(key, at)]
-		return kid, kid != nil && coversFrom(kid.key, key, at)
+		return kid, kid != nil && covers(kid.key, key)
 	}
 	for _, kid := range n.kids {
 		if kid.key[at+1] != key[at+1] { // both continue with a slash and at least one byte
 			continue
 		}
-		if coversFrom(kid.key, key, at) {
-			return kid, true
-		}
-		if sameSegment(kid.key, key, at) {
-			return kid, false
+		if whole = covers(kid.key, key); whole || firstSegment(kid.key, at) == firstSegment(key, at) {
+			return kid, whole
 		}
 	}
 	return nil, false
-}
-
-// coversFrom is covers for two keys that share their first bytes.
-func coversFrom(a, b string, from int) bool {
-	return len(a) <= len(b) && (len(a) == len(b) || b[len(a)] == '/') && a[from:] == b[from:len(a)]
 }
 
 // firstSegment returns the slash at from and the segment that follows it.
@@ -175,15 +167,10 @@ func firstSegment(key string, from int) string {
 	return key[from:]
 }
 
-func sameSegment(a, b string, from int) bool {
-	s, rest := firstSegment(a, from), b[from:]
-	return strings.HasPrefix(rest, s) && (len(rest) == len(s) || rest[len(s)] == '/')
-}
-
 // sharedPrefix returns the length of the longest common prefix that ends where a
 // segment of both ends. The first from bytes are such a prefix.
 func sharedPrefix(a, b string, from int) int {
-	for from < len(a) && from < len(b) && sameSegment(a, b, from) {
+	for from < len(a) && from < len(b) && firstSegment(a, from) == firstSegment(b, from) {
 		from += len(firstSegment(a, from))
 	}
 	return from

@@ -19,7 +19,7 @@ var hostile = []string{
 	"/a/b", "/a/b!", "/a/b0", "/a/bc", "/a/a", "/ab/b", "/a-b/c", "/a!/b",
 	"/a/b/c", "/a/b/c/d", "/a/b/c/d/e", "/a/b/c-/d", "/a/b/x/d", "/é/ü", "/é/ü/b",
 	"/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", "/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/b",
-	strings.Repeat("/a", MaxDepth), strings.Repeat("/b", MaxDepth),
+	strings.Repeat("/a", maxDepth), strings.Repeat("/b", maxDepth),
 }
 
 func requests(paths []string) (rs []Request) {
@@ -114,8 +114,8 @@ func TestVisitFindsWhatConflicts(t *testing.T) {
 				}
 			}
 			require.Equal(t, want["conflicts"], texts(conflicting[r.Mode]), r.String())
-			for _, s := range []Scope{Above, At, Below} {
-				require.Equal(t, want[s.String()], texts(scoped(s)), "%s %s", s, r)
+			for name, s := range map[string]Scope{"Above": Above, "At": At, "Below": Below} {
+				require.Equal(t, want[name], texts(scoped(s)), "%s %s", name, r)
 			}
 			_, free := tree.trie.find(r.Path.key(), conflicting[r.Mode])
 			require.Equal(t, len(want["conflicts"]) == 0, free, r.String())
