@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -38,7 +37,6 @@ type claim struct {
 	// The fields of all other claims.
 	options Options
 	asked   []Request // normalized; an id stands for these
-	last    []Request // held at the release
 	grant   *Grant
 	lose    func(*LostError) bool
 	leaving *LostError    // why Break takes it: no acquisition joins the claim
@@ -67,11 +65,12 @@ func (c *claim) unlink() {
 	c.older, c.newer = nil, nil
 }
 
-// requests returns the requests in their current modes. The tree is locked.
+// requests returns the requests in their current modes, or in those at the release. The tree
+// is locked.
 func (c *claim) requests() []Request {
 	rs := make([]Request, len(c.entries))
 	for i := range c.entries {
-		rs[i] = c.entries[i].request()
+		rs[i] = c.entries[i].Request
 	}
 	return rs
 }
@@ -80,7 +79,7 @@ func (c *claim) requests() []Request {
 // the same nodes. A downgrade may have left less. The tree is locked.
 func (c *claim) covers(rs []Request) bool {
 	for i, r := range rs {
-		if !c.entries[i].mode.Covers(r.Mode) {
+		if !c.entries[i].Mode.Covers(r.Mode) {
 			return false
 		}
 	}
@@ -91,9 +90,6 @@ func (c *claim) covers(rs []Request) bool {
 func (c *claim) Requests() []Request {
 	c.tree.mu.Lock()
 	defer c.tree.mu.Unlock()
-	if c.state == gone {
-		return slices.Clone(c.last)
-	}
 	return c.requests()
 }
 
@@ -160,7 +156,7 @@ func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 		return nil
 	}
 	for i := range c.entries {
-		c.convert(i, Join(c.entries[i].mode, m))
+		c.convert(i, Join(c.entries[i].Mode, m))
 	}
 	// No other claim conflicts with the new modes, so no claim waits for this one
 	// and no count of blockers changes. To the resource it is a new grant: a

@@ -15,14 +15,14 @@ import (
 // holder's session in the lock driver's engine ended.
 type Grant struct {
 	driver GrantDriver
+	lost   chan struct{} // closed when revoked or lost
 
 	mu sync.Mutex
 	// fault is why the grant ended or was revoked. It only gets worse:
 	// nil -> revoked -> lost or released.
 	fault   error
-	over    bool          // released or lost
-	lost    chan struct{} // closed when revoked or lost; made at the first call of Lost, or at the loss
-	cancels map[*context.CancelCauseFunc]struct{}
+	over    bool // released or lost
+	cancels map[context.Context]context.CancelCauseFunc
 }
 
 // GrantDriver is the part of a [Grant] that a lock driver implements. Its methods
@@ -53,7 +53,7 @@ type GrantDriver interface {
 // the holder has been notified: only then may the driver grant a request that
 // conflicts.
 func NewGrant(d GrantDriver) (g *Grant, lose func(*LostError) bool) {
-	g = &Grant{driver: d}
+	g = &Grant{driver: d, lost: make(chan struct{})}
 	return g, g.lose
 }
 
@@ -89,14 +89,7 @@ func (g *Grant) currentFault() error {
 
 // Lost returns a channel that is closed when the grant is revoked or lost.
 // [Grant.Check] then returns the reason. Unlock does not close it.
-func (g *Grant) Lost() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lost == nil {
-		g.lost = make(chan struct{})
-	}
-	return g.lost
-}
+func (g *Grant) Lost() <-chan struct{} { return g.lost }
 
 func isLoss(fault error) bool {
 	_, loss := fault.(*LostError)
@@ -112,9 +105,9 @@ func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel con
 	fault := g.fault
 	if fault == nil {
 		if g.cancels == nil {
-			g.cancels = map[*context.CancelCauseFunc]struct{}{}
+			g.cancels = map[context.Context]context.CancelCauseFunc{}
 		}
-		g.cancels[&end] = struct{}{}
+		g.cancels[ctx] = end
 	}
 	g.mu.Unlock()
 	if fault != nil {
@@ -122,7 +115,7 @@ func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel con
 	}
 	return ctx, func() {
 		g.mu.Lock()
-		delete(g.cancels, &end)
+		delete(g.cancels, ctx)
 		g.mu.Unlock()
 		end(context.Canceled)
 	}
@@ -191,30 +184,23 @@ func (g *Grant) lose(why *LostError) bool {
 func (g *Grant) end(why error, over bool) (first bool) {
 	g.mu.Lock()
 	if first = !g.over && (over || g.fault == nil); first {
-		closed := isLoss(g.fault)
-		g.fault, g.over = why, over
 		// Close under the mutex. Bad schedule without it: a revocation sets the
 		// fault and sleeps; a Break finds the fault, grants the lock to another
 		// caller; and only then the revocation closes the channel.
-		if isLoss(why) && !closed {
-			if g.lost == nil {
-				g.lost = make(chan struct{})
-			}
+		if isLoss(why) && !isLoss(g.fault) {
 			close(g.lost)
 		}
+		g.fault, g.over = why, over
 	}
 	why = g.fault
 	cancels := maps.Clone(g.cancels)
 	g.mu.Unlock()
-	if len(cancels) == 0 {
-		return first
-	}
 
 	// Cancel without the mutex: it runs code of contexts, which may call methods of
 	// this Grant. Forget the functions only afterwards, so that a second call, as in
 	// the schedule above, cancels them too.
-	for cancel := range cancels {
-		(*cancel)(why)
+	for _, cancel := range cancels {
+		cancel(why)
 	}
 	g.mu.Lock()
 	g.cancels = nil // Context has added none: there is a fault

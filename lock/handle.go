@@ -33,7 +33,8 @@ func (t *Tree) Try(p Path, m Mode) (Handle, error) {
 	}
 	c := t.spareClaim()
 	t.arrive(c)
-	t.trie.insert(at, key, &c.one[0], m)
+	c.one[0].Request = Request{p, m}
+	t.trie.insert(at, &c.one[0])
 	t.grant(c)
 	h := Handle{c, c.generation}
 	e := t.grantedEvent(c, 0, 0)

@@ -87,37 +87,35 @@ func callAll(ctx context.Context, events []event) {
 // The functions below make an event while the tree is locked. It is called after
 // the tree is unlocked.
 
-func (t *Tree) grantedEvent(c *claim, waited time.Duration, replaces Token) event {
-	observe := t.config.Observer.Granted
+// bind returns nil if there is no function to call, and then makes no event.
+func bind[E any](observe func(context.Context, E), what func() E) event {
 	if observe == nil {
 		return nil
 	}
-	e := Granted{Options: c.options, Requests: c.requests(), Token: c.token, Replaces: replaces, Waited: waited}
+	e := what()
 	return func(ctx context.Context) { observe(ctx, e) }
+}
+
+func (t *Tree) grantedEvent(c *claim, waited time.Duration, replaces Token) event {
+	return bind(t.config.Observer.Granted, func() Granted {
+		return Granted{Options: c.options, Requests: c.requests(), Token: c.token, Replaces: replaces, Waited: waited}
+	})
 }
 
 func (t *Tree) waitingEvent(c *claim) event {
-	observe := t.config.Observer.Waiting
-	if observe == nil {
-		return nil
-	}
-	e := Waiting{Options: c.options, Requests: c.requests()}
-	return func(ctx context.Context) { observe(ctx, e) }
+	return bind(t.config.Observer.Waiting, func() Waiting { return Waiting{Options: c.options, Requests: c.requests()} })
 }
 
 func (t *Tree) releasedEvent(c *claim) event {
-	observe := t.config.Observer.Released
-	if observe == nil {
-		return nil
-	}
-	why := c.cause
-	if c.grant != nil {
-		// The reason is the Grant's and not that of Break: the holder may have
-		// unlocked before Break, or while Break notified it.
-		why = c.grant.loss()
-	}
-	e := Released{Options: c.options, Requests: c.requests(), Token: c.token, Held: t.clock() - c.since, Err: why}
-	return func(ctx context.Context) { observe(ctx, e) }
+	return bind(t.config.Observer.Released, func() Released {
+		why := c.cause
+		if c.grant != nil {
+			// The reason is the Grant's and not that of Break: the holder may have
+			// unlocked before Break, or while Break notified it.
+			why = c.grant.loss()
+		}
+		return Released{Options: c.options, Requests: c.requests(), Token: c.token, Held: t.clock() - c.since, Err: why}
+	})
 }
 
 // observeRefused reports a refusal. The tree is not locked.

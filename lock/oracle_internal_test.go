@@ -115,12 +115,12 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 		l := n.list(m)
 		var prev, blocked *entry
 		for e := l.first; e != nil; prev, e = e, e.next {
-			if e.node != n || e.prev != prev || e.mode != m || prev != nil && prev.claim.arrival >= e.claim.arrival {
+			if e.node != n || e.prev != prev || e.Mode != m || prev != nil && prev.claim.arrival >= e.claim.arrival {
 				return fmt.Sprintf("the entries of %q are not linked in order", n.key), all, 0
 			}
-			counts[e.mode]++
-			marks |= e.mode.bit()
-			all[class(e.mode)]++
+			counts[e.Mode]++
+			marks |= e.Mode.bit()
+			all[class(e.Mode)]++
 			if e.blocked {
 				waits++
 			}
@@ -234,7 +234,7 @@ func checkTree(t *Tree) string {
 		for i := range c.entries {
 			own := &c.entries[i]
 			is := c.state == waiting && slices.ContainsFunc(all, func(e *entry) bool {
-				return e.claim != c && e.claim.arrival < c.arrival && own.request().Conflicts(e.request())
+				return e.claim != c && e.claim.arrival < c.arrival && own.Conflicts(e.Request)
 			})
 			if is {
 				blocked++

@@ -22,21 +22,11 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 	err := &ConflictError{Requests: slices.Clone(rs), Err: why}
 	limit := cmp.Or(t.config.MaxHolders, defaultMaxHolders)
 	var found []*entry
-	// add reports whether there is room for more.
-	add := func(e *entry) bool {
-		if slices.Contains(found, e) {
-			return true // another one of the requests conflicts with it too
-		}
-		if len(found) == limit {
-			err.More = true
-			return false
-		}
-		found = append(found, e)
-		return true
-	}
 	if why == ErrIDInUse {
-		for i := 0; i < len(own.entries) && add(&own.entries[i]); i++ {
+		for i := range own.entries[:min(limit, len(own.entries))] {
+			found = append(found, &own.entries[i])
 		}
+		err.More = len(own.entries) > limit
 		err.Holders = t.holders(found, o.Owner)
 		return err
 	}
@@ -48,15 +38,16 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 	lists:
 		for l := range t.trie.visitLists(r.Path.key(), conflicting[r.Mode]) {
 			for e := l.first; e != nil; e = e.next {
-				if e.claim == own {
+				if e.claim == own || slices.Contains(found, e) { // another request conflicts with it too
 					continue
 				}
 				if own != nil && !upgrade && e.claim.arrival > own.arrival {
 					break // so are all behind it
 				}
-				if !add(e) {
+				if err.More = len(found) == limit; err.More {
 					break lists
 				}
+				found = append(found, e)
 			}
 		}
 	}
@@ -68,13 +59,13 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 // in the order of their paths. The owner is that of the refused request.
 func (t *Tree) holders(entries []*entry, owner string) []Holder {
 	slices.SortFunc(entries, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), pathOf(a.node.key).Compare(pathOf(b.node.key)))
+		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), a.Path.Compare(b.Path))
 	})
 	holders := make([]Holder, len(entries))
 	for i, e := range entries {
 		c := e.claim
 		holders[i] = Holder{
-			Path: pathOf(e.node.key), Mode: e.mode,
+			Path: e.Path, Mode: e.Mode,
 			ID: c.options.ID, Owner: c.options.Owner, Reason: c.options.Reason,
 			Token: c.token, Since: t.base.Add(c.since), Waiting: c.state == waiting,
 			Mine: owner != "" && owner == c.options.Owner,

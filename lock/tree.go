@@ -176,10 +176,9 @@ func (t *Tree) enter(rs []Request, o *Options) *claim {
 		}
 	}
 	for i, r := range rs {
-		key := r.Path.key()
-		at, _ := t.trie.find(key, filter{})
-		c.entries[i].claim = c
-		t.trie.insert(at, key, &c.entries[i], r.Mode)
+		at, _ := t.trie.find(r.Path.key(), filter{})
+		c.entries[i].claim, c.entries[i].Request = c, r
+		t.trie.insert(at, &c.entries[i])
 	}
 	if o.ID != "" {
 		if t.ids == nil {
@@ -304,7 +303,6 @@ func (t *Tree) release(c *claim) (after effects) {
 		t.waiting--
 	}
 	if c.grant != nil {
-		c.last = c.requests() // the answer of Requests from now on
 		if t.ids[c.options.ID] == c {
 			delete(t.ids, c.options.ID)
 			if len(t.ids) == 0 {
@@ -316,7 +314,7 @@ func (t *Tree) release(c *claim) (after effects) {
 	c.unlink()
 	for i := range c.entries {
 		e := &c.entries[i]
-		key, m := e.node.key, e.mode
+		key, m := e.Path.key(), e.Mode
 		// One that is blocked behind another one of its list blocks nothing that the
 		// other one does not block.
 		behind := e.blocked && e.node.list(m).blocked != e

@@ -52,11 +52,9 @@ type entry struct {
 	claim      *claim
 	node       *node
 	prev, next *entry // in the list of its mode
-	mode       Mode
-	blocked    bool // an earlier present request of another claim conflicts
+	Request           // at the path of node, in its present mode
+	blocked    bool   // an earlier present request of another claim conflicts
 }
-
-func (e *entry) request() Request { return Request{pathOf(e.node.key), e.mode} }
 
 // class returns the index in node.below of the intention of m.
 func class(m Mode) int { return int(m.Intent()-IS) & 1 }
@@ -146,17 +144,22 @@ func (n *node) kid(key string) (kid *node, whole bool) {
 	at := len(n.key)
 	if n.byName != nil {
 		kid = n.byName[firstSegment(key, at)]
-		return kid, kid != nil && covers(kid.key, key)
+		return kid, kid != nil && coversFrom(kid.key, key, at)
 	}
 	for _, kid := range n.kids {
 		if kid.key[at+1] != key[at+1] { // both continue with a slash and at least one byte
 			continue
 		}
-		if whole = covers(kid.key, key); whole || firstSegment(kid.key, at) == firstSegment(key, at) {
+		if whole = coversFrom(kid.key, key, at); whole || firstSegment(kid.key, at) == firstSegment(key, at) {
 			return kid, whole
 		}
 	}
 	return nil, false
+}
+
+// coversFrom is covers for two keys that share their first bytes.
+func coversFrom(a, b string, from int) bool {
+	return len(a) <= len(b) && (len(a) == len(b) || b[len(a)] == '/') && a[from:] == b[from:len(a)]
 }
 
 // firstSegment returns the slash at from and the segment that follows it.
@@ -176,9 +179,10 @@ func sharedPrefix(a, b string, from int) int {
 	return from
 }
 
-// insert adds e at a place that find has returned. The trie has not changed since.
-func (t *trie) insert(at place, key string, e *entry, m Mode) {
-	n := at.node
+// insert adds e at a place that find has returned for its path. The trie has not changed
+// since.
+func (t *trie) insert(at place, e *entry) {
+	n, key := at.node, e.Path.key()
 	if at.kid != nil {
 		n = t.split(n, at.kid, at.shared)
 	}
@@ -188,9 +192,9 @@ func (t *trie) insert(at place, key string, e *entry, m Mode) {
 		n = leaf
 	}
 	e.node = n
-	n.mark(e, m)
+	n.mark(e, e.Mode)
 	if e.blocked {
-		if l := n.list(m); l.blocked == nil {
+		if l := n.list(e.Mode); l.blocked == nil {
 			l.blocked = e
 		}
 		n.countWaits(1)
@@ -207,13 +211,13 @@ func (n *node) countWaits(add int) {
 // unblock ends the block of the first blocked entry of its list.
 func (e *entry) unblock() {
 	e.blocked = false
-	e.node.list(e.mode).blocked = e.next
+	e.node.list(e.Mode).blocked = e.next
 	e.node.countWaits(-1)
 }
 
 // mark lists and counts an entry of n in mode m.
 func (n *node) mark(e *entry, m Mode) {
-	e.mode = m
+	e.Mode = m
 	n.list(m).add(e)
 	n.counts[m&7]++
 	n.marks |= m.bit()
@@ -259,7 +263,7 @@ func (l *list) remove(e *entry) {
 }
 
 func (n *node) unmark(e *entry) {
-	m := e.mode
+	m := e.Mode
 	n.list(m).remove(e)
 	if n.counts[m&7]--; n.counts[m&7] == 0 {
 		n.marks &^= m.bit()
@@ -453,7 +457,7 @@ func (n *node) visitBelow(f filter, yield func(*list) bool) bool {
 // looks at the first entry of each list, which is the earliest. The entries of one
 // claim have the same arrival.
 func (t *trie) isBlocked(e *entry) bool {
-	for l := range t.visitLists(e.node.key, conflicting[e.mode]) {
+	for l := range t.visitLists(e.node.key, conflicting[e.Mode]) {
 		if l.first.claim.arrival < e.claim.arrival {
 			return true
 		}

@@ -93,7 +93,7 @@ func TestVisitFindsWhatConflicts(t *testing.T) {
 		for _, r := range rs {
 			texts := func(f filter) (found []string) {
 				for e := range tree.trie.visit(r.Path.key(), f) {
-					found = append(found, e.request().String())
+					found = append(found, e.Request.String())
 				}
 				slices.Sort(found)
 				return found
