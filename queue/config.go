@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"strings"
 )
@@ -56,17 +57,12 @@ type Limit struct {
 // New returns a queue. It returns an [*InvalidError] if a number is negative or
 // the path of a class has an empty part.
 func New[K comparable](config *Config[K]) (*Queuer[K], error) {
-	if config == nil {
-		config = new(Config[K])
-	}
+	config = cmp.Or(config, new(Config[K]))
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	q := &Queuer[K]{
-		base: config.Base, maxPerKey: config.MaxPerKey, maxWaiting: config.MaxWaiting,
-		haltOnFailure: config.HaltOnFailure, observer: config.Observer,
-		root: class[K]{rule: new(rule)},
-	}
+	q := &Queuer[K]{config: *config, root: class[K]{rule: new(rule)}}
+	q.config.Classes = nil
 	for path, limit := range config.Classes {
 		q.makeClass(path).rule.limit = limit
 	}

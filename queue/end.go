@@ -82,13 +82,13 @@ func (t *Ticket[K]) interrupt(end *EndError) {
 // goroutine of the queue. REQUIRES: q.mu, which it releases for Settle and the
 // observer.
 func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
-	if t.act.Settle != nil || q.observer.Finished != nil || q.observer.Halted != nil {
+	if t.act.Settle != nil || q.config.Observer.Finished != nil || q.config.Observer.Halted != nil {
 		worker := t.hasWorker()
 		q.mu.Unlock()
 		defer q.release(t, worker)
 		defer q.reportEnd(t, ours)
 		if t.act.Settle != nil {
-			q.guard(t, func() { t.act.Settle(q.base, t.outcome, t.err) })
+			q.guard(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
 		}
 		return
 	}
@@ -128,18 +128,18 @@ func (q *Queuer[K]) guard(t *Ticket[K], f func()) {
 
 // reportEnd calls the functions of the observer, all of them also if one panics.
 func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
-	if q.observer.Finished == nil && q.observer.Halted == nil {
+	if q.config.Observer.Finished == nil && q.config.Observer.Halted == nil {
 		return
 	}
 	info := t.Info()
 	info.Ended = q.at(q.now())
 	var calls []func()
-	if q.observer.Finished != nil {
-		calls = append(calls, func() { q.observer.Finished(q.base, Finished[K]{info}) })
+	if q.config.Observer.Finished != nil {
+		calls = append(calls, func() { q.config.Observer.Finished(q.config.Base, Finished[K]{info}) })
 	}
-	if q.observer.Halted != nil && t.halts {
+	if q.config.Observer.Halted != nil && t.halts {
 		for _, k := range info.Keys {
-			calls = append(calls, func() { q.observer.Halted(q.base, Halted[K]{k, info}) })
+			calls = append(calls, func() { q.config.Observer.Halted(q.config.Base, Halted[K]{k, info}) })
 		}
 	}
 	for _, call := range slices.Backward(calls) { // the last defer runs first
@@ -159,7 +159,7 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 		if t.admitted != nil {
 			close(t.admitted)
 		}
-		q.answered(t)
+		q.unblock(t)
 	}
 	t.yield()
 	q.leaveClass(t.class)

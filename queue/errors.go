@@ -100,7 +100,7 @@ func (e *RefusedError) Error() string {
 }
 
 // Unwrap returns Reason and Err.
-func (e *RefusedError) Unwrap() []error { return present(e.Reason, e.Err) }
+func (e *RefusedError) Unwrap() error { return errors.Join(e.Reason, e.Err) }
 
 // InvalidError is the error of a wrong call. It matches [ErrInvalid]. Nothing has
 // changed.
@@ -141,7 +141,7 @@ func (e *EndError) Error() string {
 func (e *EndError) Is(target error) bool { return target == sentinels[e.Outcome] }
 
 // Unwrap returns Cause and Err.
-func (e *EndError) Unwrap() []error { return present(e.Cause, e.Err) }
+func (e *EndError) Unwrap() error { return errors.Join(e.Cause, e.Err) }
 
 // PanicError is the error of an action that panicked or called runtime.Goexit. It
 // matches [ErrPanic], and Value if that is an error.
@@ -187,14 +187,4 @@ func (e *DrainError) Error() string {
 }
 
 // Unwrap returns [ErrNotDrained] and Err.
-func (e *DrainError) Unwrap() []error { return []error{ErrNotDrained, e.Err} }
-
-// present returns the errors that are not nil.
-func present(errs ...error) (list []error) {
-	for _, err := range errs {
-		if err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
-}
+func (e *DrainError) Unwrap() error { return errors.Join(ErrNotDrained, e.Err) }

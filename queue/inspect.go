@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 )
@@ -96,24 +97,24 @@ func (l *lane[K]) oldest() *Ticket[K] {
 func (q *Queuer[K]) All() iter.Seq2[K, LaneInfo] {
 	return func(yield func(K, LaneInfo) bool) {
 		q.mu.Lock()
-		keys := make([]K, 0, len(q.lanes))
-		for k := range q.lanes {
-			keys = append(keys, k)
-		}
+		keys := slices.Collect(maps.Keys(q.lanes))
 		q.mu.Unlock()
 		for _, k := range keys {
-			var i LaneInfo
-			q.mu.Lock()
-			l := q.lanes[k]
-			if l != nil {
-				i = l.info()
-			}
-			q.mu.Unlock()
-			if l != nil && !yield(k, i) {
+			if i, busy := q.lane(k); busy && !yield(k, i) {
 				return
 			}
 		}
 	}
+}
+
+// lane returns the state of a key that has an action or is halted.
+func (q *Queuer[K]) lane(key K) (i LaneInfo, busy bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lanes[key]; l != nil {
+		return l.info(), true
+	}
+	return i, false
 }
 
 // ClassInfo is a class and its limit at one moment.
@@ -165,7 +166,12 @@ func (q *Queuer[K]) Stats() Stats {
 	defer q.mu.Unlock()
 	s := Stats{
 		Keys: len(q.lanes), Running: q.running(), Waiting: q.waiting(),
-		Blocked: len(q.blocked), Abandoned: q.strays,
+		Abandoned: q.strays,
+	}
+	for _, b := range q.blocked {
+		if !b.placed {
+			s.Blocked++
+		}
 	}
 	for _, l := range q.lanes {
 		if l.halted {

@@ -14,7 +14,6 @@ type lane[K comparable] struct {
 	halted   bool
 	stopping bool
 	drained  chan struct{} // closed when the lane of a stopping key is empty
-	waited   []*Ticket[K]  // of submitters that waited for room; Admit has not answered
 
 	first [1]*Ticket[K] // the memory of queue while it has one ticket
 }

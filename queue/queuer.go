@@ -12,13 +12,9 @@ import (
 // use and must not be copied. It needs no closing: an idle Queuer has no goroutine.
 type Queuer[K comparable] struct {
 	// Set by New or by the first submit, never changed after.
-	once          sync.Once
-	base          context.Context
-	epoch         time.Time
-	maxPerKey     int
-	maxWaiting    int
-	haltOnFailure bool
-	observer      Observer[K]
+	once   sync.Once
+	config Config[K] // the limits of classes are in the classes
+	epoch  time.Time
 
 	// mu guards everything below, the lanes, the classes and the tickets. It is
 	// never held while user code runs.
@@ -28,7 +24,7 @@ type Queuer[K comparable] struct {
 	lanes   map[K]*lane[K]       // lanes that have an action or are halted
 	peak    int                  // most lanes since the map was made
 	ids     map[string]*Ticket[K]
-	blocked []*submitter[K] // in the order of their arrival
+	blocked []*submitter[K] // until Admit has answered, in the order of their arrival
 	waits   []wait[K]       // inside actions, not ended
 
 	seq    uint64 // of the last place
@@ -49,8 +45,8 @@ type Queuer[K comparable] struct {
 // prepare sets the defaults before the first submit.
 func (q *Queuer[K]) prepare() {
 	q.epoch = time.Now().Add(-1)
-	if q.base == nil {
-		q.base = context.Background()
+	if q.config.Base == nil {
+		q.config.Base = context.Background()
 	}
 	if q.root.rule == nil {
 		q.root.rule = new(rule)

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -76,17 +75,15 @@ func (q *Queuer[K]) next() *Ticket[K] {
 	return q.root.next()
 }
 
-// result is what an attempt returned.
+// result is how an attempt ended, as far as it can be judged without q.mu.
 type result struct {
-	panicked *PanicError
-	goexit   bool          // it called runtime.Goexit
-	unbegun  bool          // the base had ended before the attempt, with cause
-	skipped  bool          // by the guard, with err
-	retry    bool          // err is worth another attempt
-	pause    time.Duration // before that attempt
-	err      error
-	cause    error     // of the end of the context; nil if it has not ended
-	end      *EndError // err, if it is of the end of the context; otherwise nil
+	outcome Outcome
+	err     error         // of the outcome
+	own     error         // what Guard or Run returned
+	cause   error         // of the end of the context, if err is of that
+	unbegun bool          // the base had ended before the attempt, with cause
+	retry   bool          // err is worth another attempt
+	pause   time.Duration // before that attempt
 }
 
 // attemptContext returns the context of one attempt. What the first attempt leaves behind
@@ -106,39 +103,57 @@ func attemptContext(parent context.Context, act *Action) (context.Context, conte
 func (t *Ticket[K]) try(parent context.Context) (r result) {
 	defer func() {
 		if v := recover(); v != nil {
-			r = result{panicked: &PanicError{Value: v, Stack: debug.Stack()}}
+			r = result{outcome: Panicked, err: &PanicError{Value: v, Stack: debug.Stack()}}
 		}
 	}()
-	act := t.act
+	act, observer := t.act, &t.q.config.Observer
 	parent = context.WithValue(parent, ticketKey{}, t)
 	if act.Guard != nil {
-		if r.err = act.Guard(parent); r.err != nil {
-			r.skipped = true
-			if r.cause = context.Cause(parent); r.cause != nil {
-				r.end = endOf(r.cause, r.err, t.q.base)
-			}
-			return r
+		if err := act.Guard(parent); err != nil {
+			return t.judge(parent, err, result{outcome: Skipped, err: &EndError{Outcome: Skipped, Err: err}})
 		}
 	}
 	ctx, stop := attemptContext(parent, act)
 	defer stop()
-	if t.q.observer.Started != nil {
-		t.q.observer.Started(ctx, Started[K]{t.Info()})
+	if observer.Started != nil {
+		observer.Started(ctx, Started[K]{t.Info()})
 	}
-	if r.err = act.Run(ctx); r.err == nil {
-		return r
+	err := act.Run(ctx)
+	if err == nil {
+		return result{outcome: OK}
 	}
-	if r.cause = context.Cause(ctx); r.cause != nil {
-		r.end = endOf(r.cause, r.err, t.q.base)
-	}
-	r.retry = int(t.attempt) < act.Retry.Attempts && (act.Retry.If == nil || act.Retry.If(r.err))
+	r = t.judge(ctx, err, result{outcome: Failed, err: err})
+	r.retry = (r.outcome == Failed || r.outcome == TimedOut) && int(t.attempt) < act.Retry.Attempts &&
+		!t.signalled() && t.q.config.Base.Err() == nil && (act.Retry.If == nil || act.Retry.If(err))
 	if r.retry && act.Retry.Backoff != nil {
-		r.pause = max(0, act.Retry.Backoff(int(t.attempt), r.err))
+		r.pause = max(0, act.Retry.Backoff(int(t.attempt), err))
 	}
-	if r.retry && t.q.observer.Retried != nil {
-		t.reportRetry(ctx, r)
+	if r.retry && observer.Retried != nil {
+		observer.Retried(ctx, Retried[K]{t.Info(), r.outcome, r.err, r.pause})
 	}
 	return r
+}
+
+// signalled reports whether the action has to end.
+func (t *Ticket[K]) signalled() bool {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	return t.signal != nil
+}
+
+// judge returns the result of an attempt that returned err. An error of the end of the
+// context belongs to what ended the context, and any other one is the action's own.
+func (t *Ticket[K]) judge(ctx context.Context, err error, own result) result {
+	own.own = err
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return own
+	}
+	end := endOf(cause, err, t.q.config.Base)
+	if end == nil {
+		return own
+	}
+	return result{outcome: end.Outcome, err: end, own: err, cause: cause}
 }
 
 // endOf returns the error of an action whose context ended with the cause, or nil if the
@@ -159,81 +174,38 @@ func endOf(cause, err error, base context.Context) *EndError {
 	return nil
 }
 
-// reportRetry calls the observer.
-func (t *Ticket[K]) reportRetry(ctx context.Context, r result) {
-	t.q.mu.Lock()
-	outcome, err := t.judge(r)
-	retries := t.retries(outcome)
-	e := Retried[K]{t.info(), outcome, err, r.pause}
-	t.q.mu.Unlock()
-	if retries {
-		t.q.observer.Retried(ctx, e)
-	}
-}
-
 // conclude retries the action or ends it. REQUIRES: q.mu.
 func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
-	outcome, err := t.judge(r)
-	if r.unbegun {
-		t.attempt--
-		t.started = 0
-	}
-	if r.retry && r.cause == nil && t.signal != nil {
-		// It was cancelled after the attempt, while the observer received the retry.
-		outcome, err = t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, err}
-	}
 	if t.state != Running {
 		// It was abandoned, and everything that it held is given away.
 		q.found(true)
 		return
 	}
-	if r.retry && t.retries(outcome) {
-		q.suspend(t, err, r.pause)
+	if r.unbegun {
+		r.outcome, r.err, r.own = Canceled, &EndError{Canceled, r.cause, t.err}, t.err
+		t.attempt--
+		t.started = 0
+	}
+	// An action that was signalled to end and returns the error of its context ended for that
+	// reason, and so did one that would be retried or that its guard skipped: Settle of a
+	// pre-empted action must not restore a state that belongs to the successor.
+	ended := r.retry || r.outcome == Skipped || r.cause != nil && r.cause != error(t.signal)
+	if t.signal != nil && ended {
+		r = result{outcome: t.signal.Outcome, err: &EndError{t.signal.Outcome, t.signal.Cause, r.own}}
+	}
+	if r.retry {
+		q.suspend(t, r.err, r.pause)
 		q.pump(t.ended)
 		return
 	}
-	t.halts = q.haltOnFailure && outcome.failure() && t.signal == nil
+	t.halts = q.config.HaltOnFailure && r.outcome.failure() && t.signal == nil
 	if t.halts { // already now, so that Settle and the observer may call Resume
 		for _, p := range t.places {
 			p.lane.halted = true
 		}
 	}
-	t.decide(outcome, err)
+	t.decide(r.outcome, r.err)
 	q.retire(t, true)
-}
-
-// retries reports whether an attempt with this outcome may be repeated. REQUIRES:
-// q.mu.
-func (t *Ticket[K]) retries(o Outcome) bool {
-	return (o == Failed || o == TimedOut) && t.signal == nil && t.q.base.Err() == nil
-}
-
-// judge turns the result of an attempt into an outcome. An action that was signalled to
-// end and returns the error of its context ended for that reason. One that returns
-// nil succeeded, and one that returns another error failed. REQUIRES: q.mu.
-func (t *Ticket[K]) judge(r result) (Outcome, error) {
-	switch {
-	case r.goexit:
-		return Panicked, &PanicError{Goexit: true}
-	case r.panicked != nil:
-		return Panicked, r.panicked
-	case r.unbegun:
-		end := cmp.Or(t.signal, &EndError{Outcome: Canceled, Cause: r.cause})
-		return end.Outcome, &EndError{end.Outcome, end.Cause, t.err}
-	case r.err == nil:
-		return OK, nil
-	case r.skipped && t.signal != nil:
-		// A pre-empted action must not look skipped: its Settle would restore a state
-		// that belongs to the successor.
-		return t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, r.err}
-	case r.skipped && r.end == nil:
-		return Skipped, &EndError{Outcome: Skipped, Err: r.err}
-	case r.end == nil:
-		return Failed, r.err
-	case t.signal != nil && r.cause != error(t.signal): // it came after the end of the context
-		return t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, r.err}
-	}
-	return r.end.Outcome, r.end
 }
 
 // suspend starts the back-off of a running action. The action keeps its places and

@@ -59,7 +59,7 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 		return nil, q.refusal(t, reason, in, nil)
 	}
 	q.place(t)
-	if act.Admit == nil && q.observer.Accepted == nil {
+	if act.Admit == nil && q.config.Observer.Accepted == nil {
 		q.confirm(t)
 		return t, nil
 	}
@@ -122,9 +122,9 @@ func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 		return nil, nil
 	}
 	for _, p := range t.places {
-		// A blocked submitter of the same key arrived earlier, or an earlier submitter
-		// that waited has not been admitted, and this one may wait as well.
-		if q.awaited(p.key) || t.act.Wait && p.lane != nil && len(p.lane.waited) > 0 {
+		// A blocked submitter of the same key arrived earlier. If this one may wait as well,
+		// it also waits until that one is admitted.
+		if q.awaited(p.key, t.act.Wait) {
 			return cmp.Or(p.lane, &lane[K]{key: p.key}), ErrFull
 		}
 	}
@@ -142,14 +142,14 @@ func (q *Queuer[K]) find(t *Ticket[K]) {
 // full returns ErrFull if there is no room for the ticket in the lanes that find found.
 // REQUIRES: q.mu.
 func (q *Queuer[K]) full(t *Ticket[K]) (in *lane[K], reason error) {
-	if q.maxPerKey > 0 {
+	if q.config.MaxPerKey > 0 {
 		for _, p := range t.places {
-			if p.lane != nil && p.lane.size() >= q.maxPerKey {
+			if p.lane != nil && p.lane.size() >= q.config.MaxPerKey {
 				return p.lane, ErrFull
 			}
 		}
 	}
-	if q.maxWaiting > 0 && q.waiting() >= q.maxWaiting {
+	if q.config.MaxWaiting > 0 && q.waiting() >= q.config.MaxWaiting {
 		return nil, ErrFull
 	}
 	return nil, nil
@@ -204,8 +204,8 @@ func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 	}
 	// The places stay even if the observer panics: Admit has changed the state.
 	agreed = true
-	if q.observer.Accepted != nil {
-		q.observer.Accepted(ctx, Accepted[K]{t.Info()})
+	if q.config.Observer.Accepted != nil {
+		q.config.Observer.Accepted(ctx, Accepted[K]{t.Info()})
 	}
 	return t, nil
 }
@@ -215,7 +215,7 @@ func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 func (q *Queuer[K]) confirm(t *Ticket[K]) {
 	t.state = Waiting
 	t.accepted = q.now()
-	q.answered(t)
+	q.unblock(t)
 	if t.admitted != nil {
 		close(t.admitted)
 	}

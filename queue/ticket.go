@@ -31,8 +31,6 @@ type Ticket[K comparable] struct {
 	ended    time.Duration
 	due      time.Duration // end of Delay; 0: the action has none
 
-	submitter *submitter[K] // nil if it did not wait for room, or Admit has answered
-
 	admitted chan struct{}           // closed when Admit has answered; nil without ID
 	done     chan struct{}           // closed at the end; nil until a caller asks for it
 	cancel   context.CancelCauseFunc // of the context; nil if no worker runs the ticket

@@ -78,7 +78,7 @@ func (w *worker[K]) take() *Ticket[K] {
 		if w.cancel != nil {
 			w.cancel(nil)
 		}
-		w.ctx, w.cancel = context.WithCancelCause(q.base)
+		w.ctx, w.cancel = context.WithCancelCause(q.config.Base)
 		w.made = t.started
 	}
 	t.cancel = w.cancel
@@ -105,19 +105,20 @@ func (q *Queuer[K]) takeStarted() *Ticket[K] {
 // calls runtime.Goexit is concluded, too, and then the worker exits.
 func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
 	q := w.q
-	r := result{goexit: true}
+	r, goexit := result{outcome: Panicked, err: &PanicError{Goexit: true}}, true
 	defer func() {
-		if r.goexit {
+		if goexit {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.conclude(t, r)
 		}
 	}()
-	if q.base.Err() != nil {
-		r = result{unbegun: true, cause: context.Cause(q.base)}
+	if base := q.config.Base; base.Err() != nil {
+		r = result{unbegun: true, cause: context.Cause(base)}
 	} else {
 		r = t.try(w.ctx)
 	}
+	goexit = false
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.conclude(t, r)
