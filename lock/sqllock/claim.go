@@ -94,8 +94,8 @@ func (c *claim) GuardStatement() (query string, args []any) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	paths, _ := columns(c.has)
-	return "SELECT 1 FROM (SELECT 1 FROM " + c.l.config.Prefix + "lock_requests" +
-			" WHERE tree = $1 AND path = ANY ($2) AND token = $3 FOR KEY SHARE) AS held HAVING count(*) = $4",
+	return `SELECT 1 FROM (SELECT 1 FROM interlock_lock_requests
+		WHERE tree = $1 AND path = ANY ($2) AND token = $3 FOR KEY SHARE) AS held HAVING count(*) = $4`,
 		[]any{c.l.tree, paths, int64(c.token), len(paths)}
 }
 
@@ -140,17 +140,16 @@ func (c *claim) remove(ctx context.Context) (done <-chan struct{}) {
 	l.releases.Go(func() {
 		defer close(c.released)
 		ctx := context.WithoutCancel(ctx)
-		for pause := firstPause; l.current(c.session); pause = min(2*pause, longestPause) {
-			ctx, cancel := context.WithTimeout(ctx, l.config.TTL/3)
-			var none any
-			err := l.query(ctx, "release", []any{l.tree, c.session.id, generation, c.attempt, number, paths}, &none)
-			cancel()
-			if err == nil {
-				c.freed = true
-				return
+		repeat(ctx, func() (done bool) {
+			if !l.current(c.session) {
+				return true
 			}
-			time.Sleep(pause)
-		}
+			ctx, cancel := context.WithTimeout(ctx, l.config.TTL/3)
+			defer cancel()
+			err := l.query(ctx, "release", []any{l.tree, c.session.id, generation, c.attempt, number, paths}, new(any))
+			c.freed = err == nil
+			return c.freed
+		})
 	})
 	return c.released
 }

@@ -2,7 +2,7 @@
 // processes. Requests, modes, lists, ids and the order of arrival are those of [lock.Tree].
 //
 //	listen, err := pgx.ParseConfig(dsn)                         // of a direct connection, see Limits
-//	err = sqllock.Migrate(ctx, db, nil)                         // once, before the processes start
+//	err = sqllock.Migrate(ctx, db)                              // once, before the processes start
 //	locker, err := sqllock.Open(ctx, db, listen, "shop", nil)   // in each process
 //	defer locker.Close()
 //	web := lock.Request{Path: lock.MustParse("/web"), Mode: lock.X}
@@ -59,9 +59,9 @@
 //   - If the server loses a commit, the lock may be granted again. The functions switch
 //     synchronous_commit from off to on. After a failover to a standby that replicates
 //     asynchronously, or a restore of a copy, what was granted may be free, what was released
-//     may be held, and tokens repeat. Close all lockers, call Migrate with a Config.FirstToken
-//     above all tokens that were granted, and open them again. If a process was killed instead,
-//     its session ends after its TTL.
+//     may be held, and tokens repeat. Close all lockers, raise the sequence interlock_lock_numbers
+//     by setval above all tokens that were granted, and open them again. If a process was killed
+//     instead, its session ends after its TTL.
 //   - A guarded transaction that hangs keeps its locks, and only those. Set
 //     idle_in_transaction_session_timeout.
 //   - An id belongs to one locker. In another one, the same id conflicts until it is released.

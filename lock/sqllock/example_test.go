@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
@@ -25,7 +26,7 @@ func ExampleOpen() {
 		if err != nil {
 			return err
 		}
-		if err := sqllock.Migrate(ctx, db, nil); err != nil {
+		if err := sqllock.Migrate(ctx, db); err != nil {
 			return err
 		}
 		locker, err := sqllock.Open(ctx, db, listen, "shop", nil)
@@ -43,11 +44,11 @@ func ExampleOpen() {
 }
 
 // Bad settings are refused before the database is used.
-func ExampleMigrate() {
-	err := sqllock.Migrate(context.Background(), nil, &sqllock.Config{Prefix: "my locks"})
+func ExampleOpen_settings() {
+	_, err := sqllock.Open(context.Background(), nil, nil, "shop", &sqllock.Config{TTL: time.Millisecond})
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, lock.ErrInvalid))
 	// Output:
-	// lock: Prefix "my locks" is not of up to 32 lower-case letters, digits and _
+	// lock: TTL "1ms" is below 1s or above 24h
 	// true
 }

@@ -129,33 +129,33 @@ func (l *Locker) enter(rs []lock.Request, o *lock.Options) (c *claim, first bool
 // claim has gone.
 func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.Options, wait bool) (g *lock.Grant, err error, done bool) {
 	l.mu.Lock()
+	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
+	why, before := error(nil), c.number
 	switch {
 	case c.state == gone:
 		l.mu.Unlock()
 		return nil, nil, false
-	case !slices.Equal(c.asked, rs), c.state == held && !slices.EqualFunc(c.has, rs, func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }):
-		var own []lock.Holder
-		for _, r := range c.has {
-			own = append(own, lock.Holder{
-				Path: r.Path, Mode: r.Mode, ID: o.ID, Owner: c.options.Owner, Reason: c.options.Reason,
-				Token: c.token, Since: c.since, Waiting: c.state == waiting,
-			})
-		}
-		l.mu.Unlock()
-		return nil, l.refusal(rs, o, lock.ErrIDInUse, own), true
+	case !slices.Equal(c.asked, rs), c.state == held && !slices.EqualFunc(c.has, rs, covers):
+		why, before = lock.ErrIDInUse, math.MaxInt64
 	case c.state == waiting && !wait:
-		number := c.number
-		l.mu.Unlock()
-		blockers, err := l.report(ctx, conflicts(rs), o.ID, number, l.config.MaxHolders+1)
-		if err != nil {
-			return nil, err, true
-		}
-		return nil, l.refusal(rs, o, lock.ErrConflict, blockers), true
+		why = lock.ErrConflict
+	default:
+		c.calls++
 	}
-	c.calls++
 	l.mu.Unlock()
-	g, err = l.wait(ctx, c)
-	return g, err, true
+	if why == nil {
+		g, err = l.wait(ctx, c)
+		return g, err, true
+	}
+	var blocking ranges
+	if why == lock.ErrConflict {
+		blocking = conflicts(rs)
+	}
+	found, err := l.report(ctx, blocking, o.ID, before, l.config.MaxHolders+1)
+	if err == nil {
+		err = l.refusal(rs, o, why, found)
+	}
+	return nil, err, true
 }
 
 // refusal returns a ConflictError with as many holders as the configuration permits.

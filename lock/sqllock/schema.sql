@@ -1,5 +1,4 @@
--- The tables and functions of package sqllock. Migrate runs this text with the prefix of the
--- configuration in the place of interlock_.
+-- The tables and functions of package sqllock. Migrate runs this text.
 
 -- Numbers of arrivals, tokens and sessions. A value is drawn once for ever, also by a
 -- transaction that is rolled back.

@@ -41,7 +41,7 @@ func (l *Locker) query(ctx context.Context, function string, args []any, results
 	for i := range args {
 		places[i] = fmt.Sprintf("$%d", i+1)
 	}
-	text := fmt.Sprintf("SELECT * FROM %slock_%s(%s)", l.config.Prefix, function, strings.Join(places, ", "))
+	text := fmt.Sprintf("SELECT * FROM interlock_lock_%s(%s)", function, strings.Join(places, ", "))
 	err := l.db.QueryRowContext(ctx, text, args...).Scan(results...)
 	switch {
 	case err == nil:
@@ -59,6 +59,13 @@ func (l *Locker) begin(ctx context.Context, former int64) (*session, error) {
 	defer cancel()
 	err := l.query(ctx, "begin", []any{l.tree, former, l.config.TTL.Milliseconds()}, &s.id)
 	return s, err
+}
+
+// repeat calls try until it is done or the context ends.
+func repeat(ctx context.Context, try func() (done bool)) {
+	for pause := firstPause; ctx.Err() == nil && !try(); pause = min(2*pause, longestPause) {
+		sleep(ctx, pause)
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -84,23 +91,19 @@ func (l *Locker) left(s *session) time.Duration { return l.config.TTL*9/10 - tim
 // run keeps sessions, one after the other, until the context ends.
 func (l *Locker) run(ctx context.Context, s *session) {
 	defer close(l.ended)
-	for {
+	for ctx.Err() == nil { // Close ends the last session
 		l.keep(ctx, s)
-		if ctx.Err() != nil {
-			return // Close ends the session
-		}
-		next, err := l.begin(ctx, s.id)
-		for pause := firstPause; err != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
-			sleep(ctx, pause)
-			next, err = l.begin(ctx, s.id)
-		}
-		if err != nil {
-			return
-		}
-		s = next
-		l.mu.Lock()
-		l.session = s
-		l.mu.Unlock()
+		repeat(ctx, func() (done bool) {
+			next, err := l.begin(ctx, s.id)
+			if err != nil {
+				return false
+			}
+			s = next
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.session = s
+			return true
+		})
 	}
 }
 
@@ -238,7 +241,7 @@ func (l *Locker) listenTo(ctx context.Context, s *session) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		conn, err := pgx.ConnectConfig(ctx, l.listen)
 		if err == nil {
-			_, err = conn.Exec(ctx, fmt.Sprintf("LISTEN %slock_%d", l.config.Prefix, s.id))
+			_, err = conn.Exec(ctx, fmt.Sprintf("LISTEN interlock_lock_%d", s.id))
 			for err == nil {
 				pause = firstPause
 				select {

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,42 +24,27 @@ var errSession = fmt.Errorf("sqllock: %w: the session has ended", lock.ErrLost)
 
 // Config has the settings of a [Locker]. Nil and the zero Config mean the defaults.
 type Config struct {
-	// Prefix begins the names of tables and functions: lower-case letters, digits and _, at
-	// most 32 of them, and no digit first. Default: "interlock_".
-	Prefix string
 	// TTL is how long the engine keeps the locks of a process from which it receives no
 	// renewal. The locker renews every third of it. A grant is lost after nine tenths of it.
 	// Default: 10 s. The minimum is 1 s, the maximum a day.
 	TTL time.Duration
-	// FirstToken is the lowest token that is granted after [Migrate]. It is for a database that
-	// was restored, and lower than the tokens before does nothing. Open ignores it. Default: 1.
-	FirstToken lock.Token
 	// MaxWaiters and MaxHolders are those of [lock.Config]. The waiters of all processes count.
 	MaxWaiters int
 	MaxHolders int
 }
 
-const defaultPrefix = "interlock_"
-
-var prefixes = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,31}$`)
-
 func (c *Config) resolved() (r Config, err error) {
 	if c != nil {
 		r = *c
 	}
-	r.Prefix = cmp.Or(r.Prefix, defaultPrefix)
 	r.TTL = cmp.Or(r.TTL, 10*time.Second)
 	r.MaxHolders = cmp.Or(r.MaxHolders, 16)
 	invalid := func(what string, value any, reason string) {
 		err = &lock.InvalidError{What: what, Value: fmt.Sprint(value), Reason: reason}
 	}
 	switch {
-	case !prefixes.MatchString(r.Prefix):
-		invalid("Prefix", r.Prefix, "is not of up to 32 lower-case letters, digits and _")
 	case r.TTL < time.Second || r.TTL > 24*time.Hour:
 		invalid("TTL", r.TTL, "is below 1s or above 24h")
-	case r.FirstToken > math.MaxInt64:
-		invalid("FirstToken", r.FirstToken, "is above 1<<63 - 1")
 	case r.MaxWaiters < 0 || r.MaxWaiters > math.MaxInt32:
 		invalid("MaxWaiters", r.MaxWaiters, "is negative or above 1<<31 - 1")
 	case r.MaxHolders < 0 || r.MaxHolders >= math.MaxInt32:
@@ -76,36 +59,20 @@ var schema string
 // Migrate makes the tables and functions, or replaces the functions, in one transaction. It
 // may be called again, and by several processes at once. The role owns them from then on.
 // The others need USAGE and SELECT of the sequence, and SELECT, INSERT, UPDATE and DELETE of
-// the tables.
-// Of the configuration only Prefix and FirstToken count.
-//
-// Errors: [lock.ErrInvalid] for the configuration; the driver's.
-func Migrate(ctx context.Context, db *sql.DB, config *Config) error {
-	c, err := config.resolved()
-	if err != nil {
-		return err
-	}
+// the tables. The errors are the driver's.
+func Migrate(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
+	if err == nil {
+		defer tx.Rollback()
+		_, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('interlock_lock', 0))")
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, schema)
+	}
+	if err == nil {
+		err = tx.Commit()
+	}
 	if err != nil {
-		return fmt.Errorf("sqllock: migrate: %w", err)
-	}
-	defer tx.Rollback()
-	statements := []string{
-		"SELECT pg_advisory_xact_lock(hashtextextended('" + c.Prefix + "lock', 0))",
-		strings.ReplaceAll(schema, defaultPrefix, c.Prefix),
-	}
-	if c.FirstToken > 0 {
-		// What draws a token has read the table in the same transaction. Bad schedule without
-		// LOCK: a token is drawn between the test and setval, which sets the sequence back.
-		statements = append(statements, "LOCK TABLE "+c.Prefix+"lock_requests IN ACCESS EXCLUSIVE MODE",
-			fmt.Sprintf("SELECT setval('%[1]slock_numbers', %[2]d, false) FROM %[1]slock_numbers WHERE last_value < %[2]d", c.Prefix, c.FirstToken))
-	}
-	for _, text := range statements {
-		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return fmt.Errorf("sqllock: migrate: %w", err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("sqllock: migrate: %w", err)
 	}
 	return nil

@@ -28,10 +28,7 @@ type opener struct {
 }
 
 func (o *opener) new(t testing.TB, c lock.Config) lock.Locker {
-	config := &sqllock.Config{FirstToken: c.FirstToken, MaxWaiters: c.MaxWaiters, MaxHolders: c.MaxHolders}
-	if c.FirstToken > 0 {
-		require.NoError(t, sqllock.Migrate(t.Context(), o.db, config))
-	}
+	config := &sqllock.Config{MaxWaiters: c.MaxWaiters, MaxHolders: c.MaxHolders}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.open[t]) == 0 {
@@ -58,7 +55,7 @@ func (o *opener) close(t testing.TB, left int) {
 func harness(t testing.TB, lockers int) locktest.Harness {
 	o := &opener{database: newDatabase(t), each: lockers, open: map[testing.TB][]*sqllock.Locker{}}
 	h := locktest.Harness{
-		New: o.new, FirstToken: true, MaxWaiters: true, MaxHolders: true,
+		New: o.new, MaxWaiters: true, MaxHolders: true,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
 	if lockers > 1 {

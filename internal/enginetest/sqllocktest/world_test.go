@@ -49,7 +49,7 @@ func newDatabase(t testing.TB) *database {
 func migrated(t testing.TB, dsn string) *database {
 	t.Helper()
 	d := &database{dsn, pool(t, dsn)}
-	require.NoError(t, sqllock.Migrate(t.Context(), d.db, nil))
+	require.NoError(t, sqllock.Migrate(t.Context(), d.db))
 	return d
 }
 
