@@ -27,7 +27,7 @@ type Handler struct {
 	RetryIf func(error) bool
 	// Settle, if it is not nil, updates the object's state in the transaction that ends the
 	// action. Its effect is committed exactly once, and before later actions of the keys
-	// start. Its context ends after the time of a lease, and when StopTimeout is over: it
+	// start. Its context ends after the time of a lease, and a lease after the end of Run's context: it
 	// must then return, because Run waits for it. The server rolls the transaction back if it
 	// gets no statement for the time of a lease, so that a worker that is cut off holds up
 	// no other. If the transaction fails, Settle is called again, or by another worker; while
@@ -55,9 +55,6 @@ type Config struct {
 	// this limit applies to each class directly below "aws" that has no entry. All
 	// workers should have the same classes: each keeps its own limits.
 	Classes map[string]int
-	// HaltOnFailure halts the lanes of an action that fails, until [Resume]. [queue.Failed],
-	// [queue.Panicked] and [queue.TimedOut] are failures. A halted lane accepts actions.
-	HaltOnFailure bool
 	// Lease is the time for which an action belongs to this worker without a renewal. The
 	// worker renews three times as often. The context of a handler ends after nine tenths
 	// of it without a renewal. After a crash the actions run elsewhere when this time is
@@ -67,9 +64,6 @@ type Config struct {
 	// pause and of a lease is not notified, so it is noticed up to this time later. 0:
 	// half a second.
 	Poll time.Duration
-	// StopTimeout is the time that handlers have to return after the end of Run's context.
-	// 0: Lease.
-	StopTimeout time.Duration
 	// Observer receives events.
 	Observer Observer
 }
@@ -110,7 +104,6 @@ func New(db *sql.DB, handlers map[string]Handler, config *Config) (*Worker, erro
 	c.Classes = maps.Clone(c.Classes)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
-	c.StopTimeout = cmp.Or(c.StopTimeout, c.Lease)
 	return &Worker{
 		db: db, handlers: maps.Clone(handlers), config: c,
 		ready: make(chan struct{}, 1), ends: make(chan end), held: map[int64]*lease{},
@@ -118,7 +111,7 @@ func New(db *sql.DB, handlers map[string]Handler, config *Config) (*Worker, erro
 }
 
 func (c *Config) check() error {
-	if min(c.Poll, c.StopTimeout) < 0 || c.MaxRunning < 0 || c.Lease != 0 && c.Lease < 10*time.Millisecond {
+	if c.Poll < 0 || c.MaxRunning < 0 || c.Lease != 0 && c.Lease < 10*time.Millisecond {
 		return &queue.InvalidError{Field: "Config", Problem: "a negative number, or a Lease of less than 10 milliseconds"}
 	}
 	for path, most := range c.Classes {

@@ -5,8 +5,6 @@ import "errors"
 // A call or a configuration that is wrong is refused with a [*queue.InvalidError], which
 // matches [queue.ErrInvalid].
 var (
-	// ErrSchema: the tables do not exist or are of another version. Call [Migrate].
-	ErrSchema = errors.New("pgqueue: unsuitable tables")
 	// ErrNoHandler: the worker has no handler of the action's name. The action waits for
 	// the time of a lease, and is then tried again by any worker.
 	ErrNoHandler = errors.New("pgqueue: no handler")

@@ -48,7 +48,6 @@ type Finished struct {
 	*Task
 	Outcome queue.Outcome
 	Err     error
-	Halted  bool // it halts its lanes
 }
 
 // Lost is an attempt whose end was refused.

@@ -118,13 +118,10 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 	defer stop()
 	settle := w.handlers[l.Name].Settle
 	switch {
-	case e.outcome == queue.Pending || w.halts(e) && settle == nil:
+	case e.outcome == queue.Pending || settle == nil && !w.remove(ctx, l):
 		return w.release(ctx, w.db, l, e)
 	case settle == nil:
-		if w.remove(ctx, l) {
-			return true, nil
-		}
-		return w.release(ctx, w.db, l, e)
+		return true, nil
 	}
 	err = transact(ctx, w.db, func(tx *sql.Tx) error {
 		if err := queryRow(ctx, tx, limitSilence, []any{w.config.Lease.Microseconds()}, new(string)); err != nil {
@@ -159,23 +156,16 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// release puts an action back, halts its lanes, or removes it. It reports whether the action
-// had the token.
+// release puts an action back, or removes it. It reports whether the action had the token.
 func (w *Worker) release(ctx context.Context, on Tx, l *lease, e *ending) (done bool, err error) {
 	text, args := leave, []any{l.ID, l.Token}
-	if e.outcome == queue.Pending || w.halts(e) {
-		pause := sql.NullInt64{Int64: e.pause.Microseconds(), Valid: !w.halts(e)}
+	if e.outcome == queue.Pending {
 		// fmt recovers if Error panics, as that of the cause of Run's context may.
 		reason := strings.ToValidUTF8(strings.ReplaceAll(fmt.Sprint(e.err), "\x00", ""), "?") // what the table can keep
-		text, args = putBack, append(args, reason, e.uncounted, pause)
+		text, args = putBack, append(args, reason, e.uncounted, e.pause.Microseconds())
 	}
 	err = queryRow(ctx, on, text, args, &done)
 	return done, err
-}
-
-// halts reports whether an ending halts the lanes.
-func (w *Worker) halts(e *ending) bool {
-	return w.config.HaltOnFailure && e.outcome != queue.Pending && e.outcome != queue.OK
 }
 
 func (w *Worker) reportEnd(ctx context.Context, l *lease, e *ending, done bool) {
@@ -185,6 +175,6 @@ func (w *Worker) reportEnd(ctx context.Context, l *lease, e *ending, done bool) 
 	case e.outcome == queue.Pending:
 		report(ctx, o.Retried, Retried{&l.Task, e.err, e.pause})
 	default:
-		report(ctx, o.Finished, Finished{&l.Task, e.outcome, e.err, w.halts(e)})
+		report(ctx, o.Finished, Finished{&l.Task, e.outcome, e.err})
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"fmt"
 )
 
-// The functions are in schema/postgres_1.sql. Their comments and those below argue the races.
+// The functions are in schema.sql. Their comments and those below argue the races.
 const (
 	lockMigration = "SELECT pg_advisory_xact_lock(6001973321)"
-	schemaExists  = "SELECT to_regclass('interlock_queue_schema') IS NOT NULL"
-	readSchema    = "SELECT version, compatible FROM interlock_queue_schema"
 
 	enqueue = "SELECT interlock_queue_enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 	// enterDue lets one delayed action enter its lanes. false: none is due.
@@ -37,18 +35,14 @@ const (
 	// putBack ends an attempt. false: the action does not have the token.
 	putBack = "SELECT interlock_queue_put_back($1, $2, $3, $4, $5)"
 
-	resume = `SELECT interlock_queue_leave(id, 0) FROM interlock_queue_actions
-		WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1 ORDER BY seq LIMIT 1) AND at = 'infinity'`
 	notify = "SELECT pg_notify('interlock_queue', '')"
 	listen = "LISTEN interlock_queue"
 
 	infoColumns = "id, token, array_to_json(keys), name, args, class, attempt, attempts, timeout, delay, max_delay, " +
-		"error, ahead, owner, enqueued, started, nullif(at, 'infinity')"
-	inspect    = "SELECT state, " + infoColumns + " FROM interlock_queue "
-	inspectKey = inspect + `WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1
+		"error, ahead, owner, enqueued, started, at"
+	inspectKey = "SELECT state, " + infoColumns + ` FROM interlock_queue WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1
 			UNION ALL SELECT id FROM interlock_queue_actions WHERE seq IS NULL AND $1 = ANY (keys))
 		ORDER BY seq NULLS LAST, at, id`
-	inspectHeads = inspect + "WHERE ahead = 0 ORDER BY at LIMIT $1"
 )
 
 // Tx is where a statement runs: a *sql.Tx, or a *sql.DB or *sql.Conn for a transaction of

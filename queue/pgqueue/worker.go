@@ -13,7 +13,7 @@ import (
 )
 
 // Run claims and runs actions until ctx ends. It then claims no more, the contexts of the
-// running handlers end, and Run waits for them for [Config].StopTimeout, while the leases are
+// running handlers end, and Run waits for them for the time of a lease, while the leases are
 // renewed. An action whose handler returns an error now is put back, and another worker may
 // run it at once.
 //
@@ -22,14 +22,10 @@ import (
 // does not end Run: it tries again, and reports to [Observer].Error.
 //
 // The error matches that of ctx and its cause, and [queue.ErrNotDrained] too if handlers have not
-// returned; or, at the start, it is [ErrSchema] or the driver's.
+// returned; or, at the start, it is the driver's, also if [Migrate] has not run.
 func (w *Worker) Run(ctx context.Context) error {
-	version, err := schemaVersion(ctx, w.db)
-	switch {
-	case err != nil:
-		return err
-	case version == 0:
-		return fmt.Errorf("%w: there is no table interlock_queue_schema: call Migrate first", ErrSchema)
+	if _, err := Inspect(ctx, w.db, ""); err != nil {
+		return fmt.Errorf("%w: is there no schema? Migrate makes it", err)
 	}
 	// The statements that end actions and renew leases outlive ctx.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -43,7 +39,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	renewing.Go(func() { w.loop(life, nil, w.renew) })
 	renewing.Go(func() { w.removeAll(life) })
 	claiming.Wait()
-	err = fmt.Errorf("pgqueue: run: %w", ctx.Err())
+	err := fmt.Errorf("pgqueue: run: %w", ctx.Err())
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
@@ -54,7 +50,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 	select {
 	case <-drained:
-	case <-time.After(w.config.StopTimeout):
+	case <-time.After(w.config.Lease):
 		err = fmt.Errorf("%w: %w", queue.ErrNotDrained, err)
 	}
 	end()

@@ -20,15 +20,10 @@ import (
 func TestMigrate(t *testing.T) {
 	_, db := database(t)
 	require.NoError(t, pgqueue.Migrate(t.Context(), db), "again")
-	execute(t, db, "UPDATE interlock_queue_schema SET version = 7, compatible = 1")
-	require.NoError(t, pgqueue.Migrate(t.Context(), db), "newer and compatible")
-	execute(t, db, "UPDATE interlock_queue_schema SET compatible = 7")
-	require.ErrorIs(t, pgqueue.Migrate(t.Context(), db), pgqueue.ErrSchema)
+	execute(t, db, "DROP TABLE interlock_queue_actions CASCADE")
 	w, err := pgqueue.New(db, nil, nil)
 	require.NoError(t, err)
-	require.ErrorIs(t, w.Run(t.Context()), pgqueue.ErrSchema)
-	execute(t, db, "DROP TABLE interlock_queue_schema")
-	require.ErrorContains(t, w.Run(t.Context()), "call Migrate first")
+	require.ErrorContains(t, w.Run(t.Context()), "Migrate makes it")
 }
 
 // The handler gets what was enqueued, in order, with growing tokens.
@@ -341,7 +336,6 @@ func TestRetries(t *testing.T) {
 		require.Equal(t, want.args, string(f.Args))
 		require.Equal(t, want.outcome, f.Outcome)
 		require.ErrorIs(t, f.Err, want.err)
-		require.False(t, f.Halted)
 	}
 	empty(t, db)
 }
@@ -552,40 +546,6 @@ func TestNoHandler(t *testing.T) {
 	require.Equal(t, "work", next(t, e.finished).Name)
 }
 
-// A failed action halts all its keys until Resume. A halted key accepts actions.
-func TestHalt(t *testing.T) {
-	_, db := database(t)
-	e := newEvents()
-	enqueue(t, db, pgqueue.Action{Keys: []string{"a", "b"}, Args: []byte("fails")})
-	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
-	stop := run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
-		if string(task.Args) == "fails" {
-			return errBad
-		}
-		return nil
-	}), &pgqueue.Config{Observer: e.observer(), HaltOnFailure: true})
-	require.True(t, next(t, e.finished).Halted)
-	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}})
-	enqueue(t, db, pgqueue.Action{Keys: []string{"c"}})
-	require.Equal(t, []string{"c"}, next(t, e.finished).Keys)
-	heads, err := pgqueue.Heads(t.Context(), db, 10)
-	require.NoError(t, err)
-	require.Len(t, heads, 1)
-	require.Equal(t, "halted", heads[0].State)
-	require.Equal(t, "bad", heads[0].Error)
-	require.True(t, heads[0].At.IsZero())
-	resumed, err := pgqueue.Resume(t.Context(), db, "c")
-	require.NoError(t, err)
-	require.False(t, resumed)
-	resumed, err = pgqueue.Resume(t.Context(), db, "b")
-	require.NoError(t, err)
-	require.True(t, resumed)
-	next(t, e.finished)
-	next(t, e.finished)
-	require.ErrorIs(t, stop(), context.Canceled)
-	empty(t, db)
-}
-
 // Cancel removes an action in the middle of its lanes, and not one that runs.
 func TestCancel(t *testing.T) {
 	_, db := database(t)
@@ -696,7 +656,7 @@ func TestRunError(t *testing.T) {
 }
 
 // Run does not wait for ever for a handler that ignores its context.
-func TestStopTimeout(t *testing.T) {
+func TestStopOfABusyWorker(t *testing.T) {
 	_, db := database(t)
 	e := newEvents()
 	gate, returned := make(chan struct{}), make(chan struct{})
@@ -705,7 +665,7 @@ func TestStopTimeout(t *testing.T) {
 		<-gate
 		close(returned)
 		return nil
-	}), &pgqueue.Config{Observer: e.observer(), Lease: time.Second, StopTimeout: 10 * time.Millisecond})
+	}), &pgqueue.Config{Observer: e.observer(), Lease: 100 * time.Millisecond})
 	first := next(t, e.started)
 	require.ErrorIs(t, stop(), queue.ErrNotDrained)
 	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
@@ -739,7 +699,6 @@ func TestInvalid(t *testing.T) {
 		{Lease: -1},
 		{Lease: time.Microsecond},
 		{Poll: -1},
-		{StopTimeout: -1},
 		{Classes: map[string]int{"a": 0}},
 		{Classes: map[string]int{"a/": 1}},
 		{Classes: map[string]int{"a/*/b": 1}},

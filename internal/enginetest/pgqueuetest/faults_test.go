@@ -405,7 +405,7 @@ func TestLostCommits(t *testing.T) {
 				// Claims make all earlier commits durable. Now they wait.
 				claims, err = db.Begin()
 				require.NoError(t, err)
-				execute(t, claims, "SELECT FROM interlock_queue_schema FOR UPDATE")
+				execute(t, claims, "SELECT FROM interlock_queue_claims FOR UPDATE")
 			}
 		}
 		before := count()

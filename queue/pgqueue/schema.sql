@@ -1,12 +1,13 @@
--- Interlock, tables of the durable queue, version 1. The database's encoding is UTF8.
+-- The tables and functions of package pgqueue. Migrate runs this text, also if they exist. The
+-- database's encoding is UTF8.
 
--- compatible: the oldest version whose programs can use the tables. Claims under class
--- limits lock the row, and count themselves.
-CREATE TABLE interlock_queue_schema (version bigint NOT NULL, compatible bigint NOT NULL, claims bigint NOT NULL);
+-- One row. Claims under class limits lock it, and count themselves.
+CREATE TABLE IF NOT EXISTS interlock_queue_claims (id integer PRIMARY KEY, n bigint NOT NULL);
+INSERT INTO interlock_queue_claims (id, n) VALUES (1, 0) ON CONFLICT DO NOTHING;
 
 -- One row for each key that has actions in its lane. n is the number of its places, and
 -- never 0. The lock of the row gives the places their order.
-CREATE TABLE interlock_queue_lanes (
+CREATE TABLE IF NOT EXISTS interlock_queue_lanes (
 	key text COLLATE "C" PRIMARY KEY,
 	n   bigint NOT NULL
 ) WITH (fillfactor = 50);
@@ -16,11 +17,11 @@ CREATE TABLE interlock_queue_lanes (
 --   seq      its place in all its lanes; NULL: it is delayed and has none
 --   ahead    the number of its lanes in which it is not the first action
 --   at       the time from which it may be claimed: the end of its delay or its pause, or,
---            while it runs, of its lease; infinity: it has failed and halts its lanes
+--            while it runs, of its lease
 --   token    the fencing token of its lease; 0: it does not run
 --   attempt  the number of attempts begun
 -- It may be claimed if ahead = 0 AND at is not in the future.
-CREATE TABLE interlock_queue_actions (
+CREATE TABLE IF NOT EXISTS interlock_queue_actions (
 	id        bigint PRIMARY KEY,
 	keys      text[] NOT NULL,
 	name      text NOT NULL,
@@ -41,15 +42,14 @@ CREATE TABLE interlock_queue_actions (
 	error     text NOT NULL DEFAULT ''
 ) WITH (fillfactor = 70);
 
-CREATE INDEX interlock_queue_actions_at ON interlock_queue_actions (at) WHERE ahead = 0;
+CREATE INDEX IF NOT EXISTS interlock_queue_actions_at ON interlock_queue_actions (at) WHERE ahead = 0;
 
-CREATE INDEX interlock_queue_actions_delayed ON interlock_queue_actions (at) WHERE seq IS NULL;
+CREATE INDEX IF NOT EXISTS interlock_queue_actions_delayed ON interlock_queue_actions (at) WHERE seq IS NULL;
 
 -- For operators: the actions and their states. Those of a key run in the order of seq.
-CREATE VIEW interlock_queue AS
+CREATE OR REPLACE VIEW interlock_queue AS
 SELECT
 	CASE
-		WHEN at = 'infinity' THEN 'halted'
 		WHEN token <> 0 AND at <= statement_timestamp() THEN 'expired'
 		WHEN token <> 0 THEN 'running'
 		WHEN seq IS NULL THEN 'delayed'
@@ -58,7 +58,7 @@ SELECT
 	END AS state, *
 FROM interlock_queue_actions;
 
-CREATE TABLE interlock_queue_places (
+CREATE TABLE IF NOT EXISTS interlock_queue_places (
 	key    text COLLATE "C" NOT NULL,
 	seq    bigint NOT NULL,
 	action bigint NOT NULL,
@@ -66,9 +66,9 @@ CREATE TABLE interlock_queue_places (
 );
 
 -- Of the ids of actions and of the places.
-CREATE SEQUENCE interlock_queue_order;
+CREATE SEQUENCE IF NOT EXISTS interlock_queue_order;
 
-CREATE SEQUENCE interlock_queue_tokens;
+CREATE SEQUENCE IF NOT EXISTS interlock_queue_tokens;
 
 -- Puts an action at the ends of its lanes, and returns its place and the number of lanes in
 -- which it is not the first.
@@ -80,7 +80,7 @@ CREATE SEQUENCE interlock_queue_tokens;
 --
 -- The keys are sorted: all transactions lock the lanes of an action in their order, so two of
 -- them never wait for each other.
-CREATE FUNCTION interlock_queue_enter(its text[], OUT place bigint, OUT blocked bigint) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION interlock_queue_enter(its text[], OUT place bigint, OUT blocked bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	k text;
 	places bigint;
@@ -101,7 +101,7 @@ END $$;
 
 -- Adds an action. wait is in microseconds. Workers are notified when the transaction has
 -- committed, if the action may be claimed at once.
-CREATE FUNCTION interlock_queue_enqueue(its text[], called text, with_args bytea, of_class text,
+CREATE OR REPLACE FUNCTION interlock_queue_enqueue(its text[], called text, with_args bytea, of_class text,
 	limited bigint, tries bigint, pause bigint, longest bigint, wait bigint)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -130,7 +130,7 @@ END $$;
 -- One transaction enters one action: two would lock the lanes of the second after those of
 -- the first, in any order. If a slow producer holds a lane, the action goes behind the other
 -- ones whose delays are over.
-CREATE FUNCTION interlock_queue_enter_due() RETURNS boolean LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION interlock_queue_enter_due() RETURNS boolean LANGUAGE plpgsql
 SET enable_seqscan = off SET lock_timeout = '100ms' AS $$
 DECLARE
 	due record;
@@ -162,7 +162,7 @@ END $$;
 -- The rows of the actions decide: a claim of an expired lease, or a worker that was fenced off,
 -- finds another token or no row. Two transactions may let the same action advance in two of
 -- its lanes: both lock such actions in the order of their ids.
-CREATE FUNCTION interlock_queue_remove(ids bigint[], tokens bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION interlock_queue_remove(ids bigint[], tokens bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY WITH gone AS (
 		DELETE FROM interlock_queue_actions AS a USING unnest(ids, tokens) AS e (id, token)
@@ -197,7 +197,7 @@ END $$;
 -- and whose own place is not yet visible. Only statements after the lock look at the places
 -- and at the token. In this order, because a slow producer may hold a lane: while this waits,
 -- the lease can be renewed.
-CREATE FUNCTION interlock_queue_leave(this bigint, its_token bigint) RETURNS boolean LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION interlock_queue_leave(this bigint, its_token bigint) RETURNS boolean LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	its record;
@@ -224,7 +224,7 @@ END $$;
 -- Does that for several running actions, and returns the tokens of those that it has removed.
 -- It waits for no lane: an action with a lane that a producer holds is left alone. If a slow
 -- transaction that has removed an action holds one that is to advance, all are left alone.
-CREATE FUNCTION interlock_queue_leave_all(ids bigint[], tokens bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION interlock_queue_leave_all(ids bigint[], tokens bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '100ms' AS $$
 DECLARE
 	locked text[];
@@ -238,14 +238,13 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- Ends an attempt, and the action keeps its places. After the pause, in microseconds, it can be
--- claimed again. NULL as the pause: it halts its lanes. Other workers are notified because this
--- one may stop before. It returns false, and changes nothing, if the action does not have the
--- token.
-CREATE FUNCTION interlock_queue_put_back(this bigint, its_token bigint, reason text, uncounted bigint, pause bigint)
+-- claimed again. Other workers are notified because this one may stop before. It returns
+-- false, and changes nothing, if the action does not have the token.
+CREATE OR REPLACE FUNCTION interlock_queue_put_back(this bigint, its_token bigint, reason text, uncounted bigint, pause bigint)
 RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
 	UPDATE interlock_queue_actions SET token = 0, owner = '', error = left(reason, 1000), attempt = attempt - uncounted,
-		at = coalesce(statement_timestamp() + pause * interval '1 microsecond', 'infinity')
+		at = statement_timestamp() + pause * interval '1 microsecond'
 	WHERE id = this AND token = its_token;
 	IF NOT FOUND THEN
 		RETURN false;
@@ -258,7 +257,7 @@ END $$;
 -- whatever classes they have: that is the least room of a limit. All limits hold if no more
 -- start. NULL: no limit applies. An action whose lease is over is not counted: a class that is
 -- full of such actions could otherwise never claim them again.
-CREATE FUNCTION interlock_queue_room(paths text[], limits bigint[], OUT full_classes text[], OUT room bigint)
+CREATE OR REPLACE FUNCTION interlock_queue_room(paths text[], limits bigint[], OUT full_classes text[], OUT room bigint)
 LANGUAGE sql AS $$
 	WITH entry AS (
 		SELECT path, most FROM unnest(paths, limits) AS e (path, most)
@@ -307,7 +306,7 @@ $$;
 --
 -- The settings: the claim reads the index in its order, also if the table was small when the
 -- plan was made. Such a plan looks expensive enough to be compiled each time.
-CREATE FUNCTION interlock_queue_claim(worker text, lease bigint, paths text[], limits bigint[], most bigint)
+CREATE OR REPLACE FUNCTION interlock_queue_claim(worker text, lease bigint, paths text[], limits bigint[], most bigint)
 RETURNS SETOF interlock_queue_actions LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE
@@ -319,7 +318,7 @@ BEGIN
 		PERFORM set_config('synchronous_commit', 'on', true);
 	END IF;
 	IF cardinality(paths) > 0 THEN
-		UPDATE interlock_queue_schema SET claims = claims + 1;
+		UPDATE interlock_queue_claims SET n = n + 1;
 	END IF;
 	LOOP
 		IF cardinality(paths) > 0 THEN
@@ -343,5 +342,3 @@ BEGIN
 		EXIT WHEN most = 0 OR started_now < room;
 	END LOOP;
 END $$;
-
-INSERT INTO interlock_queue_schema (version, compatible, claims) VALUES (1, 1, 0);
