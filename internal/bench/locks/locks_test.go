@@ -115,19 +115,6 @@ func named(t *lock.Tree, p lock.Path) func(int) {
 	}
 }
 
-func lockPrefixes(p lock.Path) func(int) {
-	m := newPrefixMap()
-	s := p.String()
-	return func(n int) {
-		for range n {
-			if !m.tryLock(s) {
-				panic("the path is held")
-			}
-			m.unlock(s)
-		}
-	}
-}
-
 // owned returns a tree whose grant of the path has an id, an owner and a reason.
 func owned(t *lock.Tree, p lock.Path) *lock.Tree {
 	_, err := t.TryLock(context.Background(), lock.Request{Path: p, Mode: lock.X},
@@ -158,7 +145,6 @@ func BenchmarkRatios(*testing.B) {
 		add(fmt.Sprintf("X-empty-depth-%d", depth), 5, mutexPairs(2), lockX(new(lock.Tree), p))
 		add(fmt.Sprintf("X-1000-held-depth-%d", depth), 10, mutexPairs(2), lockX(beside(new(lock.Tree), p, 1000), p))
 		add(fmt.Sprintf("X-branching-depth-%d", depth), 16, mutexPairs(2), lockX(forked(new(lock.Tree), p), p))
-		add(fmt.Sprintf("X-to-prefix-map-depth-%d", depth), 1, lockPrefixes(p), lockX(new(lock.Tree), p))
 	}
 	p := path(4)
 	add("X-to-RWMutex", 10, rwMutexPairs, lockX(new(lock.Tree), p))
@@ -209,23 +195,4 @@ func idleNodes() float64 {
 		panic(err)
 	}
 	return float64(s.Nodes)
-}
-
-// The prefix map is right, or comparing with it means nothing.
-func TestPrefixMap(t *testing.T) {
-	m := newPrefixMap()
-	for _, step := range []struct {
-		path string
-		free bool
-	}{{"/a/b", true}, {"/a", false}, {"/a/b/c", false}, {"/a/c", true}, {"/ab", true}, {"", false}} {
-		if m.tryLock(step.path) != step.free {
-			t.Errorf("try of %q is %v", step.path, !step.free)
-		}
-	}
-	for _, p := range []string{"/a/b", "/a/c", "/ab"} {
-		m.unlock(p)
-	}
-	if len(m.nodes) != 0 {
-		t.Errorf("left: %v", m.nodes)
-	}
 }
