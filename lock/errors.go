@@ -2,6 +2,7 @@ package lock
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -64,7 +65,7 @@ func (e *ConflictError) Error() string {
 	if rest := len(e.Requests) - shownInText; rest > 0 {
 		text += " and " + strconv.Itoa(rest) + " more"
 	}
-	text += ": " + strings.TrimPrefix(textOf(e.Err), "lock: ")
+	text += ": " + strings.TrimPrefix(fmt.Sprint(e.Err), "lock: ")
 	for _, h := range e.Holders[:min(len(e.Holders), shownInText)] {
 		text += "; " + h.String()
 	}
@@ -72,13 +73,6 @@ func (e *ConflictError) Error() string {
 		text += "; and more"
 	}
 	return text
-}
-
-func textOf(err error) string {
-	if err == nil {
-		return "error"
-	}
-	return err.Error()
 }
 
 // Unwrap returns Err.
@@ -112,7 +106,7 @@ type LostError struct {
 
 // Error returns the text of Err, the token if there is one, and the reason.
 func (e *LostError) Error() string {
-	text := textOf(e.Err)
+	text := fmt.Sprint(e.Err)
 	if e.Token != 0 {
 		text += ": token " + e.Token.String()
 	}

@@ -236,8 +236,8 @@ func TestHostileTextsAreQuoted(t *testing.T) {
 
 // Methods of zero values do not panic. A driver may return errors without fields.
 func TestZeroValues(t *testing.T) {
-	require.Equal(t, "error", new(lock.LostError).Error())
-	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
+	require.Equal(t, "<nil>", new(lock.LostError).Error())
+	require.Equal(t, "lock: : <nil>", new(lock.ConflictError).Error())
 	require.Zero(t, lock.Handle{}.Token())
 	require.False(t, lock.Handle{}.Unlock())
 	require.False(t, (*lock.Unlocker)(nil).Unlock())

@@ -96,10 +96,8 @@ func checkText(what, value string) error {
 
 // printable quotes a text of another caller that would break a line of a log.
 func printable(text string) string {
-	for _, r := range text {
-		if !unicode.IsPrint(r) {
-			return strconv.Quote(text)
-		}
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
 	}
 	return text
 }

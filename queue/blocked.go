@@ -46,15 +46,16 @@ func (q *Queuer[K]) block(ctx context.Context, t, self *Ticket[K]) (*Ticket[K], 
 		q.end(t) // an earlier submitter is being admitted
 	} else {
 		q.unblock(t)
-		q.grant() // it may have kept others from their room
 	}
 	in, _ := q.obstacle(t)
 	return nil, q.refusal(t, ErrFull, in, context.Cause(ctx))
 }
 
-// unblock removes the submitter of a ticket, if it has one. REQUIRES: q.mu.
+// unblock removes the submitter of a ticket, if it has one. It may have kept others from their
+// room and from Admit. REQUIRES: q.mu.
 func (q *Queuer[K]) unblock(t *Ticket[K]) {
 	q.blocked = slices.DeleteFunc(q.blocked, func(s *submitter[K]) bool { return s.ticket == t })
+	q.grant()
 }
 
 // awaited reports whether a blocked submitter has no room in the lane of the key, or, with

@@ -74,7 +74,7 @@ func (q *Queuer[K]) pattern(path string) *class[K] {
 // q.mu.
 func (q *Queuer[K]) knows(path string) bool {
 	_, last := cut(path)
-	return path == "" || last != "*" && q.classes[path] != nil || q.pattern(path) != nil
+	return last != "*" && q.ruleOf(path) != nil
 }
 
 // enterClass returns the class of a ticket that gets its places. REQUIRES: q.mu.
@@ -112,11 +112,11 @@ func (q *Queuer[K]) ownRule(path string) *class[K] {
 // ruleOf returns the rule that applies to a class or a pattern, or nil if the queue does not
 // have it. REQUIRES: q.mu.
 func (q *Queuer[K]) ruleOf(path string) *rule {
+	if path == "" {
+		return q.root.rule
+	}
 	c := q.classes[path]
-	switch {
-	case path == "":
-		c = &q.root
-	case c == nil:
+	if c == nil {
 		c = q.pattern(path)
 	}
 	if c == nil {
@@ -196,24 +196,23 @@ func (c *class[K]) paused() bool {
 // take counts a running action in the class and in all classes above. start is the
 // number of the start.
 func (c *class[K]) take(start uint64) {
-	c.own.running++
+	c.count(1)
 	c.own.served = start
 	for ; c != nil; c = c.parent {
-		c.total.running++
 		c.total.served = start
-		if c.total.running == 1 && c.parent != nil {
-			c.parent.active++
-		}
 	}
 }
 
 // give undoes take.
-func (c *class[K]) give() {
-	c.own.running--
+func (c *class[K]) give() { c.count(-1) }
+
+func (c *class[K]) count(n int) {
+	c.own.running += n
 	for ; c != nil; c = c.parent {
-		c.total.running--
-		if c.total.running == 0 && c.parent != nil {
-			c.parent.active--
+		idle := c.total.running == 0
+		c.total.running += n
+		if c.parent != nil && idle != (c.total.running == 0) {
+			c.parent.active += n
 		}
 	}
 }
