@@ -75,7 +75,7 @@
 //     lasts until the limit is raised again.
 //   - MaxPerKey and MaxWaiting do not change at run time.
 //   - Every start visits all classes in use, and all actions in a back-off with
-//     [Retry].Keep. Every end visits all blocked submitters. To
+//     [Retry].Keep. Every acceptance and every end visits all blocked submitters. To
 //     cancel an action costs time in proportion to its distance from the nearer end of
 //     its lane, to the actions of its class that could start, and for a delayed one to the
 //     delayed actions of its keys. To submit one costs the same at any number of actions.

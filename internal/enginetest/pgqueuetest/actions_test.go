@@ -483,12 +483,11 @@ func TestLongKey(t *testing.T) {
 	empty(t, db)
 }
 
-// The times of an action that has not started are zero in every time zone of a connection, and
-// in both formats of the driver.
+// The start of an action that has not started is zero in every time zone of a connection, and in
+// both formats of the driver.
 func TestZeroTimes(t *testing.T) {
 	dsn, db := database(t)
 	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
-	execute(t, db, "UPDATE interlock_queue_actions SET at = 'infinity'")
 	for _, zone := range []string{"UTC", "Asia/Seoul", "America/New_York"} {
 		for _, mode := range []string{"cache_statement", "simple_protocol"} {
 			u, err := url.Parse(dsn)
@@ -500,8 +499,8 @@ func TestZeroTimes(t *testing.T) {
 			list, err := pgqueue.Inspect(t.Context(), pool(t, u.String()), "a")
 			require.NoError(t, err)
 			require.True(t, list[0].Started.IsZero(), "%s: %v", zone, list[0].Started)
-			require.True(t, list[0].At.IsZero(), "%s: %v", zone, list[0].At)
 			require.False(t, list[0].Enqueued.IsZero())
+			require.False(t, list[0].At.IsZero())
 		}
 	}
 }
