@@ -149,7 +149,7 @@ func (sys *system) holders(p lock.Path) error {
 			err = differ(got, sys.oracle.holders(p, scope), false)
 		}
 		if err != nil {
-			return fmt.Errorf("holders %s %s: %w", scope, p, err)
+			return fmt.Errorf("holders %d %s: %w", scope, p, err)
 		}
 	}
 	return nil

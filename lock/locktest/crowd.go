@@ -58,8 +58,8 @@ func concurrentTokens(e *env) {
 }
 
 func announcedFirst(e *env) {
-	ctx := e.bounded()
 	for range e.h.Attempts {
+		ctx := e.bounded() // one round may not hang; all together may take long on a busy machine
 		g := e.take("holder", at(lock.X, "/a"))
 		work, cancel := g.Context(e.Context())
 		together(4, func(i int) {
