@@ -272,7 +272,7 @@ var verbs = []verb{
 		return err
 	}},
 	{"add", lifecycle.Error{ID: "none", Actor: user}, func(ctx context.Context, m *sizedManager) error {
-		_, err := m.Add(ctx, "none", initial(m), user, size{}, nil)
+		_, err := m.Add(ctx, "none", "Ready", user, size{}, nil)
 		return err
 	}},
 	{"fire", lifecycle.Error{ID: "a", Event: "update", Actor: user}, func(ctx context.Context, m *sizedManager) error {
