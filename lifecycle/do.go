@@ -174,7 +174,7 @@ func (o *operation) submit(ctx context.Context) error {
 func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) {
 	r := o.requests[0]
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		o.ticket, err = o.core.enqueue(ctx, o.turns(), act)
+		o.ticket, err = o.core.queue.SubmitAll(ctx, o.turns(), act)
 		full, ok := errors.AsType[*queue.RefusedError](err)
 		switch {
 		case err == nil:

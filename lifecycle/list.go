@@ -103,18 +103,16 @@ func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Rec
 // [ErrInvalid], [errors.ErrUnsupported] if the store keeps no history, or the
 // store's.
 func (m *Manager[S, E, T]) History(ctx context.Context, id string, after uint64, max int) ([]HistoryRow, error) {
-	if err := checkID(id); err != nil {
-		return nil, m.core.failed("history", id, err)
-	}
-	historian, ok := m.core.historian()
-	if !ok {
-		return nil, m.core.failed("history", id, fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported))
-	}
 	most, err := limit(max)
-	if err != nil {
-		return nil, m.core.failed("history", id, err)
+	err = errors.Join(err, checkID(id))
+	historian, ok := m.core.historian()
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported)
 	}
-	rows, err := historian.History(ctx, m.core.key(id), after, most)
+	var rows []HistoryRow
+	if err == nil {
+		rows, err = historian.History(ctx, m.core.key(id), after, most)
+	}
 	if err != nil {
 		return nil, m.core.failed("history", id, err)
 	}

@@ -75,7 +75,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		return nil, err
 	}
 	keys := append([]Key{c.key(id)}, work.Also...)
-	ticket, err := c.enqueue(ctx, once(keys), &queue.Action{
+	ticket, err := c.queue.SubmitAll(ctx, once(keys), &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
 		Retry: work.Retries.inQueue(),
 		Admit: func(ctx context.Context) error { return checkRecord(c.get(ctx, c.key(id))) },

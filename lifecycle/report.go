@@ -28,15 +28,8 @@ var _ = [1]struct{}{}[int(Refused)-int(decide.Refused)]
 
 // String returns the verdict in lower case.
 func (v Verdict) String() string {
-	switch v {
-	case Applied:
-		return "applied"
-	case Repeated:
-		return "repeated"
-	case Stale:
-		return "stale"
-	case Refused:
-		return "refused"
+	if v <= Refused {
+		return [...]string{"applied", "repeated", "stale", "refused"}[v]
 	}
 	return "verdict?"
 }

@@ -143,34 +143,38 @@ func TaskOf(ctx context.Context) *Task {
 }
 
 // Heartbeat extends the deadline of the object to the full timeout of its state,
-// from now on. Long work calls it while it makes progress. The objects that take
-// part in the operation get theirs extended too, unless another writer has moved
-// them. The error is [ErrStale] if the operation was taken away, and the context
+// from now on. Long work calls it while it makes progress. The same commit extends those
+// of the objects that take part in the operation, unless another writer has moved them. The error is [ErrStale] if the operation was taken away, and the context
 // of the work then ends; or the store's.
 func (t *Task) Heartbeat(ctx context.Context) error {
-	if err := t.heartbeat(ctx); err != nil {
-		return err
-	}
-	for _, other := range t.with {
-		if err := other.heartbeat(ctx); err != nil && !errors.Is(err, ErrStale) {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Task) heartbeat(ctx context.Context) error {
-	_, err := apply(ctx, []*request{t.heartbeatRequest()}, nil)
+	_, err := t.touch(ctx, nil, nil)
 	if errors.Is(err, ErrStale) {
 		t.lose(err)
 	}
 	return err
 }
 
-func (t *Task) heartbeatRequest() *request {
-	r := t.request("heartbeat", decide.Heartbeat)
-	r.onCommit = t.extend
-	return r
+// touch sets the deadlines of the operation's objects by one commit, and changes the work
+// options of its own object and of the others. Other objects that another writer has moved
+// meanwhile, or that are foreign, are left out. It returns the request about its own object.
+func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*request, error) {
+	var requests []*request
+	for i, t := range append([]*Task{t}, t.with...) {
+		r := t.request("heartbeat", decide.Heartbeat)
+		r.onCommit, r.options = t.extend, others
+		if i == 0 {
+			r.options = own
+		}
+		requests = append(requests, r)
+	}
+	for {
+		culprit, err := apply(ctx, requests, nil)
+		i := slices.Index(requests, culprit)
+		if i < 1 || ownerLost(err) || !errors.Is(err, ErrStale) && !errors.Is(err, ErrForeign) {
+			return requests[0], err
+		}
+		requests = slices.Delete(requests, i, i+1)
+	}
 }
 
 // request makes a request about the operation.

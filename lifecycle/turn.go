@@ -90,34 +90,13 @@ func (o *operation) startTurn(ctx context.Context) error {
 	return &turnError{err}
 }
 
-// touch sets the deadlines of the operation's objects, and changes the work options of
-// its own object and of the others. Other objects that another writer has moved
-// meanwhile, or that are foreign, are left out.
+// touch is [Task.touch], and notes the record that the operation has left.
 func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) error {
-	var requests []*request
-	for i, t := range append([]*Task{o.task}, o.task.with...) {
-		r := t.heartbeatRequest()
-		r.options = others
-		if i == 0 {
-			r.options = own
-		}
-		requests = append(requests, r)
+	r, err := o.task.touch(ctx, own, others)
+	if err == nil && r.written() {
+		o.leaves(r.left())
 	}
-	for {
-		culprit, err := apply(ctx, requests, nil)
-		if err == nil {
-			break
-		}
-		i := slices.Index(requests, culprit)
-		if i < 1 || ownerLost(err) || !errors.Is(err, ErrStale) && !errors.Is(err, ErrForeign) {
-			return err
-		}
-		requests = slices.Delete(requests, i, i+1)
-	}
-	if own := requests[0]; own.written() {
-		o.leaves(own.left())
-	}
-	return nil
+	return err
 }
 
 // planWait plans the wait of an operation that starts with an owner, and the deadline of

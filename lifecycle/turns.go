@@ -73,7 +73,7 @@ func (q *sharedQueue) Submit(ctx context.Context, key Key, act *queue.Action) (*
 	return q.Queuer.Submit(ctx, key, q.share([]Key{key}, act))
 }
 
-// SubmitAll submits an action of several keys.
+// SubmitAll implements [Queue].
 func (q *sharedQueue) SubmitAll(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error) {
 	return q.Queuer.SubmitAll(ctx, keys, q.share(keys, act))
 }

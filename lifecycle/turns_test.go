@@ -257,9 +257,7 @@ func TestTurnsAtRandom(t *testing.T) {
 			defer stop()
 			var tickets []*queue.Ticket[lifecycle.Key]
 			for _, k := range tasks {
-				ticket, err := queues[k.process].(interface {
-					SubmitAll(context.Context, []lifecycle.Key, *queue.Action) (*queue.Ticket[lifecycle.Key], error)
-				}).SubmitAll(t.Context(), k.keys, &queue.Action{Class: k.class, Retry: pausing, Run: func(context.Context) error {
+				ticket, err := queues[k.process].SubmitAll(t.Context(), k.keys, &queue.Action{Class: k.class, Retry: pausing, Run: func(context.Context) error {
 					count(k, 1)
 					defer count(k, -1)
 					time.Sleep(k.takes)

@@ -171,27 +171,13 @@ func (c *core) checkWorker() error {
 }
 
 // Queue is where work waits for its turn: one at a time for each key, in order of
-// admission. A [queue.Queuer] of keys is one. For work on several objects the queue
-// also needs the method SubmitAll of a Queuer.
+// admission. A [queue.Queuer] of keys is one.
 //
 // The ticket is a Queuer's, because the work is done in this process even if the turns
 // are shared with others, see [Shared].
 type Queue interface {
 	Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error)
-}
-
-// enqueue gives an action its place in the queue of every key.
-func (c *core) enqueue(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error) {
-	if len(keys) == 1 {
-		return c.queue.Submit(ctx, keys[0], act)
-	}
-	many, ok := c.queue.(interface {
-		SubmitAll(context.Context, []Key, *queue.Action) (*queue.Ticket[Key], error)
-	})
-	if !ok {
-		return nil, fmt.Errorf("%w: Config.Queue takes one key at a time", ErrMisconfigured)
-	}
-	return many.SubmitAll(ctx, keys, act)
+	SubmitAll(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error)
 }
 
 // Outcome is how the work of an operation ended. Every operation that was admitted

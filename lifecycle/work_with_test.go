@@ -291,12 +291,6 @@ func TestAlso(t *testing.T) {
 		require.NoError(t, last.Wait(t.Context()))
 		require.Equal(t, []string{"first", "second", "third"}, order)
 	})
-	single := struct{ lifecycle.Queue }{queue.Must[lifecycle.Key](nil)}
-	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: single})
-	work := lifecycle.Func(func(context.Context) error { return nil })
-	work.Also = []lifecycle.Key{{Machine: "x", ID: "y"}}
-	_, err := m.Do(t.Context(), "a", "create", user, work, nil)
-	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
 }
 
 // TestDoWithoutObject: a table whose objects are added has no event that makes

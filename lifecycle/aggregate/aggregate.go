@@ -13,14 +13,13 @@
 //
 //	now, err := health.Of(map[VMState]int{Running: 3, Failed: 1}) // Broken, 1 of 4
 //
-// The counts are a map of states to numbers of children. A caller has three ways
+// The counts are a map of states to numbers of children. A caller has two ways
 // to get them:
 //
 //   - It lists the children and counts them.
 //   - It keeps the map in the payload of the parent, and changes the map in the
 //     commit that changes a child ([lifecycle.Config.BeforeCommit]). The map is then
 //     always correct, but every change of a child is also a change of the parent.
-//   - It keeps a [Roster] in memory, which applies each history row of a child.
 //
 // # Guarantees
 //
@@ -33,8 +32,6 @@
 //
 //   - The package moves no parent. The caller fires the event that brings the
 //     parent to the result.
-//   - A Roster sees only the rows that the caller applies. It is correct again
-//     after the next [Recount].
 package aggregate
 
 import (

@@ -2,7 +2,6 @@ package aggregate_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -185,34 +184,6 @@ func TestOfRefuses(t *testing.T) {
 	_, err = rule.Of(map[tumblebug.State]int{tumblebug.Running: 1, tumblebug.Failed: -1})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.EqualError(t, err, `aggregate: compute "mci-status": lifecycle: invalid request: -1 children in state "Failed"`)
-}
-
-// One change costs the same with ten children and with a hundred thousand: no
-// operation allocates, and the counts have a number for each state.
-func TestCostsTheSame(t *testing.T) {
-	rule := aggregate.Must(mciStatus())
-	for _, n := range []int{10, 100_000} {
-		roster := aggregate.NewRoster(rule)
-		for i := range n {
-			_, err := roster.Apply(vmRow(fmt.Sprint(i), 1, tumblebug.Running))
-			require.NoError(t, err)
-		}
-		sequence := uint64(1)
-		got := testing.AllocsPerRun(100, func() {
-			to := tumblebug.Suspended
-			if sequence%2 == 0 {
-				to = tumblebug.Running
-			}
-			sequence++
-			if newer, err := roster.Apply(vmRow("1", sequence, to)); err != nil || !newer {
-				t.Fatal(newer, err)
-			}
-			if roster.Now().Total != n {
-				t.Fatal("lost a child")
-			}
-		})
-		require.Zero(t, got, n)
-	}
 }
 
 // New reports every fault of a specification at once.

@@ -1,11 +1,8 @@
 package aggregate_test
 
 import (
-	"context"
 	"fmt"
-	"slices"
 
-	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/aggregate"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
@@ -89,64 +86,4 @@ func ExampleNew() {
 	// 	class good: machine vm has no state Asleep
 	// 	state Terminating of machine vm is in no class
 	// 	state Terminated of machine vm is in no class
-}
-
-// A system follows its services. Their rows arrive in the wrong order and twice. A
-// recount replaces the row that is lost.
-func ExampleRoster() {
-	ctx := context.Background()
-	store := lifecycle.NewMemoryStore()
-	systems := lifecycle.Must(lattice.System, store, nil)
-	_, _ = systems.Create(ctx, "shop", lattice.Create, lattice.User, lattice.Content{}, nil)
-	_, _ = systems.Fire(ctx, "shop", lattice.Initialized, lattice.Backend, nil)
-
-	roster := aggregate.NewRoster(aggregate.Must(systemState()))
-	events := map[lattice.State]lattice.Event{
-		lattice.Stable: lattice.ServicesStable, lattice.Updating: lattice.ServicesUpdating,
-		lattice.Scaling: lattice.ServicesScaling, lattice.Degraded: lattice.ServicesDegraded,
-	}
-	follow := func(now aggregate.Result[lattice.State]) error {
-		system, err := systems.Get(ctx, "shop")
-		if err != nil || system.State == now.State {
-			return err
-		}
-		system, err = systems.Fire(ctx, "shop", events[now.State], lattice.Aggregator, nil)
-		fmt.Println("the system is", system.State, now.Count, "of", now.Total)
-		return err
-	}
-
-	var rows []lifecycle.HistoryRow // of all services
-	services := lifecycle.Must(lattice.Service, store, &lifecycle.Config[lattice.ServiceEvent]{
-		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { rows = append(rows, row.HistoryRow) }},
-	})
-	for _, id := range []string{"web", "db"} {
-		_, _ = services.Create(ctx, id, lattice.SeenPending, lattice.Observer, struct{}{}, nil)
-		_, _ = services.Fire(ctx, id, lattice.SeenStable, lattice.Observer, nil)
-	}
-	_, _ = services.Fire(ctx, "db", lattice.SeenFailed, lattice.Observer, nil)
-
-	lost := rows[len(rows)-1]
-	for _, row := range slices.Backward(rows[:len(rows)-1]) { // the latest first
-		for range 2 { // and each row twice
-			newer, err := roster.Apply(row)
-			fmt.Println(row.ID, row.To, "newer:", newer, err)
-			_ = roster.Settle(follow)
-		}
-	}
-
-	_ = aggregate.Recount(roster, services.All(ctx, lifecycle.Select[lattice.ServiceState]{}))
-	_ = roster.Settle(follow)
-	newer, _ := roster.Apply(lost)
-	fmt.Println(lost.ID, lost.To, "newer:", newer)
-	// Output:
-	// db stable newer: true <nil>
-	// db stable newer: false <nil>
-	// db pending newer: false <nil>
-	// db pending newer: false <nil>
-	// web stable newer: true <nil>
-	// web stable newer: false <nil>
-	// web pending newer: false <nil>
-	// web pending newer: false <nil>
-	// the system is degraded 1 of 2
-	// db failed newer: false
 }

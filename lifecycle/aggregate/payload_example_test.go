@@ -12,6 +12,16 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/aggregate"
 )
 
+type (
+	state string
+	event string
+)
+
+const (
+	user  fsm.Actor = "user"
+	agent fsm.Actor = "agent"
+)
+
 // A blade is in a rack.
 type (
 	bladeSpec struct{ Rack string }
