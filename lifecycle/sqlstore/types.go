@@ -196,16 +196,15 @@ func (t Type) on(e *engine) *Type {
 // write returns the value of the column for a name or JSON. An empty name, JSON that is nil,
 // and a field of a payload that is missing are NULL.
 func (c *column) write(x any) (written any, err error) {
-	text, isText := x.(string)
+	text, _ := x.(string)
+	null := text == ""
 	if data, ok := x.([]byte); ok {
-		text, isText = string(data), data != nil
-	} else {
-		isText = text != ""
+		text, null = string(data), data == nil
 	}
 	switch {
 	case c.typ == nil:
 		return x, nil
-	case !isText:
+	case null:
 		return nil, nil
 	}
 	if written, err = c.typ.Write(text); err != nil {
