@@ -1,7 +1,5 @@
 package fsm
 
-import "slices"
-
 // index finds the number of a state or event by its value. The zero index finds
 // nothing.
 type index[K comparable] map[K]int32
@@ -9,8 +7,10 @@ type index[K comparable] map[K]int32
 // newIndex numbers the keys in their order. Of equal keys, the first counts.
 func newIndex[K comparable](keys []K) index[K] {
 	x := make(index[K], len(keys))
-	for i, k := range slices.Backward(keys) {
-		x[k] = int32(i)
+	for i, k := range keys {
+		if _, taken := x[k]; !taken {
+			x[k] = int32(i)
+		}
 	}
 	return x
 }
