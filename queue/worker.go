@@ -105,14 +105,15 @@ func (q *Queuer[K]) takeStarted() *Ticket[K] {
 // calls runtime.Goexit is concluded, too, and then the worker exits.
 func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
 	q := w.q
-	r, goexit := result{outcome: Panicked, err: &PanicError{Goexit: true}}, true
+	goexit := true
 	defer func() {
 		if goexit {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			q.conclude(t, r)
+			q.conclude(t, result{outcome: Panicked, err: &PanicError{Goexit: true}})
 		}
 	}()
+	var r result
 	if base := q.config.Base; base.Err() != nil {
 		r = result{unbegun: true, cause: context.Cause(base)}
 	} else {

@@ -203,7 +203,7 @@ func badInput(e *env) {
 	}
 	for _, scope := range []lock.Scope{0, 8, 15} {
 		_, err := e.l.Holders(e.Context(), good.Path, scope)
-		require.ErrorIs(e, err, lock.ErrInvalid, "%s", scope)
+		require.ErrorIs(e, err, lock.ErrInvalid, "%d", scope)
 	}
 	_, err := e.l.Holders(e.Context(), lock.Path{}, lock.At)
 	require.ErrorIs(e, err, lock.ErrInvalid, "Holders at the zero path")
