@@ -55,8 +55,8 @@ type request struct {
 	// Of the present attempt.
 	before   StoredRecord  // as the store has it, in the form of the manager's version
 	stored   *StoredRecord // the same in the form of its own version; nil: that is the manager's
-	version  string       // of the record to write
-	earlier  *sentOutcome // the attempt at the same outcome that was written before; nil: none
+	version  string        // of the record to write
+	earlier  *sentOutcome  // the attempt at the same outcome that was written before; nil: none
 	known    decide.Record
 	decision decide.Decision
 	after    []byte        // the payload to write
