@@ -49,7 +49,7 @@ const maxFindings = 100
 const override = "(override)"
 
 // migration is the event of rows that lead from the name of a state in one version to its
-// name in another, see lifecycle.Manager.Migrate. Check compares them as those of override,
+// name in another, see lifecycle.Migrate. Check compares them as those of override,
 // and their operation is that of the row before.
 const migration = "(migrate)"
 
