@@ -141,8 +141,11 @@ func (s *simulation) tick() {
 		s.h.Age(s.t, s.inner, s.s.Tick)
 	}
 	s.setTime(s.elapsed+s.s.Tick, s.passed)
+	s.mu.Lock() // the new time has woken clients
 	inOrder := !s.finished
-	for _, p := range slices.DeleteFunc(slices.Clone(s.processes), func(p *Process) bool { return !p.lives() || p.ticking }) {
+	idle := slices.DeleteFunc(slices.Clone(s.processes), func(p *Process) bool { return !p.lives() || p.ticking })
+	s.mu.Unlock()
+	for _, p := range idle {
 		p.tick()
 		if inOrder {
 			synctest.Wait()
