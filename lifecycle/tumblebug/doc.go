@@ -47,8 +47,8 @@
 //     also for the VMs that it takes over from a process that has died; with [Config].Shared
 //     for those of all processes together. The deadline of a VM begins when its turn comes:
 //     it is committed before the first request to the provider.
-//   - The action of a VM whose process has died is a new operation of the VM, by the
-//     observer. Its requests to the provider keep the number of the first one.
+//   - The action of a VM whose process has died is a new operation, with a new deadline. Its
+//     request to the provider has the number of the first one.
 //   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.

@@ -153,15 +153,16 @@ func TestScriptsAreReadStrictly(t *testing.T) {
 // Scripts with a wrong expectation fail.
 func TestWrongScriptsFail(t *testing.T) {
 	for script, want := range map[string]string{
-		"a try X /a\nb try S /b : conflict a":                         `the answer is "ok", not "conflict"`,
-		"a try X /a\nb try S /":                                       `the answer is "conflict", not "ok"`,
-		"a try X /a\nb try S / : conflict c":                          `the answer names ["a"], not ["c"]`,
-		"a lock X /a : waiting b":                                     `the answer is "ok", not "waiting"`,
-		"a try X /a\na unlock : not-held":                             `the answer is "ok", not "not-held"`,
-		"a steal":                                                     `the operation is unknown`,
-		"a unlock : maybe":                                            `the answer is "not-held", not "maybe"`,
-		"a cancel":                                                    `the answer is "not-held", not "ok"`,
-		"a try X /a\nb lock X /a : waiting a\na unlock":               `the step grants ["b"], not []`,
+		"a try X /a\nb try S /b : conflict a":           `the answer is "ok", not "conflict"`,
+		"a try X /a\nb try S /":                         `the answer is "conflict", not "ok"`,
+		"a try X /a\nb try S / : conflict c":            `the answer names ["a"], not ["c"]`,
+		"a lock X /a : waiting b":                       `the answer is "ok", not "waiting"`,
+		"a try X /a\na unlock : not-held":               `the answer is "ok", not "not-held"`,
+		"a steal":                                       `the operation is unknown`,
+		"a unlock : maybe":                              `the answer is "not-held", not "maybe"`,
+		"a cancel":                                      `the answer is "not-held", not "ok"`,
+		"a try X /a\nb lock X /a : waiting a\na unlock": `the step grants ["b"], not []`,
+
 		"a try X /a\nb lock X /a : waiting a\nb cancel ; grants c":    `the step grants [], not ["c"]`,
 		"a try X /a\nx count 1 1":                                     `1 are held and 0 wait, not 1 and 1`,
 		"a try X /a\nx idle":                                          `1 are held and 0 wait, not 0 and 0`,
