@@ -144,8 +144,9 @@ func TaskOf(ctx context.Context) *Task {
 
 // Heartbeat extends the deadline of the object to the full timeout of its state,
 // from now on. Long work calls it while it makes progress. The same commit extends those
-// of the objects that take part in the operation, unless another writer has moved them. The error is [ErrStale] if the operation was taken away, and the context
-// of the work then ends; or the store's.
+// of the objects that take part in the operation, unless another writer has moved them.
+// The error is [ErrStale] if the operation was taken away, and the context of the work
+// then ends; or the store's.
 func (t *Task) Heartbeat(ctx context.Context) error {
 	_, err := t.touch(ctx, nil, nil)
 	if errors.Is(err, ErrStale) {
@@ -159,9 +160,9 @@ func (t *Task) Heartbeat(ctx context.Context) error {
 // meanwhile, or that are foreign, are left out. It returns the request about its own object.
 func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*request, error) {
 	var requests []*request
-	for i, t := range append([]*Task{t}, t.with...) {
-		r := t.request("heartbeat", decide.Heartbeat)
-		r.onCommit, r.options = t.extend, others
+	for i, task := range append([]*Task{t}, t.with...) {
+		r := task.request("heartbeat", decide.Heartbeat)
+		r.onCommit, r.options = task.extend, others
 		if i == 0 {
 			r.options = own
 		}
