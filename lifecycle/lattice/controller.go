@@ -235,8 +235,9 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, report func([
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for
 // the work on systems, also for an Initialize that goes on after its context. Deploys and
-// teardowns stay as they are in the store, for the next controller. The error is [queue.ErrNotDrained] if ctx ends first; call Close
-// again then. Close neither ends the queue of [Config] nor waits for its work.
+// teardowns stay as they are in the store, for the next controller. The error is
+// [queue.ErrNotDrained] if ctx ends first; call Close again then. Close neither ends the queue
+// of [Config] nor waits for its work.
 func (c *Controller) Close(ctx context.Context) error {
 	c.end()
 	var err error

@@ -52,9 +52,9 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 //
 // Errors: [ErrSchema] if the tables are of a newer version that is not compatible, or on
 // PostgreSQL if search_path finds them in another schema than the one where new tables
-// are made; [lifecycle.ErrInvalid] for the prefix; the driver's errors. After an error PostgreSQL and SQLite have the
-// tables as before. MySQL has no transactions for tables: it may have some of the new tables,
-// and the next Migrate makes the rest.
+// are made; [lifecycle.ErrInvalid] for the prefix; the driver's errors. After an error
+// PostgreSQL and SQLite have the tables as before. MySQL has no transactions for tables: it
+// may have some of the new tables, and the next Migrate makes the rest.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	c, err := config.resolved()
 	if err != nil {
