@@ -179,13 +179,14 @@ func TestLastControllerIsInCharge(t *testing.T) {
 // listing is a store that calls a function before a list of systems is read.
 type listing struct {
 	*lifecycle.MemoryStore
-	before func()
+	before atomic.Pointer[func()] // Called once.
 }
 
 func (s *listing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if f := s.before; f != nil && q.Machine == lattice.System.Name() {
-		s.before = nil
-		f()
+	if q.Machine == lattice.System.Name() {
+		if f := s.before.Swap(nil); f != nil {
+			(*f)()
+		}
 	}
 	return s.MemoryStore.List(ctx, q)
 }
@@ -204,9 +205,11 @@ func TestSweepOfEarlierController(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(lattice.RunTimeout + time.Minute)
 		var c *lattice.Controller
-		store.before = func() { c = live(t, store.MemoryStore, infra) }
+		start := func() { c = live(t, store.MemoryStore, infra) }
+		synctest.Wait() // No work of the first controller lists systems meanwhile.
+		store.before.Store(&start)
 		require.ErrorIs(t, sweep(ctx, old), lifecycle.ErrStale)
-		require.Nil(t, store.before)
+		require.Nil(t, store.before.Load())
 		d, err := c.Deploys().Get(ctx, "s/d")
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionInProgress, d.State)
