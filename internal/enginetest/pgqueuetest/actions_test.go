@@ -664,7 +664,7 @@ func TestStopOfABusyWorker(t *testing.T) {
 		<-gate
 		close(returned)
 		return nil
-	}), &pgqueue.Config{Observer: e.observer(), Lease: 100 * time.Millisecond})
+	}), &pgqueue.Config{Observer: e.observer(), Lease: 2 * time.Second}) // a busy machine needs part of it to connect
 	first := next(t, e.started)
 	require.ErrorIs(t, stop(), queue.ErrNotDrained)
 	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
