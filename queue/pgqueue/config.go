@@ -58,7 +58,9 @@ type Config struct {
 	// Lease is the time for which an action belongs to this worker without a renewal. The
 	// worker renews three times as often. The context of a handler ends after nine tenths
 	// of it without a renewal. After a crash the actions run elsewhere when this time is
-	// over. 0: 10 seconds. At least 10 milliseconds.
+	// over. A claim has this time, and a renewal a third of it, also if it has to open a
+	// connection first: a worker that needs longer for that does nothing. 0: 10 seconds. At
+	// least 10 milliseconds.
 	Lease time.Duration
 	// Poll is the longest time between two looks for actions. The end of a delay, of a
 	// pause and of a lease is not notified, so it is noticed up to this time later. 0:
