@@ -60,6 +60,9 @@ func queue(t testing.TB, l *etcdlock.Locker, client *clientv3.Client, prefix str
 		w.claimed = leaseOf(t, client, prefix, owner)
 		return w.claimed != 0
 	}, 10*time.Second, 5*time.Millisecond, "%s does not wait", owner)
+	// The answer to the claim may still be on its way. It comes before that of a later read.
+	_, err := l.Snapshot(t.Context())
+	require.NoError(t, err)
 	return w
 }
 
