@@ -52,7 +52,13 @@ type request struct {
 	// onCommit runs after the commit and before the observers. Nil: nothing.
 	onCommit func(*request)
 
-	// Of the present attempt.
+	attempt
+	done bool // the transaction has succeeded
+}
+
+// attempt is what one attempt to commit a request has found out and decided. The zero
+// attempt has not begun.
+type attempt struct {
 	before   StoredRecord  // as the store has it, in the form of the manager's version
 	stored   *StoredRecord // the same in the form of its own version; nil: that is the manager's
 	version  string        // of the record to write
@@ -65,7 +71,6 @@ type request struct {
 	form     *StoredChange // change in the form of an older version; nil: it needs none
 	token    Token         // of the commit; zero: nothing was written
 	sent     time.Time     // before the commit, by the clock of this process
-	done     bool          // the transaction has succeeded
 }
 
 // asStored returns the record as the store has it, in the form of its own version.

@@ -400,7 +400,10 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	}
 	result.Event, result.Actor = event, ask.Actor
 	// The object is moved from the record that was found, and from no other.
-	move := &request{core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, reason: result.Cause, expect: r.Revision, before: *r}
+	move := &request{
+		core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, reason: result.Cause, expect: r.Revision,
+		attempt: attempt{before: *r},
+	}
 	if ask.Redoes(s.table, known) {
 		s.redo(ctx, r, move, result)
 		return

@@ -192,7 +192,7 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 // prepare loads the record, decides, and plans the change, if the decision is to
 // write one.
 func (r *request) prepare(ctx context.Context, change *StoredChange, token Token) (err error) {
-	r.edited, r.change, r.token, r.decision = false, nil, Token{}, decide.Decision{}
+	r.attempt = attempt{}
 	if err = r.repeated(ctx); err == nil {
 		err = r.load(ctx)
 	}
