@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,57 @@ func (c faulty) Done() <-chan struct{} {
 		return c.done()
 	}
 	return c.Context.Done()
+}
+
+// A call that panics, because a method of its context does, leaves nothing (G2).
+func TestPanicsLeaveNothing(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
+		holder := take(t, tree, "X at /a", by("holder"))
+		before := snapshot(t, tree)
+		panicked := errors.New("a method of the context panics")
+		for _, rs := range [][]lock.Request{{req("X at /a/b")}, {req("X at /free")}, {req("S at /free"), req("X at /")}} {
+			for n := range 16 {
+				acquire, left := tree.LockAll, n/2
+				if n%2 == 0 {
+					acquire = tree.TryLockAll
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				count := func() {
+					if left--; left < 0 {
+						panic(panicked)
+					}
+				}
+				late := faulty{
+					Context: ctx,
+					err:     func() error { count(); return ctx.Err() },
+					done:    func() <-chan struct{} { count(); return ctx.Done() },
+				}
+				call := start(func() (_ *lock.Grant, err error) {
+					defer func() {
+						if value := recover(); value != nil {
+							err = value.(error)
+						}
+					}()
+					g, err := acquire(late, rs, by("panicking"))
+					if err == nil {
+						err = g.Unlock(t.Context())
+					}
+					return nil, err
+				})
+				cancel()
+				synctest.Wait()
+				require.True(t, call.done, "%s still waits after %d calls of the context", rs, n/2)
+				if !errors.Is(call.err, lock.ErrConflict) && !errors.Is(call.err, context.Canceled) && call.err != nil {
+					require.Equal(t, panicked, call.err)
+				}
+				after := snapshot(t, tree)
+				after.LastToken = before.LastToken
+				require.Equal(t, before, after, "%s, panic after %d calls of the context", rs, n/2)
+			}
+		}
+		unlock(t, take(t, tree, "X at /free", nil), holder)
+		unlock(t, take(t, tree, "X at /", nil))
+	})
 }
 
 // A context that is done without an error breaks its contract and gets no lock.

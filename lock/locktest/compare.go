@@ -142,7 +142,11 @@ func (sys *system) snapshot() error {
 }
 
 // holders compares Holders in every scope.
-func (sys *system) holders(p lock.Path) error {
+func (sys *system) holders(path string) error {
+	p, err := lock.Parse(path)
+	if err != nil {
+		return err
+	}
 	for scope := lock.Above; scope <= lock.Above|lock.At|lock.Below; scope++ {
 		got, err := sys.l.Holders(sys.Context(), p, scope)
 		if err == nil {

@@ -15,16 +15,12 @@ var scripts string
 // demands returns all demands, sorted by name.
 func demands() []demand {
 	list := []demand{
-		// A call that panics, because a method of its context does, leaves nothing.
-		{name: "G2_no_trace/panics", test: panics, needs: "Synctest"},
 		// Any goroutine may unlock, several may at once, and one release happens.
 		{name: "G4_release/from_any_goroutine", test: anyGoroutine, crowd: true},
 		// Each of many concurrent holders of a node has a greater token.
 		{name: "G7_tokens_grow/among_concurrent_callers", test: concurrentTokens, crowd: true},
 		// The next holder of a broken grant finds Check, Lost and context ended.
 		{name: "G8_loss_is_announced_first/before_the_next_grant", test: announcedFirst, crowd: true},
-		// A Fence refuses a lost holder's write after the next holder has passed.
-		{name: "G9_late_writes_are_refused/by_a_fence", test: fenced},
 		// A call with an ended context returns its error and cause, without effect.
 		{name: "G11_contexts_bound_waits/ended_is_refused", test: endedRefused},
 		// A wait whose deadline passes returns context.DeadlineExceeded.

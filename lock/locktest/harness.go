@@ -3,7 +3,6 @@ package locktest
 import (
 	"cmp"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +38,7 @@ type Harness struct {
 	// Synctest declares that the locker does no I/O and uses the clock and the
 	// goroutines of this process only. Its tests then run in bubbles of
 	// testing/synctest, which know when nothing more happens. Without it, the suite
-	// polls the locker. A demand about contexts that panic needs it.
+	// polls the locker.
 	Synctest bool
 
 	// Patience is how long a call may take that waits for no other request. The
@@ -92,7 +91,7 @@ func (h Harness) withDefaults() *Harness {
 // demand is one requirement of the contract. It has either a script or a test.
 type demand struct {
 	name   string // group/requirement
-	needs  string // the fields of Harness that must be set, separated by spaces
+	needs  string // the field of Harness that must be set
 	config lock.Config
 	crowd  bool   // many goroutines run at once: no bubble
 	script string // see parseScript
@@ -110,13 +109,10 @@ func (d *demand) run(t *testing.T, h *Harness) {
 func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 	t.Helper()
 	declared := map[string]bool{
-		"FirstToken": h.FirstToken, "MaxWaiters": h.MaxWaiters, "MaxHolders": h.MaxHolders, "Synctest": h.Synctest,
-		"Faulty": h.Faulty != nil,
+		"": true, "FirstToken": h.FirstToken, "MaxWaiters": h.MaxWaiters, "MaxHolders": h.MaxHolders, "Faulty": h.Faulty != nil,
 	}
-	for field := range strings.FieldsSeq(d.needs) {
-		if !declared[field] {
-			t.Skipf("skipped: the harness declares no %s", field)
-		}
+	if !declared[d.needs] {
+		t.Skipf("skipped: the harness declares no %s", d.needs)
 	}
 	e := newEnv(t, h, bubble, d.config)
 	if d.test != nil {

@@ -169,7 +169,7 @@ func record(
 				time.Sleep(pause / 100)
 			}
 		}
-		errs[i] = errors.Join(errs[i], r.call(ctx, step{op: "unlock"}))
+		errs[i] = errors.Join(errs[i], r.call(ctx, step{Op: "unlock"}))
 	})
 	var history []porcupine.Operation
 	for i := range all {
@@ -207,13 +207,15 @@ func (r *recorder) holds() bool {
 // unlocks its last grant now and then once more.
 func (r *recorder) call(ctx context.Context, s step) error {
 	r.holds()
-	o := operation{op: s.op, hold: r.hold, mode: s.mode}
+	rs, _ := s.requests() // those of a try or a lock are valid
+	mode, _ := lock.ParseMode(s.Mode)
+	o := operation{op: s.Op, hold: r.hold, mode: mode}
 	var do func() error
 	switch {
-	case (s.op == "try" || s.op == "lock") && !r.held:
-		o.rs, o.hold = canonical(s.rs), int(r.numbers.Add(1))
+	case (s.Op == "try" || s.Op == "lock") && !r.held:
+		o.rs, o.hold = canonical(rs), int(r.numbers.Add(1))
 		acquire := tryLock
-		if s.op == "lock" {
+		if s.Op == "lock" {
 			acquire = lockAll
 		}
 		do = func() error {
@@ -223,13 +225,13 @@ func (r *recorder) call(ctx context.Context, s step) error {
 			}
 			return err
 		}
-	case s.op == "unlock" && r.grant != nil:
+	case s.Op == "unlock" && r.grant != nil:
 		r.held = false
 		do = func() error { return r.grant.Unlock(ctx) }
-	case s.op == "downgrade" && r.held && allCover(r.grant.Requests(), s.mode):
-		do = func() error { return r.grant.Downgrade(ctx, s.mode) }
-	case s.op == "upgrade" && r.held:
-		do = func() error { return r.grant.Upgrade(ctx, s.mode) }
+	case s.Op == "downgrade" && r.held && allCover(r.grant.Requests(), mode):
+		do = func() error { return r.grant.Downgrade(ctx, mode) }
+	case s.Op == "upgrade" && r.held:
+		do = func() error { return r.grant.Upgrade(ctx, mode) }
 	default:
 		return nil
 	}

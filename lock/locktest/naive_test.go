@@ -149,6 +149,11 @@ func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options,
 func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	asked, err := lock.Normalize(rs)
 	if err != nil {
+		if n.fault == "a bad request takes a node" {
+			n.mu.Lock()
+			n.kept++
+			n.mu.Unlock()
+		}
 		return nil, err
 	}
 	if o == nil {
@@ -255,15 +260,6 @@ func (n *naive) enter(rs []lock.Request, o *lock.Options) *place {
 // wait is called and returns with the mutex held.
 func (n *naive) wait(ctx context.Context, p *place) (*lock.Grant, error) {
 	n.mu.Unlock()
-	returned := false
-	defer func() {
-		if !returned { // a method of the context has panicked
-			n.mu.Lock()
-			if n.fault != "a wait that panics keeps its place" {
-				n.leave(p)
-			}
-		}
-	}()
 	select {
 	case <-p.granted:
 	case <-ctx.Done():
@@ -273,7 +269,6 @@ func (n *naive) wait(ctx context.Context, p *place) (*lock.Grant, error) {
 		why = lock.Ended(ctx)
 	}
 	n.mu.Lock()
-	returned = true
 	if why == nil {
 		p.waiters--
 		p.handles++
@@ -354,7 +349,9 @@ func (n *naive) wake() {
 		if n.fault == "a granted wait keeps a node" {
 			n.kept++
 		}
-		close(p.granted)
+		if n.fault != "a granted wait does not return" {
+			close(p.granted)
+		}
 		if n.fault == "a release grants one waiter" {
 			return
 		}

@@ -89,6 +89,9 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 	if ctx.Err() != nil {
 		return lock.Ended(ctx)
 	}
+	if n.fault == "an upgrade panics" {
+		panic(n.fault)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if p.gone {

@@ -20,6 +20,7 @@ type system struct {
 	clients map[string]*claim // of the last request that was granted or waits
 	claims  []*claim          // all of them
 	tokens  []issued
+	fence   lock.Fence
 }
 
 // issued is a token and the requests that it was granted for.
@@ -47,12 +48,12 @@ func (e *env) play(steps []step) error {
 	for i, s := range steps {
 		var err error
 		switch {
-		case !slices.Contains(operations, s.op):
+		case !slices.Contains(operations, s.Op):
 			err = errors.New("the operation is unknown")
-		case s.op == "count", s.op == "idle":
+		case s.Op == "count", s.Op == "idle":
 			err = s.count(systems)
 		default:
-			err = e.system(systems, s.system).take(s)
+			err = e.system(systems, s.System).take(s)
 		}
 		if err != nil {
 			return fmt.Errorf("step %d, %s: %w", i+1, s, err)
@@ -71,13 +72,13 @@ func (e *env) play(steps []step) error {
 func (s *step) count(systems map[string]*system) error {
 	held, waiting := 0, 0
 	for name, sys := range systems {
-		if s.system == "" || s.system == name {
+		if s.System == "" || s.System == name {
 			h, w := sys.oracle.counts()
 			held, waiting = held+h, waiting+w
 		}
 	}
-	if held != s.held || waiting != s.waiting {
-		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.held, s.waiting)
+	if held != s.Held || waiting != s.Waiting {
+		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.Held, s.Waiting)
 	}
 	return nil
 }
@@ -86,13 +87,13 @@ func (s *step) count(systems map[string]*system) error {
 func (sys *system) release() error {
 	for len(sys.oracle.present) > 0 {
 		c := sys.oracle.present[len(sys.oracle.present)-1]
-		s := step{client: "the suite", op: "unlock"}
+		s := step{Client: "the suite", Op: "unlock", random: true}
 		if c.waiting {
-			s.op = "cancel"
+			s.Op = "cancel"
 		}
-		sys.clients[s.client] = c
+		sys.clients[s.Client] = c
 		if err := sys.take(s); err != nil {
-			return fmt.Errorf("%s of %s: %w", s.op, c.has, err)
+			return fmt.Errorf("%s of %s: %w", s.Op, c.has, err)
 		}
 	}
 	return nil
@@ -101,17 +102,18 @@ func (sys *system) release() error {
 // take makes one call and compares.
 func (sys *system) take(s step) error {
 	a, err := sys.do(s)
+	want := cmp.Or(s.Want, "ok")
 	switch {
 	case err != nil:
 		return err
-	case s.want != "" && s.want != a.kind:
-		return fmt.Errorf("the answer is %q, not %q", a.kind, s.want)
-	case s.names != nil && !slices.Equal(sorted(s.names), sorted(ownersOf(a.holders))):
-		return fmt.Errorf("the answer names %q, not %q", ownersOf(a.holders), s.names)
+	case !s.random && want != a.kind:
+		return fmt.Errorf("the answer is %q, not %q", a.kind, want)
+	case s.With != nil && !slices.Equal(sorted(s.With), sorted(ownersOf(a.holders))):
+		return fmt.Errorf("the answer names %q, not %q", ownersOf(a.holders), s.With)
 	}
 	granted, err := sys.compare()
-	if err == nil && s.want != "" && !slices.Equal(granted, s.granted) {
-		return fmt.Errorf("the step grants %q, not %q", granted, s.granted)
+	if err == nil && !s.random && !slices.Equal(granted, s.Granted) {
+		return fmt.Errorf("the step grants %q, not %q", granted, s.Granted)
 	}
 	return err
 }
@@ -129,85 +131,84 @@ func ownersOf(holders []lock.Holder) (owners []string) {
 // do makes the call and compares its answer with that of the oracle, which it
 // returns.
 func (sys *system) do(s step) (answer, error) {
-	switch s.op {
-	case "try", "lock":
-		if c := sys.clients[s.client]; s.random && c != nil && slices.Contains(sys.oracle.present, c) {
+	c := sys.clients[s.Client]
+	switch {
+	case s.Op == "holders":
+		return answer{kind: "ok"}, sys.holders(s.Path)
+	case s.Op == "try", s.Op == "lock":
+		if s.random && c != nil && slices.Contains(sys.oracle.present, c) {
 			return answer{kind: "ok"}, nil
 		}
 		return sys.acquire(s)
-	case "holders":
-		return answer{kind: "ok"}, sys.holders(s.path)
-	}
-	c := sys.clients[s.client]
-	if s.op == "cancel" {
+	case s.Op == "cancel":
 		return sys.cancel(c)
-	}
-	if c == nil || len(c.grants) == 0 {
+	case c == nil || len(c.grants) == 0:
 		return answer{kind: "not-held"}, nil // there is nothing to call
 	}
-	if s.bad {
-		return answer{kind: "invalid"}, nil // there is no mode to convert to
-	}
-	g, a, err := c.grants[len(c.grants)-1], answer{kind: "ok"}, error(nil)
-	op := s.op
-	if op == "convert" {
-		op = "upgrade"
-		if allCover(c.has, s.mode) {
-			op = "downgrade"
-		}
-	}
-	switch op {
+	g := c.grants[len(c.grants)-1]
+	switch s.Op {
 	case "unlock":
 		return sys.unlock(c, g)
 	case "check":
-		a.kind = kindOf(c.fault) // compare checks it
-		return a, nil
-	case "upgrade":
-		a = sys.oracle.upgrade(c, s.mode)
-		call := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return nil, g.Upgrade(ctx, s.mode) })
-		if err := sys.wait(call); err != nil {
-			return a, err
-		}
-		err = sys.matches(a, call.err)
-		if before := c.token; err == nil && a.kind == "ok" && len(a.requests) > 0 {
-			err = cmp.Or(sys.issue(c, g.Token()), sys.notHeld(before))
-		}
-	case "downgrade":
-		a = sys.oracle.downgrade(c, s.mode)
-		err = sys.matches(a, g.Downgrade(sys.Context(), s.mode))
+		return answer{kind: kindOf(c.fault)}, nil // compare checks it
+	case "admit":
+		return answer{kind: kindOf(sys.fence.Admit(g.Token()))}, nil
 	case "revoke", "break":
-		a, err = sys.takeAway(c, op)
+		return sys.takeAway(c, s.Op)
+	}
+	return sys.convert(c, g, s)
+}
+
+// convert upgrades or downgrades a grant.
+func (sys *system) convert(c *claim, g *lock.Grant, s step) (answer, error) {
+	mode, err := lock.ParseMode(s.Mode)
+	if err != nil {
+		return answer{kind: "invalid"}, nil // there is no mode to convert to
+	}
+	if s.Op == "downgrade" || s.Op == "convert" && allCover(c.has, mode) {
+		a := sys.oracle.downgrade(c, mode)
+		return a, sys.matches(a, g.Downgrade(sys.Context(), mode))
+	}
+	before, a := c.token, sys.oracle.upgrade(c, mode)
+	call := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return nil, g.Upgrade(ctx, mode) })
+	if err := sys.wait(call); err != nil {
+		return a, err
+	}
+	err = sys.matches(a, call.err)
+	if err == nil && a.kind == "ok" && len(a.requests) > 0 {
+		err = cmp.Or(sys.issue(c, g.Token()), sys.notHeld(before))
 	}
 	return a, err
 }
 
 // acquire makes a try or a lock.
 func (sys *system) acquire(s step) (answer, error) {
-	if s.bad || len(s.rs) == 0 {
-		_, err := tryLock(sys.Context(), sys.l, nil, nil)
+	rs, err := s.requests()
+	if err != nil || len(rs) == 0 {
+		_, err := tryLock(sys.Context(), sys.l, rs, nil)
 		return answer{kind: "invalid"}, sys.matches(answer{kind: "invalid"}, err)
 	}
-	o := lock.Options{ID: s.id, Owner: s.client, Reason: "reason of " + s.client}
-	if s.client == "-" {
-		o = lock.Options{ID: s.id}
+	o := lock.Options{ID: s.ID}
+	if s.Client != "-" {
+		o.Owner, o.Reason = s.Client, "reason of "+s.Client
 	}
-	asked := canonical(s.rs)
-	a := sys.oracle.acquire(o, asked, s.op == "lock")
+	asked := canonical(rs)
+	a := sys.oracle.acquire(o, asked, s.Op == "lock")
 	acquire := lockAll
-	if s.op == "try" {
+	if s.Op == "try" {
 		acquire = tryLock
 	}
-	if a.kind == "waiting" && s.id == "" {
+	if a.kind == "waiting" && s.ID == "" {
 		// A try is refused for the same holders and has no effect.
-		_, err := tryLock(sys.Context(), sys.l, s.rs, &o)
+		_, err := tryLock(sys.Context(), sys.l, rs, &o)
 		if err := sys.matches(refusal("conflict", asked, slices.Clone(a.holders), o.Owner), err); err != nil {
 			return a, fmt.Errorf("a try before the wait: %w", err)
 		}
 	}
-	c := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return acquire(ctx, sys.l, s.rs, &o) })
+	c := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return acquire(ctx, sys.l, rs, &o) })
 	if a.kind == "waiting" {
 		a.claim.calls = append(a.claim.calls, c)
-		sys.keep(s.client, a.claim)
+		sys.keep(s.Client, a.claim)
 		return a, nil
 	}
 	if err := sys.wait(c); err != nil {
@@ -216,7 +217,7 @@ func (sys *system) acquire(s step) (answer, error) {
 	if err := sys.matches(a, c.err); err != nil || a.kind != "ok" {
 		return a, err
 	}
-	sys.keep(s.client, a.claim)
+	sys.keep(s.Client, a.claim)
 	return a, sys.addGrant(a.claim, c.grant)
 }
 

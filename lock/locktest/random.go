@@ -84,30 +84,28 @@ func draw(random *rand.Rand, ids bool) step {
 		n -= odds[op].percent
 		op++
 	}
-	s := step{op: odds[op].op, client: fmt.Sprint("client", random.IntN(12)), random: true}
-	one := func() lock.Request {
-		return lock.Request{
-			Path: lock.MustParse(world[random.IntN(len(world))]), Mode: lock.Modes[random.IntN(len(lock.Modes))],
-		}
+	s := step{Op: odds[op].op, Client: fmt.Sprint("client", random.IntN(12)), random: true}
+	one := func() rawRequest {
+		return rawRequest{Path: world[random.IntN(len(world))], Mode: lock.Modes[random.IntN(len(lock.Modes))].String()}
 	}
-	switch s.op {
+	switch s.Op {
 	case "try", "lock":
-		s.rs = append(s.rs, one())
+		s.Locks = append(s.Locks, one())
 		if random.IntN(4) == 0 {
 			for range random.IntN(mostRequests) {
-				s.rs = append(s.rs, one())
+				s.Locks = append(s.Locks, one())
 			}
 		}
 		if id := random.IntN(6); ids && id < 2 {
-			s.id = fmt.Sprint(id)
+			s.ID = fmt.Sprint(id)
 			if random.IntN(4) > 0 { // mostly the same requests, so that calls join
-				s.rs = []lock.Request{at(lock.X, world[1+id])}
+				s.Locks = []rawRequest{{"X", world[1+id]}}
 			}
 		}
 	case "upgrade", "downgrade":
-		s.mode = one().Mode
+		s.Mode = one().Mode
 	case "holders":
-		s.path = one().Path
+		s.Path = one().Path
 	}
 	return s
 }

@@ -3,34 +3,36 @@ package locktest
 import (
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// step is one call of a script, with its expected answer.
+// step is one call of a script, a vector or a random sequence, with its expected answer.
 type step struct {
-	system  string // each has a locker of its own; count and idle: empty for all
-	client  string // the owner of its requests; "-" is anonymous
-	op      string
-	rs      []lock.Request
-	bad     bool // a path or mode could not be parsed
-	random  bool // skip an acquisition of a client that holds or waits
-	id      string
-	mode    lock.Mode // of a conversion
-	path    lock.Path // of holders
-	held    int       // of count
-	waiting int
+	System        string // each has a locker of its own; count and idle: empty for all
+	Client        string `json:"h"` // the owner of its requests; "-" is anonymous
+	Op            string
+	rawRequest                 // the mode of a conversion, the path of holders, or the only request
+	Locks         []rawRequest // the requests of try and lock; nil: the only one
+	ID            string       `json:"-"`
+	Held, Waiting int          // of count
 
-	// The expected answer. Scripts and vectors state it; random steps do not.
-	want    string // "": not stated
-	names   []string
-	granted []string // the clients whose waits the step grants, in this order
+	// The expected answer. Scripts and vectors state it.
+	Want    string   // "": "ok"
+	With    []string // the clients that a refusal lists; nil: not stated
+	Granted []string // the clients whose waits the step grants, in this order
+
+	// A random step states no answer. A client that holds or waits makes no acquisition.
+	random bool
 }
 
+// rawRequest is a request as scripts and vectors state it, valid or not.
+type rawRequest struct{ Mode, Path string }
+
 // operations are what a step can do.
-var operations = strings.Fields("try lock unlock cancel upgrade downgrade convert check revoke break holders count idle")
+var operations = strings.Fields("try lock unlock cancel upgrade downgrade convert check admit revoke break holders count idle")
 
 // kinds are the answers that are errors. The others are "ok" and "waiting".
 var kinds = []struct {
@@ -44,6 +46,7 @@ var kinds = []struct {
 	{lock.ErrLost, "lost"},
 	{lock.ErrRevoked, "revoked"},
 	{lock.ErrNotHeld, "not-held"},
+	{lock.ErrStaleToken, "stale"},
 	{errCancelled, "cancelled"},
 }
 
@@ -89,53 +92,55 @@ func parseStep(line string) (step, error) {
 	if len(words) < 2 {
 		return step{}, errors.New("a client and an operation are required")
 	}
-	s := step{client: words[0], op: words[1], want: "ok", granted: strings.Fields(grants)}
+	s := step{Client: words[0], Op: words[1], Granted: strings.Fields(grants)}
 	if list := strings.Fields(want); len(list) > 0 {
-		s.want = list[0]
+		s.Want = list[0]
 		if len(list) > 1 {
-			s.names = list[1:]
+			s.With = list[1:]
 		}
 	}
-	var err error
-	for args := words[2:]; len(args) > 0 && err == nil; args = args[1:] {
-		id, isID := strings.CutPrefix(args[0], "id=")
-		switch {
-		case isID:
-			s.id = id
-		case s.op == "holders":
-			s.path, err = lock.Parse(args[0])
-		case s.op == "count" && len(args) == 2:
-			s.held, _ = strconv.Atoi(args[0])
-			s.waiting, err = strconv.Atoi(args[1])
-			args = args[1:]
-		case s.op == "try" && len(args) > 1, s.op == "lock" && len(args) > 1:
-			var r lock.Request
-			if r.Mode, err = lock.ParseMode(args[0]); err == nil {
-				r.Path, err = lock.Parse(args[1])
-			}
-			s.rs = append(s.rs, r)
-			args = args[1:]
-		default:
-			s.mode, err = lock.ParseMode(args[0])
-		}
+	args := words[2:]
+	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "id=") {
+		s.ID, args = strings.TrimPrefix(args[last], "id="), args[:last]
 	}
-	return s, err
+	switch s.Op {
+	case "try", "lock":
+		for pair := range slices.Chunk(args, 2) {
+			s.Locks = append(s.Locks, rawRequest{pair[0], strings.Join(pair[1:], "")})
+		}
+	case "holders":
+		s.Path = strings.Join(args, " ")
+	case "count":
+		_, err := fmt.Sscan(strings.Join(args, " "), &s.Held, &s.Waiting)
+		return s, err
+	default:
+		s.Mode = strings.Join(args, " ")
+	}
+	return s, nil
+}
+
+// requests parses the requests of a try or a lock.
+func (s *step) requests() (rs []lock.Request, err error) {
+	raw := s.Locks
+	if raw == nil {
+		raw = []rawRequest{s.rawRequest}
+	}
+	for _, r := range raw {
+		mode, modeErr := lock.ParseMode(r.Mode)
+		path, pathErr := lock.Parse(r.Path)
+		rs, err = append(rs, lock.Request{Path: path, Mode: mode}), errors.Join(err, modeErr, pathErr)
+	}
+	return rs, err
 }
 
 // String returns the call in the form of a script.
 func (s step) String() string {
-	text := s.client + " " + s.op
-	for _, r := range s.rs {
-		text += fmt.Sprintf(" %s %s", r.Mode, r.Path)
+	text := s.Client + " " + s.Op
+	for _, r := range append(s.Locks, s.rawRequest) {
+		text += " " + r.Mode + " " + r.Path
 	}
-	if s.id != "" {
-		text += " id=" + s.id
+	if s.ID != "" {
+		text += " id=" + s.ID
 	}
-	if s.mode.Valid() {
-		text += " " + s.mode.String()
-	}
-	if s.path.Valid() {
-		text += " " + s.path.String()
-	}
-	return text
+	return strings.Join(strings.Fields(text), " ")
 }

@@ -2,15 +2,12 @@ package locktest
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/interlock-go/interlock/lock"
 )
 
 //go:embed testdata/locktree.json
@@ -34,24 +31,6 @@ func RunVectors(t *testing.T, h Harness, data []byte) {
 	}
 }
 
-type vectorLock struct {
-	Mode string `json:"mode"`
-	Path string `json:"path"`
-}
-
-type vectorStep struct {
-	Op     string `json:"op"`
-	System string `json:"system"`
-	Handle string `json:"h"`
-	vectorLock
-	Locks   []vectorLock `json:"locks"`
-	Want    string       `json:"want"`
-	With    []string     `json:"with"`
-	Granted []string     `json:"granted"`
-	Held    int          `json:"held"`
-	Waiting int          `json:"waiting"`
-}
-
 // parseVectors makes a demand of every sequence.
 func parseVectors(data []byte) (list []demand, err error) {
 	var file struct {
@@ -60,7 +39,7 @@ func parseVectors(data []byte) (list []demand, err error) {
 		Groups                   map[string]string
 		Sequences                []struct {
 			Name, Group, Note string
-			Steps             []vectorStep
+			Steps             []step
 		}
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -72,38 +51,10 @@ func parseVectors(data []byte) (list []demand, err error) {
 		return nil, fmt.Errorf("format %d with %d sequences: format 1 is required", file.Format, len(file.Sequences))
 	}
 	for _, s := range file.Sequences {
-		steps := make([]step, len(s.Steps))
-		for i := range s.Steps {
-			steps[i] = s.Steps[i].step()
-		}
 		list = append(list, demand{name: s.Name, test: func(e *env) {
 			e.Helper()
-			require.NoError(e, e.play(steps), "%s", file.Groups[s.Group])
+			require.NoError(e, e.play(s.Steps), "%s", file.Groups[s.Group])
 		}})
 	}
 	return list, nil
-}
-
-// step converts the step.
-func (v *vectorStep) step() step {
-	s := step{
-		op: v.Op, system: v.System, client: v.Handle, want: cmp.Or(v.Want, "ok"), names: v.With, granted: v.Granted,
-		held: v.Held, waiting: v.Waiting,
-	}
-	switch locks := v.Locks; v.Op {
-	case "convert":
-		mode, err := lock.ParseMode(v.Mode)
-		s.mode, s.bad = mode, err != nil
-	case "try", "lock":
-		if locks == nil {
-			locks = []vectorLock{v.vectorLock}
-		}
-		for _, l := range locks {
-			path, err := lock.Parse(l.Path)
-			mode, modeErr := lock.ParseMode(l.Mode)
-			s.bad = s.bad || err != nil || modeErr != nil
-			s.rs = append(s.rs, lock.Request{Path: path, Mode: mode})
-		}
-	}
-	return s
 }
