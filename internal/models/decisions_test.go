@@ -146,7 +146,9 @@ var plantedDecisions = []struct {
 func smallModels(t *testing.T, d *Decisions) []smallModel {
 	edge := EdgeCloud{Parts: Complete, Decisions: d, Operations: 2, Capacity: 1, Duplicate: 1, Disconnect: 1, Failures: 1}
 	again := EdgeCloud{Parts: Complete, Decisions: d, Operations: 3, Duplicate: 1, Absent: true}
-	table, err := tablemodel.System(clusters, &tablemodel.Options{Decisions: d})
+	options := tablemodel.Usual()
+	options.Decisions = *d
+	table, err := tablemodel.System(clusters, options)
 	require.NoError(t, err)
 	return []smallModel{
 		{"EdgeCloud", []model{edge.System(), again.System()}},

@@ -11,15 +11,20 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Options are the bounds of a model. The zero Options and nil are the defaults; a
-// negative number is none.
+// Options are the bounds of a model. [Usual] returns the usual ones.
 type Options struct {
-	Decisions  *Decisions // default: Shipped
-	Operations int        // that users begin; default 2
-	Capacity   int        // of each channel; default 2
-	Loss       int        // budgets of faults; default 1 each
-	Duplicate  int
-	Crash      int
+	Operations int       `json:"operations"` // that users begin
+	Capacity   int       `json:"capacity"`   // of each channel
+	Loss       int       `json:"loss"`       // budgets of faults
+	Duplicate  int       `json:"duplicate"`
+	Crash      int       `json:"crash"`
+	Decisions  Decisions `json:"-"`
+}
+
+// Usual returns bounds with two operations, one fault of each kind, and the decisions that
+// lifecycle.Manager performs.
+func Usual() Options {
+	return Options{Operations: 2, Capacity: 2, Loss: 1, Duplicate: 1, Crash: 1, Decisions: Shipped()}
 }
 
 // ErrTable reports a table with errors. No machine can be made of it.
@@ -30,7 +35,7 @@ var ErrTable = errors.New("a table with errors")
 // without either, the object is stuck once the peer has no more reports. If the table names
 // no actor but the sweeper, one actor more takes the rows without actors. The error
 // matches [ErrTable] for a table with errors.
-func System(t *fsm.Table, o *Options) (*explore.System, error) {
+func System(t *fsm.Table, o Options) (*explore.System, error) {
 	t, unattended, err := runnable(t)
 	if err != nil {
 		return nil, err
@@ -133,31 +138,12 @@ type model struct {
 	Options
 	unattended []int // transitional states with neither a deadline nor an operator
 	t          *fsm.Table
-	decisions  Decisions
 	last       uint64              // all later operations have this number too
 	answers    map[string][]report // of the peer in each state, without operation
 }
 
-func newModel(t *fsm.Table, o *Options) *model {
-	m := &model{t: t, decisions: Shipped(), answers: map[string][]report{}}
-	if o != nil {
-		m.Options = *o
-	}
-	if m.Decisions != nil {
-		m.decisions = *m.Decisions
-	}
-	for _, n := range []struct {
-		at  *int
-		def int
-	}{{&m.Operations, 2}, {&m.Capacity, 2}, {&m.Loss, 1}, {&m.Duplicate, 1}, {&m.Crash, 1}} {
-		switch {
-		case *n.at == 0:
-			*n.at = n.def
-		case *n.at < 0:
-			*n.at = 0
-		}
-	}
-	m.last = uint64(m.Operations) + 2
+func newModel(t *fsm.Table, o Options) *model {
+	m := &model{Options: o, t: t, last: uint64(o.Operations) + 2, answers: map[string][]report{}}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if r.Forced || r.Supersede {
@@ -192,7 +178,7 @@ func (m *model) begin() (list []subject) {
 	for _, entry := range m.t.Entries() {
 		s := subject{Left: m.Operations}
 		if m.t.States[entry].Kind != fsm.Absent {
-			o, d := m.decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry}, 0)
+			o, d := m.Decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry}, 0)
 			s = m.moved(s, o, &d)
 		}
 		list = append(list, s)
@@ -219,7 +205,7 @@ func (m *model) rests(s *subject) bool {
 	if s.Object.Rests(m.t) {
 		return true
 	}
-	_, care := m.decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true})
+	_, care := m.Decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true})
 	return care == decide.NeedsOperator && !slices.Contains(m.unattended, s.State)
 }
 
@@ -275,7 +261,7 @@ func (m *model) asks(s subject, step func(string, subject)) {
 			if actor == fsm.Sweeper {
 				continue
 			}
-			for o, d := range m.decisions.AskAll(m.t, s.Object, decide.Request{Verb: verb, Event: e, Actor: actor}, 0) {
+			for o, d := range m.Decisions.AskAll(m.t, s.Object, decide.Request{Verb: verb, Event: e, Actor: actor}, 0) {
 				if !d.Write || !s.Object.Rests(m.t) && !d.Begins || d.Begins && s.Left == 0 {
 					continue
 				}
@@ -291,11 +277,11 @@ func (m *model) asks(s subject, step func(string, subject)) {
 
 // sweeps is the sweeper.
 func (m *model) sweeps(s subject, step func(string, subject)) {
-	q, care := m.decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true, OwnerDead: s.Dead})
+	q, care := m.Decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true, OwnerDead: s.Dead})
 	if care != decide.FireEvent {
 		return
 	}
-	for o, d := range m.decisions.AskAll(m.t, s.Object, q, 0) {
+	for o, d := range m.Decisions.AskAll(m.t, s.Object, q, 0) {
 		if d.Write {
 			step(m.t.Events[q.Event]+" by sweeper", m.moved(s, o, &d))
 		}
@@ -334,7 +320,7 @@ func (m *model) answer(p helper, send func(string, report, helper)) {
 func (m *model) hears(s subject, r report, next func(string, subject)) {
 	e, _ := m.t.EventIndex(r.Event)
 	q := decide.Request{Verb: decide.Report, Event: e, Actor: r.Actor, Operation: r.Operation}
-	for o, d := range m.decisions.AskAll(m.t, s.Object, q, 0) {
+	for o, d := range m.Decisions.AskAll(m.t, s.Object, q, 0) {
 		if !d.Write {
 			continue
 		}

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func explored(t *testing.T, table *fsm.Table, o *tablemodel.Options) *explore.Verdict {
+func explored(t *testing.T, table *fsm.Table, o tablemodel.Options) *explore.Verdict {
 	t.Helper()
 	sys, err := tablemodel.System(table, o)
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestShippedTables(t *testing.T) {
 		lattice.Deploy.Table(), lattice.Teardown.Table(), lattice.Service.Table(), lattice.System.Table(),
 		tumblebug.MCI.Table(), tumblebug.VM.Table(),
 	} {
-		require.NoError(t, explored(t, table, nil).Err())
+		require.NoError(t, explored(t, table, tablemodel.Usual()).Err())
 	}
 }
 
@@ -57,7 +57,9 @@ func TestUnfenced(t *testing.T) {
 		present.Operation = rec.Operation
 		return present.Candidates(t, rec, rows)
 	}
-	v := explored(t, edgecloud.ClusterInst.Table(), &tablemodel.Options{Decisions: &unfenced})
+	o := tablemodel.Usual()
+	o.Decisions = unfenced
+	v := explored(t, edgecloud.ClusterInst.Table(), o)
 	require.Equal(t, explore.Violated, v.Outcome, v)
 	require.ErrorContains(t, v.Problem, "was moved by a report about another one")
 }
@@ -92,7 +94,7 @@ func TestEveryEntry(t *testing.T) {
 			{"from":"C","event":"work","actor":"user","to":"T"},{"from":"T","event":"done","actor":"agent","to":"C"}]}`
 	table, err := fsm.ParseTable([]byte(document))
 	require.NoError(t, err)
-	v := explored(t, table, nil)
+	v := explored(t, table, tablemodel.Usual())
 	require.Equal(t, explore.Stuck, v.Outcome, "the table has no way out of T after a lost report")
 	require.Contains(t, v.Trace.Actors[0].Start, "C, ")
 }
@@ -110,7 +112,7 @@ func TestTablesWithoutActors(t *testing.T) {
 		require.NoError(t, err)
 		before, err := unnamed.MarshalJSON()
 		require.NoError(t, err)
-		want, got := explored(t, named, nil), explored(t, unnamed, nil)
+		want, got := explored(t, named, tablemodel.Usual()), explored(t, unnamed, tablemodel.Usual())
 		require.Equal(t, want.String(), got.String())
 		require.Equal(t, late != "", got.Outcome == explore.Holds)
 		require.Greater(t, got.States, 5)
@@ -134,10 +136,12 @@ func TestLivelock(t *testing.T) {
 		),
 	})
 	require.NoError(t, err)
-	v := explored(t, m.Table(), nil)
+	v := explored(t, m.Table(), tablemodel.Usual())
 	require.Equal(t, explore.Livelock, v.Outcome, "a dead owner does not ask the peer: %v", v)
 	require.Equal(t, 2, v.Trace.Loop)
-	v = explored(t, m.Table(), &tablemodel.Options{Crash: -1})
+	o := tablemodel.Usual()
+	o.Crash = 0
+	v = explored(t, m.Table(), o)
 	require.Equal(t, explore.Unreached, v.Outcome, "every answer may come too late: %v", v)
 	require.Equal(t, "every operation ends", v.Property)
 	require.Equal(t, 2, v.Trace.Loop)
@@ -152,16 +156,18 @@ func TestOperatorIsRest(t *testing.T) {
 		fsm.Move[state, event]("second", "done", "idle").By("worker"),
 	}
 	table := made(t, rows...)
-	require.NoError(t, explored(t, table, nil).Err())
+	require.NoError(t, explored(t, table, tablemodel.Usual()).Err())
 
 	document, err := table.MarshalJSON()
 	require.NoError(t, err)
 	unattended, err := fsm.ParseTable(bytes.ReplaceAll(document, []byte(`"manual":"an operator checks it"`), []byte(`"doc":""`)))
 	require.NoError(t, err)
 	require.Len(t, unattended.Problems(), 1, "a transitional state needs a deadline or an operator")
-	v := explored(t, unattended, nil)
+	v := explored(t, unattended, tablemodel.Usual())
 	require.Equal(t, explore.Stuck, v.Outcome, v)
-	require.NoError(t, explored(t, unattended, &tablemodel.Options{Loss: -1, Duplicate: -1, Crash: -1}).Err())
+	o := tablemodel.Usual()
+	o.Loss, o.Duplicate, o.Crash = 0, 0, 0
+	require.NoError(t, explored(t, unattended, o).Err())
 }
 
 // TestPublishedTables: every table that can be one of a machine has a verdict, and
@@ -176,7 +182,9 @@ func TestPublishedTables(t *testing.T) {
 			require.NoError(t, err)
 			table, err := fsm.ParseTable(text)
 			require.NoError(t, err)
-			sys, err := tablemodel.System(table, &tablemodel.Options{Operations: 1})
+			o := tablemodel.Usual()
+			o.Operations = 1
+			sys, err := tablemodel.System(table, o)
 			if err != nil {
 				require.ErrorIs(t, err, tablemodel.ErrTable)
 				t.Log(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -131,12 +130,7 @@ func counted(rows iter.Seq2[history.Row, error], show func(what string, done, to
 
 // protocolOptions has the flags for a table without a history.
 type protocolOptions struct {
-	Operations int `json:"operations"`
-	Capacity   int `json:"capacity"`
-	Loss       int `json:"loss"`
-	Duplicate  int `json:"duplicate"`
-	Crash      int `json:"crash"`
-
+	tablemodel.Options
 	megabytes int
 	trace     string
 }
@@ -150,16 +144,16 @@ func (p *protocolOptions) String() string {
 var protocolFlagNames = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory", "trace"}
 
 func protocolFlags(flags *flag.FlagSet) *protocolOptions {
-	p := &protocolOptions{}
-	count := func(to *int, name string, n int, usage string) {
-		flags.IntVar(to, name, n, "without a history: "+usage)
+	p := &protocolOptions{Options: tablemodel.Usual(), megabytes: 1024}
+	count := func(n *int, name, usage string) {
+		flags.IntVar(n, name, *n, "without a history: "+usage)
 	}
-	count(&p.Operations, "operations", 2, "users start this `many`")
-	count(&p.Capacity, "capacity", 2, "at most this `many` messages are in flight in each direction")
-	count(&p.Loss, "loss", 1, "the channels lose this `many` messages")
-	count(&p.Duplicate, "duplicate", 1, "the channels duplicate this `many` messages")
-	count(&p.Crash, "crash", 1, "the owner of the object dies this `many` times")
-	count(&p.megabytes, "memory", 1024, "stop, inconclusive, beyond this many `MiB`")
+	count(&p.Operations, "operations", "users start this `many`")
+	count(&p.Capacity, "capacity", "at most this `many` messages are in flight in each direction")
+	count(&p.Loss, "loss", "the channels lose this `many` messages")
+	count(&p.Duplicate, "duplicate", "the channels duplicate this `many` messages")
+	count(&p.Crash, "crash", "the owner of the object dies this `many` times")
+	count(&p.megabytes, "memory", "stop, inconclusive, beyond this many `MiB`")
 	flags.StringVar(&p.trace, "trace", "", "without a history: write the path to a fault into this `file`, as a fixture for a replay")
 	return p
 }
@@ -189,11 +183,7 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 	if min(p.Loss, p.Duplicate, p.Crash) < 0 {
 		return false, misused("-loss, -duplicate and -crash: want 0 or more")
 	}
-	none := func(n int) int { return cmp.Or(n, -1) } // for the model, 0 is the default and -1 is none
-	sys, err := tablemodel.System(t, &tablemodel.Options{
-		Operations: p.Operations, Capacity: p.Capacity,
-		Loss: none(p.Loss), Duplicate: none(p.Duplicate), Crash: none(p.Crash),
-	})
+	sys, err := tablemodel.System(t, p.Options)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
 	}
