@@ -155,7 +155,7 @@ func endOf(i int) uint8   { return uint8(i) + 2 }
 func (s *Blazar) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
 	e, _ := t.EventIndex(string(call))
 	o := object{Record: decide.Record{Exists: true, State: int(*at), Origin: int(*at)}}
-	o, d := orShipped(s.Decisions).Ask(t, o, decide.Request{Verb: decide.Fire, Event: e, Actor: blazar.Manager}, 0)
+	o, d := orShipped(s.Decisions).Ask(t, o, decide.Request{Verb: decide.Fire, Event: e, Actor: blazar.Manager})
 	*at = uint8(o.State)
 	return d.Write
 }
@@ -164,7 +164,7 @@ func (s *Blazar) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
 // the table of leases or the table of relationships refuses it.
 func (s *Blazar) commit(l *lease, q decide.Request) bool {
 	was := *l
-	o, d := orShipped(s.Decisions).Ask(leaseTable, l.object(), q, 0)
+	o, d := orShipped(s.Decisions).Ask(leaseTable, l.object(), q)
 	if !d.Write {
 		return false
 	}

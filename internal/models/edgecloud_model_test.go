@@ -88,9 +88,15 @@ func (i info) String() string {
 	return fmt.Sprintf("%s in operation %d", i.State, i.Operation)
 }
 
+// versioned is a record with the versions of its payload: the present one, and the saved one.
+type versioned struct {
+	object
+	Content, Before uint8
+}
+
 // controller is the record and the remaining requests of the users.
 type controller struct {
-	object
+	versioned
 	Left uint8
 	Late uint8 // remaining deadlines
 	Sent bool  // the order was sent, and is not repeated
@@ -165,17 +171,43 @@ func (e *EdgeCloud) begin() (controller, agent) {
 	c, a := controller{Left: e.Operations, Late: e.Deadlines}, agent{Fails: e.Failures}
 	if !e.Absent {
 		ready := state(edgecloud.Ready)
-		c.object = object{Record: decide.Record{Exists: true, State: ready, Origin: ready, Operation: 1}, Content: 1}
+		c.Record, c.Content = decide.Record{Exists: true, State: ready, Origin: ready, Operation: 1}, 1
 		a.There = 1
 	}
 	return c, a
 }
 
+// ask decides about a request. The content is that of a new object and of an edit.
+func (e *EdgeCloud) ask(o versioned, q decide.Request, content uint8) (versioned, decide.Decision) {
+	next, d := orShipped(e.Decisions).Ask(clusters, o.object, q)
+	if !d.Write {
+		return o, d
+	}
+	after := versioned{next, o.Content, o.Before}
+	switch d.Payload {
+	case decide.Save:
+		after.Before = o.Content
+	case decide.Restore:
+		after.Content = o.Before
+	case decide.Keep, decide.Drop:
+	}
+	if !d.Saved {
+		after.Before = 0
+	}
+	if q.Edits || !o.Exists {
+		after.Content = content
+	}
+	if d.Removes {
+		after.Content = 0
+	}
+	return after, d
+}
+
 // fire fires an event at the record. The content of a new operation has the number of
 // the operation.
 func (e *EdgeCloud) fire(c controller, q decide.Request) (next controller, ok bool) {
-	o, d := orShipped(e.Decisions).Ask(clusters, c.object, q, uint8(c.Operation)+1)
-	c.object = o
+	o, d := e.ask(c.versioned, q, uint8(c.Operation)+1)
+	c.versioned = o
 	if d.Write {
 		c.Sent = false
 	}
@@ -274,12 +306,12 @@ func (e *EdgeCloud) receives(c controller, i info, next func(string, controller)
 		return
 	}
 	q := decide.Request{Verb: decide.Report, Event: ev, Actor: edgecloud.CRM, Operation: about}
-	o, d := orShipped(e.Decisions).Ask(clusters, c.object, q, 0)
+	o, d := e.ask(c.versioned, q, 0)
 	if !d.Write || o.Exists && o.State != state(i.State) || !o.Exists && i.State != edgecloud.NotPresent {
 		return // the CRM reports only results of the operation
 	}
 	// The operation continues, so that its order stays sent.
-	c.object = o
+	c.versioned = o
 	next("", c)
 }
 

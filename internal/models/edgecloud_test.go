@@ -195,25 +195,24 @@ func TestWorkerTakes(t *testing.T) {
 // TestWrittenAsDecided: what an object looks like after a commit is what decide
 // reports, and content that was saved comes back.
 func TestWrittenAsDecided(t *testing.T) {
-	d := Shipped()
-	ask := func(o object, e edgecloud.Event, q decide.Request, content uint8) object {
+	ask := func(o versioned, e edgecloud.Event, q decide.Request, content uint8) versioned {
 		q.Event = event(e)
-		next, decision := d.Ask(clusters, o, q, content)
+		next, decision := new(EdgeCloud).ask(o, q, content)
 		require.NoError(t, decision.Err)
 		require.True(t, decision.Write)
 		return next
 	}
-	o := ask(object{}, edgecloud.Create, decide.Request{Verb: decide.Create, Actor: edgecloud.User}, 1)
+	o := ask(versioned{}, edgecloud.Create, decide.Request{Verb: decide.Create, Actor: edgecloud.User}, 1)
 	require.Equal(t, uint8(1), o.Content)
 	o = ask(o, edgecloud.Done, decide.Request{Verb: decide.Report, Actor: edgecloud.CRM, Operation: 1}, 0)
 	o = ask(o, edgecloud.Update, decide.Request{Verb: decide.Fire, Actor: edgecloud.User, Edits: true}, 2)
-	require.Equal(t, object{Record: o.Record, Content: 2, Before: 1}, o)
+	require.Equal(t, versioned{o.object, 2, 1}, o)
 	require.True(t, o.Saved)
 	o = ask(o, edgecloud.Fail, decide.Request{Verb: decide.Report, Actor: edgecloud.CRM, Operation: 2}, 0)
 	o = ask(o, edgecloud.Undo, decide.Request{Verb: decide.Fire, Actor: edgecloud.Controller, Undo: true}, 0)
-	require.Equal(t, object{Record: o.Record, Content: 1}, o)
+	require.Equal(t, versioned{o.object, 1, 0}, o)
 	o = ask(o, edgecloud.Delete, decide.Request{Verb: decide.Fire, Actor: edgecloud.User}, 0)
 	o = ask(o, edgecloud.Prepared, decide.Request{Verb: decide.Fire, Actor: edgecloud.Controller}, 0)
 	o = ask(o, edgecloud.Done, decide.Request{Verb: decide.Report, Actor: edgecloud.CRM, Operation: 3}, 0)
-	require.Equal(t, object{Record: decide.Record{Operation: 3}}, o)
+	require.Equal(t, versioned{object: object{Record: decide.Record{Operation: 3}}}, o)
 }

@@ -170,7 +170,7 @@ const lastNumber = 9
 
 // ask decides about a request and commits the decision.
 func (m *takeovers) ask(s takeover, q decide.Request) (takeover, decide.Decision) {
-	o, d := m.decisions.Ask(jobs, s.Now.object, q, 0)
+	o, d := m.decisions.Ask(jobs, s.Now.object, q)
 	if !d.Write {
 		return s, d
 	}

@@ -113,7 +113,7 @@ const oldVersion, newVersion = "v1", "v2"
 // fire fires an event at one of the two records. An error is a refusal.
 func (u *Upgrade) fire(t *fsm.Table, o *object, ev edgecloud.CloudletEvent, actor fsm.Actor) error {
 	e, _ := t.EventIndex(string(ev))
-	next, d := orShipped(u.Decisions).Ask(t, *o, decide.Request{Verb: decide.Fire, Event: e, Actor: actor}, 0)
+	next, d := orShipped(u.Decisions).Ask(t, *o, decide.Request{Verb: decide.Fire, Event: e, Actor: actor})
 	*o = next
 	o.Operation = 1 // the model reads and writes it in one step
 	return d.Err
@@ -231,7 +231,7 @@ func (u *Upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
 		was := *r.at
 		if q, care := orShipped(u.Decisions).Sweep(r.table, &was.Record, decide.Cause{Overdue: true}); care == decide.FireEvent {
 			var d decide.Decision
-			if *r.at, d = orShipped(u.Decisions).Ask(r.table, was, q, 0); d.Write {
+			if *r.at, d = orShipped(u.Decisions).Ask(r.table, was, q); d.Write {
 				step(r.label, c)
 			}
 		}

@@ -33,29 +33,25 @@ func Shipped() Decisions {
 // Object is what a model keeps of an object's record. Its sequence number stays 0,
 // because no decision depends on it. Owner and Epoch of a request that starts work are
 // those of the process that does it.
-type Object struct {
-	decide.Record
-	Content, Before uint8 // versions of the payload: the present one, and the one that is saved
-}
+type Object struct{ decide.Record }
 
 // Ask decides about a request, all guards of which agree, and returns the object
-// afterwards, as it was if nothing is written. The content is that of the request,
-// if it brings one.
-func (d *Decisions) Ask(t *fsm.Table, o Object, q decide.Request, content uint8) (Object, decide.Decision) {
-	for next, answer := range d.AskAll(t, o, q, content) {
+// afterwards, as it was if nothing is written.
+func (d *Decisions) Ask(t *fsm.Table, o Object, q decide.Request) (Object, decide.Decision) {
+	for next, answer := range d.AskAll(t, o, q) {
 		return next, answer
 	}
 	panic("unreachable")
 }
 
 // AskAll is Ask for all results of the guards. In the first one, the first guard passes.
-func (d *Decisions) AskAll(t *fsm.Table, o Object, q decide.Request, content uint8) iter.Seq2[Object, decide.Decision] {
+func (d *Decisions) AskAll(t *fsm.Table, o Object, q decide.Request) iter.Seq2[Object, decide.Decision] {
 	return func(yield func(Object, decide.Decision) bool) {
 		after := func(d *decide.Decision) Object {
 			if !d.Write {
 				return o
 			}
-			return o.written(&q, d, content)
+			return o.written(&q, d)
 		}
 		rows, answer, ok := d.Candidates(&q, t, &o.Record, nil)
 		if !ok {
@@ -76,24 +72,9 @@ func (d *Decisions) AskAll(t *fsm.Table, o Object, q decide.Request, content uin
 var errGuard = errors.New("a guard refuses")
 
 // written is the object after a commit: what lifecycle writes into a record.
-func (o Object) written(q *decide.Request, d *decide.Decision, content uint8) Object {
-	next := Object{Content: o.Content, Before: o.Before}
+func (o Object) written(q *decide.Request, d *decide.Decision) (next Object) {
 	next.Operation, next.Saved = d.Operation, d.Saved
-	switch d.Payload {
-	case decide.Save:
-		next.Before = o.Content
-	case decide.Restore:
-		next.Content = o.Before
-	case decide.Keep, decide.Drop:
-	}
-	if !d.Saved {
-		next.Before = 0
-	}
-	if q.Edits || !o.Exists {
-		next.Content = content
-	}
 	if d.Removes {
-		next.Content = 0
 		return next
 	}
 	next.Exists, next.State, next.Origin = true, d.State, d.Origin

@@ -178,7 +178,7 @@ func (m *model) begin() (list []subject) {
 	for _, entry := range m.t.Entries() {
 		s := subject{Left: m.Operations}
 		if m.t.States[entry].Kind != fsm.Absent {
-			o, d := m.Decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry}, 0)
+			o, d := m.Decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry})
 			s = m.moved(s, o, &d)
 		}
 		list = append(list, s)
@@ -190,7 +190,7 @@ func (m *model) begin() (list []subject) {
 func (m *model) moved(s subject, o Object, d *decide.Decision) subject {
 	s.Object = o
 	s.Operation = min(s.Operation, m.last)
-	s.Name, s.Content, s.Before, s.Saved = "", 0, 0, false
+	s.Name, s.Saved = "", false
 	if o.Exists {
 		s.Name = m.t.States[o.State].Name
 	}
@@ -261,7 +261,7 @@ func (m *model) asks(s subject, step func(string, subject)) {
 			if actor == fsm.Sweeper {
 				continue
 			}
-			for o, d := range m.Decisions.AskAll(m.t, s.Object, decide.Request{Verb: verb, Event: e, Actor: actor}, 0) {
+			for o, d := range m.Decisions.AskAll(m.t, s.Object, decide.Request{Verb: verb, Event: e, Actor: actor}) {
 				if !d.Write || !s.Object.Rests(m.t) && !d.Begins || d.Begins && s.Left == 0 {
 					continue
 				}
@@ -281,7 +281,7 @@ func (m *model) sweeps(s subject, step func(string, subject)) {
 	if care != decide.FireEvent {
 		return
 	}
-	for o, d := range m.Decisions.AskAll(m.t, s.Object, q, 0) {
+	for o, d := range m.Decisions.AskAll(m.t, s.Object, q) {
 		if d.Write {
 			step(m.t.Events[q.Event]+" by sweeper", m.moved(s, o, &d))
 		}
@@ -320,7 +320,7 @@ func (m *model) answer(p helper, send func(string, report, helper)) {
 func (m *model) hears(s subject, r report, next func(string, subject)) {
 	e, _ := m.t.EventIndex(r.Event)
 	q := decide.Request{Verb: decide.Report, Event: e, Actor: r.Actor, Operation: r.Operation}
-	for o, d := range m.Decisions.AskAll(m.t, s.Object, q, 0) {
+	for o, d := range m.Decisions.AskAll(m.t, s.Object, q) {
 		if !d.Write {
 			continue
 		}
