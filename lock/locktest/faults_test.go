@@ -21,6 +21,8 @@ var faults = []struct{ fault, demand string }{
 	{"a Lock overtakes waiters", "G5_order_of_arrival/no_writer_starves"},
 	{"a refusal lists no holder", "G6_conflicts_have_names/all_with_details"},
 	{"a refusal lists one holder", "G6_conflicts_have_names/all_with_details"},
+	{"a refusal is of one request", "G6_conflicts_have_names/all_with_details"},
+	{"holders have no Since", "G6_conflicts_have_names/all_with_details"},
 	{"an empty owner is Mine", "G6_conflicts_have_names/mine"},
 	{"a cancelled wait lists later requests", "G6_conflicts_have_names/cancelled_waits"},
 	{"a cancelled wait lists no holder", "G6_conflicts_have_names/cancelled_waits"},

@@ -388,6 +388,12 @@ func (n *naive) refusal(rs []lock.Request, o *lock.Options, blocked []*place, wh
 		e.Holders = nil
 	case "a refusal lists one holder":
 		e.Holders = e.Holders[:1]
+	case "a refusal is of one request":
+		e.Requests = rs[:1]
+	case "holders have no Since":
+		for i := range e.Holders {
+			e.Holders[i].Since = time.Time{}
+		}
 	}
 	return e
 }

@@ -11,13 +11,15 @@ import (
 
 // step is one call of a script, a vector or a random sequence, with its expected answer.
 type step struct {
-	System        string // each has a locker of its own; count and idle: empty for all
-	Client        string `json:"h"` // the owner of its requests; "-" is anonymous
-	Op            string
-	rawRequest                 // the mode of a conversion, the path of holders, or the only request
-	Locks         []rawRequest // the requests of try and lock; nil: the only one
-	ID            string       `json:"-"`
-	Held, Waiting int          // of count
+	System string // each has a locker of its own; count and idle: empty for all
+	Client string `json:"h"` // the owner of its requests; "-" is anonymous
+	Op     string
+	ID     string `json:"-"` // vectors have none
+
+	rawRequest              // the mode of a conversion, the path of holders, or the only request
+	Locks      []rawRequest // the requests of try and lock; nil: the only one
+
+	Held, Waiting int // of count
 
 	// The expected answer. Scripts and vectors state it.
 	Want    string   // "": "ok"
