@@ -53,6 +53,7 @@ var vmTable = fsm.Must[struct{}](fsm.Spec[string, string]{
 	Rows: fsm.Rows(
 		fsm.Move("absent", "create", "running").By("user"),
 		fsm.Move("running", "delete", "absent").By("user"),
+		fsm.Ignore("running", "create").By("user"),
 	),
 })
 
@@ -74,6 +75,7 @@ func TestMachine(t *testing.T) {
 		"interlock_transitions_total vm (migrate) started running 1", "interlock_state_duration_seconds vm started 1s",
 	}, r.take())
 
+	o.Refused(ctx, context.Canceled) // an error of another package
 	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "delete", Err: lifecycle.ErrConflict})
 	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "<script>", Err: fsm.ErrUnknownEvent})
 	o.Refused(ctx, &lifecycle.Error{Verb: "add", Err: lifecycle.ErrInvalid})
@@ -148,10 +150,16 @@ func TestWaits(t *testing.T) {
 			"interlock_queue_wait_seconds work 1m0s",
 		}, r.take())
 
+		q = queue.Must(&queue.Config[string]{Observer: instruments.QueueObserver[string](&r, "late")})
+		_, err := q.Submit(t.Context(), "c", &queue.Action{Delay: time.Hour, Run: func(context.Context) error { return nil }})
+		require.NoError(t, err)
+		require.NoError(t, q.Terminate(t.Context()))
+		require.Equal(t, []string{"interlock_queue_wait_seconds late 0s"}, r.take())
+
 		tree := lock.Must(&lock.Config{Observer: instruments.LockObserver(&r, "sites")})
 		g = instruments.Gauges{}
 		g.AddLocks("sites", tree)
-		_, err := tree.Try(lock.MustParse("/a"), lock.X)
+		_, err = tree.Try(lock.MustParse("/a"), lock.X)
 		require.NoError(t, err)
 		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
 		require.Equal(t, []string{

@@ -1,6 +1,7 @@
 package instruments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -27,22 +28,11 @@ type (
 
 // machine turns the events of one machine into measurements.
 type machine struct {
-	name  string
-	table *fsm.Table
-
-	steps     map[step]transition // the edges of the table; never changes
-	conflicts Count
-	reports   [lifecycle.Refused + 1]Count
-	calls     map[string]Observe // of the store
-
-	// Series that are made when they are needed.
-	otherSteps   family[transition]
-	refusals     family[Count]
-	operations   family[Observe]
-	retries      family[Count]
-	sweeps       family[Observe]
-	sweepResults family[Count]
-	storeErrors  family[Count]
+	table  *fsm.Table
+	steps  map[step]transition // the edges of the table; never changes
+	calls  map[string]Observe  // of the store; never changes
+	counts family[Count]
+	times  family[Observe]
 }
 
 // step identifies a transition. From is empty for an object that did not exist.
@@ -56,51 +46,48 @@ type transition struct {
 // Machine returns an observer for the managers of a machine.
 func Machine(b Backend, t *fsm.Table) lifecycle.Observer {
 	m := &machine{
-		name: t.Name, table: t, steps: map[step]transition{}, conflicts: b.Counter(Conflicts, t.Name), calls: map[string]Observe{},
+		table: t, steps: map[step]transition{}, calls: map[string]Observe{},
+		counts: family[Count]{machine: t.Name, make: b.Counter, made: map[key]Count{}},
+		times:  family[Observe]{machine: t.Name, make: b.Histogram, made: map[key]Observe{}},
 	}
-	m.otherSteps.make = func(l labels) transition {
-		made := transition{count: b.Counter(Transitions, t.Name, l[0], l[1], l[2])}
-		if i, ok := t.StateIndex(l[1]); l[1] != "" && !(ok && t.States[i].Kind == fsm.Absent) {
-			made.inState = b.Histogram(StateTime, t.Name, l[1])
-		}
-		return made
-	}
-	m.refusals.make = func(l labels) Count { return b.Counter(Refusals, t.Name, l[0], l[1]) }
-	m.operations.make = func(l labels) Observe { return b.Histogram(OperationTime, t.Name, l[0], l[1]) }
-	m.retries.make = func(l labels) Count { return b.Counter(Retries, t.Name, l[0]) }
-	m.sweeps.make = func(l labels) Observe { return b.Histogram(SweepTime, t.Name, l[0]) }
-	m.sweepResults.make = func(l labels) Count { return b.Counter(SweepResults, t.Name, l[0], l[1]) }
-	m.storeErrors.make = func(l labels) Count { return b.Counter(StoreErrors, t.Name, l[0], l[1]) }
-	for verdict := range m.reports {
-		m.reports[verdict] = b.Counter(Reports, t.Name, lifecycle.Verdict(verdict).String())
-	}
-	for _, call := range []string{"get", "list", "commit"} {
-		m.calls[call] = b.Histogram(StoreTime, t.Name, call)
-	}
-	// An increase is seen only in a series that exists before it.
-	if sweepable(t) {
-		m.sweeps.of(labels{lifecycle.Code(nil)})
-		for _, cause := range []string{ownerDead, overdue, unattended} {
-			for r := lifecycle.Moved; r <= lifecycle.NotMoved; r++ {
-				m.sweepResults.of(labels{cause, nameOf(r)})
-			}
-		}
-	}
-	for edge := range t.Edges() {
-		if t.Rows[edge.Row].Then == fsm.ThenIgnore {
-			continue // it is no change
-		}
-		from := &t.States[edge.From]
-		s := step{t.Events[edge.Event], from.Name, t.States[edge.To].Name}
-		made := m.otherSteps.of(labels{s.event, s.from, s.to})
-		if from.Kind == fsm.Absent {
-			s.from = ""
-		}
-		m.steps[s] = made
-	}
+	m.makeSeries()
 	return lifecycle.Observer{
 		Changed: m.changed, Refused: m.refused, Reported: m.reported, Finished: m.finished,
 		Retried: m.retried, Swept: m.swept, Stored: m.stored,
+	}
+}
+
+// makeSeries makes the series that the table determines. An increase is seen only in a series
+// that exists before it.
+func (m *machine) makeSeries() {
+	m.counts.of(Conflicts)
+	for verdict := range lifecycle.Refused + 1 {
+		m.counts.of(Reports, verdict.String())
+	}
+	for _, call := range []string{"get", "list", "commit"} {
+		m.calls[call] = m.times.of(StoreTime, call)
+	}
+	if sweepable(m.table) {
+		m.times.of(SweepTime, lifecycle.Code(nil))
+		for _, cause := range []string{ownerDead, overdue, unattended} {
+			for r := lifecycle.Moved; r <= lifecycle.NotMoved; r++ {
+				m.counts.of(SweepResults, cause, nameOf(r))
+			}
+		}
+	}
+	for edge := range m.table.Edges() {
+		if m.table.Rows[edge.Row].Then == fsm.ThenIgnore {
+			continue // it is no change
+		}
+		from := &m.table.States[edge.From]
+		s := step{m.table.Events[edge.Event], from.Name, m.table.States[edge.To].Name}
+		made := transition{count: m.counts.of(Transitions, s.event, s.from, s.to)}
+		if from.Kind == fsm.Absent {
+			s.from = ""
+		} else {
+			made.inState = m.times.of(StateTime, s.from)
+		}
+		m.steps[s] = made
 	}
 }
 
@@ -114,11 +101,10 @@ func sweepable(t *fsm.Table) bool {
 func (m *machine) changed(ctx context.Context, e lifecycle.Changed) {
 	made, ok := m.steps[step{e.Event, e.From, e.To}]
 	if !ok { // an override, a migration, or names of an older version
-		event := e.Event
-		if event == "" {
-			event = "(add)"
+		made.count = m.counts.of(Transitions, cmp.Or(e.Event, "(add)"), e.From, e.To)
+		if e.From != "" {
+			made.inState = m.times.of(StateTime, e.From)
 		}
-		made = m.otherSteps.of(labels{event, e.From, e.To})
 	}
 	made.count(ctx)
 	if made.inState != nil {
@@ -137,24 +123,26 @@ func (m *machine) refused(ctx context.Context, err error) {
 	} else if _, declared := m.table.EventIndex(event); !declared {
 		event = "(undeclared)" // it may be the text of a client
 	}
-	m.refusals.of(labels{event, lifecycle.Code(err)})(ctx)
+	m.counts.of(Refusals, event, lifecycle.Code(err))(ctx)
 }
 
-func (m *machine) reported(ctx context.Context, e lifecycle.Reported) { m.reports[e.Verdict](ctx) }
+func (m *machine) reported(ctx context.Context, e lifecycle.Reported) {
+	m.counts.of(Reports, e.Verdict.String())(ctx)
+}
 
 func (m *machine) finished(ctx context.Context, e lifecycle.Finished) {
-	m.operations.of(labels{e.Event, lifecycle.Code(e.Err)})(ctx, e.Took)
+	m.times.of(OperationTime, e.Event, lifecycle.Code(e.Err))(ctx, e.Took)
 }
 
 func (m *machine) retried(ctx context.Context, e lifecycle.Retried) {
-	m.retries.of(labels{e.Event})(ctx)
+	m.counts.of(Retries, e.Event)(ctx)
 }
 
 func (m *machine) swept(ctx context.Context, e lifecycle.Swept) {
-	m.sweeps.of(labels{lifecycle.Code(e.Err)})(ctx, e.Took)
+	m.times.of(SweepTime, lifecycle.Code(e.Err))(ctx, e.Took)
 	for i := range e.Results {
 		r := &e.Results[i]
-		m.sweepResults.of(labels{causeOf(r), nameOf(r.Resolution)})(ctx)
+		m.counts.of(SweepResults, causeOf(r), nameOf(r.Resolution))(ctx)
 	}
 }
 
@@ -163,9 +151,9 @@ func (m *machine) stored(ctx context.Context, e lifecycle.Stored) {
 	switch {
 	case e.Err == nil:
 	case errors.Is(e.Err, lifecycle.ErrConflict):
-		m.conflicts(ctx)
+		m.counts.of(Conflicts)(ctx)
 	default:
-		m.storeErrors.of(labels{e.Call, lifecycle.Code(e.Err)})(ctx)
+		m.counts.of(StoreErrors, e.Call, lifecycle.Code(e.Err))(ctx)
 	}
 }
 
@@ -188,27 +176,30 @@ func causeOf(r *lifecycle.SweepResult) string {
 	return unattended
 }
 
-// labels are values of labels, without that of the machine.
-type labels [3]string
+// key identifies a series by the values of its labels, without the machine.
+type key struct {
+	metric *Metric
+	labels [3]string
+}
 
 // family makes each of its series once.
 type family[Series any] struct {
-	make func(labels) Series
+	machine string
+	make    func(m *Metric, labels ...string) Series
 
 	mu   sync.Mutex
-	made map[labels]Series
+	made map[key]Series
 }
 
-func (f *family[Series]) of(l labels) Series {
+func (f *family[Series]) of(m *Metric, labels ...string) Series {
+	k := key{metric: m}
+	copy(k.labels[:], labels)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s, ok := f.made[l]
+	s, ok := f.made[k]
 	if !ok {
-		if f.made == nil {
-			f.made = map[labels]Series{}
-		}
-		s = f.make(l)
-		f.made[l] = s
+		s = f.make(m, append([]string{f.machine}, labels...)...)
+		f.made[k] = s
 	}
 	return s
 }
