@@ -106,6 +106,7 @@ func TestMaxObjects(t *testing.T) {
 		}
 		require.Equal(t, doc.Objects, sum)
 		require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/machine?machine=vm")), "There are more objects"))
+		require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/picture.dot?machine=vm")), " or more"))
 	}
 }
 

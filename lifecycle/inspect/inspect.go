@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -67,18 +68,9 @@ func New(config *Config) (*Page, error) {
 	if c.MaxObjects < 0 || c.MaxStreams < 0 || c.Timeout < 0 {
 		return nil, refuse("a negative number in the Config")
 	}
-	if c.Title == "" {
-		c.Title = "Interlock"
-	}
-	if c.MaxObjects == 0 {
-		c.MaxObjects = 100_000
-	}
-	if c.MaxStreams == 0 {
-		c.MaxStreams = 100
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
-	}
+	c.Title = cmp.Or(c.Title, "Interlock")
+	c.MaxObjects, c.MaxStreams = cmp.Or(c.MaxObjects, 100_000), cmp.Or(c.MaxStreams, 100)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	for _, m := range c.Machines {
 		if m.manager == nil {
 			return nil, refuse("a Machine that Of did not make")
@@ -137,15 +129,9 @@ func (r *refusal) ProblemCode() string { return r.code }
 
 // problem returns an error for an answer, and passes it to [Config].Failed.
 func (p *Page) problem(ctx context.Context, err error) *lifecycle.ProblemDetails {
-	problem := problemOf(err)
+	problem := new(lifecycle.Problem(err))
 	if p.config.Failed != nil && problem.Status >= http.StatusInternalServerError {
 		p.config.Failed(ctx, err)
 	}
 	return problem
-}
-
-// problemOf returns an error as a member of a document.
-func problemOf(err error) *lifecycle.ProblemDetails {
-	problem := lifecycle.Problem(err)
-	return &problem
 }

@@ -99,7 +99,7 @@ func (m managed[S, E, T]) object(r *lifecycle.Record[S, T]) Object {
 		Event: r.Event, Actor: r.Actor, Reason: r.Reason, Sequence: r.Sequence, Version: r.Version,
 	}
 	if r.Err != nil {
-		o.Problem = problemOf(r.Err)
+		o.Problem = new(lifecycle.Problem(r.Err))
 		return o
 	}
 	state := &m.table().States[m.Machine().StateIndex(r.State)]

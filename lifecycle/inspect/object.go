@@ -73,7 +73,7 @@ func (p *Page) objectPage(ctx context.Context, r *http.Request) (any, error) {
 	case gone:
 		doc.Explanation, doc.Removed = nil, true
 	case errors.Is(err, lifecycle.ErrForeign):
-		doc.Explanation, doc.Problem = nil, problemOf(err)
+		doc.Explanation, doc.Problem = nil, new(lifecycle.Problem(err))
 	case err != nil:
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (p *Page) objectPage(ctx context.Context, r *http.Request) (any, error) {
 	case failed != nil && doc.Explanation == nil:
 		return nil, failed
 	case failed != nil:
-		doc.HistoryProblem = problemOf(failed)
+		doc.HistoryProblem = new(lifecycle.Problem(failed))
 	}
 	if gone && len(rows) == 0 {
 		return nil, err

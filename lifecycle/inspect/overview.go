@@ -94,7 +94,7 @@ func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.Sw
 		found := &stuck[i]
 		o := Object{ID: found.ID, State: found.From, Operation: found.Operation, Owner: found.Owner, Cause: found.Cause}
 		if found.Err != nil { // a foreign record
-			o.State, o.Problem = "", problemOf(found.Err)
+			o.State, o.Problem = "", new(lifecycle.Problem(found.Err))
 			list = append(list, o)
 			continue
 		}
@@ -103,7 +103,7 @@ func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.Sw
 		case errors.Is(err, lifecycle.ErrNotFound):
 			continue
 		case err != nil:
-			o.Problem = problemOf(err)
+			o.Problem = new(lifecycle.Problem(err))
 			if !failed && !errors.Is(err, lifecycle.ErrForeign) {
 				failed = true
 				p.problem(ctx, err) // for the log, once

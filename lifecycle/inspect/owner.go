@@ -38,7 +38,7 @@ func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (any, error) {
 	owners, err := p.readOwners(ctx)
 	doc := OwnerPage{Time: now(), Owners: owners}
 	if len(owners) > 0 && err != nil {
-		doc.Problem, err = problemOf(err), nil
+		doc.Problem, err = new(lifecycle.Problem(err)), nil
 	}
 	return doc, err
 }

@@ -28,16 +28,12 @@ type queuer interface {
 	// resume and abandon are for the key of a lane. They report whether they had an effect.
 	resume(lane Lane) bool
 	abandon(lane Lane) bool
-	// is reports whether it is this *queue.Queuer.
-	is(q any) bool
 }
 
 // OfQueue returns a queue for the page. Keys are shown by [fmt.Sprint].
 func OfQueue[K comparable](q *queue.Queuer[K]) Queue { return Queue{queued[K]{q}} }
 
 type queued[K comparable] struct{ *queue.Queuer[K] }
-
-func (q queued[K]) is(other any) bool { return other == any(q.Queuer) }
 
 // lanes returns the keys with an action, the one whose action is oldest first.
 func (q queued[K]) lanes() (list []Lane) {
@@ -108,10 +104,10 @@ func queuesOf(c *Config) ([]namedQueue, error) {
 		if !ok {
 			continue
 		}
-		name := m.table().Name
-		switch i := slices.IndexFunc(list, func(n namedQueue) bool { return n.is(q) }); {
+		name, its := m.table().Name, OfQueue(q)
+		switch i := slices.IndexFunc(list, func(n namedQueue) bool { return n.Queue == its }); {
 		case i < 0:
-			list = append(list, namedQueue{name, OfQueue(q)})
+			list = append(list, namedQueue{name, its})
 		case i >= given:
 			list[i].name += ", " + name
 		}

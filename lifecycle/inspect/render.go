@@ -2,12 +2,10 @@ package inspect
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -68,13 +66,6 @@ func newView(route string, doc any) view {
 		v.Heading = d.Title
 	}
 	return v
-}
-
-// render writes a page. Names and texts in it come from anywhere: package template escapes
-// them, and visible shows what else would change the page.
-func (p *Page) render(w io.Writer, v view) error {
-	v.Service = p.config.Title
-	return templates()[cmp.Or(v.Route, "overview")].Execute(w, v)
 }
 
 // moment is a time on a page: exact, and how long ago it was or in how long it will be.

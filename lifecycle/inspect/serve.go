@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -111,9 +112,12 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, route s
 	return p.writePage(w, status, newView(route, doc))
 }
 
+// writePage answers with a page. Names and texts in it come from anywhere: package template
+// escapes them, and visible shows what else would change the page.
 func (p *Page) writePage(w http.ResponseWriter, status int, v view) error {
+	v.Service = p.config.Title
 	var body bytes.Buffer
-	if err := p.render(&body, v); err != nil {
+	if err := templates()[cmp.Or(v.Route, "overview")].Execute(&body, v); err != nil {
 		return err
 	}
 	send(w, status, "text/html; charset=utf-8", &body)
