@@ -38,7 +38,6 @@ import (
 var (
 	addr     = flag.String("addr", "localhost:8080", "`address` of the page")
 	duration = flag.Duration("for", 24*time.Hour, "end after this time, or on an interrupt")
-	seed     = flag.Uint64("seed", 1, "of the random numbers; the order of goroutines is random too")
 )
 
 func main() {
@@ -49,7 +48,7 @@ func main() {
 	defer cancel()
 	listener, err := net.Listen("tcp", *addr)
 	if err == nil {
-		err = run(ctx, listener, os.Stdout, *seed)
+		err = run(ctx, listener, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "inspect:", err)
@@ -58,9 +57,9 @@ func main() {
 }
 
 // run serves the page of a world until ctx ends.
-func run(ctx context.Context, listener net.Listener, out io.Writer, seed uint64) error {
+func run(ctx context.Context, listener net.Listener, out io.Writer) error {
 	defer listener.Close()
-	w, err := newWorld(ctx, out, seed)
+	w, err := newWorld(ctx, out)
 	if err != nil {
 		return err
 	}

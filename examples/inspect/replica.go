@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -62,8 +63,8 @@ func (r *replica) kill() error {
 // provider is the work of all operations of VMs: a call of the cloud, simulated. One of
 // eight calls fails, and one of sixteen gets no answer.
 func (r *replica) provider(ctx context.Context, _ []byte) error {
-	fault := r.dice.intN(16)
-	answers := pause(ctx, r.dice.between(300*time.Millisecond, 1800*time.Millisecond))
+	fault := rand.IntN(16)
+	answers := pause(ctx, between(300*time.Millisecond, 1800*time.Millisecond))
 	switch {
 	case !answers || fault == 0 || r.hung.Load():
 		<-ctx.Done()
@@ -78,7 +79,7 @@ func (r *replica) provider(ctx context.Context, _ []byte) error {
 // preconditions and queue refuse many of them.
 func (r *replica) requests(ctx context.Context) error {
 	for pause(ctx, 50*time.Millisecond) {
-		err := r.request(ctx, r.dice.intN(fleet))
+		err := r.request(ctx, rand.IntN(fleet))
 		if ctx.Err() == nil && lifecycle.HTTPStatus(err) == http.StatusInternalServerError {
 			return err
 		}
@@ -92,7 +93,7 @@ var events = []string{"create", "create", "start", "stop", "resize", "delete", "
 // request sends a random request for a VM or its disk.
 func (r *replica) request(ctx context.Context, number int) error {
 	vm, disk := fmt.Sprintf("vm-%02d", number), fmt.Sprintf("disk-%02d", number)
-	event := events[r.dice.intN(len(events))]
+	event := events[rand.IntN(len(events))]
 	change := &lifecycle.Change[VM]{}
 	switch event {
 	case "attach":

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,16 +32,12 @@ type world struct {
 	racks   *lock.Tree
 	metrics *metrics.Collector
 	alpha   *replica
-	dice    *dice
 	log     *log.Logger
 }
 
 // newWorld makes the world, with its disks. The disk disk-00 is damaged.
-func newWorld(ctx context.Context, out io.Writer, seed uint64) (*world, error) {
-	w := &world{
-		store: lifecycle.NewMemoryStore(), metrics: metrics.New(),
-		dice: &dice{random: rand.New(rand.NewPCG(seed, 0))}, log: log.New(out, "", 0),
-	}
+func newWorld(ctx context.Context, out io.Writer) (*world, error) {
+	w := &world{store: lifecycle.NewMemoryStore(), metrics: metrics.New(), log: log.New(out, "", 0)}
 	w.racks = lock.Must(&lock.Config{Observer: w.metrics.LockObserver("racks")})
 	var err error
 	if w.alpha, err = w.start(ctx, "alpha"); err != nil {
@@ -93,12 +88,12 @@ func (w *world) beta(ctx context.Context) error {
 			return err
 		}
 		w.log.Printf("beta: epoch %d has started", r.owner.Epoch())
-		err = r.live(ctx, w.dice.between(8*time.Second, 16*time.Second))
+		err = r.live(ctx, between(8*time.Second, 16*time.Second))
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, r.kill())
 		}
 		w.log.Printf("beta: epoch %d hangs, and sends no heartbeats", r.owner.Epoch())
-		pause(ctx, w.dice.between(2*time.Second, 24*time.Second))
+		pause(ctx, between(2*time.Second, 24*time.Second))
 		hanging = r
 	}
 }
@@ -117,10 +112,10 @@ func (r *replica) live(ctx context.Context, d time.Duration) error {
 // maintain locks a part of the racks for some seconds, again and again, until ctx ends.
 func (w *world) maintain(ctx context.Context, reason, path string, mode lock.Mode) error {
 	request := lock.Request{Path: lock.MustParse(path), Mode: mode}
-	for pause(ctx, w.dice.between(time.Second, 4*time.Second)) {
+	for pause(ctx, between(time.Second, 4*time.Second)) {
 		// An error means that ctx has ended, or that an operator has broken the grant.
 		_ = lock.Do(ctx, w.racks, request, &lock.Options{Owner: "technician", Reason: reason}, func(ctx context.Context, _ *lock.Grant) error {
-			pause(ctx, w.dice.between(2*time.Second, 6*time.Second))
+			pause(ctx, between(2*time.Second, 6*time.Second))
 			return nil
 		})
 	}
@@ -139,23 +134,8 @@ func (w *world) report(results []lifecycle.SweepResult, err error) {
 	}
 }
 
-// dice are random numbers for several goroutines.
-type dice struct {
-	mu     sync.Mutex
-	random *rand.Rand
-}
-
-// intN returns a number below n.
-func (d *dice) intN(n int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.random.IntN(n)
-}
-
-// between returns a duration from low to high.
-func (d *dice) between(low, high time.Duration) time.Duration {
-	return low + time.Duration(d.intN(int((high-low)/time.Millisecond)))*time.Millisecond
-}
+// between returns a random duration.
+func between(low, high time.Duration) time.Duration { return low + rand.N(high-low) }
 
 // pause waits, and reports whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {

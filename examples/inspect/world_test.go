@@ -32,7 +32,7 @@ func TestLint(t *testing.T) {
 // objects, a full queue and waiting lock requests.
 func TestWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := newWorld(t.Context(), t.Output(), 1)
+		w, err := newWorld(t.Context(), t.Output())
 		require.NoError(t, err)
 		page, err := w.page()
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, listener, t.Output(), 1) }()
+	go func() { ended <- run(ctx, listener, t.Output()) }()
 
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
