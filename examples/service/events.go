@@ -11,7 +11,7 @@ import (
 )
 
 // events returns the handler of the stream of all VMs. The stream ends when ending does.
-func events(ending context.Context, vms *reader) http.HandlerFunc {
+func events(ending context.Context, vms *manager) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, stop := context.WithCancel(r.Context())
 		defer stop()
@@ -23,7 +23,7 @@ func events(ending context.Context, vms *reader) http.HandlerFunc {
 // stream writes server-sent events: each VM first, and then each one that changes. A VM may
 // come twice without a change, and several changes may come as one: its history has all of
 // them. A client that connects again, also to another replica, gets all VMs again.
-func stream(ctx context.Context, w http.ResponseWriter, vms *reader) {
+func stream(ctx context.Context, w http.ResponseWriter, vms *manager) {
 	changes := lifecycle.Watch(ctx, vms) // before the list, so that no change is missed in between
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w).Flush

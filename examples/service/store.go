@@ -1,20 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
-	_ "modernc.org/sqlite"             // driver sqlite
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // driver sqlite
 
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -40,17 +41,7 @@ var table = sqlstore.ExistingTable{
 // open opens the database and the store in it. With -migrate it first creates the tables
 // that are missing. Open refuses a table that does not fit, with the SQL that changes it.
 func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
-	driver, dialect, name := "sqlite", sqlstore.SQLite, *database
-	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
-		var err error
-		if name, err = releaseLocks(name); err != nil {
-			return nil, nil, err
-		}
-		driver, dialect = "pgx", sqlstore.Postgres
-	} else {
-		name = "file:" + name + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
-	}
-	db, err := sql.Open(driver, name)
+	db, dialect, err := connect(*database)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,23 +62,33 @@ func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
 	return db, store, nil
 }
 
+// connect opens a SQLite file, or the PostgreSQL of a URL.
+func connect(name string) (*sql.DB, sqlstore.Dialect, error) {
+	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+		config, err := postgres(name)
+		if err != nil {
+			return nil, sqlstore.Postgres, err
+		}
+		return stdlib.OpenDB(*config), sqlstore.Postgres, nil
+	}
+	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	return db, sqlstore.SQLite, err
+}
+
 const idleTimeout = "idle_in_transaction_session_timeout" // in milliseconds
 
-// releaseLocks adds a setting to the URL of a PostgreSQL, unless it has one: the server ends
-// a transaction whose replica sends nothing for the TTL. The bad schedule without it: a
-// replica is paused, or cut off, between two statements, and its row locks stop the sweeps of
-// all other replicas. A pooler in front of the server has to permit the setting.
-func releaseLocks(postgres string) (string, error) {
-	u, err := url.Parse(postgres)
+// postgres adds a setting to a URL, unless it has one: the server ends a transaction whose
+// replica sends nothing for the TTL. The bad schedule without it: a replica is paused, or cut
+// off, between two statements, and its row locks stop the sweeps of all other replicas. A
+// pooler in front of the server has to permit the setting.
+func postgres(url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	settings := u.Query()
-	if !settings.Has(idleTimeout) {
-		settings.Set(idleTimeout, strconv.FormatInt(ttl.Milliseconds(), 10))
-	}
-	u.RawQuery = settings.Encode()
-	return u.String(), nil
+	settings := config.RuntimeParams
+	settings[idleTimeout] = cmp.Or(settings[idleTimeout], strconv.FormatInt(ttl.Milliseconds(), 10))
+	return config, nil
 }
 
 // progress shows on a terminal how far a migration is, as one line that clear removes. It

@@ -9,7 +9,6 @@ import (
 
 type (
 	manager = lifecycle.Manager[State, Event, VM]
-	reader  = lifecycle.Manager[State, Event, VM]
 	record  = lifecycle.Record[State, VM]
 )
 
