@@ -190,7 +190,7 @@ func (w *world) play(ctx context.Context) error {
 	defer w.users.client.CloseIdleConnections()
 	group, ending := errgroup.WithContext(ctx)
 	asking, leave := context.WithCancel(ending)
-	for i := range uint64(16) {
+	for i := range 16 {
 		group.Go(func() error { return w.users.run(ending, asking, i) })
 	}
 	err := w.strikeAll(ending)

@@ -56,6 +56,12 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestNoDatabase: a run without a verdict is an error, and leaves nothing.
+func TestNoDatabase(t *testing.T) {
+	*serverURL = "postgres://postgres@127.0.0.1:1/none"
+	require.ErrorContains(t, run(t.Context(), io.Discard, t.TempDir()), "connection refused")
+}
+
 // lines keeps the output of a run.
 type lines struct {
 	mu    sync.Mutex

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net"
 	"sync"
@@ -12,14 +11,18 @@ import (
 // proxy is the network between a replica and the database.
 type proxy struct {
 	listener net.Listener
-	database string       // address
-	delay    atomic.Int64 // of answers, in nanoseconds
-	swallow  atomic.Bool  // answers; requests arrive
+	database string // address
 	running  sync.WaitGroup
 
-	mu    sync.Mutex
-	links context.Context // ends the present connections
-	end   context.CancelFunc
+	mu     sync.Mutex
+	*cable // of new connections
+}
+
+// cable carries connections until it is cut.
+type cable struct {
+	delay   atomic.Int64  // of answers, in nanoseconds
+	swallow atomic.Bool   // answers; requests arrive
+	cut     chan struct{} // closed: all connections end
 }
 
 // newProxy starts a proxy. The caller calls stop.
@@ -28,8 +31,7 @@ func newProxy(database string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, database: database}
-	p.links, p.end = context.WithCancel(context.Background())
+	p := &proxy{listener: listener, database: database, cable: &cable{cut: make(chan struct{})}}
 	p.running.Go(func() {
 		for {
 			replica, err := listener.Accept()
@@ -37,9 +39,9 @@ func newProxy(database string) (*proxy, error) {
 				return
 			}
 			p.mu.Lock()
-			link := p.links // it has ended if stop was faster
+			c := p.cable
 			p.mu.Unlock()
-			p.running.Go(func() { p.serve(link, replica) })
+			p.running.Go(func() { p.serve(c, replica) })
 		}
 	})
 	return p, nil
@@ -48,60 +50,51 @@ func newProxy(database string) (*proxy, error) {
 // heal ends all connections, so that answers that were swallowed never come, and lets new
 // ones be.
 func (p *proxy) heal() {
-	p.delay.Store(0)
-	p.swallow.Store(false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end()
-	p.links, p.end = context.WithCancel(context.Background())
+	close(p.cut)
+	p.cable = &cable{cut: make(chan struct{})}
 }
 
 // stop ends everything, and returns when all goroutines have ended.
 func (p *proxy) stop() error {
 	err := p.listener.Close()
-	p.mu.Lock()
-	p.end()
-	p.mu.Unlock()
+	close(p.cut)
 	p.running.Wait()
 	return err
 }
 
 // serve forwards in both directions until the replica or the database ends the connection,
-// or link ends.
-func (p *proxy) serve(link context.Context, replica net.Conn) {
-	link, end := context.WithCancel(link)
-	defer end()
+// or the cable is cut.
+func (p *proxy) serve(c *cable, replica net.Conn) {
 	defer replica.Close()
 	database, err := net.Dial("tcp", p.database)
 	if err != nil {
 		return
 	}
 	defer database.Close()
-	defer context.AfterFunc(link, func() { _, _ = replica.Close(), database.Close() })()
-	p.running.Go(func() {
-		defer end()
-		_, _ = io.Copy(database, replica)
-	})
-	_, _ = io.Copy(&answers{proxy: p, link: link, replica: replica}, database)
+	ended := make(chan struct{}, 2)
+	forward := func(to io.Writer, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		ended <- struct{}{}
+	}
+	p.running.Go(func() { forward(database, replica) })
+	p.running.Go(func() { forward(answers{c, replica}, database) })
+	select {
+	case <-ended:
+	case <-c.cut:
+	}
 }
 
 // answers forwards the answers of one connection.
 type answers struct {
-	*proxy
-	link    context.Context
+	*cable
 	replica net.Conn
-	lost    bool // one was swallowed; the rest of it is never forwarded, also after heal
 }
 
-func (a *answers) Write(data []byte) (int, error) {
-	if delay := a.delay.Load(); delay > 0 {
-		select {
-		case <-time.After(time.Duration(delay)):
-		case <-a.link.Done():
-		}
-	}
-	a.lost = a.lost || a.swallow.Load()
-	if a.lost {
+func (a answers) Write(data []byte) (int, error) {
+	time.Sleep(time.Duration(a.delay.Load()))
+	if a.swallow.Load() {
 		return len(data), nil
 	}
 	return a.replica.Write(data)

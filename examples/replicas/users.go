@@ -59,10 +59,9 @@ var events = map[string][]string{
 
 // run sends the requests of one user, one after the other, until asking ends. It waits for
 // the answer to the last one.
-func (u *users) run(ctx, asking context.Context, seed uint64) error {
-	dice := rand.New(rand.NewPCG(seed, 0))
+func (u *users) run(ctx, asking context.Context, user int) error {
 	for n := 0; asking.Err() == nil; n++ {
-		vm := nameOf(dice.IntN(*objects))
+		vm := nameOf(rand.IntN(*objects))
 		now, err := u.vms.Get(ctx, vm)
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			now.State, err = "absent", nil
@@ -71,8 +70,8 @@ func (u *users) run(ctx, asking context.Context, seed uint64) error {
 			return err
 		}
 		if next := events[now.State]; len(next) > 0 {
-			r := request{key: fmt.Sprintf("user-%d-%d", seed, n), event: next[dice.IntN(len(next))]}
-			if err := u.request(ctx, dice, vm, r); err != nil {
+			r := request{key: fmt.Sprintf("user-%d-%d", user, n), event: next[rand.IntN(len(next))]}
+			if err := u.request(ctx, vm, r); err != nil {
 				return err
 			}
 		}
@@ -85,7 +84,7 @@ func (u *users) run(ctx, asking context.Context, seed uint64) error {
 }
 
 // request sends a request to one replica after the other until it is accepted or refused.
-func (u *users) request(ctx context.Context, dice *rand.Rand, vm string, r request) error {
+func (u *users) request(ctx context.Context, vm string, r request) error {
 	method, route, body := http.MethodPost, "/vms/"+vm+"/"+r.event, ""
 	switch r.event {
 	case "create":
@@ -94,9 +93,9 @@ func (u *users) request(ctx context.Context, dice *rand.Rand, vm string, r reque
 		method, route = http.MethodDelete, "/vms/"+vm
 	}
 	for {
-		at, sent := u.replicas[dice.IntN(len(u.replicas))].address, time.Now()
+		at, sent := u.replicas[rand.IntN(len(u.replicas))].address, time.Now()
 		code, err := u.send(ctx, method, "http://"+at+route, body, &r)
-		lost := dice.IntN(20) == 0 // on the way to the user
+		lost := rand.IntN(20) == 0 // on the way to the user
 		if !lost && err == nil && code < http.StatusInternalServerError {
 			if code == http.StatusAccepted {
 				u.accepted.Add(1)
