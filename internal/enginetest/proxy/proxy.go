@@ -23,7 +23,7 @@ type Proxy struct {
 	address  string
 	running  sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows; not held during I/O
+	mu       sync.Mutex // guards what follows; not held while bytes are read or written
 	links    map[*link]struct{}
 	requests int    // since fault was set
 	fault    *fault // what happens to one request; nil: nothing
@@ -107,16 +107,12 @@ func (p *Proxy) set(f *fault) (struck func() bool) {
 // SetDown implements [storetest.Network].
 func (p *Proxy) SetDown(down bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.down = down
-	var links []*link
 	for l := range p.links {
 		if down {
-			links = append(links, l)
+			l.cut()
 		}
-	}
-	p.mu.Unlock()
-	for _, l := range links {
-		l.cut()
 	}
 }
 

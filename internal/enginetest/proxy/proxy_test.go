@@ -192,6 +192,19 @@ func TestCutAtRandom(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestStorm(t *testing.T) {
+	_, p := start(t)
+	_, other := start(t)
+	calm := proxy.Storm([]*proxy.Proxy{p, other}, 1, 20*time.Millisecond)
+	_, err := dial(t, other).ask("one")
+	require.Error(t, err)
+	calm()
+	for _, p := range []*proxy.Proxy{p, other} {
+		_, err := dial(t, p).ask("two")
+		require.NoError(t, err)
+	}
+}
+
 func TestEngineIsMissing(t *testing.T) {
 	_, err := dial(t, proxy.New(t, "tcp", "127.0.0.1:1")).ask("one")
 	require.Error(t, err)

@@ -87,7 +87,7 @@ func TestPostgresDSN(t *testing.T) {
 			var database, application string
 			require.NoError(t, open(t, "pgx", servers.Postgres(t)).
 				QueryRow("SELECT current_database(), current_setting('application_name')").Scan(&database, &application))
-			require.Regexp(t, "^interlock_[0-9a-f]{12}$", database)
+			require.Regexp(t, "^interlock_[0-9a-z]{26}$", database)
 			require.Equal(t, "interlock", application)
 		})
 	}
@@ -100,7 +100,7 @@ func TestMySQLDSN(t *testing.T) {
 	require.Contains(t, dsn, "clientFoundRows=true")
 	var database, mode string
 	require.NoError(t, open(t, "mysql", dsn).QueryRow("SELECT database(), @@sql_mode").Scan(&database, &mode))
-	require.Regexp(t, "^interlock_[0-9a-f]{12}$", database)
+	require.Regexp(t, "^interlock_[0-9a-z]{26}$", database)
 	require.Contains(t, mode, "ANSI")
 }
 
