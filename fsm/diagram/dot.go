@@ -56,13 +56,10 @@ func (m model) dotLook(row int) string {
 
 // dotStyle returns the attributes of a state.
 func (m model) dotStyle(state int) string {
-	switch {
-	case state >= len(m.t.States):
+	if state >= len(m.t.States) {
 		return ` style="rounded,filled,dotted" color="#c0392b" fontcolor="#c0392b"`
-	case int(m.t.States[state].Kind) < len(dotStyles):
-		return dotStyles[m.t.States[state].Kind]
 	}
-	return ""
+	return dotStyles[m.t.States[state].Kind]
 }
 
 // dotMark returns the attributes of the current state. They override those of its kind.
@@ -73,9 +70,8 @@ func (m model) dotMark(state int) string {
 	return ` fillcolor="#ffe08a" fontcolor=black penwidth=3`
 }
 
-// dotStyles has the attributes of each kind.
-var dotStyles = [...]string{
-	fsm.Stable:       "",
+// dotStyles has the attributes of the kinds that do not look like [fsm.Stable].
+var dotStyles = map[fsm.Kind]string{
 	fsm.Transitional: ` style="rounded,filled,dashed"`,
 	fsm.Failed:       ` color="#c0392b" fillcolor="#fde0dc" fontcolor="#7b241c"`,
 	fsm.Final:        ` peripheries=2`,

@@ -35,36 +35,26 @@ func Mermaid(t *fsm.Table, c *Config) string {
 
 // mermaidClasses writes the styles of the states.
 func (m model) mermaidClasses(line func(string, ...any)) {
-	class := func(name, style string, members []string) {
-		if style != "" && len(members) > 0 {
+	class := func(name, style string, has func(state int) bool) {
+		var members []string
+		for i := range m.states() {
+			if has(i) {
+				members = append(members, fmt.Sprintf("s%d", i))
+			}
+		}
+		if len(members) > 0 {
 			line("classDef %s %s", name, style)
 			line("class %s %s", strings.Join(members, ","), name)
 		}
 	}
-	byKind := make([][]string, len(mermaidStyles))
-	for i, s := range m.t.States {
-		if int(s.Kind) < len(byKind) {
-			byKind[s.Kind] = append(byKind[s.Kind], fmt.Sprintf("s%d", i))
-		}
+	kind := func(k fsm.Kind, style string) {
+		class(k.String(), style, func(i int) bool { return i < len(m.t.States) && m.t.States[i].Kind == k })
 	}
-	for kind, members := range byKind {
-		class(fsm.Kind(kind).String(), mermaidStyles[kind], members)
-	}
-	var undeclared []string
-	for i := len(m.t.States); i < m.states(); i++ {
-		undeclared = append(undeclared, fmt.Sprintf("s%d", i))
-	}
-	class("undeclared", "stroke:#c0392b,color:#c0392b,stroke-dasharray:1 3", undeclared)
-	if i := m.current(); i >= 0 {
-		class("current", "fill:#ffe08a,color:#000000", []string{fmt.Sprintf("s%d", i)}) // the last class wins
-	}
-}
-
-// mermaidStyles has the style of each kind. The colours are legible on white and on black.
-var mermaidStyles = [...]string{
-	fsm.Stable:       "",
-	fsm.Transitional: "stroke-dasharray:5 4",
-	fsm.Failed:       "fill:#fde0dc,stroke:#c0392b,color:#7b241c",
-	fsm.Final:        "stroke-width:4px",
-	fsm.Absent:       "fill:#eeeeee,stroke:#999999,color:#666666",
+	// The colours are legible on white and on black. The last class of a state wins.
+	kind(fsm.Transitional, "stroke-dasharray:5 4")
+	kind(fsm.Failed, "fill:#fde0dc,stroke:#c0392b,color:#7b241c")
+	kind(fsm.Final, "stroke-width:4px")
+	kind(fsm.Absent, "fill:#eeeeee,stroke:#999999,color:#666666")
+	class("undeclared", "stroke:#c0392b,color:#c0392b,stroke-dasharray:1 3", func(i int) bool { return i >= len(m.t.States) })
+	class("current", "fill:#ffe08a,color:#000000", func(i int) bool { return i == m.current() })
 }
