@@ -1,6 +1,7 @@
 package otel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -47,20 +48,12 @@ func New(config *Config) (*Telemetry, error) {
 	if config != nil {
 		c = *config
 	}
-	if c.TracerProvider == nil {
-		c.TracerProvider = otel.GetTracerProvider()
-	}
-	if c.MeterProvider == nil {
-		c.MeterProvider = otel.GetMeterProvider()
-	}
-	if c.Propagator == nil {
-		c.Propagator = otel.GetTextMapPropagator()
-	}
 	t := &Telemetry{
-		tracer: c.TracerProvider.Tracer(scope), propagator: c.Propagator,
-		backend: backend{map[*instruments.Metric]metric.Int64Counter{}, map[*instruments.Metric]metric.Float64Histogram{}},
+		tracer:     cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(scope),
+		propagator: cmp.Or(c.Propagator, otel.GetTextMapPropagator()),
+		backend:    backend{map[*instruments.Metric]metric.Int64Counter{}, map[*instruments.Metric]metric.Float64Histogram{}},
 	}
-	return t, t.makeInstruments(c.MeterProvider.Meter(scope))
+	return t, t.makeInstruments(cmp.Or(c.MeterProvider, otel.GetMeterProvider()).Meter(scope))
 }
 
 // makeInstruments makes the instruments of all metrics.
