@@ -47,10 +47,8 @@ type Action struct {
 // errPanicked is the error of an action during which a store or a lock tree panicked.
 var errPanicked = errors.New("inspect: the action panicked, and may have been performed")
 
-// verb performs an action.
-type verb func(p *Page, ctx context.Context, a *Action) error
-
-var verbs = map[string]verb{
+// verbs perform an action.
+var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 	"override": (*Page).override,
 	"pause":    func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, pauseClass) },
 	"resume":   func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, resumeClass) },

@@ -32,11 +32,8 @@ func secure(h http.Header) {
 	h.Set("Vary", "Accept")
 }
 
-// document reads the document of a route.
-type document func(p *Page, ctx context.Context, r *http.Request) (any, error)
-
-// documents are the routes with a document. The path is the name of the template.
-var documents = map[string]document{
+// documents read the document of a route. The path is the name of the template.
+var documents = map[string]func(p *Page, ctx context.Context, r *http.Request) (any, error){
 	"":        (*Page).overview,
 	"machine": (*Page).machinePage,
 	"objects": (*Page).objectList,
