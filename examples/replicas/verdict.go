@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -118,29 +120,28 @@ func (w *world) missing(guarded, control *tally) (list []string) {
 // judge reads all objects and returns an error if the verdict is bad.
 func (w *world) judge(ctx context.Context) error {
 	var guarded, control tally
-	var unread error
-	rows := func(yield func(history.Row, error) bool) {
-		for i := range *objects {
-			o, err := w.object(ctx, nameOf(i))
-			if err != nil {
-				unread = err
-				return
-			}
-			if fenced(o.vm) {
-				guarded.judge(o)
-			} else {
-				control.judge(o)
-			}
-			for _, row := range o.rows {
-				if !yield(rowOf(&row), nil) {
-					return
-				}
-			}
+	var rows bytes.Buffer // JSON lines, as package history reads them
+	lines := json.NewEncoder(&rows)
+	for i := range *objects {
+		o, err := w.object(ctx, nameOf(i))
+		if err != nil {
+			return err
+		}
+		if fenced(o.vm) {
+			guarded.judge(o)
+		} else {
+			control.judge(o)
+		}
+		for _, row := range o.rows {
+			err = errors.Join(err, lines.Encode(row))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	summary, err := history.Check(rows, []history.TableVersion{{Name: "1", Table: w.vms.Machine().Table()}}, nil)
+	summary, err := history.Check(history.Read(&rows), []history.TableVersion{{Name: "1", Table: w.vms.Machine().Table()}}, nil)
 	stuck, unlisted := lifecycle.Stuck(ctx, w.vms, 0)
-	if err := errors.Join(unread, err, unlisted); err != nil {
+	if err := errors.Join(err, unlisted); err != nil {
 		return err
 	}
 	found := slices.Concat(guarded.faults, control.faults)
@@ -180,11 +181,4 @@ func (w *world) object(ctx context.Context, vm string) (*object, error) {
 	}
 	o.rows, err = w.vms.History(ctx, vm, 0, lifecycle.MaxPage)
 	return o, err
-}
-
-func rowOf(row *lifecycle.HistoryRow) history.Row {
-	return history.Row{
-		Machine: row.Machine, ID: row.ID, Version: row.Version, Sequence: row.Sequence, Operation: uint64(row.Operation),
-		From: row.From, FromOrigin: row.FromOrigin, To: row.To, Origin: row.Origin, Event: row.Event, Actor: row.Actor, At: row.At,
-	}
 }
