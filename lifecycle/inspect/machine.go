@@ -45,11 +45,11 @@ func (m managed[S, E, T]) table() *fsm.Table { return m.Machine().Table() }
 func (m managed[S, E, T]) list(ctx context.Context, states []string, after string, limit int) ([]Object, error) {
 	sel := lifecycle.Select[S]{After: after, Limit: limit, WithoutPayload: true}
 	for _, name := range states {
-		state, err := m.state(name)
+		status, err := m.Machine().ParseStatus(name, "")
 		if err != nil {
 			return nil, err
 		}
-		sel.States = append(sel.States, state)
+		sel.States = append(sel.States, status.State)
 	}
 	records, err := m.List(ctx, sel)
 	if err != nil {
@@ -75,20 +75,11 @@ func (m managed[S, E, T]) get(ctx context.Context, id string) (Object, json.RawM
 }
 
 func (m managed[S, E, T]) override(ctx context.Context, id, to string, actor fsm.Actor, reason string) error {
-	state, err := m.state(to)
+	status, err := m.Machine().ParseStatus(to, "")
 	if err == nil {
-		_, err = m.Override(ctx, id, state, actor, reason, nil)
+		_, err = m.Override(ctx, id, status.State, actor, reason, nil)
 	}
 	return err
-}
-
-// state returns the state with a name.
-func (m managed[S, E, T]) state(name string) (s S, err error) {
-	i, ok := m.table().StateIndex(name)
-	if !ok {
-		return s, &fsm.TransitionError{Machine: m.table().Name, From: name, Row: -1, Err: fsm.ErrUnknownState}
-	}
-	return m.Machine().StateAt(i), nil
 }
 
 // object returns a record without its payload.
