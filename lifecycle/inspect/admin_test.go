@@ -96,7 +96,10 @@ func TestAdmin(t *testing.T) {
 		do("/break", "lock=deploys&token=1")
 		synctest.Wait()
 		require.Equal(t, 1, w.tree.Counts().Held, "the waiter has got its lock")
-		require.Len(t, a.audit, 5)
+
+		do("/abandon", "queue=vm,+disk&machine=vm&id=vm-new")
+		require.Equal(t, 1, w.queue.Stats().Abandoned)
+		require.Len(t, a.audit, 6)
 	})
 }
 
