@@ -21,8 +21,7 @@ type controller struct {
 
 func (c *controller) run(ctx context.Context) error {
 	c.undone, c.verdicts = map[edgecloud.State]int{}, map[lifecycle.Verdict]int{}
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
+	again := time.Tick(5 * time.Millisecond)
 	for {
 		var err error
 		select {
@@ -35,7 +34,7 @@ func (c *controller) run(ctx context.Context) error {
 			var verdict lifecycle.Verdict
 			verdict, err = c.mgr.Report(ctx, a.cluster, a.operation, a.event, edgecloud.CRM, &lifecycle.Change[edgecloud.ClusterSpec]{Reason: a.reason})
 			c.verdicts[verdict]++
-		case <-again.C:
+		case <-again:
 			err = c.repeat(ctx)
 		}
 		if err != nil && ctx.Err() == nil {

@@ -145,10 +145,7 @@ func (a *api) history(r *http.Request) (any, error) {
 
 // number returns a parameter of the query, and 0 without it.
 func number(r *http.Request, name string) (uint64, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return 0, nil
-	}
+	text := cmp.Or(r.FormValue(name), "0")
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %s %q is not a number", lifecycle.ErrInvalid, name, text)

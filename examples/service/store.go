@@ -105,14 +105,13 @@ func progress() (show func(what string, done, total int), clear func()) {
 // trim deletes history that is older than 90 days, once an hour until ctx ends. A request
 // id is remembered as long as its row in the history.
 func trim(ctx context.Context, store *sqlstore.Store) {
-	every := time.NewTicker(time.Hour)
-	defer every.Stop()
+	every := time.Tick(time.Hour)
 	for {
 		if _, err := store.Trim(ctx, 90*24*time.Hour, 0); err != nil {
 			slog.Warn("the history was not trimmed", "error", err)
 		}
 		select {
-		case <-every.C:
+		case <-every:
 		case <-ctx.Done():
 			return
 		}
