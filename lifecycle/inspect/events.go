@@ -65,13 +65,12 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 		watches.Go(func() { watch(ctx, m, updates) })
 	}
 
-	alive := time.NewTicker(aliveEvery)
-	defer alive.Stop()
+	alive := time.Tick(aliveEvery)
 	for err := s.send(": watching\n\n"); err == nil; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-alive.C:
+		case <-alive:
 			err = s.send(": alive\n\n")
 		case u := <-updates:
 			switch {
