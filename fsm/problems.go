@@ -115,11 +115,12 @@ func (p *problems) names() {
 func (t *Table) Describe(row int) string {
 	r := &t.Rows[row]
 	var from []string
-	for _, f := range r.From {
+	for i, f := range r.From {
+		if i == 2 && len(r.From) > 3 { // a row may have many sources, and be described for each
+			from = append(from, "...")
+			break
+		}
 		from = append(from, t.StateName(f))
-	}
-	if len(from) > 3 {
-		from = append(from[:2], "...")
 	}
 	if r.Any {
 		from = []string{"any"}
