@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // maxCompared is the number of guards of one cell of which Diff tries all
@@ -136,8 +135,8 @@ func (c *comparison) deadlines(at status, byOld bool) {
 // forcedDeadline compares what the sweepers do if the row of the deadline is forced in one
 // version only. A sweeper that fires by force takes the forced rows of the cell too.
 func (c *comparison) forcedDeadline(at status, a, b *arrow) {
-	_, olds := c.rowsAt(oldVersion, at)
-	_, news := c.rowsAt(newVersion, at)
+	_, olds := c.versions[oldVersion].rowsAt(at)
+	_, news := c.versions[newVersion].rowsAt(at)
 	for _, sweeper := range c.sweepers {
 		c.request(at, a.event, sweeper, [2]bool{a.forced, b.forced}, olds[a.event], news[a.event])
 	}
@@ -146,20 +145,16 @@ func (c *comparison) forcedDeadline(at status, a, b *arrow) {
 // sweep returns the step of the sweeper at a deadline: it fires the event, for which
 // another row of the cell may come first.
 func (c *comparison) sweep(h int, at status, deadline *arrow) step {
-	x := &c.versions[h]
-	s := step{version: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
-	arrows := x.from[at.state]
+	_, cells := c.versions[h].rowsAt(at)
 	for _, actor := range c.sweepers {
-		for i := range arrows {
-			a := &arrows[i]
-			if a.event != deadline.event || !a.actors.Has(actor) || a.forced && !deadline.forced || !x.fits(a, at.origin) {
-				continue
-			}
-			s.actor, s.row, s.to = actor, a, x.after(a, at)
-			s.agree, s.refuse, _ = x.chosen(arrows, i, at.origin, actor)
+		if rows := candidates(cells[deadline.event], actor, deadline.forced); len(rows) > 0 {
+			s := c.step(h, rows[0], actor, at)
+			s.forced = deadline.forced
 			return s
 		}
 	}
+	s := c.step(h, deadline, -1, at)
+	s.agree = nil
 	return s
 }
 
@@ -225,47 +220,22 @@ func (c *comparison) entries() {
 
 // requests compares every request in a status.
 func (c *comparison) requests(at status) {
-	oldRows, oldCells := c.rowsAt(oldVersion, at)
-	newRows, newCells := c.rowsAt(newVersion, at)
+	oldRows, oldCells := c.versions[oldVersion].rowsAt(at)
+	newRows, newCells := c.versions[newVersion].rowsAt(at)
 	for _, event := range eventsOf(oldRows, newRows) {
 		olds, news := oldCells[event], newCells[event]
-		actors := bitset.New(len(c.actors.in[oldVersion]))
-		forces := []bool{false}
-		for _, a := range slices.Concat(olds, news) {
-			actors.Union(a.actors)
-			if a.forced && len(forces) == 1 {
-				forces = append(forces, true)
-			}
-		}
 		for _, actor := range c.trial {
-			switch swept := c.swept(at, event, actor); {
-			case !actors.Has(actor), c.withheld(at, event) && !swept:
+			swept := c.swept(at, event, actor)
+			// The sweeper does not fire rows that are open to every actor.
+			fires := swept || !c.sweeper(actor) || c.named(actor, olds) || c.named(actor, news)
+			if !fires || c.withheld(at, event) && !swept {
 				continue
-			case c.sweeper(actor) && !swept && !c.named(actor, olds) && !c.named(actor, news):
-				continue // the sweeper does not fire rows that are open to every actor
 			}
-			for _, force := range forces {
+			for _, force := range []bool{false, true} {
 				c.request(at, event, actor, [2]bool{force, force}, olds, news)
 			}
 		}
 	}
-}
-
-// rowsAt returns the rows of a state, and by event those that an object of this origin may
-// take, in order of trial.
-func (c *comparison) rowsAt(h int, at status) (rows []arrow, cells map[int][]*arrow) {
-	x := &c.versions[h]
-	from, ok := x.source(at)
-	if !ok {
-		return nil, nil
-	}
-	rows, cells = x.from[from.state], make(map[int][]*arrow)
-	for i := range rows {
-		if a := &rows[i]; x.fits(a, from.origin) {
-			cells[a.event] = append(cells[a.event], a)
-		}
-	}
-	return rows, cells
 }
 
 // swept reports whether the sweeper of either version fires an event.
@@ -283,21 +253,6 @@ func (c *comparison) named(actor int, cell []*arrow) bool {
 	return slices.ContainsFunc(cell, func(a *arrow) bool {
 		return a.actors.Has(actor) && !a.anyActor
 	})
-}
-
-// candidates returns the rows that a request may take, in order of trial, up to the
-// first without a guard.
-func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
-	for _, a := range cell {
-		if !a.actors.Has(actor) || a.forced && !force {
-			continue
-		}
-		list = append(list, a)
-		if a.guard < 0 {
-			break
-		}
-	}
-	return list
 }
 
 // request compares the results of one request, for all results of the guards. The nodes
@@ -335,23 +290,26 @@ func (c *comparison) request(at status, event, actor int, force [2]bool, olds, n
 		if o.row == nil && n.row == nil || o.row != nil && n.row != nil && o.same(n) {
 			continue
 		}
-		c.differ(at, event, actor, force, o, n, func(s *step) {
-			var named []int // a guard with two names appears once, with that of the acting node
-			for _, h := range [...]int{s.version, 1 - s.version} {
-				for _, a := range lists[h] {
-					if a.guard < 0 || slices.Contains(named, a.guard) {
-						continue
-					}
-					named = append(named, a.guard)
-					name := c.guards.name(h, a.guard)
-					if agree>>slices.Index(guards, a.guard)&1 == 1 {
-						s.agree = append(s.agree, name)
-					} else {
-						s.refuse = append(s.refuse, name)
-					}
+		act := step{version: oldVersion, row: o.row, actor: actor, forced: force[oldVersion], from: at, to: o.to}
+		if o.row == nil {
+			act.version, act.row, act.forced, act.to = newVersion, n.row, force[newVersion], n.to
+		}
+		var named []int // a guard with two names appears once, with that of the acting node
+		for _, h := range [...]int{act.version, 1 - act.version} {
+			for _, a := range lists[h] {
+				if a.guard < 0 || slices.Contains(named, a.guard) {
+					continue
+				}
+				named = append(named, a.guard)
+				name := c.guards.name(h, a.guard)
+				if agree>>slices.Index(guards, a.guard)&1 == 1 {
+					act.agree = append(act.agree, name)
+				} else {
+					act.refuse = append(act.refuse, name)
 				}
 			}
-		})
+		}
+		c.differ(act, event, force, o, n)
 	}
 }
 
@@ -361,22 +319,18 @@ func (c *comparison) result(h int, at status, a *arrow) result {
 	return result{row: a, to: to, begins: x.begins(a, to)}
 }
 
-// differ adds a request with different results.
-func (c *comparison) differ(at status, event, actor int, force [2]bool, o, n result, guards func(*step)) {
-	acting, other := oldVersion, newVersion
-	r := o
-	if o.row == nil {
-		acting, other, r = newVersion, oldVersion, n
-	}
-	act := step{version: acting, row: r.row, actor: actor, forced: force[acting], from: at, to: r.to}
-	guards(&act)
+// differ adds a request that a node takes and that has different results.
+func (c *comparison) differ(act step, event int, force [2]bool, o, n result) {
+	at := act.from
 	h := Hazard{
-		Level: Unsafe, State: c.place(acting, at), Event: c.events.name(acting, event),
+		Level: Unsafe, State: c.place(act.version, at), Event: c.events.name(act.version, event),
 		Witness: c.path(at, act),
 	}
-	request := fmt.Sprintf("%s%s in %q", h.Event, c.by(acting, actor), h.State)
+	request := h.Event + c.by(act.version, act.actor)
 	if at == noObject {
-		request = fmt.Sprintf("%s%s of an object that does not exist", h.Event, c.by(acting, actor))
+		request += " of an object that does not exist"
+	} else {
+		request += fmt.Sprintf(" in %q", h.State)
 	}
 	if act.forced {
 		request += ", by force,"
@@ -405,7 +359,7 @@ func (c *comparison) differ(at status, event, actor int, force [2]bool, o, n res
 		h.Message = fmt.Sprintf("an old node accepts %s and %s, which the new table forbids", request, c.does(oldVersion, at, o))
 	default:
 		h.ID = TwoResults
-		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", request, c.does(acting, at, o), c.does(other, at, n))
+		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", request, c.does(oldVersion, at, o), c.does(newVersion, at, n))
 	}
 	c.add(h, -1)
 }

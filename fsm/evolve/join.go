@@ -103,60 +103,49 @@ func join(old, new *fsm.Table, config *Config) (*pair, error) {
 // match gives one number to each old name and its new name.
 func (l *numbering) match(what string, given map[string]string) error {
 	l.what = what
-	old, new := l.names[oldVersion], l.names[newVersion]
-	at := [2]map[string]int{firstIndex(old), firstIndex(new)}
-	renamed := make(map[string]string, len(given)) // old names by new name
+	taken := make(map[string]string, len(given)) // old names by new name
 	for _, from := range slices.Sorted(maps.Keys(given)) {
 		to := given[from]
-		if _, ok := at[oldVersion][from]; !ok {
+		if !slices.Contains(l.names[oldVersion], from) {
 			return mappingError("the old table has no %s %q to rename", what, from)
 		}
-		if _, ok := at[newVersion][to]; !ok {
+		if !slices.Contains(l.names[newVersion], to) {
 			return mappingError("the new table has no %s %q, the new name of %q", what, to, from)
 		}
-		if other, twice := renamed[to]; twice {
+		if other, twice := taken[to]; twice {
 			return mappingError("%q and %q have one new name: %s %q", other, from, what, to)
 		}
-		renamed[to] = from
+		taken[to] = from
 	}
-	l.of[oldVersion], l.of[newVersion] = make([]int, len(old)), make([]int, len(new))
-	for i, name := range old {
-		l.of[oldVersion][i] = i
-		l.in[oldVersion], l.in[newVersion] = append(l.in[oldVersion], i), append(l.in[newVersion], -1)
-		to, ok := given[name]
-		if !ok {
-			to = name
-			if _, taken := renamed[to]; taken {
-				continue // another thing has this name now
+	// thing is what has one number.
+	type thing struct {
+		name   string // the new one
+		gone   bool   // an old thing whose name another one has now
+		before int    // things of this name before it, in a table with duplicate names
+	}
+	number, before := make(map[thing]int), [2]map[string]int{{}, {}}
+	for h, names := range l.names {
+		for i, name := range names {
+			is := thing{name: name, before: before[h][name]}
+			before[h][name]++
+			if h == oldVersion {
+				if to, renamed := given[name]; renamed {
+					is.name = to
+				} else {
+					_, is.gone = taken[name]
+				}
 			}
-		}
-		if k, ok := at[newVersion][to]; ok && at[oldVersion][name] == i {
-			l.in[newVersion][i] = k
-		}
-	}
-	taken := make([]bool, len(new))
-	for number, i := range l.in[newVersion] {
-		if i >= 0 {
-			taken[i], l.of[newVersion][i] = true, number
-		}
-	}
-	for i := range new {
-		if !taken[i] {
-			l.of[newVersion][i] = len(l.in[newVersion])
-			l.in[oldVersion], l.in[newVersion] = append(l.in[oldVersion], -1), append(l.in[newVersion], i)
+			n, known := number[is]
+			if !known {
+				n = len(number)
+				number[is] = n
+				l.in[oldVersion], l.in[newVersion] = append(l.in[oldVersion], -1), append(l.in[newVersion], -1)
+			}
+			l.of[h] = append(l.of[h], n)
+			l.in[h][n] = i
 		}
 	}
 	return nil
-}
-
-func firstIndex(names []string) map[string]int {
-	at := make(map[string]int, len(names))
-	for i, name := range names {
-		if _, ok := at[name]; !ok {
-			at[name] = i
-		}
-	}
-	return at
 }
 
 // version returns a table in the common numbering, without undeclared names.

@@ -15,11 +15,11 @@ func (p *pair) judge(e *Report, config *Config) error {
 	if err != nil {
 		return err
 	}
-	field, err := p.statusesInField()
+	alone, err := p.alone()
 	if err != nil {
 		return err
 	}
-	d := &drains{pair: p, field: field, base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{}}
+	d := &drains{pair: p, alone: alone, base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{}}
 	if err := d.settle(); err != nil {
 		return err
 	}
@@ -35,15 +35,16 @@ func (p *pair) judge(e *Report, config *Config) error {
 // settle compares the versions until draining removes no further hazard.
 func (d *drains) settle() error {
 	for {
-		m := &exploration{pair: d.pair, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
+		m := &exploration{pair: d.pair, plays: [2]bool{true, true}, held: d.held, drained: d.states}
+		for _, v := range d.alone[oldVersion].visits {
+			m.field = append(m.field, v.at)
+		}
 		if !m.explore() {
 			return ErrTooLarge
 		}
 		c := &comparison{exploration: m, seen: map[hazardKey]bool{}}
 		c.all()
-		if err := c.strand(); err != nil {
-			return err
-		}
+		c.strand(d.alone)
 		before := len(d.states)
 		for _, f := range c.found {
 			if f.drain >= 0 && f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) && !d.removes(f.key()) {
@@ -135,7 +136,7 @@ func (l *numbering) find(name string) (numbers []int) {
 // with a deadline that does, are drained too.
 type drains struct {
 	pair       *pair
-	field      []status
+	alone      [2]*exploration
 	base, held map[cell]bool // as in exploration
 	states     map[int]bool
 	never      map[int]bool // cannot be drained, because objects start there
@@ -258,17 +259,7 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 
 // strand finds objects that one version alone cannot bring to rest. If a version
 // gets there by itself, the fault is in its table and not in the change.
-func (c *comparison) strand() error {
-	var alone [2]*exploration
-	for h := range alone {
-		alone[h] = &exploration{pair: c.pair}
-		if alone[h].plays[h] = true; h == oldVersion {
-			alone[h].field = c.field
-		}
-		if !alone[h].explore() {
-			return ErrTooLarge
-		}
-	}
+func (c *comparison) strand(alone [2]*exploration) {
 	stuck := func(h int, at status) bool {
 		x := &c.versions[h]
 		return at != noObject && x.canRead(at) && !x.kind[at.state].Resting() && !alone[h].rests(h, at)
@@ -293,7 +284,6 @@ func (c *comparison) strand() error {
 			c.add(hz, -1)
 		}
 	}
-	return nil
 }
 
 // rests reports whether the rows of one version lead to rest from a status.

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -157,24 +158,24 @@ func (m *exploration) explore() bool {
 	return m.spread(next) >= 0
 }
 
-// statusesInField lists every status that old nodes alone may have left behind. An
-// operator may have put an object into a state of rest to which no row leads.
-func (p *pair) statusesInField() ([]status, error) {
-	m := &exploration{pair: p, plays: [2]bool{oldVersion: true}}
+// alone explores what the nodes of each version do without the other. What old nodes may
+// have left behind is in the field: an operator may have put an object into a state of rest
+// to which no row leads.
+func (p *pair) alone() (alone [2]*exploration, err error) {
+	for h := range alone {
+		alone[h] = &exploration{pair: p}
+		alone[h].plays[h] = true
+	}
 	old := &p.versions[oldVersion]
 	for s, here := range old.here {
 		if here && old.kind[s].Resting() && old.kind[s] != fsm.Absent {
-			m.field = append(m.field, status{s, s})
+			alone[oldVersion].field = append(alone[oldVersion].field, status{s, s})
 		}
 	}
-	if !m.explore() {
-		return nil, ErrTooLarge
+	if !alone[oldVersion].explore() || !alone[newVersion].explore() {
+		return alone, ErrTooLarge
 	}
-	field := make([]status, len(m.visits))
-	for i := range m.visits {
-		field[i] = m.visits[i].at
-	}
-	return field, nil
+	return alone, nil
 }
 
 // spread takes the steps of every visit, from the visit next on.
@@ -213,51 +214,72 @@ func (m *exploration) reach(at status, before int, by step) {
 // actor that can fire it.
 func (m *exploration) steps(h int, at status, yield func(step)) {
 	x := &m.versions[h]
-	from, ok := x.source(at)
-	if !ok {
-		return
-	}
 	late := x.deadline(at)
-	arrows := x.from[from.state]
-	for i := range arrows {
-		a := &arrows[i]
-		if !x.fits(a, from.origin) {
-			continue
-		}
-		sweeps := late != nil && late.event == a.event
+	_, cells := x.rowsAt(at)
+	found := make(map[int]step) // by row
+	for event, cell := range cells {
 		for _, actor := range m.trial {
-			if !a.actors.Has(actor) || m.withheld(at, a.event) && !(sweeps && m.sweeper(actor)) {
+			if m.withheld(at, event) && !(late != nil && late.event == event && m.sweeper(actor)) {
 				continue
 			}
-			if agree, refuse, ok := x.chosen(arrows, i, from.origin, actor); ok {
-				yield(step{
-					version: h, row: a, actor: actor, forced: a.forced, agree: agree, refuse: refuse,
-					from: at, to: x.after(a, at),
-				})
-				break
+			for _, force := range []bool{false, true} {
+				var refuse []string
+				for _, a := range candidates(cell, actor, force) {
+					s := m.step(h, a, actor, at)
+					if _, again := found[a.row]; !again && a.forced == force {
+						s.refuse = slices.Clip(refuse)
+						found[a.row] = s
+					}
+					refuse = append(refuse, s.agree...)
+				}
 			}
 		}
+	}
+	for _, row := range slices.Sorted(maps.Keys(found)) {
+		yield(found[row])
 	}
 }
 
-// chosen returns the results of the guards with which a row fires for an actor, by
-// force if the row needs it. ok is false if there are none.
-func (x *version) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []string, ok bool) {
-	a := &arrows[i]
-	for k := range i {
-		b := &arrows[k]
-		if b.event != a.event || !b.actors.Has(actor) || b.forced && !a.forced || !x.fits(b, origin) {
+// step is that of a node of one version that takes a row.
+func (p *pair) step(h int, a *arrow, actor int, at status) step {
+	x := &p.versions[h]
+	s := step{version: h, row: a, actor: actor, forced: a.forced, from: at, to: x.after(a, at)}
+	if guard := x.t.Rows[a.row].Guard; guard != "" {
+		s.agree = []string{guard}
+	}
+	return s
+}
+
+// rowsAt returns the rows of a state, and by event those that an object of this origin may
+// take, in order of trial.
+func (x *version) rowsAt(at status) (rows []arrow, cells map[int][]*arrow) {
+	from, ok := x.source(at)
+	if !ok {
+		return nil, nil
+	}
+	rows, cells = x.from[from.state], make(map[int][]*arrow)
+	for i := range rows {
+		if a := &rows[i]; x.fits(a, from.origin) {
+			cells[a.event] = append(cells[a.event], a)
+		}
+	}
+	return rows, cells
+}
+
+// candidates returns the rows that a request may take, in order of trial, up to the
+// first without a guard. A row cannot fire if one before it has the same guard.
+func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
+	for _, a := range cell {
+		same := func(b *arrow) bool { return b.guard == a.guard }
+		if !a.actors.Has(actor) || a.forced && !force || slices.ContainsFunc(list, same) {
 			continue
 		}
-		if b.guard < 0 || b.guard == a.guard {
-			return nil, nil, false
+		list = append(list, a)
+		if a.guard < 0 {
+			break
 		}
-		refuse = append(refuse, x.t.Rows[b.row].Guard)
 	}
-	if a.guard >= 0 {
-		agree = []string{x.t.Rows[a.row].Guard}
-	}
-	return agree, refuse, true
+	return list
 }
 
 func (m *exploration) withheld(at status, event int) bool { return m.held[cell{at.state, event}] }
