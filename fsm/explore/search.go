@@ -211,7 +211,8 @@ func (s *search) merge(c *chunk) {
 			}
 			switch {
 			case len(s.leads) > 0:
-				copy(s.edges.push(), []uint32{next, c.marks[i]})
+				e := s.edges.push()
+				e[0], e[1] = next, c.marks[i]
 			case keep && isStep(c.marks[i]):
 				s.edges.push()[0] = next
 			}
@@ -231,20 +232,28 @@ func (s *search) reach(state []byte, parent uint32) uint32 {
 	}
 	s.view.state = s.store.state(id)
 	s.check(id)
+	s.calling = calling{}
 	for i, h := range s.t.sys.handlers {
-		s.calling = calling{label: h.label, handler: h, local: s.t.lay.local(state, h.actor)}
+		local := s.t.lay.local(state, h.actor)
 		if h.kind != StepDeliver {
-			s.t.fill(i, s.calling.local, 0)
+			s.call(i, h, local, 0)
 			continue
 		}
 		q := s.t.lay.queue(state, h.channel)
 		for k := range s.t.deliverable(q, h.channel) {
-			s.calling.message = q.at(k)
-			s.t.fill(i, s.calling.local, q.at(k))
+			s.call(i, h, local, q.at(k))
 		}
 	}
-	s.calling = calling{}
 	return id
+}
+
+// call calls a handler, unless the tables have its results.
+func (s *search) call(i int, h *handler, local, message uint32) {
+	if s.t.results[i].of(local, message) == nil {
+		s.calling = calling{label: h.label, handler: h, local: local, message: message}
+		s.t.keep(i, local, message, h.call(s.t, local, message))
+		s.calling = calling{}
+	}
 }
 
 // check calls the checks for a new state.

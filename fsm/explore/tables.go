@@ -163,13 +163,9 @@ func (t *tables) bytes() int64 {
 	return n
 }
 
-// fill calls a handler, unless the tables have its results.
-func (t *tables) fill(handler int, local, message uint32) {
+// keep keeps the results of a handler.
+func (t *tables) keep(handler int, local, message uint32, list []allowed) {
 	r := &t.results[handler]
-	if r.of(local, message) != nil {
-		return
-	}
-	list := t.sys.handlers[handler].call(t, local, message)
 	*r = grown(*r, local)
 	(*r)[local] = grown((*r)[local], message)
 	(*r)[local][message] = list

@@ -16,6 +16,7 @@ import (
 // together at any time, of two leases on the same resources one has given them
 // back before the other gets them, and nothing hangs.
 func TestVerifyBlazar(t *testing.T) {
+	t.Parallel()
 	requireHolds(t, Blazar{Leases: 1, Reservations: 2, Updates: 1, Deletes: 1, Refusals: 1, Failures: 1}.Model(), 1_000)
 	requireHolds(t, Blazar{Leases: 1, Reservations: 2, Deletes: 1, Deaths: 1, Hangs: 1}.Model(), 1_000)
 	requireHolds(t, Blazar{Leases: 2, Reservations: 1, Deletes: 1}.Model(), 1_000)

@@ -175,6 +175,7 @@ type smallModel struct {
 // A model that does not notice is explored to its end. That takes most of the time: without
 // INTERLOCK_LONG, only the models that are listed are explored.
 func TestVerifyDecisions(t *testing.T) {
+	t.Parallel()
 	shipped := Shipped()
 	for _, m := range smallModels(t, &shipped) {
 		for _, version := range m.versions {

@@ -50,6 +50,7 @@ func faulty(operations uint8) EdgeCloud {
 // three operations, one each of loss, duplicate, disconnect and crash, and
 // unordered channels, nothing is violated and nothing gets stuck.
 func TestVerifyEdgeCloud(t *testing.T) {
+	t.Parallel()
 	if !long {
 		requireHolds(t, faulty(2).System(), 50_000)
 		return

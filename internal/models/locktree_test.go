@@ -101,6 +101,7 @@ var visitors = [][]lock.Request{
 
 // TestVerifyLockTree explores what clients of the shipped tree can do, to the end.
 func TestVerifyLockTree(t *testing.T) {
+	t.Parallel()
 	m := LockTree{Asks: visitors[:4], Times: 2, GiveUps: 1, Breaks: 1}
 	if os.Getenv("INTERLOCK_LONG") != "" {
 		m = LockTree{Asks: visitors, Times: 2, GiveUps: 1, Breaks: 1}

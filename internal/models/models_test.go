@@ -26,7 +26,8 @@ type model interface {
 	Explore(context.Context, *explore.Config) (*explore.Verdict, error)
 }
 
-// explored explores a model and logs the verdict.
+// explored explores a model and logs the verdict. One goroutine does most of an exploration,
+// so the tests named TestVerify run in parallel.
 func explored(t *testing.T, m model) *explore.Verdict {
 	t.Helper()
 	start := time.Now()

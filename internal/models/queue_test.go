@@ -149,6 +149,7 @@ var tasks = [][]string{{"disk"}, {"disk", "vm"}, {"vm"}, {"disk"}, {"net", "vm"}
 
 // TestVerifyQueue explores what the shipped queue does with them, to the end.
 func TestVerifyQueue(t *testing.T) {
+	t.Parallel()
 	m := Queue{Keys: tasks[:4], Attempts: 2, Cancels: 1}
 	if os.Getenv("INTERLOCK_LONG") != "" {
 		m = Queue{Keys: tasks, Attempts: 3, Cancels: 2}

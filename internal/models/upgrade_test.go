@@ -11,6 +11,7 @@ import (
 // TestVerifyUpgrade: whatever is lost, comes twice or crashes in an upgrade, there
 // are never two CRMs in charge, and it comes to an end.
 func TestVerifyUpgrade(t *testing.T) {
+	t.Parallel()
 	const restartOld, restartNew = `actor "crm-v1" in action 1`, `actor "crm-v2" in action 1`
 	requireHolds(t, Upgrade{Upgrades: 1, Capacity: 1}.System(), 40_000, restartOld, restartNew)
 	if long {
