@@ -25,7 +25,6 @@ func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 		return nil
 	}
 	if l.drained == nil {
-		l.stopping = true
 		l.drained = make(chan struct{})
 	}
 	drained := l.drained
@@ -92,10 +91,7 @@ func (q *Queuer[K]) close() {
 
 // finish is the end of a closed queue that has no actions. REQUIRES: q.mu.
 func (q *Queuer[K]) finish() {
-	for _, l := range q.lanes { // halted and empty
-		l.stopping = true
-		q.tidy(l)
-	}
+	q.lanes = nil // those that are left are halted and empty
 	close(q.drained)
 }
 

@@ -71,7 +71,7 @@ type LaneInfo struct {
 }
 
 func (l *lane[K]) info() LaneInfo {
-	i := LaneInfo{Waiting: l.waitingBeside(nil), Delayed: len(l.delayed), Halted: l.halted, Stopping: l.stopping}
+	i := LaneInfo{Waiting: l.waitingBeside(nil), Delayed: len(l.delayed), Halted: l.halted, Stopping: l.drained != nil}
 	if r := l.running(); r != nil {
 		i.Running, i.Since = r.act.Name, r.q.at(r.started)
 	}
@@ -100,21 +100,18 @@ func (q *Queuer[K]) All() iter.Seq2[K, LaneInfo] {
 		keys := slices.Collect(maps.Keys(q.lanes))
 		q.mu.Unlock()
 		for _, k := range keys {
-			if i, busy := q.lane(k); busy && !yield(k, i) {
+			var i LaneInfo
+			q.mu.Lock()
+			l := q.lanes[k]
+			if l != nil {
+				i = l.info()
+			}
+			q.mu.Unlock()
+			if l != nil && !yield(k, i) {
 				return
 			}
 		}
 	}
-}
-
-// lane returns the state of a key that has an action or is halted.
-func (q *Queuer[K]) lane(key K) (i LaneInfo, busy bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if l := q.lanes[key]; l != nil {
-		return l.info(), true
-	}
-	return i, false
 }
 
 // ClassInfo is a class and its limit at one moment.

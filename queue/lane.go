@@ -8,12 +8,11 @@ import (
 
 // lane is the FIFO of one key. Its first ticket runs or is the next to run.
 type lane[K comparable] struct {
-	key      K
-	queue    []*Ticket[K] // ordered by seq
-	delayed  []*Ticket[K] // not in queue yet, ordered by seq
-	halted   bool
-	stopping bool
-	drained  chan struct{} // closed when the lane of a stopping key is empty
+	key     K
+	queue   []*Ticket[K] // ordered by seq
+	delayed []*Ticket[K] // not in queue yet, ordered by seq
+	halted  bool
+	drained chan struct{} // closed when the lane of a stopping key is empty; nil: the key is not stopping
 
 	first [1]*Ticket[K] // the memory of queue while it has one ticket
 }
@@ -39,7 +38,7 @@ func (q *Queuer[K]) makeLane(key K) *lane[K] {
 
 // tidy removes the lane if nothing needs it. REQUIRES: q.mu.
 func (q *Queuer[K]) tidy(l *lane[K]) {
-	if l.size() > 0 || l.halted && !l.stopping {
+	if l.size() > 0 || l.halted && l.drained == nil {
 		return
 	}
 	if l.drained != nil {

@@ -114,7 +114,7 @@ func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 	}
 	q.find(t)
 	for _, p := range t.places {
-		if p.lane != nil && p.lane.stopping {
+		if p.lane != nil && p.lane.drained != nil {
 			return p.lane, ErrStopping
 		}
 	}
