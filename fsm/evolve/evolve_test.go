@@ -512,3 +512,12 @@ func TestDiffOfNames(t *testing.T) {
 	require.Equal(t, evolve.NeedsMapping, e.Level)
 	require.Equal(t, []evolve.Renaming{{Subject: "machine", Old: "lamp", New: "light"}}, e.Mapping)
 }
+
+// TestDiffOfDuplicateNames requires that a table with duplicate names equals itself.
+func TestDiffOfDuplicateNames(t *testing.T) {
+	table := short(t, "A stable, B transitional, B stable, A stable", "A go B user", "B back A user")
+	e, err := evolve.Diff(table, table, nil)
+	require.NoError(t, err)
+	require.Equal(t, evolve.Compatible, e.Level)
+	require.Empty(t, e.Differences)
+}

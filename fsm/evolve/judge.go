@@ -47,7 +47,8 @@ func (d *drains) settle() error {
 		c.strand(d.alone)
 		before := len(d.states)
 		for _, f := range c.found {
-			if f.drain >= 0 && f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) && !d.removes(f.key()) {
+			known := slices.ContainsFunc(d.gone, func(h Hazard) bool { return h.key() == f.key() })
+			if f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) && !known {
 				d.gone = append(d.gone, f.Hazard)
 			}
 		}
@@ -109,10 +110,8 @@ func (p *pair) heldCells(list []Withheld) (map[cell]bool, error) {
 		}
 		for _, e := range events {
 			for _, s := range states {
-				held[cell{s, e}] = true
-				if p.versions[oldVersion].absent == s || p.versions[newVersion].absent == s {
-					held[cell{-1, e}] = true
-				}
+				p.versions[oldVersion].hold(held, cell{s, e})
+				p.versions[newVersion].hold(held, cell{s, e})
 			}
 		}
 	}
@@ -145,11 +144,6 @@ type drains struct {
 	last       *exploration
 }
 
-// removes reports whether the drained states remove a hazard.
-func (d *drains) removes(key hazardKey) bool {
-	return slices.ContainsFunc(d.gone, func(h Hazard) bool { return h.key() == key })
-}
-
 // add drains one more state and reports whether that is possible.
 func (d *drains) add(state int) bool {
 	if d.never[state] {
@@ -177,10 +171,7 @@ func (d *drains) add(state int) bool {
 					case states[from] && from != x.absent: // the absent state creates objects nevertheless
 					case byCaller && d.base[at]:
 					case byCaller && x.kind[from].Resting():
-						held[at] = true
-						if from == x.absent {
-							held[cell{-1, a.event}] = true
-						}
+						x.hold(held, at)
 					case !states[from]:
 						states[from] = true
 						work = append(work, from)
@@ -189,11 +180,28 @@ func (d *drains) add(state int) bool {
 			}
 		}
 	}
+	// Neither may objects be created with a drained state as their origin: an absent state.
 	for h := range d.pair.versions {
-		d.pair.versions[h].holdOrigins(states, held)
+		x := &d.pair.versions[h]
+		if x.absent < 0 || !states[x.absent] {
+			continue
+		}
+		for _, a := range x.from[x.absent] {
+			if a.then == fsm.ThenMove && x.kind[a.to] == fsm.Transitional {
+				x.hold(held, cell{x.absent, a.event})
+			}
+		}
 	}
 	d.states, d.held = states, held
 	return true
+}
+
+// hold holds a cell. In the absent state the event creates objects.
+func (x *version) hold(held map[cell]bool, at cell) {
+	held[at] = true
+	if at.state == x.absent {
+		held[cell{-1, at.event}] = true
+	}
 }
 
 // sweeperTakes reports whether the sweeper may take a row: the row has a deadline, or a
@@ -204,20 +212,6 @@ func (p *pair) sweeperTakes(arrows []arrow, a *arrow) bool {
 	}
 	return slices.ContainsFunc(p.sweepers, a.actors.Has) &&
 		slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
-}
-
-// holdOrigins holds the events that create objects with a drained state as their
-// origin: an absent state of this version.
-func (x *version) holdOrigins(drained map[int]bool, held map[cell]bool) {
-	if x.absent < 0 || !drained[x.absent] {
-		return
-	}
-	for i := range x.from[x.absent] {
-		if a := &x.from[x.absent][i]; a.then == fsm.ThenMove && x.kind[a.to] == fsm.Transitional {
-			held[cell{-1, a.event}] = true
-			held[cell{x.absent, a.event}] = true
-		}
-	}
 }
 
 // list names the states that objects have to leave, and the events that lead there.
