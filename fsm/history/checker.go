@@ -15,7 +15,6 @@ import (
 type checker struct {
 	config   Config
 	machines map[string]*machine
-	only     *machine // if there is one
 
 	// The last ends, also of objects that exist again. Invariant: an object with ended > 0
 	// has an entry with that number here, so that there are at most sum.Alive + len(past)
@@ -43,26 +42,6 @@ type ending struct {
 	number  uint64
 }
 
-func newChecker(tables []TableVersion, config *Config) (*checker, error) {
-	c := &checker{
-		sum: &Summary{Counts: make(map[string]int), Findings: []Finding{}},
-	}
-	if config != nil {
-		c.config = *config
-	}
-	machines, err := newMachines(tables)
-	if err != nil {
-		return c, err
-	}
-	c.machines = machines
-	if len(machines) == 1 {
-		for _, m := range machines {
-			c.only = m
-		}
-	}
-	return c, nil
-}
-
 func (c *checker) found(row *Row, id, message, expected string) {
 	f := Finding{
 		ID: id, Line: row.Line, Row: c.sum.Rows, Machine: row.Machine, Object: row.ID, Sequence: row.Sequence,
@@ -77,8 +56,10 @@ func (c *checker) found(row *Row, id, message, expected string) {
 // row checks one row and moves its object.
 func (c *checker) row(row *Row) {
 	m := c.machines[row.Machine]
-	if m == nil && row.Machine == "" {
-		m = c.only
+	if row.Machine == "" && len(c.machines) == 1 {
+		for _, m = range c.machines {
+			break
+		}
 	}
 	if m == nil && c.config.IgnoreOthers {
 		c.sum.Ignored++

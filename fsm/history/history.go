@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -66,8 +67,9 @@ var ErrEmpty = errors.New("history: no rows")
 // without a name, or two with one machine and version), and the errors of the
 // history. A [*LineError] is a finding and no error.
 func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*Summary, error) {
-	c, err := newChecker(tables, config)
-	if err != nil {
+	c := &checker{config: *cmp.Or(config, &Config{}), sum: &Summary{Counts: make(map[string]int), Findings: []Finding{}}}
+	var err error
+	if c.machines, err = newMachines(tables); err != nil {
 		return c.sum, err
 	}
 	var row Row // one variable for all rows

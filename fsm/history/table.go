@@ -25,8 +25,7 @@ type version struct {
 	states  map[string]int
 	events  map[string]int
 	actors  map[fsm.Actor]int
-	cells   map[[2]int][]int // rows by state and event
-	out     [][]int          // rows by state
+	rows    map[[2]int][]int // by state and event; event -1: all of the state
 	origins [][]int
 	absent  []int // the absent states
 }
@@ -55,8 +54,7 @@ func newVersion(v TableVersion) *version {
 	t := v.Table
 	h := &version{
 		name: v.Name, since: v.Since, t: t, states: make(map[string]int, len(t.States)), events: make(map[string]int, len(t.Events)),
-		actors: make(map[fsm.Actor]int, len(t.Actors)), cells: make(map[[2]int][]int),
-		out: make([][]int, len(t.States)), origins: t.Origins(),
+		actors: make(map[fsm.Actor]int, len(t.Actors)), rows: make(map[[2]int][]int), origins: t.Origins(),
 	}
 	for e, name := range t.Events {
 		h.events[name] = e
@@ -78,9 +76,9 @@ func newVersion(v TableVersion) *version {
 		}
 		for _, from := range row.From {
 			if declared(from) {
-				at := [2]int{from, row.Event}
-				h.cells[at] = append(h.cells[at], i)
-				h.out[from] = append(h.out[from], i)
+				for _, at := range [][2]int{{from, row.Event}, {from, -1}} {
+					h.rows[at] = append(h.rows[at], i)
+				}
 			}
 		}
 	}
@@ -165,11 +163,7 @@ const (
 // decides between one that supersedes the operation and one that continues it.
 func (h *version) judge(c change, named bool) (result verdict, row int) {
 	result, row = refused, -1
-	rows := h.out[c.from]
-	if c.event >= 0 {
-		rows = h.cells[[2]int{c.from, c.event}]
-	}
-	for _, i := range rows {
+	for _, i := range h.rows[[2]int{c.from, c.event}] {
 		r := &h.t.Rows[i]
 		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !h.leadsTo(r, c) {
 			continue
@@ -213,7 +207,7 @@ func (h *version) over(state string) bool {
 	case fsm.Absent:
 		return true
 	case fsm.Final:
-		return !slices.ContainsFunc(h.out[i], func(i int) bool { return h.t.Rows[i].Then != fsm.ThenIgnore })
+		return !slices.ContainsFunc(h.rows[[2]int{i, -1}], func(i int) bool { return h.t.Rows[i].Then != fsm.ThenIgnore })
 	}
 	return false
 }
@@ -221,9 +215,9 @@ func (h *version) over(state string) bool {
 // offers lists the rows of a state as text: those of an event, or all if the event
 // has none.
 func (h *version) offers(state, event int) string {
-	rows := h.out[state]
-	if on := h.cells[[2]int{state, event}]; len(on) > 0 {
-		rows = on
+	rows := h.rows[[2]int{state, event}]
+	if len(rows) == 0 {
+		rows = h.rows[[2]int{state, -1}]
 	}
 	if len(rows) == 0 {
 		return "nothing more"
