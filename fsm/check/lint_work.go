@@ -149,10 +149,8 @@ func (l *linter) otherActor(a, b int) bool {
 
 // eventNames lists events in order of declaration.
 func (l *linter) eventNames(events bitset.Set) (names []string) {
-	for e := range l.t.Events {
-		if events.Has(e) {
-			names = append(names, l.t.Events[e])
-		}
+	for _, e := range events.Elements() {
+		names = append(names, l.t.Events[e])
 	}
 	return names
 }

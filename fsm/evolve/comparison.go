@@ -322,11 +322,15 @@ func (c *comparison) result(h int, at status, a *arrow) result {
 // differ adds a request that a node takes and that has different results.
 func (c *comparison) differ(act step, event int, force [2]bool, o, n result) {
 	at := act.from
+	from, _ := c.versions[act.version].source(at)
 	h := Hazard{
-		Level: Unsafe, State: c.place(act.version, at), Event: c.events.name(act.version, event),
+		Level: Unsafe, State: c.states.name(act.version, from.state), Event: c.events.name(act.version, event),
 		Witness: c.path(at, act),
 	}
-	request := h.Event + c.by(act.version, act.actor)
+	request := h.Event
+	if actor := c.actors.name(act.version, act.actor); actor != "" {
+		request += " by " + actor
+	}
 	if at == noObject {
 		request += " of an object that does not exist"
 	} else {
@@ -369,15 +373,6 @@ func byForce(forced bool) string {
 		return " by force"
 	}
 	return ""
-}
-
-// place names the state of an object, the absent state included.
-func (c *comparison) place(h int, at status) string {
-	from, ok := c.versions[h].source(at)
-	if !ok {
-		return ""
-	}
-	return c.states.name(h, from.state)
 }
 
 // does describes the result of a request.

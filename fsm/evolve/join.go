@@ -273,14 +273,6 @@ func (p *pair) sweeper(actor int) bool {
 	return p.actors.name(oldVersion, actor) == string(fsm.Sweeper)
 }
 
-// by returns the actor of a request as the end of its text.
-func (p *pair) by(h, actor int) string {
-	if name := p.actors.name(h, actor); name != "" {
-		return " by " + name
-	}
-	return ""
-}
-
 // renamings lists the things with two names.
 func (p *pair) renamings() []Renaming {
 	list := []Renaming{}

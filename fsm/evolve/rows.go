@@ -292,10 +292,8 @@ func (p *pair) rowText(h int, a *arrow) string {
 }
 
 func (l *numbering) members(h int, s bitset.Set) (names []string) {
-	for number := range l.in[h] {
-		if s.Has(number) {
-			names = append(names, l.name(h, number))
-		}
+	for _, number := range s.Elements() {
+		names = append(names, l.name(h, number))
 	}
 	slices.Sort(names)
 	return names

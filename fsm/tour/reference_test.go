@@ -72,7 +72,8 @@ func (n *naive) fire(at pair, event, actor string, force bool, agree []string) (
 			continue // no object has such an origin
 		}
 		cell = true
-		if e.Actor != "" && e.Actor != actor || e.Actors != nil && !slices.Contains(e.Actors, actor) || !slices.Contains(n.actors, actor) {
+		declared := n.actors[0] == "" || slices.Contains(n.actors, actor) // without actors every row is for every actor
+		if e.Actor != "" && e.Actor != actor || e.Actors != nil && !slices.Contains(e.Actors, actor) || !declared {
 			continue
 		}
 		mine = true

@@ -71,7 +71,12 @@ func (s *sequencer) nearest(starts []int) (ways []int, found bool) {
 	for ; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		if len(s.open[at]) > 0 {
-			return append(s.back(at), s.open[at][0]), true
+			ways = append(ways, s.open[at][0])
+			for ; s.by[at] >= 0; at = s.ways[s.by[at]].from {
+				ways = append(ways, s.by[at])
+			}
+			slices.Reverse(ways)
+			return ways, true
 		}
 		for _, i := range s.out[at] {
 			if to := s.ways[i].to; s.seen[to] != s.runs {
@@ -81,14 +86,4 @@ func (s *sequencer) nearest(starts []int) (ways []int, found bool) {
 		}
 	}
 	return nil, false
-}
-
-// back returns the ways of the present search that lead to a place.
-func (s *sequencer) back(at int) (ways []int) {
-	for s.by[at] >= 0 {
-		ways = append(ways, s.by[at])
-		at = s.ways[s.by[at]].from
-	}
-	slices.Reverse(ways)
-	return ways
 }
