@@ -34,8 +34,15 @@ func (q *Queuer[K]) claim(list []*Ticket[K], end *EndError) (claimed []*Ticket[K
 // caller. If an observer panics or calls runtime.Goexit, the others are retired before
 // the caller goes on with that.
 func (q *Queuer[K]) retireAll(claimed []*Ticket[K]) {
-	for _, t := range slices.Backward(claimed) { // the last defer runs first, also if one before it panics
-		defer q.retireOne(t)
+	defer func() {
+		if len(claimed) > 0 {
+			q.retireAll(claimed)
+		}
+	}()
+	for len(claimed) > 0 {
+		t := claimed[0]
+		claimed = claimed[1:]
+		q.retireOne(t)
 	}
 }
 
