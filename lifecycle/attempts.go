@@ -122,27 +122,6 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 	return &attemptError{err, pause}
 }
 
-// planHeartbeat plans a change of the deadline and of the work options.
-func (r *request) planHeartbeat(change *StoredChange) error {
-	if r.options != nil {
-		if err := editOptions(&change.To, r.options); err != nil {
-			return err
-		}
-	}
-	change.addPause()
-	return nil
-}
-
-// addPause makes the timeout of an operation that goes on count from the end of the pause
-// that it is in. Without it a sweep ends the operation before the next attempt.
-func (ch *StoredChange) addPause() {
-	options, err := readOptions(&ch.To)
-	if err == nil && ch.Timeout > 0 {
-		pause := max(0, time.Until(options.Next))
-		ch.Timeout += min(pause, math.MaxInt64-ch.Timeout)
-	}
-}
-
 // countLost counts the attempt that a dead process was making, when its work is done
 // again.
 func (w *workOptions) countLost() {

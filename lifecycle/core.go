@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -145,4 +146,33 @@ func checkText(what, text string) error {
 		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, shown(text))
 	}
 	return nil
+}
+
+// The calls of the store that an observer receives.
+
+// get reads a record.
+func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
+	if c.observer.Stored == nil {
+		return c.store.Get(ctx, key)
+	}
+	began := time.Now()
+	r, err := c.store.Get(ctx, key)
+	c.called(ctx, "get", began, err)
+	return r, err
+}
+
+// list reads a page of records.
+func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
+	if c.observer.Stored == nil {
+		return c.store.List(ctx, q)
+	}
+	began := time.Now()
+	records, err := c.store.List(ctx, q)
+	c.called(ctx, "list", began, err)
+	return records, err
+}
+
+// called reports a call to the observer, which has a function for it.
+func (c *core) called(ctx context.Context, call string, began time.Time, err error) {
+	c.observer.Stored(ctx, Stored{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/tee"
 )
 
 // Observer receives what a [Manager] does. A nil function is not called. The
@@ -93,4 +94,21 @@ type Reported struct {
 	Reason    string
 	Verdict   Verdict
 	Err       error // why the report is refused or stale; nil otherwise
+}
+
+// Tee returns an observer that calls the functions of several observers, in order. A
+// function that none of them has is nil in the result too, so it costs nothing. If a
+// function panics, those after it are still called.
+func Tee(observers ...Observer) Observer {
+	var all Observer
+	for _, o := range observers {
+		all.Changed = tee.Both(all.Changed, o.Changed)
+		all.Refused = tee.Both(all.Refused, o.Refused)
+		all.Reported = tee.Both(all.Reported, o.Reported)
+		all.Finished = tee.Both(all.Finished, o.Finished)
+		all.Retried = tee.Both(all.Retried, o.Retried)
+		all.Swept = tee.Both(all.Swept, o.Swept)
+		all.Stored = tee.Both(all.Stored, o.Stored)
+	}
+	return all
 }

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -55,6 +57,17 @@ func (r *request) plannedEvent() string {
 	case decide.Create, decide.Fire, decide.Report, decide.Heartbeat:
 	}
 	return r.core.eventName(r.ask.Event)
+}
+
+// planHeartbeat plans a change of the deadline and of the work options.
+func (r *request) planHeartbeat(change *StoredChange) error {
+	if r.options != nil {
+		if err := editOptions(&change.To, r.options); err != nil {
+			return err
+		}
+	}
+	change.addPause()
+	return nil
 }
 
 // planForm sets the change as the store gets it. A record is written in the form of its own
@@ -129,6 +142,36 @@ func (r *request) planWork(to *StoredRecord) {
 		if r.starts() {
 			to.Owner, to.Epoch = self.Name, self.Epoch
 		}
+	}
+}
+
+// planWait plans the wait of an operation that starts with an owner, and the deadline of
+// one that goes on.
+func (r *request) planWait(change *StoredChange) error {
+	if r.decision.Work == decide.Redo {
+		if err := editOptions(&change.To, (*workOptions).countLost); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.starts() && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
+		change.Timeout = 0
+		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
+	case r.decision.Work == decide.SameWork && waits(&change.To):
+		change.Timeout = 0 // the object goes on to another state while it waits
+	case r.decision.Work == decide.SameWork:
+		change.addPause()
+	}
+	return nil
+}
+
+// addPause makes the timeout of an operation that goes on count from the end of the pause
+// that it is in. Without it a sweep ends the operation before the next attempt.
+func (ch *StoredChange) addPause() {
+	options, err := readOptions(&ch.To)
+	if err == nil && ch.Timeout > 0 {
+		pause := max(0, time.Until(options.Next))
+		ch.Timeout += min(pause, math.MaxInt64-ch.Timeout)
 	}
 }
 

@@ -385,6 +385,14 @@ func (t *transaction) publish(ctx context.Context) {
 	t.observeCommit(ctx)
 }
 
+// observeCommit reports the commit to the observer of its first change. The function may
+// panic, so it comes after everything that the commit has to start or end.
+func (t *transaction) observeCommit(ctx context.Context) {
+	if t.call.Call != "" {
+		t.writes[0].core.observer.Stored(ctx, t.call)
+	}
+}
+
 // inState returns how long the object was in its state before the change that was
 // committed.
 func (r *request) inState() time.Duration {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -97,26 +96,6 @@ func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) e
 		o.leaves(r.left())
 	}
 	return err
-}
-
-// planWait plans the wait of an operation that starts with an owner, and the deadline of
-// one that goes on.
-func (r *request) planWait(change *StoredChange) error {
-	if r.decision.Work == decide.Redo {
-		if err := editOptions(&change.To, (*workOptions).countLost); err != nil {
-			return err
-		}
-	}
-	switch {
-	case r.starts() && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
-		change.Timeout = 0
-		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
-	case r.decision.Work == decide.SameWork && waits(&change.To):
-		change.Timeout = 0 // the object goes on to another state while it waits
-	case r.decision.Work == decide.SameWork:
-		change.addPause()
-	}
-	return nil
 }
 
 // timed reports whether states of the table have deadlines.
