@@ -161,9 +161,6 @@ func at(m lock.Mode, path string) lock.Request {
 
 func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
 
-// acquisition is tryLock or lockAll.
-type acquisition = func(context.Context, lock.Locker, []lock.Request, *lock.Options) (*lock.Grant, error)
-
 // tryLock calls TryLock for one request and TryLockAll for several.
 func tryLock(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
 	if len(rs) == 1 {
