@@ -14,5 +14,6 @@ func TestConformance(t *testing.T) {
 }
 
 func TestDocumentation(t *testing.T) {
-	diagramtest.Doc(t, "doc.go", tumblebug.MCI.Table(), tumblebug.VM.Table())
+	diagramtest.Doc(t, "doc.go", tumblebug.MCI.Table())
+	diagramtest.Doc(t, "doc_vm.go", tumblebug.VM.Table())
 }

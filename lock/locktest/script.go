@@ -138,7 +138,7 @@ func (s *step) requests() (rs []lock.Request, err error) {
 // String returns the call in the form of a script.
 func (s step) String() string {
 	text := s.Client + " " + s.Op
-	for _, r := range append(s.Locks, s.rawRequest) {
+	for _, r := range slices.Concat(s.Locks, []rawRequest{s.rawRequest}) {
 		text += " " + r.Mode + " " + r.Path
 	}
 	if s.ID != "" {
