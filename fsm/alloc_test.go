@@ -87,3 +87,15 @@ func TestAcceptedRequestsDoNotAllocate(t *testing.T) {
 		requireNoAllocations(t, [2][2]int{{1, 2}, {2, 1}}, e)
 	})
 }
+
+// A row is described for each of its sources, so the description reads no more of them than
+// it shows.
+func TestDescribeAllocations(t *testing.T) {
+	table := &fsm.Table{
+		Events: []string{"e"}, States: []fsm.TableState{{Name: "s"}},
+		Rows: []fsm.TableRow{{From: make([]int, 4)}, {From: make([]int, 10_000)}},
+	}
+	require.Equal(t, "s|s|... -e-> s", table.Describe(1))
+	few := testing.AllocsPerRun(100, func() { _ = table.Describe(0) })
+	require.Equal(t, few, testing.AllocsPerRun(100, func() { _ = table.Describe(1) }))
+}
