@@ -168,13 +168,14 @@ fuzz: ## run every fuzz test for FUZZTIME (60s)
 
 # Every change of the code runs the tests of its package, which takes an hour for some
 # packages. The time limit of a run is that of the unchanged tests, times the
-# coefficient: on a busy machine a smaller one takes slow tests for killed ones.
+# coefficient: on a busy machine a smaller one takes slow tests for killed ones. Without
+# -count=1 the unchanged tests may come from the cache, and every changed one is too slow.
 MUTANTS ?= fsm lifecycle lock queue
 
 .PHONY: mutants
 mutants: ## change operators in the packages MUTANTS, and print the changes that no test detects
 	@unset UPDATE_DOCS; for p in $(MUTANTS); do \
-		$(TOOL) gremlins unleash --exclude-files / --timeout-coefficient 20 --output-statuses lt ./$$p || exit 1; done
+		GOFLAGS="$$GOFLAGS -count=1" $(TOOL) gremlins unleash --exclude-files / --timeout-coefficient 20 --output-statuses lt ./$$p || exit 1; done
 
 .PHONY: cover
 cover: ## how much of the root module its tests reach
