@@ -156,7 +156,7 @@ func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 		}
 		return o.failure(own.earlier.outcome, own.earlier.why, nil)
 	case !o.task.owns(&own.before): // another writer has ended the operation
-		why = errors.Join(stale(&own.before), why)
+		why = errors.Join(stale(&own.before, own.version), why)
 		o.lost(why)
 		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
@@ -312,6 +312,7 @@ func (o *operation) lost(why error) {
 	}
 	now := to.now
 	if _, err := o.core.known(&now); err == nil && o.core.payloads.check(now.Payload) == nil {
+		now.Version = to.version
 		o.leaves(now)
 	}
 }

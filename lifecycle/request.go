@@ -182,7 +182,7 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	if r.operation != 0 && r.before.Exists() && (r.before.Operation != r.operation || r.replaced()) {
-		return stale(&r.before)
+		return stale(&r.before, r.version)
 	}
 	return nil
 }
@@ -408,7 +408,7 @@ func (r *request) refusal() error {
 	case d.Err == decide.ErrExists:
 		return &existsError{&ConflictError{Current: r.before}}
 	case d.Err != nil && ask.Verb == decide.Heartbeat:
-		return stale(&r.before)
+		return stale(&r.before, r.version)
 	case d.Err != nil:
 		return public(d.Err)
 	case ask.Work && !d.Begins:

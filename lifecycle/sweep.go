@@ -95,7 +95,7 @@ func (s *sweep) endTaken(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.tasks.taken(&now)
+		s.tasks.taken(&now, now.Version)
 	}
 	return nil
 }

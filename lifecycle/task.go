@@ -277,17 +277,18 @@ func (ts *tasks) changed(r *request) {
 	if t := ts.of(now.ID); t != nil && t.owns(now) {
 		t.extend(r)
 	}
-	ts.taken(now)
+	ts.taken(now, r.version)
 }
 
-// taken ends the work whose operation a change has taken away.
-func (ts *tasks) taken(now *StoredRecord) {
+// taken ends the work whose operation a change has taken away. The version is the one in
+// whose form the store has the record.
+func (ts *tasks) taken(now *StoredRecord, version string) {
 	t := ts.of(now.ID)
 	// A record from before the task's operation does not concern the task. The bad
 	// schedule: the outcome of an operation is committed, the next operation is
 	// admitted and replaces its task, and only then the first commit is published.
 	if t != nil && now.Operation >= t.Operation && !t.owns(now) {
-		t.lose(stale(now))
+		t.lose(stale(now, version))
 	}
 }
 
@@ -315,9 +316,12 @@ func (ts *tasks) resolved(t *Task) {
 }
 
 // staleError is ErrStale with the record that the operation was lost to.
-type staleError struct{ now StoredRecord }
+type staleError struct {
+	now     StoredRecord
+	version string // in whose form the store has it
+}
 
-func stale(r *StoredRecord) error { return &staleError{*r} }
+func stale(r *StoredRecord, version string) error { return &staleError{*r, version} }
 
 func (e *staleError) Error() string {
 	return fmt.Sprintf("%v: %s is %s in operation %d", ErrStale, e.now.Key.text(), stateOr(e.now.State), e.now.Operation)

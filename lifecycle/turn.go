@@ -76,7 +76,7 @@ func (o *operation) startTurn(ctx context.Context) error {
 	} else {
 		var now StoredRecord
 		if now, err = o.core.get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
-			err = stale(&now)
+			err = stale(&now, now.Version)
 		}
 	}
 	switch {

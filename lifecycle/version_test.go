@@ -314,6 +314,40 @@ func TestMigrateRunningWork(t *testing.T) {
 	})
 }
 
+// TestOlderVersionTakesAnOperation: the record of a lost operation has the version in which
+// the store has it, however this process learns of the loss.
+func TestOlderVersionTakesAnOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		worker := newDisk(store, false)
+		for id, take := range map[string]func(h *lifecycle.Handle[string, diskBytes]){
+			"by the same manager": func(h *lifecycle.Handle[string, diskBytes]) {
+				_, err := worker.Override(t.Context(), h.Admitted().ID, "Broken", "root", "a test", nil)
+				require.NoError(t, err)
+			},
+			"found by a sweep": func(h *lifecycle.Handle[string, diskBytes]) {
+				report(t, oldDisk(store), h.Admitted().ID, h.Operation(), "fail", "host", "")
+				sweep(t, worker)
+			},
+			"found by the outcome": func(h *lifecycle.Handle[string, diskBytes]) {
+				report(t, oldDisk(store), h.Admitted().ID, h.Operation(), "fail", "host", "")
+				h.Cancel(errors.New("a test"))
+			},
+		} {
+			create(t, worker, id, "create", "user", diskBytes{Bytes: 1 << 10})
+			h := do(t, worker, id, "attach", "user", lifecycle.Func(func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}), nil)
+			synctest.Wait()
+			take(h)
+			rec, err := h.Wait(t.Context())
+			require.ErrorIs(t, err, lifecycle.ErrStale, id)
+			require.Equal(t, get(t, worker, id), rec, id)
+		}
+	})
+}
+
 // TestOlderVersionIsNotSeen: what a new binary runs for a record of the older version sees
 // the present names. Observers see the history as the store has it.
 func TestOlderVersionIsNotSeen(t *testing.T) {
