@@ -29,6 +29,7 @@ var badPaths = []struct{ path, text string }{
 	{"//", `lock: path "//" has a segment 1 that is empty`},
 	{"//a", `lock: path "//a" has a segment 1 that is empty`},
 	{"/a/", `lock: path "/a/" has a segment 2 that is empty`},
+	{"//" + strings.Repeat("x", 78), `lock: path "//` + strings.Repeat("x", 78) + `" has a segment 1 that is empty`},
 	{"/a//b", `lock: path "/a//b" has a segment 2 that is empty`},
 	{"/.", `lock: path "/." has a segment 1 that is "."`},
 	{"/a/../b", `lock: path "/a/../b" has a segment 2 that is ".."`},
