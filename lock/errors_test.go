@@ -80,6 +80,7 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	unlock(t, take(t, tree, "S at /z", &lock.Options{ID: strings.Repeat("x", lock.MaxText), Owner: "ü\n"}))
+	require.NotErrorIs(t, list(slices.Repeat(reqs("S at /z"), lock.MaxRequests)...)(), lock.ErrInvalid)
 	_, err := tree.Try(lock.Path{}, lock.X)
 	require.EqualError(t, err, `lock: path "" is the zero Path`)
 	require.ErrorIs(t, holders(lock.Path{}, lock.At)(), lock.ErrInvalid)
@@ -203,14 +204,16 @@ func TestLongRefusalsAreCut(t *testing.T) {
 		require.Len(t, refusal.Holders, 16)
 		require.True(t, refusal.More)
 
-		few = new(lock.Tree) // so does ErrIDInUse
-		_, err = few.TryLockAll(t.Context(), list, &lock.Options{ID: "list"})
-		require.NoError(t, err)
-		_, err = few.TryLock(t.Context(), req("X at /"), &lock.Options{ID: "list"})
-		require.ErrorIs(t, err, lock.ErrIDInUse)
-		refusal, _ = errors.AsType[*lock.ConflictError](err)
-		require.Len(t, refusal.Holders, 16)
-		require.True(t, refusal.More)
+		for held, more := range map[int]bool{16: false, 17: true} { // so does ErrIDInUse
+			few = new(lock.Tree)
+			_, err = few.TryLockAll(t.Context(), list[:held], &lock.Options{ID: "list"})
+			require.NoError(t, err)
+			_, err = few.TryLock(t.Context(), req("X at /"), &lock.Options{ID: "list"})
+			require.ErrorIs(t, err, lock.ErrIDInUse)
+			refusal, _ = errors.AsType[*lock.ConflictError](err)
+			require.Len(t, refusal.Holders, 16)
+			require.Equal(t, more, refusal.More)
+		}
 	})
 }
 
