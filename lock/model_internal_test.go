@@ -14,7 +14,7 @@ import (
 // TestTreeAgainstModel makes random calls. After each call it compares everything
 // that the tree stores with the oracle: counters, links, ids and blockers, see
 // checkTree. A request is granted if and only if no present request conflicts. The
-// suite, see TestTreeConforms, compares the answers in full.
+// tests of package locktest compare the answers with those of a simple locker in full.
 //
 // It takes about 10^4 steps, and 10^6 with INTERLOCK_LONG set.
 func TestTreeAgainstModel(t *testing.T) {

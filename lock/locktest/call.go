@@ -27,10 +27,10 @@ type call struct {
 // errCancelled is the cause with which the suite cancels waits.
 var errCancelled = errors.New("locktest: cancelled")
 
-// begin starts a call.
-func (e *env) begin(what string, do func(ctx context.Context) (*lock.Grant, error)) *call {
+// begin starts a call, whose context ends with ctx or by cancel.
+func (e *env) begin(ctx context.Context, what string, do func(ctx context.Context) (*lock.Grant, error)) *call {
 	c := &call{what: what, done: make(chan struct{})}
-	ctx, cancel := context.WithCancelCause(e.Context())
+	ctx, cancel := context.WithCancelCause(ctx)
 	c.cancel, e.calls = cancel, append(e.calls, c)
 	go func() {
 		defer close(c.done)
@@ -107,7 +107,7 @@ func (e *env) take(owner string, rs ...lock.Request) *lock.Grant {
 // concurrent calls differ.
 func (e *env) queue(owner string, rs ...lock.Request) *call {
 	e.Helper()
-	c := e.begin(fmt.Sprintf("Lock of %s by %q", rs, owner), func(ctx context.Context) (*lock.Grant, error) {
+	c := e.begin(e.Context(), fmt.Sprintf("Lock of %s by %q", rs, owner), func(ctx context.Context) (*lock.Grant, error) {
 		return lockAll(ctx, e.l, rs, by(owner))
 	})
 	require.NoError(e, e.waits(c, owner), "%s", c.what)

@@ -1,159 +1,194 @@
 package locktest
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// matches compares an error with the expected answer.
-func (e *env) matches(a answer, err error) error {
-	if kind := kindOf(err); kind != a.kind {
-		return fmt.Errorf("the answer is %q, not %q: %w", kind, a.kind, err)
+// same compares an error of the locker with that of the Tree.
+func (p *player) same(want, got error) (answer, error) {
+	a := answer{kind: kindOf(want)}
+	if kind := kindOf(got); kind != a.kind {
+		return a, fmt.Errorf("the answer is %q, not %q: %w", kind, a.kind, got)
 	}
-	if !slices.Contains([]string{"conflict", "in-use", "queue-full", "cancelled"}, a.kind) {
-		return nil
+	if a.kind == "cancelled" && !errors.Is(got, context.Canceled) {
+		return a, fmt.Errorf("the error does not match context.Canceled: %w", got)
 	}
-	refused, ok := errors.AsType[*lock.ConflictError](err)
+	if lost, ok := errors.AsType[*lock.LostError](want); ok {
+		also, ok := errors.AsType[*lock.LostError](got)
+		if !ok || also.Token != p.tokens[lost.Token].token || also.Reason != lost.Reason {
+			return a, fmt.Errorf("the loss is of token %d with reason %q: %w", p.tokens[lost.Token].token, lost.Reason, got)
+		}
+	}
+	expected, ok := errors.AsType[*lock.ConflictError](want)
 	if !ok {
-		return fmt.Errorf("the error is no *ConflictError: %w", err)
+		return a, nil
 	}
-	if !slices.Equal(refused.Requests, a.requests) {
-		return fmt.Errorf("the refusal is of %s, not of %s", refused.Requests, a.requests)
+	for _, h := range expected.Holders {
+		a.names = append(a.names, cmp.Or(h.Owner, "-"))
 	}
-	if limit := e.config.MaxHolders; refused.More && limit > 0 && len(refused.Holders) != limit {
-		return fmt.Errorf("the refusal lists %d of %d holders, not %d", len(refused.Holders), len(a.holders), limit)
+	refused, ok := errors.AsType[*lock.ConflictError](got)
+	if !ok {
+		return a, fmt.Errorf("the error is no *ConflictError: %w", got)
 	}
-	return differ(refused.Holders, a.holders, refused.More)
+	if !slices.Equal(refused.Requests, expected.Requests) {
+		return a, fmt.Errorf("the refusal is of %s, not of %s", refused.Requests, expected.Requests)
+	}
+	if limit := p.config.MaxHolders; refused.More && limit > 0 && len(refused.Holders) != limit {
+		return a, fmt.Errorf("the refusal lists %d of %d holders, not %d", len(refused.Holders), len(expected.Holders), limit)
+	}
+	return a, p.differ(refused.Holders, expected.Holders, refused.More)
 }
 
-// differ compares holders with the expected ones. With more, some may be missing.
-func differ(got, want []lock.Holder, more bool) error {
-	i := 0
+// differ compares holders with those of the Tree. With more, some are missing.
+func (p *player) differ(got, want []lock.Holder, more bool) error {
+	rest := slices.Clone(want)
+	for i := range rest {
+		rest[i].Token, rest[i].Since = p.tokens[rest[i].Token].token, time.Time{}
+	}
+	wrong := more != (len(got) < len(want)) || more && len(got) == 0
 	for _, h := range got {
 		if h.Since.IsZero() {
 			return fmt.Errorf("holder %v has no Since", h)
 		}
 		h.Since = time.Time{}
-		for more && i < len(want) && want[i] != h {
-			i++
+		i := slices.Index(rest, h)
+		if wrong = wrong || i < 0; wrong {
+			break
 		}
-		if i == len(want) || want[i] != h {
-			return fmt.Errorf("the holders are %+v, not %+v", got, want)
-		}
-		i++
+		rest = rest[i+1:]
 	}
-	if !more && i < len(want) || more && (len(got) == 0 || len(got) >= len(want)) {
+	if wrong {
 		return fmt.Errorf("the holders are %+v, more: %t, not %+v", got, more, want)
 	}
 	return nil
 }
 
-// compare compares the locker with the oracle after a step. It returns the owners
-// of the waits that the step has granted, in order.
-func (sys *system) compare() (granted []string, err error) {
-	last := lock.Token(0)
-	for _, c := range sys.oracle.wake() {
-		for _, call := range c.calls {
-			if err := sys.wait(call); err != nil {
+// compare compares the locker with the Tree after a step. It returns the clients whose waits
+// the step has granted, in order.
+func (p *player) compare() (granted []string, err error) {
+	if err := p.settleTree(); err != nil {
+		return nil, err
+	}
+	p.all = slices.DeleteFunc(p.all, func(a *acquisition) bool { return a.want.returned() && a.want.err != nil })
+	slices.SortStableFunc(p.all, func(a, b *acquisition) int { return cmp.Compare(a.token(), b.token()) })
+	for _, a := range p.all {
+		if !a.want.returned() {
+			if a.got.returned() {
+				return nil, fmt.Errorf("%s must wait and has returned: %w", a.got.what, a.got.err)
+			}
+			continue
+		}
+		if !a.granted {
+			if err := p.grant(a); err != nil {
 				return nil, err
 			}
-			if call.err != nil {
-				return nil, fmt.Errorf("%s, without a conflict: %w", call.what, call.err)
-			}
-			if err := sys.addGrant(c, call.grant); err != nil {
-				return nil, err
-			}
+			granted = append(granted, a.client)
 		}
-		if c.token <= last {
-			return nil, fmt.Errorf("%s, token %d, is granted after a later request, token %d", c.has, c.token, last)
-		}
-		granted, last, c.calls = append(granted, c.options.Owner), c.token, nil
-	}
-	sys.settle()
-	for _, c := range sys.claims {
-		if err := c.inspect(); err != nil {
-			return nil, err
+		if err := p.inspect(a); err != nil {
+			return nil, fmt.Errorf("the grant of %s: %w", a.got.what, err)
 		}
 	}
-	return granted, sys.eventually(sys.snapshot)
+	return granted, p.eventually(p.snapshot)
 }
 
-// inspect compares everything that the grants of a claim report.
-func (c *claim) inspect() error {
-	for _, call := range c.calls {
-		if call.returned() {
-			return fmt.Errorf("%s must wait and has returned: %w", call.what, call.err)
+// settleTree waits until the calls of the Tree have returned that no request blocks any
+// more. Only in a bubble several calls may wait for one id.
+func (p *player) settleTree() error {
+	return p.eventually(func() error {
+		waiting := 0
+		for _, a := range p.all {
+			if !a.want.returned() {
+				waiting++
+			}
+		}
+		if counts := p.tree.Counts(); !p.bubble && counts.Waiting != waiting {
+			return fmt.Errorf("the Tree has %d waits, and %d calls have not returned", counts.Waiting, waiting)
+		}
+		return nil
+	})
+}
+
+// inspect compares everything that a grant reports. Its contexts end as Lost does, or with
+// the release.
+func (p *player) inspect(a *acquisition) error {
+	want, got := a.want.grant, a.got.grant
+	if p.tokens[want.Token()].token == 0 {
+		if err := p.issue(want.Token(), issued{got.Token(), want.Requests(), p.step}); err != nil {
+			return err
 		}
 	}
-	want := view{kindOf(c.fault), c.token, c.has, c.revoked, c.fault != nil, ""}
-	if c.revoked && c.fault != lock.ErrNotHeld {
-		want.loss = fmt.Sprint(c.token, c.reason)
-	}
-	for i, g := range c.grants {
-		err := g.Check()
-		got := view{kindOf(err), g.Token(), g.Requests(), closed(g.Lost()), c.works[i].Err() != nil, ""}
-		if lost, ok := errors.AsType[*lock.LostError](err); ok {
-			got.loss = fmt.Sprint(lost.Token, lost.Reason)
-		}
-		if !reflect.DeepEqual(got, want) {
-			return fmt.Errorf("the grant of %s is %+v, not %+v", c.has, got, want)
-		}
+	_, err := p.same(want.Check(), got.Check())
+	switch token := p.tokens[want.Token()].token; {
+	case err != nil:
+		return fmt.Errorf("check: %w", err)
+	case got.Token() != token:
+		return fmt.Errorf("the token is %d, not %d", got.Token(), token)
+	case !slices.Equal(got.Requests(), want.Requests()):
+		return fmt.Errorf("the requests are %s, not %s", got.Requests(), want.Requests())
+	case closed(got.Lost()) != closed(want.Lost()):
+		return fmt.Errorf("lost is closed: %t", closed(got.Lost()))
 	}
 	return nil
 }
 
-// view is what a grant reports.
-type view struct {
-	check    string
-	token    lock.Token
-	requests []lock.Request
-	lost     bool   // Lost is closed
-	ended    bool   // its context has ended
-	loss     string // token and reason of the loss that Check returns
+// issue takes a new token of the locker. It must be greater than those of earlier grants that
+// conflict or that the same step made, and unlike all others.
+func (p *player) issue(want lock.Token, now issued) error {
+	for _, t := range p.tokens {
+		if t.token == now.token || t.token > now.token && (t.step == now.step || conflict(t.rs, now.rs)) {
+			return fmt.Errorf("%s is granted with token %d after %s with token %d", now.rs, now.token, t.rs, t.token)
+		}
+	}
+	if now.token < max(p.config.FirstToken, 1) {
+		return fmt.Errorf("token %d is below the first token, %d", now.token, max(p.config.FirstToken, 1))
+	}
+	p.tokens[want] = now
+	return nil
 }
 
-// snapshot compares the locker's snapshot.
-func (sys *system) snapshot() error {
-	s, err := sys.l.Snapshot(sys.Context())
+// snapshot compares the snapshots.
+func (p *player) snapshot() error {
+	want, err := p.tree.Snapshot(p.Context())
 	if err != nil {
+		return fmt.Errorf("snapshot of the Tree: %w", err)
+	}
+	got, err := p.l.Snapshot(p.Context())
+	if err == nil {
+		err = p.differ(got.Holders, want.Holders, false)
+	}
+	switch {
+	case err != nil:
 		return fmt.Errorf("snapshot: %w", err)
+	case got.Held != want.Held || got.Waiting != want.Waiting:
+		return fmt.Errorf("snapshot: %d are held and %d wait, not %d and %d", got.Held, got.Waiting, want.Held, want.Waiting)
+	case want.Held+want.Waiting == 0 && got.Nodes != 0:
+		return fmt.Errorf("snapshot: the locker is idle and keeps %d nodes", got.Nodes)
 	}
-	if err := differ(s.Holders, sys.oracle.holders(lock.Root(), lock.At|lock.Below), false); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	held, waiting := sys.oracle.counts()
-	if s.Held != held || s.Waiting != waiting {
-		return fmt.Errorf("snapshot: %d are held and %d wait, not %d and %d", s.Held, s.Waiting, held, waiting)
-	}
-	if held+waiting == 0 && s.Nodes != 0 {
-		return fmt.Errorf("snapshot: the locker is idle and keeps %d nodes", s.Nodes)
-	}
-	for _, t := range sys.tokens {
-		if s.LastToken < t.token {
-			return fmt.Errorf("snapshot: the last token is %d, but %d was granted", s.LastToken, t.token)
+	for _, t := range p.tokens {
+		if got.LastToken < t.token {
+			return fmt.Errorf("snapshot: the last token is %d, but %d was granted", got.LastToken, t.token)
 		}
 	}
 	return nil
 }
 
 // holders compares Holders in every scope.
-func (sys *system) holders(path string) error {
-	p, err := lock.Parse(path)
-	if err != nil {
-		return err
-	}
+func (p *player) holders(at lock.Path) error {
 	for scope := lock.Above; scope <= lock.Above|lock.At|lock.Below; scope++ {
-		got, err := sys.l.Holders(sys.Context(), p, scope)
+		want, _ := p.tree.Holders(p.Context(), at, scope) // the arguments are valid
+		got, err := p.l.Holders(p.Context(), at, scope)
 		if err == nil {
-			err = differ(got, sys.oracle.holders(p, scope), false)
+			err = p.differ(got, want, false)
 		}
 		if err != nil {
-			return fmt.Errorf("holders %d %s: %w", scope, p, err)
+			return fmt.Errorf("holders %d %s: %w", scope, at, err)
 		}
 	}
 	return nil

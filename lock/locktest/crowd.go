@@ -132,7 +132,6 @@ func cancelledAsGranted(e *env) {
 		}
 		e.unlock(e.granted(behind))
 		e.idle()
-		e.calls = nil
 	}
 }
 
@@ -141,13 +140,13 @@ func oneCancelled(e *env) {
 	wait := func(ctx context.Context) (*lock.Grant, error) { return e.l.Lock(ctx, at(lock.X, "/a"), o) }
 	for round := range e.h.Attempts {
 		g := e.take("holder", at(lock.X, "/a"))
-		leaving := []*call{e.begin("Lock", wait)}
+		leaving := []*call{e.begin(e.Context(), "Lock", wait)}
 		require.NoError(e, e.waits(leaving[0], "deploy"), "Lock")
 		// The suite cannot find out whether these calls have joined the first one.
 		// The one that stays must be granted in either case.
-		staying := e.begin("Lock", wait)
+		staying := e.begin(e.Context(), "Lock", wait)
 		for range 3 {
-			leaving = append(leaving, e.begin("Lock", wait))
+			leaving = append(leaving, e.begin(e.Context(), "Lock", wait))
 		}
 		for range 10 {
 			runtime.Gosched()
@@ -163,7 +162,6 @@ func oneCancelled(e *env) {
 		}
 		e.unlock(held)
 		e.idle()
-		e.calls = nil
 	}
 }
 

@@ -21,12 +21,8 @@ func demands() []demand {
 		{name: "G7_tokens_grow/among_concurrent_callers", test: concurrentTokens, crowd: true},
 		// The next holder of a broken grant finds Check, Lost and context ended.
 		{name: "G8_loss_is_announced_first/before_the_next_grant", test: announcedFirst, crowd: true},
-		// A call with an ended context returns its error and cause, without effect.
-		{name: "G11_contexts_bound_waits/ended_is_refused", test: endedRefused},
 		// A wait whose deadline passes returns context.DeadlineExceeded.
 		{name: "G11_contexts_bound_waits/deadlines_end_waits", test: deadlines},
-		// Unlock with an ended context releases.
-		{name: "G11_contexts_bound_waits/release_does_not_depend_on_them", test: releaseAnyway},
 		// Where grant and cancellation meet, an error means that nothing is held.
 		{name: "G11_contexts_bound_waits/cancelled_as_it_is_granted", test: cancelledAsGranted, crowd: true},
 		// Bad paths, modes, lists, texts and scopes are ErrInvalid, without effect.
@@ -35,7 +31,7 @@ func demands() []demand {
 		{name: "IDs/one_call_of_several_is_cancelled", test: oneCancelled, crowd: true},
 		// Concurrent calls with one id get one grant.
 		{name: "IDs/of_concurrent_callers", test: concurrentIDs, crowd: true},
-		// Random sequences of calls are answered as the oracle answers them.
+		// Random sequences of calls are answered as the Tree answers them.
 		{name: "Model/random_sequences_agree", test: randomSequences},
 		// Histories of concurrent callers are linearizable.
 		{name: "Histories/are_linearizable", test: histories, crowd: true},

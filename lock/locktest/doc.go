@@ -26,11 +26,10 @@
 //	c try IS /a                   : conflict a
 //	a unlock                      ; grants b
 //
-// Vectors are the same in JSON; [RunVectors] runs other files of that form. The
-// demand Model plays random scripts. After every step of a script, vector or
-// random sequence, the suite compares the whole locker with a model of its own:
-// refusals with all their details, the snapshot, tokens, and Check, Lost, Requests
-// and contexts of every grant.
+// The vectors in testdata/locktree.json are the same in JSON, and the demand Model plays
+// random scripts. The suite makes every call of a script, vector or random sequence of a
+// [lock.Tree] too, the reference. After every step it compares the two lockers: refusals
+// with all their details, the snapshot, tokens, and Check, Lost and Requests of every grant.
 //
 // # Guarantees
 //
@@ -38,7 +37,8 @@
 //     simple locker, and the demand finds it.
 //   - The names of demands are stable.
 //   - Scripts and vectors state their answers, the matrix of modes included. Elsewhere
-//     the suite computes conflicts by [lock.Request.Conflicts], which the tests of
+//     they are those of the Tree, which the tests of this package compare with a simple
+//     locker. Histories compute conflicts by [lock.Request.Conflicts], which the tests of
 //     package lock compare with a rule of their own.
 //   - A random sequence that fails is shortened first, and its seed is reported.
 //   - A demand that the harness does not declare is skipped with a reason.

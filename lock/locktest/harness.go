@@ -3,9 +3,12 @@ package locktest
 import (
 	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -45,8 +48,8 @@ type Harness struct {
 	// suite reports a call that takes longer as hanging. Default, 0: 10 seconds.
 	Patience time.Duration
 
-	// Steps is the minimum number of random calls that are compared with the
-	// model. Default, 0: 10,000.
+	// Steps is the minimum number of random calls that are compared with those of
+	// a Tree. Default, 0: 10,000.
 	Steps int
 
 	// Histories is the number of concurrent histories. Default, 0: 400.
@@ -63,20 +66,15 @@ type Harness struct {
 
 // Run tests a locker. Every demand and every vector is a subtest, named as in the
 // package documentation. It panics if the harness has no New.
-//
-// It changes GOMAXPROCS while it records histories, and restores it.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	h.check("Run")
-	for _, d := range demands() {
-		t.Run(d.name, func(t *testing.T) { d.run(t, &h) })
-	}
-	t.Run("Vectors", func(t *testing.T) { RunVectors(t, h, vectors) })
-}
-
-func (h *Harness) check(caller string) {
 	if h.New == nil {
-		panic("locktest: " + caller + " needs a Harness with New")
+		panic("locktest: Run needs a Harness with New")
+	}
+	sequences, err := parseVectors(vectors)
+	require.NoError(t, err, "read vectors")
+	for _, d := range slices.Concat(demands(), sequences) {
+		t.Run(d.name, func(t *testing.T) { d.run(t, &h) })
 	}
 }
 

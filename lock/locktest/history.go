@@ -93,11 +93,8 @@ func faultyHistories(e *env) {
 
 func check(e *env, newLocker func(testing.TB, lock.Config) lock.Locker, unknown func(error) bool, pause time.Duration) {
 	seed, count := e.h.Seed, e.h.Histories
-	procs := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(procs)
 	operations, open := 0, 0
 	for i := range count {
-		runtime.GOMAXPROCS(2 + i*7/count)
 		clients := mostClients/2 + i%(mostClients/2+1)
 		history, err := record(e.bounded(), newLocker(e, e.config), clients, seed+uint64(i), unknown, pause)
 		require.NoError(e, err, "history %d (Seed %d)", i+1, seed)
@@ -169,7 +166,7 @@ func record(
 				time.Sleep(pause / 100)
 			}
 		}
-		errs[i] = errors.Join(errs[i], r.call(ctx, step{Op: "unlock"}))
+		errs[i] = errors.Join(errs[i], r.call(ctx, step{op: "unlock"}))
 	})
 	var history []porcupine.Operation
 	for i := range all {
@@ -207,37 +204,24 @@ func (r *recorder) holds() bool {
 // unlocks its last grant now and then once more.
 func (r *recorder) call(ctx context.Context, s step) error {
 	r.holds()
-	rs, _ := s.requests() // those of a try or a lock are valid
-	mode, _ := lock.ParseMode(s.Mode)
-	o := operation{op: s.Op, hold: r.hold, mode: mode}
-	var do func() error
+	o := operation{op: s.op, hold: r.hold, mode: s.mode}
 	switch {
-	case (s.Op == "try" || s.Op == "lock") && !r.held:
-		o.rs, o.hold = canonical(rs), int(r.numbers.Add(1))
-		acquire := tryLock
-		if s.Op == "lock" {
-			acquire = lockAll
-		}
-		do = func() error {
-			g, err := acquire(ctx, r.l, o.rs, by(fmt.Sprint("hold ", o.hold)))
-			if err == nil {
-				r.grant, r.hold, r.held = g, o.hold, true
-			}
-			return err
-		}
-	case s.Op == "unlock" && r.grant != nil:
+	case (s.op == "try" || s.op == "lock") && !r.held:
+		o.rs, _ = lock.Normalize(s.requests) // the requests that are drawn are valid
+		o.hold = int(r.numbers.Add(1))
+		s.options = *by(fmt.Sprint("hold ", o.hold))
+	case s.op == "unlock" && r.grant != nil:
 		r.held = false
-		do = func() error { return r.grant.Unlock(ctx) }
-	case s.Op == "downgrade" && r.held && allCover(r.grant.Requests(), mode):
-		do = func() error { return r.grant.Downgrade(ctx, mode) }
-	case s.Op == "upgrade" && r.held:
-		do = func() error { return r.grant.Upgrade(ctx, mode) }
+	case s.op == "downgrade" && r.held && allCover(r.grant.Requests(), s.mode), s.op == "upgrade" && r.held:
 	default:
 		return nil
 	}
 	called := r.clock.Add(1)
-	err := do()
+	g, err := s.call(ctx, r.l, r.grant)
 	returned := r.clock.Add(1)
+	if g != nil {
+		r.grant, r.hold, r.held = g, o.hold, true
+	}
 	out, err := outcomeOf(o.op, err)
 	switch {
 	case err == nil:
@@ -287,4 +271,32 @@ func outcomeOf(op string, err error) (outcome, error) {
 		}
 	}
 	return out, nil
+}
+
+// The rule of conflicts is that of package lock.
+
+func conflict(as, bs []lock.Request) bool {
+	return slices.ContainsFunc(as, func(a lock.Request) bool { return slices.ContainsFunc(bs, a.Conflicts) })
+}
+
+// raiseAll returns requests raised to the joins of their modes with m.
+func raiseAll(rs []lock.Request, m lock.Mode) []lock.Request {
+	raised := slices.Clone(rs)
+	for i := range raised {
+		raised[i].Mode = lock.Join(raised[i].Mode, m)
+	}
+	return raised
+}
+
+// lowerAll returns requests lowered to a mode.
+func lowerAll(rs []lock.Request, m lock.Mode) []lock.Request {
+	lowered := slices.Clone(rs)
+	for i := range lowered {
+		lowered[i].Mode = m
+	}
+	return lowered
+}
+
+func allCover(rs []lock.Request, m lock.Mode) bool {
+	return !slices.ContainsFunc(rs, func(r lock.Request) bool { return !r.Mode.Covers(m) })
 }

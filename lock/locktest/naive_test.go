@@ -404,3 +404,22 @@ func (p *place) holder(r lock.Request) lock.Holder {
 		ID: p.o.ID, Owner: p.o.Owner, Reason: p.o.Reason,
 	}
 }
+
+// covers reports whether requests are as strong as others of the same nodes.
+func covers(has, asked []lock.Request) bool {
+	return slices.EqualFunc(has, asked, func(h, a lock.Request) bool { return h.Mode.Covers(a.Mode) })
+}
+
+// scopeOf returns where a path lies relative to another one, and 0 if it lies
+// beside it.
+func scopeOf(p, relative lock.Path) lock.Scope {
+	switch {
+	case p == relative:
+		return lock.At
+	case p.Covers(relative):
+		return lock.Above
+	case relative.Covers(p):
+		return lock.Below
+	}
+	return 0
+}

@@ -5,327 +5,323 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// system is one locker with its oracle. It makes each call of a sequence, compares the
-// answer with that of the oracle, and compares everything that the locker shows with what
-// the oracle holds.
-type system struct {
+// player makes every call of a sequence twice: of a [lock.Tree], which is the
+// reference, and of the locker under test. It compares the answers, and after each
+// call everything that the two lockers show.
+type player struct {
 	*env
 	l       lock.Locker
-	oracle  oracle
-	clients map[string]*claim // of the last request that was granted or waits
-	claims  []*claim          // all of them
-	tokens  []issued
+	tree    *lock.Tree
+	all     []*acquisition          // those that were granted, in this order, and those that wait
+	clients map[string]*acquisition // the last one of each client
+	tokens  map[lock.Token]issued   // of the Tree, with those of the locker
 	fence   lock.Fence
+	step    int // counts the calls
 }
 
-// issued is a token and the requests that it was granted for.
+// acquisition is a try or a lock of both lockers.
+type acquisition struct {
+	client    string
+	want, got *call // of the Tree and of the locker
+	granted   bool  // both have returned a grant
+}
+
+// issued is a token of the locker, the requests that it was granted for, and the step.
 type issued struct {
 	token lock.Token
 	rs    []lock.Request
+	step  int
 }
 
-// system returns the system with a name. The first one has the locker of the environment.
-func (e *env) system(systems map[string]*system, name string) *system {
-	if systems[name] == nil {
-		l := e.l
-		if len(systems) > 0 {
-			l = e.fresh()
-		}
-		systems[name] = &system{env: e, l: l, oracle: oracle{maxWaiters: e.config.MaxWaiters}, clients: map[string]*claim{}}
+// answer is what the Tree returns for a step.
+type answer struct {
+	kind  string   // see kindOf
+	names []string // the clients that a refusal lists, or that a wait waits for
+}
+
+// over reports that nothing is held and nothing waits. A revoked grant holds.
+func (a *acquisition) over() bool {
+	if !a.want.returned() {
+		return false
 	}
-	return systems[name]
+	return a.want.err != nil || slices.Contains([]string{"not-held", "lost"}, kindOf(a.want.grant.Check()))
 }
 
-// play runs the steps of a script, a vector or a random sequence. At the end it cancels all
-// waits, releases all grants, and requires that the lockers are idle.
+// token orders acquisitions by the Tree's tokens. Waits are the last.
+func (a *acquisition) token() lock.Token {
+	if !a.want.returned() {
+		return math.MaxUint64
+	}
+	return a.want.grant.Token()
+}
+
+func (e *env) newPlayer() *player {
+	return &player{
+		env: e, l: e.fresh(),
+		tree:    lock.Must(&lock.Config{MaxWaiters: e.config.MaxWaiters, MaxHolders: allHolders}),
+		clients: map[string]*acquisition{}, tokens: map[lock.Token]issued{},
+	}
+}
+
+// play runs the steps of a script, a vector or a random sequence. At the end it releases
+// all grants, until nothing waits, and requires that the lockers are idle.
 func (e *env) play(steps []step) error {
-	systems := map[string]*system{}
+	players := map[string]*player{} // of each system
 	for i, s := range steps {
 		var err error
-		switch {
-		case !slices.Contains(operations, s.Op):
+		switch p := players[s.system]; {
+		case !slices.Contains(operations, s.op):
 			err = errors.New("the operation is unknown")
-		case s.Op == "count", s.Op == "idle":
-			err = s.count(systems)
+		case s.op == "count", s.op == "idle":
+			err = s.count(players)
 		default:
-			err = e.system(systems, s.System).take(s)
+			if p == nil {
+				p = e.newPlayer()
+				players[s.system] = p
+			}
+			err = p.take(s)
 		}
 		if err != nil {
-			return fmt.Errorf("step %d, %s: %w", i+1, s, err)
+			return fmt.Errorf("step %d, %s: %w", i+1, s.text, err)
 		}
 	}
-	for _, sys := range systems {
-		if err := sys.release(); err != nil {
+	for _, p := range players {
+		if err := p.release(); err != nil {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	return nil
+	idle := step{op: "idle"}
+	return idle.count(players)
 }
 
-// count compares a stated count with the oracles of a system or of all, which agree with the
+// count compares a stated count with the Tree of a system or with all, which agree with the
 // lockers after every other step. Idle is a count of nothing.
-func (s *step) count(systems map[string]*system) error {
+func (s *step) count(players map[string]*player) error {
 	held, waiting := 0, 0
-	for name, sys := range systems {
-		if s.System == "" || s.System == name {
-			h, w := sys.oracle.counts()
-			held, waiting = held+h, waiting+w
+	for system, p := range players {
+		if s.system == "" || s.system == system {
+			counts := p.tree.Counts()
+			held, waiting = held+counts.Held, waiting+counts.Waiting
 		}
 	}
-	if held != s.Held || waiting != s.Waiting {
-		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.Held, s.Waiting)
+	if held != s.held || waiting != s.waiting {
+		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.held, s.waiting)
 	}
 	return nil
 }
 
-// release cancels all waits and releases all grants, the last first.
-func (sys *system) release() error {
-	for len(sys.oracle.present) > 0 {
-		c := sys.oracle.present[len(sys.oracle.present)-1]
-		s := step{Client: "the suite", Op: "unlock", random: true}
-		if c.waiting {
-			s.Op = "cancel"
+// release releases all grants. What waits is granted before its turn: take sorts them.
+func (p *player) release() error {
+	for i := range p.all {
+		a := p.all[i]
+		if a.over() {
+			continue
 		}
-		sys.clients[s.Client] = c
-		if err := sys.take(s); err != nil {
-			return fmt.Errorf("%s of %s: %w", s.Op, c.has, err)
+		s := step{text: "unlock", client: "the suite", op: "unlock", random: true}
+		p.clients[s.client] = a
+		if err := p.take(s); err != nil {
+			return fmt.Errorf("%s of %s: %w", s.op, a.want.what, err)
 		}
 	}
 	return nil
 }
 
 // take makes one call and compares.
-func (sys *system) take(s step) error {
-	a, err := sys.do(s)
-	want := cmp.Or(s.Want, "ok")
+func (p *player) take(s step) error {
+	p.step++
+	a, err := p.do(s)
+	want := cmp.Or(s.want, "ok")
 	switch {
 	case err != nil:
 		return err
 	case !s.random && want != a.kind:
 		return fmt.Errorf("the answer is %q, not %q", a.kind, want)
-	case s.With != nil && !slices.Equal(sorted(s.With), sorted(ownersOf(a.holders))):
-		return fmt.Errorf("the answer names %q, not %q", ownersOf(a.holders), s.With)
+	case s.with != nil && !slices.Equal(sorted(s.with), sorted(a.names)):
+		return fmt.Errorf("the answer names %q, not %q", a.names, s.with)
 	}
-	granted, err := sys.compare()
-	if err == nil && !s.random && !slices.Equal(granted, s.Granted) {
-		return fmt.Errorf("the step grants %q, not %q", granted, s.Granted)
+	granted, err := p.compare()
+	if err == nil && !s.random && !slices.Equal(granted, s.granted) {
+		return fmt.Errorf("the step grants %q, not %q", granted, s.granted)
 	}
 	return err
 }
 
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// ownersOf returns the clients of holders; the anonymous client is "-".
-func ownersOf(holders []lock.Holder) (owners []string) {
-	for _, h := range holders {
-		owners = append(owners, cmp.Or(h.Owner, "-"))
-	}
-	return owners
-}
-
-// do makes the call and compares its answer with that of the oracle, which it
-// returns.
-func (sys *system) do(s step) (answer, error) {
-	c := sys.clients[s.Client]
+// do makes the call of a step.
+func (p *player) do(s step) (answer, error) {
+	a := p.clients[s.client]
 	switch {
-	case s.Op == "holders":
-		return answer{kind: "ok"}, sys.holders(s.Path)
-	case s.Op == "try", s.Op == "lock":
-		if s.random && c != nil && slices.Contains(sys.oracle.present, c) {
-			return answer{kind: "ok"}, nil
+	case s.ended:
+		return p.ended(s, a)
+	case s.op == "snapshot":
+		return answer{kind: "ok"}, nil // it is compared after every step
+	case s.op == "holders":
+		return answer{kind: "ok"}, p.holders(s.path)
+	case s.op == "try", s.op == "lock":
+		if s.random && a != nil && !a.over() {
+			return answer{}, nil
 		}
-		return sys.acquire(s)
-	case s.Op == "cancel":
-		return sys.cancel(c)
-	case c == nil || len(c.grants) == 0:
+		return p.acquire(s)
+	case s.op == "cancel":
+		return p.cancel(a)
+	case a == nil || !a.granted:
 		return answer{kind: "not-held"}, nil // there is nothing to call
+	case s.op == "admit":
+		return answer{kind: kindOf(p.fence.Admit(a.got.grant.Token()))}, nil
 	}
-	g := c.grants[len(c.grants)-1]
-	switch s.Op {
-	case "unlock":
-		return sys.unlock(c, g)
-	case "check":
-		return answer{kind: kindOf(c.fault)}, nil // compare checks it
-	case "admit":
-		return answer{kind: kindOf(sys.fence.Admit(g.Token()))}, nil
-	case "revoke", "break":
-		return sys.takeAway(c, s.Op)
+	released := s.op == "unlock" && errors.Is(a.want.grant.Check(), lock.ErrNotHeld)
+	before := a.got.grant.Token()
+	got := p.start(p.Context(), s, p.l, a.got.grant)
+	if err := p.wait(got); err != nil {
+		return answer{}, err
 	}
-	return sys.convert(c, g, s)
+	_, err := s.call(p.Context(), p.tree, a.want.grant)
+	answered, err := p.same(err, got.err)
+	if released {
+		answered.kind = "not-held" // Unlock itself returns nil
+	}
+	if now := a.got.grant.Token(); err == nil && now != before {
+		err = p.replaced(before, now)
+	}
+	return answered, err
 }
 
-// convert upgrades or downgrades a grant.
-func (sys *system) convert(c *claim, g *lock.Grant, s step) (answer, error) {
-	mode, err := lock.ParseMode(s.Mode)
-	if err != nil {
-		return answer{kind: "invalid"}, nil // there is no mode to convert to
+// start starts the call of a step.
+func (p *player) start(ctx context.Context, s step, l lock.Locker, g *lock.Grant) *call {
+	return p.begin(ctx, s.text, func(ctx context.Context) (*lock.Grant, error) { return s.call(ctx, l, g) })
+}
+
+// call makes the call of a step to a locker. The grant is the last one of the client.
+func (s *step) call(ctx context.Context, l lock.Locker, g *lock.Grant) (_ *lock.Grant, err error) {
+	switch s.op {
+	case "try":
+		return tryLock(ctx, l, s.requests, &s.options)
+	case "lock":
+		return lockAll(ctx, l, s.requests, &s.options)
+	case "holders":
+		_, err = l.Holders(ctx, s.path, lock.At)
+	case "snapshot":
+		_, err = l.Snapshot(ctx)
+	case "revoke":
+		err = l.Revoke(ctx, g.Token(), "reason of revoke")
+	case "break":
+		err = l.Break(ctx, g.Token(), "reason of break")
+	case "check":
+		err = g.Check()
+	case "unlock":
+		err = g.Unlock(ctx)
+	default:
+		if s.op == "downgrade" || s.op == "convert" && allCover(g.Requests(), s.mode) {
+			return nil, g.Downgrade(ctx, s.mode)
+		}
+		err = g.Upgrade(ctx, s.mode)
 	}
-	if s.Op == "downgrade" || s.Op == "convert" && allCover(c.has, mode) {
-		a := sys.oracle.downgrade(c, mode)
-		return a, sys.matches(a, g.Downgrade(sys.Context(), mode))
+	return nil, err
+}
+
+// ended makes a call whose context has ended. Only an unlock has an effect.
+func (p *player) ended(s step, a *acquisition) (answer, error) {
+	ctx, cancel := context.WithCancelCause(p.Context())
+	cancel(errCancelled)
+	var g *lock.Grant
+	if a != nil {
+		g = a.got.grant
 	}
-	before, a := c.token, sys.oracle.upgrade(c, mode)
-	call := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return nil, g.Upgrade(ctx, mode) })
-	if err := sys.wait(call); err != nil {
-		return a, err
+	got := p.start(ctx, s, p.l, g)
+	if err := p.wait(got); err != nil {
+		return answer{}, err
 	}
-	err = sys.matches(a, call.err)
-	if err == nil && a.kind == "ok" && len(a.requests) > 0 {
-		err = cmp.Or(sys.issue(c, g.Token()), sys.notHeld(before))
+	if s.op == "unlock" && (got.err == nil || errors.Is(got.err, context.Canceled)) {
+		// A driver may report that it did not wait for the answer of its engine.
+		return answer{kind: "ok"}, a.want.grant.Unlock(p.Context())
 	}
-	return a, err
+	return p.same(errCancelled, got.err)
+}
+
+// replaced requires that a token grows in an upgrade, and that no grant has the old one any
+// more. No grant has token 0.
+func (p *player) replaced(before, now lock.Token) error {
+	if now < before {
+		return fmt.Errorf("an upgrade changes token %d to %d", before, now)
+	}
+	for _, token := range []lock.Token{before, 0} {
+		for _, take := range []func(context.Context, lock.Token, string) error{p.l.Break, p.l.Revoke} {
+			if err := take(p.Context(), token, "not held"); !errors.Is(err, lock.ErrNotHeld) {
+				return fmt.Errorf("token %d, which no grant has, can be taken away: %w", token, err)
+			}
+		}
+	}
+	return nil
 }
 
 // acquire makes a try or a lock.
-func (sys *system) acquire(s step) (answer, error) {
-	rs, err := s.requests()
-	if err != nil || len(rs) == 0 {
-		_, err := tryLock(sys.Context(), sys.l, rs, nil)
-		return answer{kind: "invalid"}, sys.matches(answer{kind: "invalid"}, err)
-	}
-	o := lock.Options{ID: s.ID}
-	if s.Client != "-" {
-		o.Owner, o.Reason = s.Client, "reason of "+s.Client
-	}
-	asked := canonical(rs)
-	a := sys.oracle.acquire(o, asked, s.Op == "lock")
-	acquire := lockAll
-	if s.Op == "try" {
-		acquire = tryLock
-	}
-	if a.kind == "waiting" && s.ID == "" {
-		// A try is refused for the same holders and has no effect.
-		_, err := tryLock(sys.Context(), sys.l, rs, &o)
-		if err := sys.matches(refusal("conflict", asked, slices.Clone(a.holders), o.Owner), err); err != nil {
-			return a, fmt.Errorf("a try before the wait: %w", err)
-		}
-	}
-	c := sys.begin(s.String(), func(ctx context.Context) (*lock.Grant, error) { return acquire(ctx, sys.l, rs, &o) })
-	if a.kind == "waiting" {
-		a.claim.calls = append(a.claim.calls, c)
-		sys.keep(s.Client, a.claim)
-		return a, nil
-	}
-	if err := sys.wait(c); err != nil {
-		return a, err
-	}
-	if err := sys.matches(a, c.err); err != nil || a.kind != "ok" {
-		return a, err
-	}
-	sys.keep(s.Client, a.claim)
-	return a, sys.addGrant(a.claim, c.grant)
-}
-
-func (sys *system) keep(client string, c *claim) {
-	sys.clients[client] = c
-	if !slices.Contains(sys.claims, c) {
-		sys.claims = append(sys.claims, c)
-	}
-}
-
-// addGrant adds a grant of a claim. The first one has a new token.
-func (sys *system) addGrant(c *claim, g *lock.Grant) error {
-	if g == nil {
-		return errors.New("the call returned neither a grant nor an error")
-	}
-	if c.token == 0 {
-		if err := sys.issue(c, g.Token()); err != nil {
-			return err
-		}
-	}
-	work, cancel := g.Context(sys.Context())
-	sys.Cleanup(cancel)
-	c.grants, c.works = append(c.grants, g), append(c.works, work)
-	return nil
-}
-
-// issue gives a claim its token, which must be greater than those of all earlier
-// grants that conflict, and than its own before, and unlike all others.
-func (sys *system) issue(c *claim, token lock.Token) error {
-	for _, t := range sys.tokens {
-		if t.token == token || t.token > token && conflict(t.rs, c.has) {
-			return fmt.Errorf("%s is granted with token %d after %s with token %d", c.has, token, t.rs, t.token)
-		}
-	}
-	if token < sys.config.FirstToken {
-		return fmt.Errorf("token %d is below FirstToken %d", token, sys.config.FirstToken)
-	}
-	if token <= c.token {
-		return fmt.Errorf("the token of %s changes from %d to %d", c.has, c.token, token)
-	}
-	c.token = token
-	sys.tokens = append(sys.tokens, issued{token, c.has})
-	return nil
-}
-
-func (sys *system) unlock(c *claim, g *lock.Grant) (answer, error) {
-	a, want := answer{kind: "ok"}, error(nil)
-	switch c.fault {
-	case lock.ErrNotHeld:
-		a.kind = "not-held" // Unlock itself returns nil
-	case lock.ErrLost:
-		a.kind, want = "lost", lock.ErrLost
-	default:
-		sys.oracle.end(c, lock.ErrNotHeld)
-	}
-	if err := g.Unlock(sys.Context()); !errors.Is(err, want) {
-		return a, fmt.Errorf("unlock of %s: %w", c.has, err)
-	}
-	return a, nil
-}
-
-// cancel ends the last call that waits for a claim.
-func (sys *system) cancel(c *claim) (answer, error) {
-	if c == nil || len(c.calls) == 0 {
-		return answer{kind: "not-held"}, nil
-	}
-	last := len(c.calls) - 1
-	call := c.calls[last]
-	c.calls = c.calls[:last]
-	call.cancel(errCancelled)
-	if err := sys.wait(call); err != nil {
+func (p *player) acquire(s step) (answer, error) {
+	try := s
+	try.op = "try"
+	a, blocked := &acquisition{client: s.client, want: p.start(p.Context(), try, p.tree, nil)}, answer{}
+	if err := p.wait(a.want); err != nil {
 		return answer{}, err
 	}
-	refused := refusal("cancelled", c.asked, sys.oracle.blockers(c.has, c), c.options.Owner)
-	if err := sys.matches(refused, call.err); err != nil {
-		return refused, err
+	if s.op == "lock" && errors.Is(a.want.err, lock.ErrConflict) {
+		// A try is refused for the same holders and has no effect.
+		_, err := try.call(p.Context(), p.l, nil)
+		if blocked, err = p.same(a.want.err, err); err != nil {
+			return answer{}, fmt.Errorf("a try before the wait: %w", err)
+		}
+		a.want = p.start(p.Context(), s, p.tree, nil)
 	}
-	if !errors.Is(call.err, context.Canceled) {
-		return refused, fmt.Errorf("the error does not match context.Canceled: %w", call.err)
+	p.all = append(p.all, a)
+	if err := p.settleTree(); err != nil {
+		return answer{}, err
 	}
-	if last == 0 {
-		sys.oracle.end(c, lock.ErrNotHeld)
+	a.got = p.start(p.Context(), s, p.l, nil)
+	if !a.want.returned() {
+		p.clients[s.client] = a
+		return answer{kind: "waiting", names: blocked.names}, nil
 	}
-	return answer{kind: "ok"}, nil
+	if a.want.err == nil {
+		p.clients[s.client] = a
+		return answer{kind: "ok"}, p.grant(a)
+	}
+	if err := p.wait(a.got); err != nil {
+		return answer{}, err
+	}
+	return p.same(a.want.err, a.got.err)
 }
 
-// takeAway revokes or breaks the claim's token.
-func (sys *system) takeAway(c *claim, op string) (answer, error) {
-	if c.fault == lock.ErrNotHeld || c.fault == lock.ErrLost {
-		return answer{kind: "not-held"}, cmp.Or(sys.notHeld(c.token), sys.notHeld(0))
+// grant takes the grants of an acquisition.
+func (p *player) grant(a *acquisition) error {
+	if err := p.wait(a.got); err != nil {
+		return err
 	}
-	do, reason := sys.l.Break, "reason of "+op
-	if op == "revoke" {
-		do = sys.l.Revoke
-		c.fault = lock.ErrRevoked
-	} else {
-		sys.oracle.end(c, lock.ErrLost)
+	if a.got.err != nil {
+		return fmt.Errorf("%s, without a conflict: %w", a.got.what, a.got.err)
 	}
-	c.revoked, c.reason = true, reason
-	a := answer{kind: "ok"}
-	return a, sys.matches(a, do(sys.Context(), c.token, reason))
+	if a.got.grant == nil {
+		return errors.New("the call returned neither a grant nor an error")
+	}
+	a.granted = true
+	return nil
 }
 
-// notHeld requires that a token that no grant has cannot be taken away.
-func (sys *system) notHeld(token lock.Token) error {
-	a := answer{kind: "not-held"}
-	return cmp.Or(
-		sys.matches(a, sys.l.Break(sys.Context(), token, "not held")),
-		sys.matches(a, sys.l.Revoke(sys.Context(), token, "not held")),
-	)
+// cancel ends a wait.
+func (p *player) cancel(a *acquisition) (answer, error) {
+	if a == nil || a.want.returned() {
+		return answer{kind: "not-held"}, nil
+	}
+	for _, call := range []*call{a.want, a.got} {
+		call.cancel(errCancelled)
+		if err := p.wait(call); err != nil {
+			return answer{}, err
+		}
+	}
+	_, err := p.same(a.want.err, a.got.err)
+	return answer{kind: "ok"}, err
 }

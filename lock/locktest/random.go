@@ -23,10 +23,8 @@ var world = []string{"/", "/a", "/a/b", "/a/c", "/a/b/d", "/ab", "/a!", "/c/d/e"
 // one that fails and reports it with its seed.
 func randomSequences(e *env) {
 	play := func(sequence []step) error {
-		fresh := &env{TB: e.TB, h: e.h, bubble: e.bubble, config: e.config}
-		fresh.l = fresh.fresh()
-		defer fresh.endCalls()
-		return fresh.play(sequence)
+		defer e.endCalls()
+		return e.play(sequence)
 	}
 	for i := range (e.h.Steps + sequenceLength - 1) / sequenceLength {
 		random := rand.New(rand.NewPCG(e.h.Seed, uint64(i)))
@@ -38,7 +36,7 @@ func randomSequences(e *env) {
 			sequence, err = shorten(sequence, err, play)
 			text := fmt.Sprintf("a random sequence (Seed %d) fails: %v\n", e.h.Seed, err)
 			for k, s := range sequence {
-				text += fmt.Sprintf("%3d %s\n", k+1, s)
+				text += fmt.Sprintf("%3d %s\n", k+1, s.text)
 			}
 			e.Fatal(text)
 		}
@@ -84,28 +82,30 @@ func draw(random *rand.Rand, ids bool) step {
 		n -= odds[op].percent
 		op++
 	}
-	s := step{Op: odds[op].op, Client: fmt.Sprint("client", random.IntN(12)), random: true}
-	one := func() rawRequest {
-		return rawRequest{Path: world[random.IntN(len(world))], Mode: lock.Modes[random.IntN(len(lock.Modes))].String()}
-	}
-	switch s.Op {
+	line := fmt.Sprintf("client%d %s", random.IntN(12), odds[op].op)
+	mode := func() string { return " " + lock.Modes[random.IntN(len(lock.Modes))].String() }
+	path := func() string { return " " + world[random.IntN(len(world))] }
+	switch odds[op].op {
 	case "try", "lock":
-		s.Locks = append(s.Locks, one())
+		requests, id := mode()+path(), ""
 		if random.IntN(4) == 0 {
 			for range random.IntN(mostRequests) {
-				s.Locks = append(s.Locks, one())
+				requests += mode() + path()
 			}
 		}
-		if id := random.IntN(6); ids && id < 2 {
-			s.ID = fmt.Sprint(id)
+		if n := random.IntN(6); ids && n < 2 {
+			id = fmt.Sprint(" id=", n)
 			if random.IntN(4) > 0 { // mostly the same requests, so that calls join
-				s.Locks = []rawRequest{{"X", world[1+id]}}
+				requests = " X " + world[1+n]
 			}
 		}
+		line += requests + id
 	case "upgrade", "downgrade":
-		s.Mode = one().Mode
+		line += mode()
 	case "holders":
-		s.Path = one().Path
+		line += path()
 	}
+	s, _ := parseStep(line)
+	s.random = true
 	return s
 }

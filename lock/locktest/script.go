@@ -11,30 +11,30 @@ import (
 
 // step is one call of a script, a vector or a random sequence, with its expected answer.
 type step struct {
-	System string // each has a locker of its own; count and idle: empty for all
-	Client string `json:"h"` // the owner of its requests; "-" is anonymous
-	Op     string
-	ID     string `json:"-"` // vectors have none
+	text   string // the call as a script states it
+	system string // each has a locker of its own; count and idle: "" for all
+	client string // the owner of its requests; "-" is anonymous
+	op     string // one of operations
+	ended  bool   // the context of the call has ended
 
-	rawRequest              // the mode of a conversion, the path of holders, or the only request
-	Locks      []rawRequest // the requests of try and lock; nil: the only one
+	requests []lock.Request // of try and lock; an invalid one has a zero field
+	options  lock.Options   // of try and lock
+	mode     lock.Mode      // of a conversion
+	path     lock.Path      // of holders
 
-	Held, Waiting int // of count
+	held, waiting int // of count
 
 	// The expected answer. Scripts and vectors state it.
-	Want    string   // "": "ok"
-	With    []string // the clients that a refusal lists; nil: not stated
-	Granted []string // the clients whose waits the step grants, in this order
+	want    string   // "": "ok"
+	with    []string // the clients that a refusal lists; nil: not stated
+	granted []string // the clients whose waits the step grants, in this order
 
 	// A random step states no answer. A client that holds or waits makes no acquisition.
 	random bool
 }
 
-// rawRequest is a request as scripts and vectors state it, valid or not.
-type rawRequest struct{ Mode, Path string }
-
 // operations are what a step can do.
-var operations = strings.Fields("try lock unlock cancel upgrade downgrade convert check admit revoke break holders count idle")
+var operations = strings.Fields("try lock unlock cancel upgrade downgrade convert check admit revoke break holders snapshot count idle")
 
 // kinds are the answers that are errors. The others are "ok" and "waiting".
 var kinds = []struct {
@@ -67,11 +67,11 @@ func kindOf(err error) string {
 
 // parseScript reads a script, one call in each line:
 //
-//	client operation [MODE PATH ...] [id=ID] [: ANSWER [names]] [; grants names]
+//	client operation [MODE PATH ...] [id=ID] [ended] [: ANSWER [names]] [; grants names]
 //
 // The answer is "ok" where none is stated. The names are those of the clients that
 // a refusal lists, and of those that a wait waits for. A step that grants waits
-// states them, in order.
+// states them, in order. The context of a call that is "ended" has ended before.
 func parseScript(text string) ([]step, error) {
 	var steps []step
 	for line := range strings.Lines(text) {
@@ -89,60 +89,52 @@ func parseScript(text string) ([]step, error) {
 
 func parseStep(line string) (step, error) {
 	line, grants, _ := strings.Cut(line, "; grants ")
-	call, want, _ := strings.Cut(line, ": ")
-	words := strings.Fields(call)
+	line, want, _ := strings.Cut(line, ": ")
+	words := strings.Fields(line)
 	if len(words) < 2 {
 		return step{}, errors.New("a client and an operation are required")
 	}
-	s := step{Client: words[0], Op: words[1], Granted: strings.Fields(grants)}
+	s := step{text: strings.Join(words, " "), client: words[0], op: words[1], granted: strings.Fields(grants)}
 	if list := strings.Fields(want); len(list) > 0 {
-		s.Want = list[0]
+		s.want = list[0]
 		if len(list) > 1 {
-			s.With = list[1:]
+			s.with = list[1:]
 		}
 	}
-	args := words[2:]
-	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "id=") {
-		s.ID, args = strings.TrimPrefix(args[last], "id="), args[:last]
+	args, id := words[2:], ""
+	if last := len(args) - 1; last >= 0 && args[last] == "ended" {
+		s.ended, args = true, args[:last]
 	}
-	switch s.Op {
+	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "id=") {
+		id, args = strings.TrimPrefix(args[last], "id="), args[:last]
+	}
+	s.options = optionsOf(s.client, id)
+	var err error
+	switch rest := strings.Join(args, " "); s.op {
 	case "try", "lock":
 		for pair := range slices.Chunk(args, 2) {
-			s.Locks = append(s.Locks, rawRequest{pair[0], strings.Join(pair[1:], "")})
+			s.requests = append(s.requests, request(pair[0], strings.Join(pair[1:], "")))
 		}
 	case "holders":
-		s.Path = strings.Join(args, " ")
+		s.path, err = lock.Parse(rest)
 	case "count":
-		_, err := fmt.Sscan(strings.Join(args, " "), &s.Held, &s.Waiting)
-		return s, err
+		_, err = fmt.Sscan(rest, &s.held, &s.waiting)
 	default:
-		s.Mode = strings.Join(args, " ")
+		s.mode, _ = lock.ParseMode(rest)
 	}
-	return s, nil
+	return s, err
 }
 
-// requests parses the requests of a try or a lock.
-func (s *step) requests() (rs []lock.Request, err error) {
-	raw := s.Locks
-	if raw == nil {
-		raw = []rawRequest{s.rawRequest}
-	}
-	for _, r := range raw {
-		mode, modeErr := lock.ParseMode(r.Mode)
-		path, pathErr := lock.Parse(r.Path)
-		rs, err = append(rs, lock.Request{Path: path, Mode: mode}), errors.Join(err, modeErr, pathErr)
-	}
-	return rs, err
+// request parses a request. What cannot be parsed is the zero Mode or Path.
+func request(mode, path string) (r lock.Request) {
+	r.Mode, _ = lock.ParseMode(mode)
+	r.Path, _ = lock.Parse(path)
+	return r
 }
 
-// String returns the call in the form of a script.
-func (s step) String() string {
-	text := s.Client + " " + s.Op
-	for _, r := range slices.Concat(s.Locks, []rawRequest{s.rawRequest}) {
-		text += " " + r.Mode + " " + r.Path
+func optionsOf(client, id string) lock.Options {
+	if client == "-" {
+		return lock.Options{ID: id}
 	}
-	if s.ID != "" {
-		text += " id=" + s.ID
-	}
-	return strings.Join(strings.Fields(text), " ")
+	return lock.Options{ID: id, Owner: client, Reason: "reason of " + client}
 }

@@ -5,33 +5,27 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
 )
 
 //go:embed testdata/locktree.json
 var vectors []byte
 
-// RunVectors runs a file of vectors: sequences of calls with their answers, each in
-// a subtest. Run calls it with the file of the suite, testdata/locktree.json, whose
-// rules explain the steps. RunVectors refuses a file with an unknown field. An unknown
-// operation or answer fails its sequence.
-//
+// vector is a step of the file of vectors, testdata/locktree.json, whose rules explain it.
 // A handle of the file is the owner of its requests; "with" compares owners.
-func RunVectors(t *testing.T, h Harness, data []byte) {
-	t.Helper()
-	h.check("RunVectors")
-	sequences, err := parseVectors(data)
-	if err != nil {
-		t.Fatalf("locktest: read vectors: %v", err)
-	}
-	for _, s := range sequences {
-		t.Run(s.name, func(t *testing.T) { s.run(t, &h) })
-	}
+type vector struct {
+	System, H, Op string
+	Mode, Path    string // of a conversion, of holders, or the only request
+	Locks         []struct{ Mode, Path string }
+	Held, Waiting int
+	Want          string
+	With, Granted []string
 }
 
-// parseVectors makes a demand of every sequence.
+// parseVectors makes a demand of every sequence. It refuses a file with an unknown field.
 func parseVectors(data []byte) (list []demand, err error) {
 	var file struct {
 		Format                   int
@@ -39,7 +33,7 @@ func parseVectors(data []byte) (list []demand, err error) {
 		Groups                   map[string]string
 		Sequences                []struct {
 			Name, Group, Note string
-			Steps             []step
+			Steps             []vector
 		}
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -51,10 +45,30 @@ func parseVectors(data []byte) (list []demand, err error) {
 		return nil, fmt.Errorf("format %d with %d sequences: format 1 is required", file.Format, len(file.Sequences))
 	}
 	for _, s := range file.Sequences {
-		list = append(list, demand{name: s.Name, test: func(e *env) {
+		list = append(list, demand{name: "Vectors/" + s.Name, test: func(e *env) {
 			e.Helper()
-			require.NoError(e, e.play(s.Steps), "%s", file.Groups[s.Group])
+			var steps []step
+			for _, v := range s.Steps {
+				steps = append(steps, v.step())
+			}
+			require.NoError(e, e.play(steps), "%s", file.Groups[s.Group])
 		}})
 	}
 	return list, nil
+}
+
+func (v *vector) step() step {
+	s := step{
+		text: fmt.Sprintf("%+v", *v), system: v.System, client: v.H, op: v.Op, options: optionsOf(v.H, ""),
+		held: v.Held, waiting: v.Waiting, want: v.Want, with: v.With, granted: v.Granted,
+	}
+	only := request(v.Mode, v.Path)
+	s.mode, s.path = only.Mode, only.Path
+	for _, r := range v.Locks {
+		s.requests = append(s.requests, request(r.Mode, r.Path))
+	}
+	if v.Locks == nil {
+		s.requests = []lock.Request{only}
+	}
+	return s
 }
