@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 
 	"github.com/anishathalye/porcupine"
@@ -12,40 +13,34 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// attempt is the input of one call about an object in a history for porcupine. The
-// output is the record that the call returned: the one that Get has read, the one that
-// Commit has written, or the current one of a conflict.
-type attempt struct {
-	commits bool
-	expect  lifecycle.Revision
-}
-
-type result struct {
-	written  bool
+// version is what a history for porcupine has of a record.
+type version struct {
 	revision lifecycle.Revision
 	sequence uint64
 	state    string
 }
 
-func resultOf(written bool, r *lifecycle.StoredRecord) result {
-	return result{written, r.Revision, r.Sequence, r.State}
+// result is the output of a call about an object. Its version is the one that Get has read,
+// that Commit has written, or that a conflict names. The input of a commit is the revision that
+// it expects.
+type result struct {
+	version
+	written bool
 }
+
+func versionOf(r lifecycle.StoredRecord) version { return version{r.Revision, r.Sequence, r.State} }
 
 // register is an object whose record is replaced by compare-and-set.
 func register(first lifecycle.StoredRecord) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return resultOf(false, &first) },
+		Init: func() any { return versionOf(first) },
 		Step: func(state, input, output any) (bool, any) {
-			now, in, out := state.(result), input.(attempt), output.(result)
-			written := out.written
-			out.written = false
-			switch {
-			case written:
-				return in.expect == now.revision && out.sequence == now.sequence+1 && out.revision != now.revision, out
-			case in.commits:
-				return out == now && in.expect != now.revision, now
+			now, out := state.(version), output.(result)
+			expect, commits := input.(lifecycle.Revision)
+			if out.written {
+				return expect == now.revision && out.sequence == now.sequence+1 && out.revision != now.revision, out.version
 			}
-			return out == now, now
+			return out.version == now && !(commits && expect == now.revision), now
 		},
 	}
 }
@@ -59,52 +54,52 @@ func historyIsLinearizable(t *tester) {
 		first[n] = t.put(fmt.Sprint("object", n), idle)
 	}
 	var clock atomic.Int64
-	var calls [callers][objects][]porcupine.Operation
+	var calls [objects][callers][]porcupine.Operation
 	t.together(callers, func(i int) error {
-		known := append([]lifecycle.StoredRecord(nil), first...)
+		known := slices.Clone(first)
 		random := rand.New(rand.NewPCG(uint64(i), 0))
 		for range 2 * t.attempts {
 			n := random.IntN(objects)
 			op := porcupine.Operation{ClientId: i, Call: clock.Add(1)}
-			in, out, err := t.attempt(&known[n], random.IntN(3) > 0, fmt.Sprint("by ", i))
+			var err error
+			if random.IntN(3) == 0 {
+				known[n], err = t.store().Get(t.Context(), known[n].Key)
+				op.Output = result{version: versionOf(known[n])}
+			} else {
+				op.Input = known[n].Revision
+				op.Output, err = t.tryMove(&known[n], fmt.Sprint("by ", i))
+			}
 			if err != nil {
 				return err
 			}
-			op.Input, op.Output, op.Return = in, out, clock.Add(1)
-			calls[i][n] = append(calls[i][n], op)
+			op.Return = clock.Add(1)
+			calls[n][i] = append(calls[n][i], op)
 		}
 		return nil
 	})
 	for n := range objects {
-		var history []porcupine.Operation
-		for i := range calls {
-			history = append(history, calls[i][n]...)
-		}
+		history := slices.Concat(calls[n][:]...)
 		found := porcupine.CheckOperationsTimeout(register(first[n]), history, patience)
 		require.Equal(t, porcupine.Ok, found, "%d calls about one object have no order", len(history))
 	}
 }
 
-// attempt reads an object, or moves it from the record that the caller knows.
-func (t *tester) attempt(known *lifecycle.StoredRecord, commits bool, state string) (in attempt, out result, err error) {
-	if !commits {
-		*known, err = t.store().Get(t.Context(), known.Key)
-		return attempt{}, resultOf(false, known), err
-	}
+// tryMove moves an object from the record that the caller knows, which becomes the one that was
+// written or that the conflict has.
+func (t *tester) tryMove(known *lifecycle.StoredRecord, state string) (result, error) {
 	c := commitOf(change(*known, state))
-	in = attempt{commits: true, expect: known.Revision}
-	err = t.send(c)
-	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
-		*known = conflict.Current
-		return in, resultOf(false, known), nil
-	}
+	err := t.send(c)
 	*known = c.Changes[0].To
-	return in, resultOf(true, known), err
+	conflict, ok := errors.AsType[*lifecycle.ConflictError](err)
+	if ok {
+		*known, err = conflict.Current, nil
+	}
+	return result{versionOf(*known), !ok}, err
 }
 
-// race runs n commits at the same moment and returns how many were written. The others
-// must return an error that matches refused.
-func (t *tester) race(refused error, commits ...*lifecycle.Commit) (written int) {
+// oneWins requires that one of these commits, which start at the same moment, is written. The
+// others must return an error that matches refused.
+func (t *tester) oneWins(refused error, commits ...*lifecycle.Commit) {
 	t.Helper()
 	var wins atomic.Int64
 	t.together(len(commits), func(i int) error {
@@ -116,22 +111,23 @@ func (t *tester) race(refused error, commits ...*lifecycle.Commit) (written int)
 		}
 		return nil
 	})
-	return int(wins.Load())
+	require.EqualValues(t, 1, wins.Load(), "commits that were written")
 }
 
 // Of many callers that create one object, one succeeds. Of those that remove it, one
 // succeeds.
 func oneCreationWins(t *tester) {
-	raceOf := func(ch lifecycle.StoredChange) int {
+	for range 2 * (t.attempts / 5) {
+		now := t.get(key("a"))
 		var commits []*lifecycle.Commit
 		for range 16 {
+			ch := change(now, idle)
+			if now.Exists() {
+				ch = removal(now)
+			}
 			commits = append(commits, commitOf(ch))
 		}
-		return t.race(lifecycle.ErrConflict, commits...)
-	}
-	for range t.attempts / 5 {
-		require.Equal(t, 1, raceOf(change(t.get(key("a")), idle)), "creations that succeeded")
-		require.Equal(t, 1, raceOf(removal(t.get(key("a")))), "removals that succeeded")
+		t.oneWins(lifecycle.ErrConflict, commits...)
 	}
 }
 
@@ -145,7 +141,7 @@ func oneRequestWins(t *tester) {
 			ch.Request = fmt.Sprint("r", round)
 			commits = append(commits, commitOf(ch))
 		}
-		require.Equal(t, 1, t.race(lifecycle.ErrRepeated, commits...), "commits that were written")
+		t.oneWins(lifecycle.ErrRepeated, commits...)
 	}
 }
 
@@ -153,36 +149,34 @@ func oneRequestWins(t *tester) {
 // to other objects. Heartbeats of the owner of the commits are such changes.
 func singleWriterNeverConflicts(t *tester) {
 	o := owner("process", 1)
-	first := t.join(o, alive)
-	const callers = 16
-	var writing atomic.Int64
-	writing.Store(callers)
-	t.together(callers+1, func(i int) error {
-		if i == callers {
-			for beat := first; writing.Load() > 0; {
-				c := commitOf(takeOver(beat, "", 0))
-				if err := t.send(c); err != nil {
-					return err
-				}
-				beat = c.Changes[0].To
-			}
-			return nil
-		}
-		defer writing.Add(-1)
+	beat := t.join(o, alive)
+	heartbeat := func() error {
+		c := commitOf(takeOver(beat, "", 0))
+		err := t.send(c)
+		beat = c.Changes[0].To
+		return err
+	}
+	t.together(16, func(i int) error {
 		for object := range 4 {
-			r, err := t.store().Get(t.Context(), key(fmt.Sprint(i, "/", object)))
-			for n := 0; n < t.attempts/4 && err == nil; n++ {
-				c := commitOf(change(r, idle))
-				c.Owner = o
-				err = t.send(c)
-				r = c.Changes[0].To
-			}
+			err := t.writeAlone(fmt.Sprint(i, "/", object), t.attempts/4, func(_ int, c *lifecycle.Commit) { c.Owner = o })
 			if err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}, heartbeat)
+}
+
+// writeAlone moves an object, which has no other writer, n times. edit completes each commit.
+func (t *tester) writeAlone(id string, n int, edit func(i int, c *lifecycle.Commit)) error {
+	r, err := t.store().Get(t.Context(), key(id))
+	for i := 0; i < n && err == nil; i++ {
+		c := commitOf(change(r, idle))
+		edit(i, c)
+		err = t.send(c)
+		r = c.Changes[0].To
+	}
+	return err
 }
 
 // Commits of two objects, named in either order, do not block each other. The objects
@@ -219,12 +213,12 @@ func transactionsInAnyOrder(t *tester) {
 func preconditionsHoldAtTheCommit(t *tester) {
 	t.needsChanges(2)
 	for range t.attempts / 5 {
-		t.oneOfTwo(moving, idle, t.put("a", idle), t.put("b", idle))
+		t.oneOfTwo(moving, t.put("a", idle), t.put("b", idle))
 	}
 	for round := range t.attempts / 2 {
 		a, b := key(fmt.Sprint("a of round ", round)), key(fmt.Sprint("b of round ", round))
 		for range 2 {
-			t.oneOfTwo(idle, "", t.get(a), t.get(b))
+			t.oneOfTwo(idle, t.get(a), t.get(b))
 			for _, r := range []lifecycle.StoredRecord{t.get(a), t.get(b)} {
 				if r.Exists() {
 					t.remove(r)
@@ -235,14 +229,15 @@ func preconditionsHoldAtTheCommit(t *tester) {
 }
 
 // oneOfTwo moves two objects to a state at the same moment. Each commit requires that
-// the other object is still in another state.
-func (t *tester) oneOfTwo(to, other string, records ...lifecycle.StoredRecord) {
+// the other object still has its state.
+func (t *tester) oneOfTwo(to string, records ...lifecycle.StoredRecord) {
 	t.Helper()
 	var commits []*lifecycle.Commit
 	for i, r := range records {
+		other := records[1-i]
 		c := commitOf(change(r, to))
-		c.Require = []lifecycle.Precondition{{Key: records[1-i].Key, States: []string{other}}}
+		c.Require = []lifecycle.Precondition{{Key: other.Key, States: []string{other.State}}}
 		commits = append(commits, c)
 	}
-	require.Equal(t, 1, t.race(lifecycle.ErrPrecondition, commits...), "commits that exclude each other")
+	t.oneWins(lifecycle.ErrPrecondition, commits...)
 }

@@ -60,85 +60,47 @@ func endedContextIsRefused(t *tester) {
 	t.outbox(c.Messages, "refused calls")
 }
 
-// countdown is a context that ends when a store examines it for the n-th time.
-type countdown struct {
-	context.Context
-	left   atomic.Int64
-	cancel context.CancelCauseFunc
-}
-
-func newCountdown(parent context.Context, n int) *countdown {
-	ctx, cancel := context.WithCancelCause(parent)
-	c := &countdown{Context: ctx, cancel: cancel}
-	c.left.Store(int64(n))
-	return c
-}
-
-func (c *countdown) count() {
-	if c.left.Add(-1) == 0 {
-		c.cancel(errCause)
-	}
-}
-
-// Done implements [context.Context].
-func (c *countdown) Done() <-chan struct{} {
-	c.count()
-	return c.Context.Done()
-}
-
-// Err implements [context.Context].
-func (c *countdown) Err() error {
-	c.count()
-	return c.Context.Err()
-}
-
 // A context may end whenever the store examines it, from the first time to the last. A
 // commit is then written if it returns nil, and not written if it returns an error
 // other than ErrUnknownOutcome. The error matches the context and its cause. A read is
 // right or fails.
 func endDuringACallIsExact(t *tester) {
-	s := t.startSeries()
-	r := t.put("read", broken)
-	const most = 100 // a store that examines a context more often does so in a loop
-	for n, ended := 1, true; ended && n < most; n++ {
-		ended = false
-		call := func(call func(ctx context.Context) error) error {
-			ctx := newCountdown(t.Context(), n)
-			err := call(ctx)
-			ended = ended || ctx.left.Load() <= 0
-			ctx.cancel(nil)
-			t.endedOr(ctx, err)
-			return err
-		}
-		for range 4 {
-			c := s.next()
-			s.judge(c, call(func(ctx context.Context) error { return send(ctx, t.store(), c) }))
-		}
-		_ = call(func(ctx context.Context) error {
-			got, err := t.store().Get(ctx, r.Key)
-			if err == nil {
-				equal(t, r, got, "the result of Get")
-			}
-			return err
-		})
-		_ = call(func(ctx context.Context) error {
-			got, err := t.store().List(ctx, lifecycle.Query{Machine: machine, States: []string{broken}, Limit: all})
-			if err == nil {
-				equal(t, []lifecycle.StoredRecord{r}, got, "the result of List")
-			}
-			return err
-		})
-	}
-	s.finish()
+	t.readsDuring(t.endContext)
+	t.commitsDuring(4, t.endContext)
 }
 
-// endedOr requires that an error is nil, ErrUnknownOutcome, or that of a context.
-func (t *tester) endedOr(ctx context.Context, err error) {
-	t.Helper()
-	if err != nil && !errors.Is(err, lifecycle.ErrUnknownOutcome) {
-		require.ErrorIs(t, err, ctx.Err())
-		require.ErrorIs(t, err, errCause)
+// endContext is the disturbance that the context ends when the store examines it for the n-th
+// time.
+func (t *tester) endContext(n int) (context.Context, func() bool) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var times atomic.Int64
+	examine := func() {
+		if times.Add(1) == int64(n) {
+			cancel(errCause)
+		}
 	}
+	return examined{ctx, examine}, func() bool {
+		cancel(nil)
+		return times.Load() >= int64(n)
+	}
+}
+
+// examined is a context that calls a function when it is examined.
+type examined struct {
+	context.Context
+	examine func()
+}
+
+// Done implements [context.Context].
+func (c examined) Done() <-chan struct{} {
+	c.examine()
+	return c.Context.Done()
+}
+
+// Err implements [context.Context].
+func (c examined) Err() error {
+	c.examine()
+	return c.Context.Err()
 }
 
 // After Close every call returns ErrClosed. Close may be called twice.

@@ -35,6 +35,7 @@
 //	Time             time.go          ages, deadlines and recent changes
 //	Context, Close   context.go       calls that are cancelled or come too late
 //	Kill             context.go       the process of a store is killed
+//	                 series.go        calls that are disturbed at every place
 //	Outage           outage.go        lost connections and restarts of the engine
 //	Concurrent       concurrent.go    many callers
 //	                 readers.go       lists and messages that are read meanwhile

@@ -3,9 +3,11 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -307,20 +309,32 @@ func message(text string) lifecycle.Message {
 	return lifecycle.Message{Topic: "topic of " + text, Key: "key/ü", Payload: []byte(text + "\x00\xff")}
 }
 
-// together runs n calls that start at the same moment and requires that none of them
-// returns an error.
-func (t *tester) together(n int, call func(i int) error) {
+// together runs n calls that start at the same moment. It repeats others until those have
+// returned, and then once more. It requires that none of them returns an error.
+func (t *tester) together(n int, call func(i int) error, meanwhile ...func() error) {
 	t.Helper()
 	start := make(chan struct{})
-	var calls errgroup.Group
+	var calls, others errgroup.Group
+	var returned atomic.Bool
 	for i := range n {
 		calls.Go(func() error {
 			<-start
 			return call(i)
 		})
 	}
+	for _, other := range meanwhile {
+		others.Go(func() (err error) {
+			for last := false; err == nil && !last; {
+				last = returned.Load()
+				err = other()
+			}
+			return err
+		})
+	}
 	close(start)
-	require.NoError(t, calls.Wait())
+	err := calls.Wait()
+	returned.Store(true)
+	require.NoError(t, errors.Join(err, others.Wait()))
 }
 
 // eventually repeats a call until it succeeds.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,38 +14,34 @@ import (
 // Pages have every object that does not change exactly once, while others are created,
 // changed and removed.
 func pagesMissNothing(t *tester) {
-	const unchanged, writers = 24, 8
-	var want, others []string
-	for i := range unchanged {
+	var want []string
+	var writers []func() error
+	for i := range 24 {
 		want = append(want, fmt.Sprintf("%02d unchanged", i))
-		others = append(others, fmt.Sprintf("%02d a", i), fmt.Sprintf("%02d z", i))
 		t.put(want[i], idle)
+		if i%3 == 0 {
+			n, before := 0, key(fmt.Sprintf("%02d a", i))
+			writers = append(writers, func() error {
+				n++
+				return t.changeAlone(before, n)
+			})
+		}
 	}
-	var done atomic.Bool
-	t.together(writers+1, func(i int) error {
-		for n := 0; i < writers && !done.Load(); n++ {
-			if err := t.changeAlone(others[i*len(others)/writers], n); err != nil {
-				return err
-			}
-		}
-		if i < writers {
-			return nil
-		}
-		defer done.Store(true)
+	t.together(1, func(int) error {
 		for round := range t.attempts / 4 {
 			q := query([]string{idle}[:round%2]...)
 			q.Limit = 1 + round%7
 			got, err := t.readPages(q)
-			got = slices.DeleteFunc(got, func(id string) bool { return !strings.HasSuffix(id, "unchanged") })
-			if err == nil && !slices.Equal(got, want) {
-				err = fmt.Errorf("pages of %d have %q of the unchanged objects", q.Limit, got)
-			}
 			if err != nil {
 				return err
 			}
+			got = slices.DeleteFunc(got, func(id string) bool { return !strings.HasSuffix(id, "unchanged") })
+			if !slices.Equal(got, want) {
+				return fmt.Errorf("pages of %d have %q of the unchanged objects", q.Limit, got)
+			}
 		}
 		return nil
-	})
+	}, writers...)
 }
 
 // readPages reads all pages and returns the ids, which are in order.
@@ -69,8 +64,8 @@ func (t *tester) readPages(q lifecycle.Query) (ids []string, err error) {
 }
 
 // changeAlone creates, moves or removes an object that has no other writer.
-func (t *tester) changeAlone(id string, n int) error {
-	r, err := t.store().Get(t.Context(), key(id))
+func (t *tester) changeAlone(k lifecycle.Key, n int) error {
+	r, err := t.store().Get(t.Context(), k)
 	if err != nil {
 		return err
 	}
@@ -91,20 +86,13 @@ func messagesAreReadOnce(t *tester) {
 	t.needs(t.has.Messages, "the store declares no Messages")
 	const writers = 8
 	each := max(1, t.attempts/5)
-	var writing atomic.Int64
-	writing.Store(writers)
 	next := map[string]int{} // by writer: the number of its messages that were read
-	t.together(writers+1, func(i int) error {
-		if i < writers {
-			defer writing.Add(-1)
-			return t.emit(fmt.Sprint("writer", i), each)
-		}
-		for last := false; ; {
+	read := func() error {
+		for {
 			list, err := t.store().(lifecycle.Outbox).Messages(t.Context(), 3)
-			if err != nil || len(list) == 0 && last {
+			if err != nil || len(list) == 0 {
 				return err
 			}
-			last = writing.Load() == 0 // one more page, of what was written before this
 			var numbers []uint64
 			for _, m := range list {
 				numbers = append(numbers, m.Number)
@@ -117,20 +105,14 @@ func messagesAreReadOnce(t *tester) {
 				return err
 			}
 		}
-	})
+	}
+	t.together(writers, func(i int) error {
+		id := fmt.Sprint("writer", i)
+		return t.writeAlone(id, each, func(n int, c *lifecycle.Commit) {
+			c.Messages = []lifecycle.Message{{Topic: "t", Key: id, Payload: fmt.Append(nil, id, " ", n)}}
+		})
+	}, read)
 	for i := range writers {
 		require.Equal(t, each, next[fmt.Sprint("writer", i)], "messages of writer %d", i)
 	}
-}
-
-// emit commits n times to an object of its own, with a message each time.
-func (t *tester) emit(id string, n int) error {
-	r, err := t.store().Get(t.Context(), key(id))
-	for i := 0; i < n && err == nil; i++ {
-		c := commitOf(change(r, moving))
-		c.Messages = []lifecycle.Message{{Topic: "t", Key: id, Payload: fmt.Append(nil, id, " ", i)}}
-		err = t.send(c)
-		r = c.Changes[0].To
-	}
-	return err
 }

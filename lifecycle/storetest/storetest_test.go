@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"flag"
 	"slices"
 	"strings"
@@ -85,9 +86,12 @@ func TestStoreWithoutFaultPasses(t *testing.T) {
 	for name, text := range skipped {
 		require.Regexp(t, "^skipped: (Config.(Network|Restart|WrongClock) is not set)$", text, name)
 	}
-	failed, skipped = judge(t, fault{remote: &remoteFault{}}, "Outage/")
-	require.Empty(t, failed)
-	require.Empty(t, skipped)
+	unknown := lost(func(*remote, context.Context, *commits, error) error { return lifecycle.ErrUnknownOutcome })
+	for _, f := range []fault{{remote: &remoteFault{}}, unknown} {
+		failed, skipped = judge(t, f, "Outage/")
+		require.Empty(t, failed)
+		require.Empty(t, skipped)
+	}
 	failed, skipped = judge(t, fault{ownClock: true, record: shift, query: wait}, "Time/clock_of_the_store")
 	require.Empty(t, failed)
 	require.Empty(t, skipped)

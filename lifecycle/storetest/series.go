@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// disturbance disturbs the next call at its n-th place, such as a request to the engine. The
+// call gets the context. end ends the disturbance and reports whether the call has reached
+// the place.
+type disturbance func(n int) (ctx context.Context, end func() (struck bool))
+
+// mostPlaces is more than any call needs. A store that examines a context more often does so
+// in a loop.
+const mostPlaces = 100
+
+// disturbed makes a call that is disturbed at its n-th place. If the context of the call ends,
+// the call must return nil, ErrUnknownOutcome or the error of the context. A call that does not
+// reach the place must succeed. Afterwards the store must have a connection again.
+func (t *tester) disturbed(disturb disturbance, n int, call func(ctx context.Context) error) (struck bool, err error) {
+	t.Helper()
+	ctx, end := disturb(n)
+	err = call(ctx)
+	struck = end()
+	switch {
+	case !struck:
+		require.NoError(t, err, "a call that was not disturbed")
+	case err != nil && ctx.Err() != nil && !errors.Is(err, lifecycle.ErrUnknownOutcome):
+		require.ErrorIs(t, err, ctx.Err())
+		require.ErrorIs(t, err, errCause)
+	}
+	t.eventually("Get", func() error {
+		_, err := t.store().Get(t.Context(), key("a"))
+		return err
+	})
+	return struck, err
+}
+
+// commitsDuring sends some commits that are disturbed at their first place, some at their second
+// one, and so on, until none reaches the place. Each returns what is true, or ErrUnknownOutcome,
+// but no conflict. Four in a row are of every kind: creation, moves and removal differ.
+func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
+	t.Helper()
+	s := t.startSeries()
+	for _, disturb := range disturbances {
+		n := 1
+		for missed := 0; missed < each && n < mostPlaces; n++ {
+			for range each {
+				c := s.next()
+				struck, err := t.disturbed(disturb, n, func(ctx context.Context) error { return send(ctx, t.store(), c) })
+				if missed++; struck {
+					missed = 0
+				}
+				s.judge(c, err)
+			}
+		}
+		require.Greater(t, n, 2, "no commit was disturbed: the store does not use the Network, or the context")
+	}
+	t.outbox(s.messages, "the series")
+}
+
+// readsDuring makes reads that are disturbed at every place. Each returns what is there, or an
+// error.
+func (t *tester) readsDuring(disturb disturbance) {
+	t.Helper()
+	var want []lifecycle.StoredRecord
+	for i := range 5 {
+		want = append(want, t.move(t.put(fmt.Sprint("object", i), idle), moving))
+	}
+	rows := t.rows(want[0].Key, 0, all)
+	reads := map[string]func(ctx context.Context) (wrong string, err error){
+		"Get": func(ctx context.Context) (string, error) {
+			r, err := t.store().Get(ctx, want[0].Key)
+			return difference(want[0], r), err
+		},
+		"List": func(ctx context.Context) (string, error) {
+			found, err := t.store().List(ctx, lifecycle.Query{Machine: machine, Limit: 10})
+			return difference(want, found), err
+		},
+	}
+	if t.has.History {
+		reads["History"] = func(ctx context.Context) (string, error) {
+			got, err := t.store().(lifecycle.Historian).History(ctx, want[0].Key, 0, all)
+			return difference(rows, got), err
+		}
+	}
+	for name, read := range reads {
+		for n, reached := 1, true; reached && n < mostPlaces; n++ {
+			var wrong string
+			struck, err := t.disturbed(disturb, n, func(ctx context.Context) (err error) {
+				wrong, err = read(ctx)
+				return err
+			})
+			if reached = struck; err == nil {
+				require.Empty(t, wrong, "the result of %s, disturbed at place %d", name, n)
+			}
+		}
+	}
+}
+
+// series is a series of commits without another writer. They create, move and remove
+// two objects together, or one object if the store takes no more.
+type series struct {
+	*tester
+	records  []lifecycle.StoredRecord // as they are
+	messages []lifecycle.Message      // of the commits that were written
+	n        int
+}
+
+func (t *tester) startSeries() *series {
+	t.Helper()
+	s := &series{tester: t, records: []lifecycle.StoredRecord{t.put("a", idle)}}
+	if t.has.Changes > 1 {
+		s.records = append(s.records, t.get(key("b")))
+	}
+	return s
+}
+
+func (s *series) next() *lifecycle.Commit {
+	s.n++
+	c := commitOf()
+	for _, r := range s.records {
+		ch := change(r, []string{idle, moving}[s.n%2])
+		if s.n%4 == 3 && r.Exists() {
+			ch = removal(r)
+		}
+		ch.To.Reason = fmt.Sprint("commit ", s.n)
+		c.Changes = append(c.Changes, ch)
+	}
+	if s.has.Messages {
+		c.Messages = []lifecycle.Message{{Topic: "t", Payload: fmt.Append(nil, "commit ", s.n)}}
+	}
+	return c
+}
+
+// judge requires that the error of a commit is true: written if it is nil, not written
+// if it is another error than ErrUnknownOutcome, and never a conflict.
+func (s *series) judge(c *lifecycle.Commit, err error) {
+	s.Helper()
+	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
+	written := err == nil
+	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
+		written = s.resolve(c)
+	}
+	if written {
+		s.messages = append(s.messages, c.Messages...)
+	}
+	for i, before := range s.records {
+		now := s.get(before.Key)
+		what := fmt.Sprintf("a record (Commit has returned: %v, written: %t)", err, written)
+		switch {
+		case !written:
+			equal(s.tester, before, now, what)
+		case c.Changes[i].Remove:
+			require.False(s, now.Exists(), what)
+		default:
+			equal(s.tester, c.Changes[i].To, now, what)
+		}
+		s.records[i] = now
+		found := 0
+		for _, row := range s.rows(before.Key, 0, all) {
+			if row.Token == c.Token {
+				found++
+			}
+		}
+		require.Equal(s, written && s.has.History, found > 0, "the history has %s", what)
+		require.LessOrEqual(s, found, 1, "a commit is in the history twice")
+	}
+}
+
+// resolve sends a commit with an unknown outcome again until the store returns its
+// outcome.
+func (s *series) resolve(c *lifecycle.Commit) (written bool) {
+	s.Helper()
+	s.eventually("a commit with an unknown outcome", func() error {
+		err := s.send(c)
+		written = err == nil
+		if errors.Is(err, lifecycle.ErrConflict) {
+			return nil // the store would recognize the token of a written commit
+		}
+		return err
+	})
+	return written
+}
