@@ -55,27 +55,22 @@ func historyIsLinearizable(t *tester) {
 	}
 	var clock atomic.Int64
 	var calls [objects][callers][]porcupine.Operation
-	t.together(callers, func(i int) error {
+	t.together(callers, func(t *tester, i int) {
 		known := slices.Clone(first)
 		random := rand.New(rand.NewPCG(uint64(i), 0))
 		for range 2 * t.attempts {
 			n := random.IntN(objects)
 			op := porcupine.Operation{ClientId: i, Call: clock.Add(1)}
-			var err error
 			if random.IntN(3) == 0 {
-				known[n], err = t.store().Get(t.Context(), known[n].Key)
+				known[n] = t.get(known[n].Key)
 				op.Output = result{version: versionOf(known[n])}
 			} else {
 				op.Input = known[n].Revision
-				op.Output, err = t.tryMove(&known[n], fmt.Sprint("by ", i))
-			}
-			if err != nil {
-				return err
+				op.Output = t.tryMove(&known[n], fmt.Sprint("by ", i))
 			}
 			op.Return = clock.Add(1)
 			calls[n][i] = append(calls[n][i], op)
 		}
-		return nil
 	})
 	for n := range objects {
 		history := slices.Concat(calls[n][:]...)
@@ -86,15 +81,16 @@ func historyIsLinearizable(t *tester) {
 
 // tryMove moves an object from the record that the caller knows, which becomes the one that was
 // written or that the conflict has.
-func (t *tester) tryMove(known *lifecycle.StoredRecord, state string) (result, error) {
+func (t *tester) tryMove(known *lifecycle.StoredRecord, state string) result {
 	c := commitOf(change(*known, state))
 	err := t.send(c)
 	*known = c.Changes[0].To
-	conflict, ok := errors.AsType[*lifecycle.ConflictError](err)
-	if ok {
-		*known, err = conflict.Current, nil
+	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
+		*known = conflict.Current
+		return result{version: versionOf(*known)}
 	}
-	return result{versionOf(*known), !ok}, err
+	require.NoError(t, err)
+	return result{versionOf(*known), true}
 }
 
 // oneWins requires that one of these commits, which start at the same moment, is written. The
@@ -102,16 +98,23 @@ func (t *tester) tryMove(known *lifecycle.StoredRecord, state string) (result, e
 func (t *tester) oneWins(refused error, commits ...*lifecycle.Commit) {
 	t.Helper()
 	var wins atomic.Int64
-	t.together(len(commits), func(i int) error {
-		err := t.send(commits[i])
-		if err == nil {
+	t.together(len(commits), func(t *tester, i int) {
+		if t.written(commits[i], refused) {
 			wins.Add(1)
-		} else if !errors.Is(err, refused) {
-			return err
 		}
-		return nil
 	})
 	require.EqualValues(t, 1, wins.Load(), "commits that were written")
+}
+
+// written sends a commit and reports whether it is written. Otherwise it must return an error
+// that matches refused.
+func (t *tester) written(c *lifecycle.Commit, refused error) bool {
+	t.Helper()
+	err := t.send(c)
+	if err != nil {
+		require.ErrorIs(t, err, refused)
+	}
+	return err == nil
 }
 
 // Of many callers that create one object, one succeeds. Of those that remove it, one
@@ -150,33 +153,23 @@ func oneRequestWins(t *tester) {
 func singleWriterNeverConflicts(t *tester) {
 	o := owner("process", 1)
 	beat := t.join(o, alive)
-	heartbeat := func() error {
-		c := commitOf(takeOver(beat, "", 0))
-		err := t.send(c)
-		beat = c.Changes[0].To
-		return err
-	}
-	t.together(16, func(i int) error {
+	t.together(16, func(t *tester, i int) {
 		for object := range 4 {
-			err := t.writeAlone(fmt.Sprint(i, "/", object), t.attempts/4, func(_ int, c *lifecycle.Commit) { c.Owner = o })
-			if err != nil {
-				return err
-			}
+			t.writeAlone(fmt.Sprint(i, "/", object), t.attempts/4, func(_ int, c *lifecycle.Commit) { c.Owner = o })
 		}
-		return nil
-	}, heartbeat)
+	}, func(t *tester) { beat = t.write(takeOver(beat, "", 0)) })
 }
 
 // writeAlone moves an object, which has no other writer, n times. edit completes each commit.
-func (t *tester) writeAlone(id string, n int, edit func(i int, c *lifecycle.Commit)) error {
-	r, err := t.store().Get(t.Context(), key(id))
-	for i := 0; i < n && err == nil; i++ {
+func (t *tester) writeAlone(id string, n int, edit func(i int, c *lifecycle.Commit)) {
+	t.Helper()
+	r := t.get(key(id))
+	for i := range n {
 		c := commitOf(change(r, idle))
 		edit(i, c)
-		err = t.send(c)
+		t.commit(c)
 		r = c.Changes[0].To
 	}
-	return err
 }
 
 // Commits of two objects, named in either order, do not block each other. The objects
@@ -185,23 +178,13 @@ func transactionsInAnyOrder(t *tester) {
 	t.needsChanges(2)
 	first := [2]lifecycle.StoredRecord{t.put("a", idle), t.put("b", idle)}
 	var wins atomic.Int64
-	t.together(8, func(i int) error {
+	t.together(8, func(t *tester, i int) {
 		for range t.attempts {
-			var now [2]lifecycle.StoredRecord
-			for k := range now {
-				var err error
-				if now[k], err = t.store().Get(t.Context(), first[k].Key); err != nil {
-					return err
-				}
-			}
-			err := t.send(commitOf(change(now[i%2], moving), change(now[1-i%2], moving)))
-			if err == nil {
+			now := [2]lifecycle.StoredRecord{t.get(first[0].Key), t.get(first[1].Key)}
+			if t.written(commitOf(change(now[i%2], moving), change(now[1-i%2], moving)), lifecycle.ErrConflict) {
 				wins.Add(1)
-			} else if !errors.Is(err, lifecycle.ErrConflict) {
-				return err
 			}
 		}
-		return nil
 	})
 	for _, r := range first {
 		require.EqualValues(t, wins.Load(), t.get(r.Key).Sequence-r.Sequence, "changes of %s", r.ID)

@@ -3,17 +3,18 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -226,7 +227,7 @@ func difference[T any](want, got T) string {
 func equal[T any](t *tester, want, got T, what string) {
 	t.Helper()
 	if d := difference(want, got); d != "" {
-		t.Fatalf("%s differs (-want +got):\n%s", what, d)
+		require.Fail(t, what+" differs (-want +got):\n"+d)
 	}
 }
 
@@ -309,32 +310,45 @@ func message(text string) lifecycle.Message {
 	return lifecycle.Message{Topic: "topic of " + text, Key: "key/ü", Payload: []byte(text + "\x00\xff")}
 }
 
-// together runs n calls that start at the same moment. It repeats others until those have
-// returned, and then once more. It requires that none of them returns an error.
-func (t *tester) together(n int, call func(i int) error, meanwhile ...func() error) {
+// callerTB is the test for a goroutine of its own: FailNow ends that goroutine.
+type callerTB struct{ testing.TB }
+
+func (t callerTB) FailNow() {
+	t.Fail()
+	runtime.Goexit()
+}
+
+// together runs n calls that start at the same moment, each with a tester of its own. It repeats
+// others until those have returned, and then once more. The test ends here if one of them has
+// failed.
+func (t *tester) together(n int, call func(t *tester, i int), meanwhile ...func(t *tester)) {
 	t.Helper()
+	caller := *t
+	caller.TB = callerTB{t.TB}
 	start := make(chan struct{})
-	var calls, others errgroup.Group
+	var calls, others sync.WaitGroup
 	var returned atomic.Bool
 	for i := range n {
-		calls.Go(func() error {
+		calls.Go(func() {
 			<-start
-			return call(i)
+			call(&caller, i)
 		})
 	}
 	for _, other := range meanwhile {
-		others.Go(func() (err error) {
-			for last := false; err == nil && !last; {
+		others.Go(func() {
+			for last := false; !last; {
 				last = returned.Load()
-				err = other()
+				other(&caller)
 			}
-			return err
 		})
 	}
 	close(start)
-	err := calls.Wait()
+	calls.Wait()
 	returned.Store(true)
-	require.NoError(t, errors.Join(err, others.Wait()))
+	others.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
 }
 
 // eventually repeats a call until it succeeds.

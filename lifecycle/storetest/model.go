@@ -63,7 +63,6 @@ func (t rapidTB) Helper()                           { t.r.Helper() }
 func (t rapidTB) Logf(format string, args ...any)   { t.r.Logf(format, args...) }
 func (t rapidTB) FailNow()                          { t.r.FailNow() }
 func (t rapidTB) Errorf(format string, args ...any) { t.r.Errorf(format, args...) }
-func (t rapidTB) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...) }
 
 // model is what a store must hold of one machine, by id.
 type model struct {

@@ -63,9 +63,7 @@ func (m *model) compare() {
 	}
 	got := m.list(q)
 	m.hold(got...)
-	if d := difference(want, got); d != "" {
-		m.Fatalf("the result of %+v differs (-want +got):\n%s", q, d)
-	}
+	equal(m.tester, want, got, fmt.Sprintf("the result of %+v", q))
 	id := pick(m, modelIDs...)
 	m.read(id)
 	m.compareHistory(id)

@@ -218,7 +218,7 @@ func (d *demand) run(
 }
 
 // tester checks one demand on one new store. Its methods end the test on an error
-// that the demand does not require. They are for the goroutine of the test only.
+// that the demand does not require. They are for one goroutine; see together.
 type tester struct {
 	testing.TB
 	config   *Config
