@@ -33,29 +33,31 @@ func capabilitiesAreHonest(t *tester) {
 // Fence in a store that is Bare.
 func undeclaredIsRefused(t *tester) {
 	first := t.get(key("0"))
-	commits := map[string]*lifecycle.Commit{"changes": commitOf(), "preconditions": commitOf(change(first, idle))}
-	for i := range t.has.Changes + 1 {
-		r := lifecycle.StoredRecord{Key: key(fmt.Sprint(i)), Revision: first.Revision, Sequence: first.Sequence}
-		commits["changes"].Changes = append(commits["changes"].Changes, change(r, idle))
-	}
-	for i := range t.has.Changes {
-		p := lifecycle.Precondition{Key: key(fmt.Sprint("other", i)), States: []string{""}}
-		commits["preconditions"].Require = append(commits["preconditions"].Require, p)
-	}
-	with := func(field string, undeclared bool, set func(c *lifecycle.Commit, ch *lifecycle.StoredChange)) {
-		if c := commitOf(change(first, idle)); undeclared {
-			set(c, &c.Changes[0])
-			commits[field] = c
+	for what, beyond := range map[string]struct {
+		undeclared bool
+		add        func(c *lifecycle.Commit)
+	}{
+		"more changes": {true, func(c *lifecycle.Commit) {
+			for i := range t.has.Changes {
+				other := first
+				other.ID = fmt.Sprint(1 + i)
+				c.Changes = append(c.Changes, change(other, idle))
+			}
+		}},
+		"more preconditions": {true, func(c *lifecycle.Commit) {
+			for i := range t.has.Changes {
+				c.Require = append(c.Require, lifecycle.Precondition{Key: key(fmt.Sprint(1 + i)), States: []string{""}})
+			}
+		}},
+		"a message": {!t.has.Messages, func(c *lifecycle.Commit) { c.Messages = []lifecycle.Message{message("one")} }},
+		"a version": {t.config.Bare, func(c *lifecycle.Commit) { c.Changes[0].To.Version = "2" }},
+		"a fence":   {t.config.Bare, func(c *lifecycle.Commit) { c.Changes[0].To.Fence = 7 }},
+		"a request": {t.has.History && !t.keepsRequests(), func(c *lifecycle.Commit) { c.Changes[0].Request = "r" }},
+	} {
+		if c := commitOf(change(first, idle)); beyond.undeclared {
+			beyond.add(c)
+			require.ErrorIs(t, t.send(c), errors.ErrUnsupported, what)
 		}
-	}
-	with("message", !t.has.Messages, func(c *lifecycle.Commit, _ *lifecycle.StoredChange) {
-		c.Messages = []lifecycle.Message{message("one")}
-	})
-	with("version", t.config.Bare, func(_ *lifecycle.Commit, ch *lifecycle.StoredChange) { ch.To.Version = "2" })
-	with("fence", t.config.Bare, func(_ *lifecycle.Commit, ch *lifecycle.StoredChange) { ch.To.Fence = 7 })
-	with("request", t.has.History && !t.keepsRequests(), func(_ *lifecycle.Commit, ch *lifecycle.StoredChange) { ch.Request = "r" })
-	for field, c := range commits {
-		require.ErrorIs(t, t.send(c), errors.ErrUnsupported, field)
 	}
 	t.unchanged("refused commits", first)
 	t.finds(query())

@@ -128,7 +128,7 @@ func killKeepsEverything(t *tester) {
 		kill = t.config.Second
 	}
 	t.needsConfig("Kill", kill != nil)
-	t.keepsEverything("the process was killed", func() { t.use(kill(t.TB, t.stores[0])) })
+	t.keepsEverything("the process was killed", func() { t.use(kill(t.TB, t.stores[0]), t.config.Exclusive) })
 }
 
 // keepsEverything requires that what was acknowledged is there after an interruption,

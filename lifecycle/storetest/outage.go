@@ -16,7 +16,7 @@ func (t *tester) network() Network {
 	t.Helper()
 	t.needsConfig("Network", t.config.Network != nil)
 	store, network := t.config.Network(t.TB)
-	t.useOnly(store)
+	t.use(store, true)
 	return network
 }
 

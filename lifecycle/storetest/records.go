@@ -35,9 +35,7 @@ func anyIDAndState(t *tester) {
 	ids := slices.Sorted(slices.Values(names()))
 	var records []lifecycle.StoredRecord
 	for _, id := range names() {
-		before := t.get(key(id))
-		require.False(t, before.Exists(), "%q exists before it was created", id)
-		records = append(records, t.move(before, id))
+		records = append(records, t.move(t.absent(key(id)), id))
 	}
 	t.unchanged("the creation of others", records...)
 	t.finds(query(), ids...)
@@ -85,9 +83,7 @@ func anyMachine(t *tester) {
 	ids := map[string][]string{}
 	var records []lifecycle.StoredRecord
 	for _, k := range keys {
-		before := t.get(k)
-		require.False(t, before.Exists(), "%q %q exists before it was created", k.Machine, k.ID)
-		records = append(records, t.move(before, idle))
+		records = append(records, t.move(t.absent(k), idle))
 		ids[k.Machine] = append(ids[k.Machine], k.ID)
 	}
 	t.unchanged("the creation of others", records...)
@@ -106,20 +102,18 @@ func anyMachine(t *tester) {
 // A store refuses ids with NUL with ErrInvalid, or keeps them as they are: no call
 // about such an id is about another object.
 func nulIsRefusedOrKept(t *tester) {
-	a := t.put("a", idle)
+	a, never := t.put("a", idle), t.get(key("never"))
 	kept := []string{"a"}
 	for _, id := range []string{"a\x00", "a\x00b", "\x00a", "\x00"} {
-		before, err := t.store().Get(t.Context(), key(id))
+		_, err := t.store().Get(t.Context(), key(id))
 		if err == nil {
-			require.False(t, before.Exists(), "%q exists before it was created", id)
-			t.move(before, moving)
+			t.move(t.absent(key(id)), moving)
 			kept = append(kept, id)
 			continue
 		}
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, "Get of %q", id)
-		before = t.get(key("absent"))
-		before.Key = key(id)
-		require.ErrorIs(t, t.send(commitOf(change(before, idle))), lifecycle.ErrInvalid, "a creation of %q", id)
+		never.ID = id
+		require.ErrorIs(t, t.send(commitOf(change(never, idle))), lifecycle.ErrInvalid, "a creation of %q", id)
 	}
 	t.unchanged("calls with NUL in the id", a)
 	slices.Sort(kept)

@@ -232,38 +232,41 @@ type tester struct {
 func newTester(t testing.TB, store lifecycle.Store, config *Config, bubble bool) *tester {
 	t.Helper()
 	tt := &tester{TB: t, config: config, turns: new(atomic.Uint64), bubble: bubble, attempts: cmp.Or(config.Attempts, 100)}
-	tt.use(store)
+	tt.use(store, config.Exclusive)
+	t.Cleanup(func() {
+		if t.Failed() && len(tt.stores) > 1 {
+			t.Log("the calls went to two stores over the same data")
+		}
+	})
 	return tt
 }
 
-// use makes a store, and a second one over its data, those that are tested.
-func (t *tester) use(store lifecycle.Store) {
+// use makes a store those that are tested, with a second one over its data unless it is alone.
+func (t *tester) use(store lifecycle.Store, alone bool) {
 	t.Helper()
-	t.useOnly(store)
-	if !t.config.Exclusive {
+	t.stores, t.has = []lifecycle.Store{t.opened(store)}, store.Capabilities()
+	if !alone {
 		t.stores = append(t.stores, t.second())
-		t.Cleanup(func() {
-			if t.Failed() && len(t.stores) > 1 {
-				t.Log("the calls went to two stores over the same data")
-			}
-		})
 	}
-}
-
-// useOnly makes a store the only one that is tested.
-func (t *tester) useOnly(store lifecycle.Store) {
-	t.Helper()
-	require.NotNil(t, store, "the test has opened no store")
-	t.stores, t.has = []lifecycle.Store{store}, store.Capabilities()
-	t.closeAtEnd(store)
 }
 
 // second opens a second store over the data of the first.
 func (t *tester) second() lifecycle.Store {
 	t.Helper()
-	store := t.config.Second(t.TB, t.stores[0])
-	require.NotNil(t, store, "the test has opened no second store")
-	t.closeAtEnd(store)
+	return t.opened(t.config.Second(t.TB, t.stores[0]))
+}
+
+// opened returns a store that the test has opened, and closes it at the end.
+func (t *tester) opened(store lifecycle.Store) lifecycle.Store {
+	t.Helper()
+	require.NotNil(t, store, "the test has opened no store")
+	if closer, ok := store.(io.Closer); ok {
+		t.Cleanup(func() {
+			if err := closer.Close(); err != nil && !errors.Is(err, lifecycle.ErrClosed) {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
 	return store
 }
 
@@ -272,18 +275,6 @@ func (t *tester) second() lifecycle.Store {
 // them to both stores.
 func (t *tester) store() lifecycle.Store {
 	return t.stores[bits.OnesCount64(t.turns.Add(1))%len(t.stores)]
-}
-
-func (t *tester) closeAtEnd(store lifecycle.Store) {
-	closer, ok := store.(io.Closer)
-	if !ok {
-		return
-	}
-	t.Cleanup(func() {
-		if err := closer.Close(); err != nil && !errors.Is(err, lifecycle.ErrClosed) {
-			t.Errorf("Close: %v", err)
-		}
-	})
 }
 
 // needs skips a demand.
