@@ -282,27 +282,32 @@ func (t *tester) rows(k lifecycle.Key, after uint64, limit int) []lifecycle.Hist
 	return rows
 }
 
-// outbox requires that the outbox holds these messages and returns their numbers.
-func (t *tester) outbox(want []lifecycle.Message, what string) (numbers []uint64) {
+// oldest returns the oldest messages, or nothing for a store without an outbox.
+func (t *tester) oldest(limit int) []lifecycle.OutboxMessage {
 	t.Helper()
-	if t.has.Messages {
-		numbers = t.oldest(all, want, what)
+	if !t.has.Messages {
+		return nil
 	}
-	return numbers
-}
-
-// oldest requires that Messages with a limit returns these messages, each with a
-// number of its own, and returns the numbers.
-func (t *tester) oldest(limit int, want []lifecycle.Message, what string) (numbers []uint64) {
-	t.Helper()
 	list, err := t.store().(lifecycle.Outbox).Messages(t.Context(), limit)
 	require.NoError(t, err, "Messages")
+	return list
+}
+
+func (t *tester) discard(numbers ...uint64) {
+	t.Helper()
+	require.NoError(t, t.store().(lifecycle.Outbox).Discard(t.Context(), numbers...), "Discard")
+}
+
+// outbox requires that these are the oldest messages, each with a number of its own, and
+// returns the numbers.
+func (t *tester) outbox(limit int, want []lifecycle.Message, after string) (numbers []uint64) {
+	t.Helper()
 	var got []lifecycle.Message
-	for _, m := range list {
+	for _, m := range t.oldest(limit) {
 		require.NotContains(t, numbers, m.Number, "two messages have one number")
 		got, numbers = append(got, m.Message), append(numbers, m.Number)
 	}
-	equal(t, want, got, "the outbox after "+what)
+	equal(t, want, got, "the outbox after "+after)
 	return numbers
 }
 

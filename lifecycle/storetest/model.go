@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -43,7 +45,9 @@ func randomCommitsAgree(t *tester) {
 		if keepsRequests {
 			m.requests = []string{"Request 1", "request 1", "Request 1 ", "2", "é", "e\u0301"}
 		}
-		m.emptyOutbox()
+		for _, msg := range m.oldest(all) { // of the runs before
+			m.discard(msg.Number)
+		}
 		r.Repeat(map[string]func(*rapid.T){
 			"commit": func(*rapid.T) { m.commitSomething() },
 			"other":  func(*rapid.T) { pick(m, m.sendAgain, m.sendAgain, m.discardSome, m.changeOwner)() },
@@ -135,6 +139,7 @@ func (m *model) read(id string) lifecycle.StoredRecord {
 		}
 	}
 	equal(m.tester, want, r, "the record of "+id)
+	m.now[id] = r
 	return r
 }
 
@@ -181,29 +186,26 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 	return ch
 }
 
-// spoil changes what a change expects, if it can.
-func (m *model) spoil(ch *lifecycle.StoredChange) (wrong bool) {
+// spoil may change what a change expects.
+func (m *model) spoil(ch *lifecycle.StoredChange) {
 	past := m.past[ch.To.ID]
-	if ch.MetadataOnly || len(past) > 0 && m.below(2) == 0 {
-		if len(past) > 0 {
-			ch.Expect = pick(m, past...)
-		}
-		return len(past) > 0
+	switch {
+	case len(past) > 0 && (ch.MetadataOnly || m.below(2) == 0):
+		ch.Expect = pick(m, past...)
+	case !ch.MetadataOnly:
+		ch.From = pick(m, "", strings.ToLower(ch.From), ch.From+" ", moving, broken)
 	}
-	from := ch.From
-	ch.From = pick(m, "", strings.ToLower(from), from+" ", moving, broken)
-	return ch.From != from
 }
 
 // commitSomething commits up to four changes with preconditions, messages, an owner and a
 // request.
 func (m *model) commitSomething() {
-	c, wrong := commitOf(), -1
+	c := commitOf()
 	count := 1 + m.below(min(4, m.has.Changes))
-	for i, id := range rapid.Permutation(modelIDs).Draw(m.draw, "ids")[:count] {
+	for _, id := range rapid.Permutation(modelIDs).Draw(m.draw, "ids")[:count] {
 		ch := m.change(m.read(id))
-		if m.below(8) == 0 && m.spoil(&ch) && wrong < 0 {
-			wrong = i
+		if m.below(8) == 0 {
+			m.spoil(&ch)
 		}
 		c.Changes = append(c.Changes, ch)
 	}
@@ -215,56 +217,75 @@ func (m *model) commitSomething() {
 	if m.below(2) == 0 {
 		c.Owner = m.owner
 	}
-	if wrong >= 0 {
-		m.logCommit(c)
-		ch := c.Changes[wrong]
-		conflict := *m.conflict(c, "a wrong expectation")
-		m.hold(conflict.Current)
-		want := lifecycle.ConflictError{Change: wrong, Expect: ch.Expect, From: ch.From, Current: m.read(ch.To.ID)}
-		equal(m.tester, want, conflict, "the conflict")
+	if !errors.Is(m.expected(c), lifecycle.ErrConflict) { // the order of the two errors is not defined
+		m.require(c)
+	}
+	ch := &c.Changes[len(c.Changes)-1]
+	if m.expected(c) == nil && len(m.requests) > 0 && !ch.MetadataOnly && m.below(3) == 0 {
+		ch.Request, ch.Fingerprint = m.request(), "a fingerprint"
+	}
+
+	m.logCommit(c)
+	want, s := m.expected(c), sentCommit{c, clone(c)}
+	err := m.send(s.filled)
+	if want == nil {
+		require.NoError(m, err)
+		m.accept(s)
 		return
 	}
-	unmet := m.require(c)
-	lost := m.get(m.owner.Key())
-	switch {
-	case unmet != nil:
-		refused(m, c, unmet, "the failed precondition")
-	case c.Owner.Name != "" && !c.Owner.Alive(&lost):
-		refused(m, c, &lifecycle.OwnerError{Owner: c.Owner}, "the lost owner")
-	default:
-		if row := m.request(c); row != nil {
-			refused(m, c, &lifecycle.RepeatedError{Row: *row}, "the repeated request")
-			return
+	got := reflect.New(reflect.TypeOf(want)) // a variable for errors.As
+	require.ErrorAs(m, err, got.Interface())
+	equal[any](m.tester, want, got.Elem().Interface(), "the error of the commit")
+	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
+		m.hold(conflict.Current)
+	}
+}
+
+// expected returns the error that a commit must have.
+func (m *model) expected(c *lifecycle.Commit) error {
+	for i, ch := range c.Changes {
+		if now := m.now[ch.To.ID]; ch.Expect != now.Revision || ch.From != now.State {
+			return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
 		}
-		m.logCommit(c)
-		m.accept(m.sent(c))
 	}
+	for _, p := range c.Require {
+		if now := m.now[p.ID]; !slices.Contains(p.States, now.State) {
+			return &lifecycle.PreconditionError{Precondition: p, Current: now}
+		}
+	}
+	if c.Owner.Name != "" {
+		if now := m.get(c.Owner.Key()); !c.Owner.Alive(&now) {
+			return &lifecycle.OwnerError{Owner: c.Owner}
+		}
+	}
+	for _, ch := range c.Changes {
+		if row := m.requested(ch.Request); row.Request != "" {
+			return &lifecycle.RepeatedError{Row: row}
+		}
+	}
+	return nil
 }
 
-// refused requires that a commit returns an error.
-func refused[E error](m *model, c *lifecycle.Commit, want E, what string) {
-	m.logCommit(c)
-	var got E
-	require.ErrorAs(m, m.send(c), &got, what)
-	equal(m.tester, want, got, what)
-}
-
-// request gives a change a request: a new one, or that of a row which the store must know.
-// It returns the row.
-func (m *model) request(c *lifecycle.Commit) *lifecycle.HistoryRow {
-	ch := &c.Changes[len(c.Changes)-1]
-	if len(m.requests) == 0 || ch.MetadataOnly || m.below(3) > 0 {
-		return nil
-	}
-	ch.Fingerprint = "a fingerprint"
+// request draws the request of a row that the store must know, or a new one.
+func (m *model) request() string {
 	for _, row := range m.newest(pick(m, modelIDs...)) {
 		if row.Request != "" {
-			ch.Request = row.Request
-			return &row
+			return row.Request
 		}
 	}
-	ch.Request, m.requests = m.requests[0], m.requests[1:]
-	return nil
+	return m.requests[0]
+}
+
+// requested returns the row of a request, if the store must know it.
+func (m *model) requested(request string) (row lifecycle.HistoryRow) {
+	for _, id := range modelIDs {
+		for _, r := range m.newest(id) {
+			if r.Request == request {
+				row = r
+			}
+		}
+	}
+	return row
 }
 
 // newest returns the rows that a store must know.
@@ -303,21 +324,17 @@ func (m *model) logCommit(c *lifecycle.Commit) {
 	m.Logf("in one commit, with %d messages, owner %q", len(c.Messages), c.Owner.Name)
 }
 
-// require adds up to two preconditions. It returns the error of the one that fails.
-func (m *model) require(c *lifecycle.Commit) (unmet *lifecycle.PreconditionError) {
-	for range m.below(1 + min(2, m.has.Changes-len(c.Changes))) {
+// require adds up to two preconditions, of which one may fail.
+func (m *model) require(c *lifecycle.Commit) {
+	mayFail := m.below(2)
+	for i := range m.below(1 + min(2, m.has.Changes-len(c.Changes))) {
 		now := m.read(pick(m, modelIDs...))
 		p := lifecycle.Precondition{Key: now.Key, States: m.states()}
-		switch {
-		case slices.Contains(p.States, now.State):
-		case unmet == nil && m.below(3) == 0:
-			unmet = &lifecycle.PreconditionError{Precondition: p, Current: now}
-		default:
+		if i != mayFail || m.below(3) > 0 {
 			p.States = append(p.States, now.State)
 		}
 		c.Require = append(c.Require, p)
 	}
-	return unmet
 }
 
 // accept applies a commit that was written.
@@ -340,6 +357,7 @@ func (m *model) accept(s sentCommit) {
 		require.True(m, deadline.Equal(ch.To.Deadline), "the deadline is %v, not %v", ch.To.Deadline, deadline)
 		m.past[id] = append(m.past[id], ch.Expect)
 		require.NotContains(m, m.past[id], ch.To.Revision, "a revision is repeated")
+		m.requests = slices.DeleteFunc(m.requests, func(request string) bool { return request == ch.Request })
 		if !ch.MetadataOnly {
 			m.history[id] = append(m.history[id], ch.Row(s.filled.Token))
 		}

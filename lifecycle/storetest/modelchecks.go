@@ -86,19 +86,11 @@ func (m *model) compareHistory(id string) {
 		page := rows[from+1 : min(from+1+limit, len(rows))]
 		equal(m.tester, page, m.rows(m.key(id), rows[from].Sequence, limit), fmt.Sprintf("%d rows", limit))
 	}
-	if len(m.requests) == 0 {
-		return
-	}
-	requested := map[string]lifecycle.HistoryRow{m.requests[0]: {}}
-	for _, row := range m.newest(id) {
-		if row.Request != "" {
-			requested[row.Request] = row
-		}
-	}
-	for request, want := range requested {
+	if len(m.requests) > 0 {
+		request := m.request()
 		got, err := m.store().(lifecycle.Historian).Requested(m.Context(), m.machine, request)
 		require.NoError(m, err)
-		equal(m.tester, want, got, "the row of request "+request)
+		equal(m.tester, m.requested(request), got, "the row of request "+request)
 	}
 }
 
@@ -121,12 +113,10 @@ func (m *model) compareRecent() {
 
 // compareOutbox compares the oldest messages. Reading removes none.
 func (m *model) compareOutbox() {
-	if m.has.Messages {
-		limit := 1 + m.below(4)
-		numbers := m.outbox(m.messages, "these commits")
-		page := m.oldest(limit, m.messages[:min(limit, len(m.messages))], "these commits")
-		require.Equal(m, numbers[:len(page)], page)
-	}
+	limit := 1 + m.below(4)
+	numbers := m.outbox(all, m.messages, "these commits")
+	page := m.outbox(limit, m.messages[:min(limit, len(m.messages))], "these commits")
+	require.Equal(m, numbers[:len(page)], page)
 }
 
 // discardSome discards some messages, once more those that were discarded, and numbers that
@@ -137,7 +127,7 @@ func (m *model) discardSome() {
 	}
 	var left []lifecycle.Message
 	unknown := []uint64{0, 1000 + uint64(len(m.messages))}
-	for i, n := range m.outbox(m.messages, "these commits") {
+	for i, n := range m.outbox(all, m.messages, "these commits") {
 		require.NotContains(m, m.discarded, n, "a number is repeated")
 		unknown[1] = max(unknown[1], n+1000)
 		if m.below(3) == 0 {
@@ -146,7 +136,7 @@ func (m *model) discardSome() {
 			left = append(left, m.messages[i])
 		}
 	}
-	require.NoError(m, m.store().(lifecycle.Outbox).Discard(m.Context(), append(unknown, m.discarded...)...))
+	m.discard(append(unknown, m.discarded...)...)
 	m.messages = left
 }
 
@@ -156,15 +146,4 @@ func selects(q lifecycle.Query, r lifecycle.StoredRecord) bool {
 		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
 		(!q.NoDeadline || r.Deadline.IsZero()) && (!q.Unowned || r.Owner == "") &&
 		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, owner(r.Owner, r.Epoch)))
-}
-
-// emptyOutbox discards the messages of the runs before.
-func (m *model) emptyOutbox() {
-	if m.has.Messages {
-		list, err := m.store().(lifecycle.Outbox).Messages(m.Context(), all)
-		require.NoError(m, err)
-		for _, msg := range list {
-			require.NoError(m, m.store().(lifecycle.Outbox).Discard(m.Context(), msg.Number))
-		}
-	}
 }

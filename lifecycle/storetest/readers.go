@@ -74,19 +74,14 @@ func messagesAreReadOnce(t *tester) {
 	each := max(1, t.attempts/5)
 	next := map[string]int{} // by writer: the number of its messages that were read
 	read := func(t *tester) {
-		for {
-			list, err := t.store().(lifecycle.Outbox).Messages(t.Context(), 3)
-			require.NoError(t, err)
-			if len(list) == 0 {
-				return
-			}
+		for list := t.oldest(3); len(list) > 0; list = t.oldest(3) {
 			var numbers []uint64
 			for _, m := range list {
 				require.Equal(t, fmt.Sprint(m.Key, " ", next[m.Key]), string(m.Payload))
 				next[m.Key]++
 				numbers = append(numbers, m.Number)
 			}
-			require.NoError(t, t.store().(lifecycle.Outbox).Discard(t.Context(), numbers...))
+			t.discard(numbers...)
 		}
 	}
 	t.together(writers, func(t *tester, i int) {

@@ -149,5 +149,5 @@ func sizesOfFields(t *tester) {
 			require.Equal(t, r.Reason, rows[0].Reason)
 		}
 	}
-	t.outbox(messages, "big commits")
+	t.outbox(all, messages, "big commits")
 }

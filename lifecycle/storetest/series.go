@@ -61,7 +61,7 @@ func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
 		}
 		require.Greater(t, n, 2, "no commit was disturbed: the store does not use the Network, or the context")
 	}
-	t.outbox(s.messages, "the series")
+	t.outbox(all, s.messages, "the series")
 }
 
 // readsDuring makes reads that are disturbed at every place. Each returns what is there, or an

@@ -14,13 +14,12 @@ import (
 // movesTime reports whether the test can move the clock of the store.
 func (t *tester) movesTime() bool { return t.bubble || t.config.Age != nil }
 
-// pass lets time pass on the clock of the store, if the test can move it.
+// pass lets time pass on the clock of the store, which the test can move.
 func (t *tester) pass(d time.Duration) {
 	t.Helper()
-	switch {
-	case t.bubble:
+	if t.bubble {
 		time.Sleep(d)
-	case t.config.Age != nil:
+	} else {
 		t.config.Age(t.TB, t.stores[0], d)
 	}
 }
