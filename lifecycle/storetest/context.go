@@ -38,9 +38,7 @@ func (t *tester) calls(ctx context.Context, r lifecycle.StoredRecord, discard ..
 // cause, and writes and discards nothing.
 func endedContextIsRefused(t *tester) {
 	c := commitOf(change(t.get(key("a")), idle))
-	if t.has.Messages {
-		c.Messages = []lifecycle.Message{message("kept")}
-	}
+	c.Messages = t.messages("kept")
 	t.commit(c)
 	r, never := c.Changes[0].To, t.get(key("new"))
 	numbers := t.outbox(all, c.Messages, "a commit")
@@ -136,22 +134,20 @@ func killKeepsEverything(t *tester) {
 func (t *tester) keepsEverything(after string, interrupt func()) {
 	t.Helper()
 	c := commitOf(t.fullChange(t.get(key("a"))))
-	if t.has.Messages {
-		c.Messages = []lifecycle.Message{message("one"), message("two")}
-	}
-	s := t.sent(c)
+	c.Messages = t.messages("one", "two")
+	t.commit(c)
 	left := t.remove(t.put("b", idle))
 	old := t.put("c", idle)
 	now := t.move(old, moving)
 	for range 2 {
 		interrupt()
-		t.unchanged(after, s.filled.Changes[0].To, now, left)
+		t.unchanged(after, c.Changes[0].To, now, left)
 		t.finds(query(), "a", "c")
 		t.finds(query(moving), "c")
 		t.conflict(commitOf(change(old, broken)), "an outdated revision after "+after)
 		if t.has.History {
-			t.repeat(s, "after "+after)
-			equal(t, []lifecycle.HistoryRow{s.filled.Changes[0].Row(c.Token)}, t.rows(key("a"), 0, all), "the history after "+after)
+			t.repeat(c, "after "+after)
+			equal(t, []lifecycle.HistoryRow{c.Changes[0].Row(c.Token)}, t.rows(key("a"), 0, all), "the history after "+after)
 		}
 		t.outbox(all, c.Messages, after)
 		next := t.move(now, moving)

@@ -77,11 +77,11 @@ type model struct {
 	past    map[string][]lifecycle.Revision // that changes have replaced
 	history map[string][]lifecycle.HistoryRow
 	follows bool
-	commits []sentCommit
+	commits []*lifecycle.Commit
 
-	owner     lifecycle.OwnerRef // of the commits that have one
-	requests  []string           // that no change has had
-	messages  []lifecycle.Message
+	owner     lifecycle.OwnerRef  // of the commits that have one
+	requests  []string            // that no change has had
+	emitted   []lifecycle.Message // and not discarded
 	discarded []uint64
 
 	held, copies [][]byte // bytes that the store has returned, and what they were
@@ -210,9 +210,7 @@ func (m *model) commitSomething() {
 		c.Changes = append(c.Changes, ch)
 	}
 	for n := range m.below(3) {
-		if m.has.Messages {
-			c.Messages = append(c.Messages, message(fmt.Sprint(len(m.messages)+n)))
-		}
+		c.Messages = append(c.Messages, m.messages(fmt.Sprint(len(m.emitted)+n))...)
 	}
 	if m.below(2) == 0 {
 		c.Owner = m.owner
@@ -226,11 +224,11 @@ func (m *model) commitSomething() {
 	}
 
 	m.logCommit(c)
-	want, s := m.expected(c), sentCommit{c, clone(c)}
-	err := m.send(s.filled)
+	want := m.expected(c)
+	err := m.send(c)
 	if want == nil {
 		require.NoError(m, err)
-		m.accept(s)
+		m.accept(c)
 		return
 	}
 	got := reflect.New(reflect.TypeOf(want)) // a variable for errors.As
@@ -338,9 +336,9 @@ func (m *model) require(c *lifecycle.Commit) {
 }
 
 // accept applies a commit that was written.
-func (m *model) accept(s sentCommit) {
-	for i := range s.filled.Changes {
-		ch := &s.filled.Changes[i]
+func (m *model) accept(c *lifecycle.Commit) {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
 		id := ch.To.ID
 		before := m.now[id]
 		deadline := time.Time{}
@@ -359,7 +357,7 @@ func (m *model) accept(s sentCommit) {
 		require.NotContains(m, m.past[id], ch.To.Revision, "a revision is repeated")
 		m.requests = slices.DeleteFunc(m.requests, func(request string) bool { return request == ch.Request })
 		if !ch.MetadataOnly {
-			m.history[id] = append(m.history[id], ch.Row(s.filled.Token))
+			m.history[id] = append(m.history[id], ch.Row(c.Token))
 		}
 		m.now[id] = ch.To
 		if ch.Remove {
@@ -368,6 +366,6 @@ func (m *model) accept(s sentCommit) {
 			}
 		}
 	}
-	m.messages = append(m.messages, s.filled.Messages...)
-	m.commits = append(m.commits, s)
+	m.emitted = append(m.emitted, c.Messages...)
+	m.commits = append(m.commits, c)
 }

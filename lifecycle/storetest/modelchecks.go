@@ -15,15 +15,14 @@ func (m *model) sendAgain() {
 		return
 	}
 	last := len(m.commits) - 1
-	s := m.commits[pick(m, last, m.below(last+1))]
+	c := m.commits[pick(m, last, m.below(last+1))]
 	switch {
-	case leaseOnly(s.sent):
-		m.conflict(clone(s.sent), "a commit with a MetadataOnly change that is sent again")
+	case leaseOnly(c):
+		m.conflict(c, "a commit with a MetadataOnly change that is sent again")
 	case m.below(4) == 0:
-		m.conflict(commitOf(s.sent.Changes...), "the same changes under another token")
-	case m.known(s.filled):
-		m.repeat(s, "later")
-		m.repeat(sentCommit{s.filled, s.filled}, "with the fields of the store")
+		m.conflict(commitOf(c.Changes...), "the same changes under another token")
+	case m.known(c):
+		m.repeat(c, "later")
 	}
 }
 
@@ -114,8 +113,8 @@ func (m *model) compareRecent() {
 // compareOutbox compares the oldest messages. Reading removes none.
 func (m *model) compareOutbox() {
 	limit := 1 + m.below(4)
-	numbers := m.outbox(all, m.messages, "these commits")
-	page := m.outbox(limit, m.messages[:min(limit, len(m.messages))], "these commits")
+	numbers := m.outbox(all, m.emitted, "these commits")
+	page := m.outbox(limit, m.emitted[:min(limit, len(m.emitted))], "these commits")
 	require.Equal(m, numbers[:len(page)], page)
 }
 
@@ -126,18 +125,18 @@ func (m *model) discardSome() {
 		return
 	}
 	var left []lifecycle.Message
-	unknown := []uint64{0, 1000 + uint64(len(m.messages))}
-	for i, n := range m.outbox(all, m.messages, "these commits") {
+	unknown := []uint64{0, 1000 + uint64(len(m.emitted))}
+	for i, n := range m.outbox(all, m.emitted, "these commits") {
 		require.NotContains(m, m.discarded, n, "a number is repeated")
 		unknown[1] = max(unknown[1], n+1000)
 		if m.below(3) == 0 {
 			m.discarded = append(m.discarded, n)
 		} else {
-			left = append(left, m.messages[i])
+			left = append(left, m.emitted[i])
 		}
 	}
 	m.discard(append(unknown, m.discarded...)...)
-	m.messages = left
+	m.emitted = left
 }
 
 // selects reports whether a query without conditions about time selects a record.

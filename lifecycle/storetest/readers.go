@@ -56,11 +56,7 @@ func (t *tester) readPages(q lifecycle.Query) (ids []string) {
 func (t *tester) changeAlone(k lifecycle.Key, n int) {
 	t.Helper()
 	r := t.get(k)
-	ch := change(r, []string{idle, moving}[n%2])
-	if n%3 == 2 && r.Exists() {
-		ch = removal(r)
-	}
-	err := t.send(commitOf(ch))
+	err := t.send(commitOf(step(r, n)))
 	if r.Exists() || !errors.Is(err, lifecycle.ErrConflict) { // the numbers of an absent object may have grown
 		require.NoError(t, err)
 	}

@@ -61,7 +61,7 @@ func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
 		}
 		require.Greater(t, n, 2, "no commit was disturbed: the store does not use the Network, or the context")
 	}
-	t.outbox(all, s.messages, "the series")
+	t.outbox(all, s.emitted, "the series")
 }
 
 // readsDuring makes reads that are disturbed at every place. Each returns what is there, or an
@@ -107,9 +107,9 @@ func (t *tester) readsDuring(disturb disturbance) {
 // two objects together, or one object if the store takes no more.
 type series struct {
 	*tester
-	records  []lifecycle.StoredRecord // as they are
-	messages []lifecycle.Message      // of the commits that were written
-	n        int
+	records []lifecycle.StoredRecord // as they are
+	emitted []lifecycle.Message      // by the commits that were written
+	n       int
 }
 
 func (t *tester) startSeries() *series {
@@ -125,16 +125,11 @@ func (s *series) next() *lifecycle.Commit {
 	s.n++
 	c := commitOf()
 	for _, r := range s.records {
-		ch := change(r, []string{idle, moving}[s.n%2])
-		if s.n%4 == 3 && r.Exists() {
-			ch = removal(r)
-		}
+		ch := step(r, s.n)
 		ch.To.Reason = fmt.Sprint("commit ", s.n)
 		c.Changes = append(c.Changes, ch)
 	}
-	if s.has.Messages {
-		c.Messages = []lifecycle.Message{{Topic: "t", Payload: fmt.Append(nil, "commit ", s.n)}}
-	}
+	c.Messages = s.messages(fmt.Sprint("of commit ", s.n))
 	return c
 }
 
@@ -148,7 +143,7 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 		written = s.resolve(c)
 	}
 	if written {
-		s.messages = append(s.messages, c.Messages...)
+		s.emitted = append(s.emitted, c.Messages...)
 	}
 	for i, before := range s.records {
 		now := s.get(before.Key)

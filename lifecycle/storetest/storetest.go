@@ -145,16 +145,10 @@ func (c *Config) check() error {
 
 // demand is one requirement of the contract of a store.
 type demand struct {
-	name   string // group/requirement: the name of the subtest
-	check  func(t *tester)
-	bubble func(c *Config) bool // whether it runs in a bubble of testing/synctest; nil: no
+	name  string // group/requirement: the name of the subtest
+	check func(t *tester)
+	timed bool // it runs in a bubble of testing/synctest if the store can be opened there
 }
-
-// The clocks of demands that run in a bubble: the clock of the store, a clock that the store
-// does not follow, and one that stands still because the demand does not sleep.
-func ownTime(c *Config) bool     { return c.Synctest }
-func wrongTime(c *Config) bool   { return c.WrongClock }
-func stoppedTime(c *Config) bool { return c.Synctest || c.WrongClock }
 
 // demands are all demands. The comment of a function states its demand.
 var demands = []demand{
@@ -166,10 +160,10 @@ var demands = []demand{
 	{name: "Names/sizes", check: sizesOfFields},
 	{name: "Commit/malformed_is_refused", check: malformedIsRefused},
 	{name: "Commit/grants_are_held_or_nothing_is_written", check: grantsAreHeld},
-	{name: "Numbers/never_repeat", check: numbersNeverRepeat, bubble: stoppedTime},
-	{name: "Time/conditions_combine", check: conditionsCombine, bubble: ownTime},
-	{name: "Time/recent_changes_end_with_age", check: recentChangesEndWithAge, bubble: ownTime},
-	{name: "Time/clock_of_the_store", check: clockOfTheStore, bubble: wrongTime},
+	{name: "Numbers/never_repeat", check: numbersNeverRepeat, timed: true},
+	{name: "Time/conditions_combine", check: conditionsCombine, timed: true},
+	{name: "Time/recent_changes_end_with_age", check: recentChangesEndWithAge, timed: true},
+	{name: "Time/clock_of_the_store", check: clockOfTheStore, timed: true},
 	{name: "Context/ended_is_refused", check: endedContextIsRefused},
 	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
 	{name: "Close/refuses_calls", check: closeRefusesCalls},
@@ -206,11 +200,10 @@ func (d *demand) run(
 	t *testing.T, open func(testing.TB) lifecycle.Store, config *Config, wrap func(t testing.TB, try func(testing.TB)),
 ) {
 	t.Helper()
-	bubble := d.bubble != nil && d.bubble(config)
 	try := func(t *testing.T) {
-		wrap(t, func(t testing.TB) { d.check(newTester(t, open(t), config, bubble)) })
+		wrap(t, func(t testing.TB) { d.check(newTester(t, open(t), config)) })
 	}
-	if bubble {
+	if d.timed && (config.Synctest || config.WrongClock) {
 		synctest.Test(t, try)
 	} else {
 		try(t)
@@ -225,13 +218,12 @@ type tester struct {
 	stores   []lifecycle.Store // over the same data; one if it is exclusive
 	turns    *atomic.Uint64    // calls of store
 	has      lifecycle.Capabilities
-	bubble   bool // the clock of this process is that of a bubble
 	attempts int
 }
 
-func newTester(t testing.TB, store lifecycle.Store, config *Config, bubble bool) *tester {
+func newTester(t testing.TB, store lifecycle.Store, config *Config) *tester {
 	t.Helper()
-	tt := &tester{TB: t, config: config, turns: new(atomic.Uint64), bubble: bubble, attempts: cmp.Or(config.Attempts, 100)}
+	tt := &tester{TB: t, config: config, turns: new(atomic.Uint64), attempts: cmp.Or(config.Attempts, 100)}
 	tt.use(store, config.Exclusive)
 	t.Cleanup(func() {
 		if t.Failed() && len(tt.stores) > 1 {

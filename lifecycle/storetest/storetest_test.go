@@ -165,7 +165,7 @@ func TestSkippedDemandsHaveAReason(t *testing.T) {
 }
 
 func TestMissingStoreFails(t *testing.T) {
-	r := suitetest.Record(t, func(t testing.TB) { newTester(t, nil, &Config{Exclusive: true}, false) })
+	r := suitetest.Record(t, func(t testing.TB) { newTester(t, nil, &Config{Exclusive: true}) })
 	require.True(t, r.Failed())
 	require.Contains(t, r.Text(), "the test has opened no store")
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // movesTime reports whether the test can move the clock of the store.
-func (t *tester) movesTime() bool { return t.bubble || t.config.Age != nil }
+func (t *tester) movesTime() bool { return t.config.Synctest || t.config.Age != nil }
 
 // pass lets time pass on the clock of the store, which the test can move.
 func (t *tester) pass(d time.Duration) {
 	t.Helper()
-	if t.bubble {
+	if t.config.Synctest {
 		time.Sleep(d)
 	} else {
 		t.config.Age(t.TB, t.stores[0], d)
@@ -59,7 +59,7 @@ func conditionsCombine(t *tester) {
 	// a, b, c and d are four hours old, the others two; a, b and e are overdue.
 	t.finds(unchangedFor(4*hour), "a", "b", "c", "d")
 	t.finds(unchangedFor(5 * hour))
-	if t.bubble { // no other time passes
+	if t.config.Synctest { // no other time passes
 		t.finds(unchangedFor(4*hour + 1))
 	}
 	t.finds(overdue(moving), "a", "e")
@@ -138,7 +138,7 @@ func recentChangesEndWithAge(t *tester) {
 // With OwnClock, ages, deadlines and ChangedAt are of the clock of the store. In this
 // demand the clock of this process stands still in the year 2000.
 func clockOfTheStore(t *tester) {
-	t.needsConfig("WrongClock", t.bubble && t.has.OwnClock)
+	t.needsConfig("WrongClock", t.config.WrongClock && t.has.OwnClock)
 	a := t.due("a", moving, hour)
 	require.Greater(t, time.Since(a.ChangedAt).Abs(), hour, "ChangedAt is of the clock of this process")
 	t.unchanged("a change with a timeout", a)
