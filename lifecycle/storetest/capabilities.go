@@ -65,7 +65,6 @@ func undeclaredIsRefused(t *tester) {
 
 // keepsRequests reports whether the store keeps the requests of changes.
 func (t *tester) keepsRequests() bool {
-	t.Helper()
 	if !t.has.History {
 		return false
 	}

@@ -96,7 +96,6 @@ func (t *tester) tryMove(known *lifecycle.StoredRecord, state string) result {
 // oneWins requires that one of these commits, which start at the same moment, is written. The
 // others must return an error that matches refused.
 func (t *tester) oneWins(refused error, commits ...*lifecycle.Commit) {
-	t.Helper()
 	var wins atomic.Int64
 	t.together(len(commits), func(t *tester, i int) {
 		if t.written(commits[i], refused) {
@@ -109,7 +108,6 @@ func (t *tester) oneWins(refused error, commits ...*lifecycle.Commit) {
 // written sends a commit and reports whether it is written. Otherwise it must return an error
 // that matches refused.
 func (t *tester) written(c *lifecycle.Commit, refused error) bool {
-	t.Helper()
 	err := t.send(c)
 	if err != nil {
 		require.ErrorIs(t, err, refused)
@@ -162,7 +160,6 @@ func singleWriterNeverConflicts(t *tester) {
 
 // writeAlone moves an object, which has no other writer, n times. edit completes each commit.
 func (t *tester) writeAlone(id string, n int, edit func(i int, c *lifecycle.Commit)) {
-	t.Helper()
 	r := t.get(key(id))
 	for i := range n {
 		c := commitOf(change(r, idle))
@@ -214,7 +211,6 @@ func preconditionsHoldAtTheCommit(t *tester) {
 // oneOfTwo moves two objects to a state at the same moment. Each commit requires that
 // the other object still has its state.
 func (t *tester) oneOfTwo(to string, records ...lifecycle.StoredRecord) {
-	t.Helper()
 	var commits []*lifecycle.Commit
 	for i, r := range records {
 		other := records[1-i]

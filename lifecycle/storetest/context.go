@@ -132,7 +132,6 @@ func killKeepsEverything(t *tester) {
 // keepsEverything requires that what was acknowledged is there after an interruption,
 // twice, and that the store continues with it.
 func (t *tester) keepsEverything(after string, interrupt func()) {
-	t.Helper()
 	c := commitOf(t.fullChange(t.get(key("a"))))
 	c.Messages = t.messages("one", "two")
 	t.commit(c)

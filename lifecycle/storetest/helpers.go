@@ -112,7 +112,6 @@ const (
 
 // join writes the record of an owner, and returns it.
 func (t *tester) join(o lifecycle.OwnerRef, state string) lifecycle.StoredRecord {
-	t.Helper()
 	ch := change(t.get(o.Key()), state)
 	ch.To.Operation = lifecycle.OpID(o.Epoch)
 	r := t.write(ch)
@@ -159,46 +158,39 @@ func send(ctx context.Context, store lifecycle.Store, c *lifecycle.Commit) error
 func (t *tester) send(c *lifecycle.Commit) error { return send(t.Context(), t.store(), c) }
 
 func (t *tester) get(k lifecycle.Key) lifecycle.StoredRecord {
-	t.Helper()
 	r, err := t.store().Get(t.Context(), k)
 	require.NoError(t, err, "Get of %v", k)
 	return r
 }
 
 func (t *tester) commit(c *lifecycle.Commit) {
-	t.Helper()
 	require.NoError(t, t.send(c), "Commit")
 }
 
 // write commits one change and returns the record with the fields that the store set.
 func (t *tester) write(ch lifecycle.StoredChange) lifecycle.StoredRecord {
-	t.Helper()
 	c := commitOf(ch)
 	t.commit(c)
 	return c.Changes[0].To
 }
 
 func (t *tester) move(before lifecycle.StoredRecord, state string) lifecycle.StoredRecord {
-	t.Helper()
 	return t.write(change(before, state))
 }
 
 // put moves an object to a state, or creates it.
 func (t *tester) put(id, state string) lifecycle.StoredRecord {
-	t.Helper()
 	return t.move(t.get(key(id)), state)
 }
 
 // remove removes an object and returns its absent record.
 func (t *tester) remove(before lifecycle.StoredRecord) lifecycle.StoredRecord {
-	t.Helper()
 	t.write(removal(before))
 	return t.absent(before.Key)
 }
 
 // absent requires that an object does not exist and returns its record.
 func (t *tester) absent(k lifecycle.Key) lifecycle.StoredRecord {
-	t.Helper()
 	r := t.get(k)
 	require.False(t, r.Exists(), "%q %q exists", k.Machine, k.ID)
 	return r
@@ -206,7 +198,6 @@ func (t *tester) absent(k lifecycle.Key) lifecycle.StoredRecord {
 
 // conflict requires that a commit is a conflict.
 func (t *tester) conflict(c *lifecycle.Commit, why string) *lifecycle.ConflictError {
-	t.Helper()
 	err := t.send(c)
 	var conflict *lifecycle.ConflictError
 	require.ErrorAs(t, err, &conflict, why)
@@ -233,7 +224,6 @@ func difference[T any](want, got T) string {
 
 // equal requires that two values are equal for a caller.
 func equal[T any](t *tester, want, got T, what string) {
-	t.Helper()
 	if d := difference(want, got); d != "" {
 		require.Fail(t, what+" differs (-want +got):\n"+d)
 	}
@@ -241,7 +231,6 @@ func equal[T any](t *tester, want, got T, what string) {
 
 // unchanged requires that Get of every store returns these records.
 func (t *tester) unchanged(after string, records ...lifecycle.StoredRecord) {
-	t.Helper()
 	for _, store := range t.stores {
 		for _, r := range records {
 			got, err := store.Get(t.Context(), r.Key)
@@ -252,7 +241,6 @@ func (t *tester) unchanged(after string, records ...lifecycle.StoredRecord) {
 }
 
 func (t *tester) list(q lifecycle.Query) []lifecycle.StoredRecord {
-	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = all
 	}
@@ -263,7 +251,6 @@ func (t *tester) list(q lifecycle.Query) []lifecycle.StoredRecord {
 
 // finds requires that a query selects exactly these ids, in this order.
 func (t *tester) finds(q lifecycle.Query, ids ...string) {
-	t.Helper()
 	equal(t, ids, idsOf(t.list(q)), fmt.Sprintf("the result of %+v", q))
 }
 
@@ -281,7 +268,6 @@ func query(states ...string) lifecycle.Query {
 
 // rows returns the history of an object, or nothing for a store without history.
 func (t *tester) rows(k lifecycle.Key, after uint64, limit int) []lifecycle.HistoryRow {
-	t.Helper()
 	if !t.has.History {
 		return nil
 	}
@@ -292,7 +278,6 @@ func (t *tester) rows(k lifecycle.Key, after uint64, limit int) []lifecycle.Hist
 
 // oldest returns the oldest messages, or nothing for a store without an outbox.
 func (t *tester) oldest(limit int) []lifecycle.OutboxMessage {
-	t.Helper()
 	if !t.has.Messages {
 		return nil
 	}
@@ -302,14 +287,12 @@ func (t *tester) oldest(limit int) []lifecycle.OutboxMessage {
 }
 
 func (t *tester) discard(numbers ...uint64) {
-	t.Helper()
 	require.NoError(t, t.store().(lifecycle.Outbox).Discard(t.Context(), numbers...), "Discard")
 }
 
 // outbox requires that these are the oldest messages, each with a number of its own, and
 // returns the numbers.
 func (t *tester) outbox(limit int, want []lifecycle.Message, after string) (numbers []uint64) {
-	t.Helper()
 	var got []lifecycle.Message
 	for _, m := range t.oldest(limit) {
 		require.NotContains(t, numbers, m.Number, "two messages have one number")
@@ -341,7 +324,6 @@ func (t callerTB) FailNow() {
 // others until those have returned, and then once more. The test ends here if one of them has
 // failed.
 func (t *tester) together(n int, call func(t *tester, i int), meanwhile ...func(t *tester)) {
-	t.Helper()
 	caller := *t
 	caller.TB = callerTB{t.TB}
 	start := make(chan struct{})
@@ -372,7 +354,6 @@ func (t *tester) together(n int, call func(t *tester, i int), meanwhile ...func(
 
 // eventually repeats a call until it succeeds.
 func (t *tester) eventually(what string, call func() error) {
-	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		err := call()
 		if err == nil {
@@ -385,7 +366,6 @@ func (t *tester) eventually(what string, call func() error) {
 // repeat requires that a commit that is sent again has the same results, whatever it has in the
 // fields that the store sets.
 func (t *tester) repeat(c *lifecycle.Commit, when string) {
-	t.Helper()
 	filled, unfilled := clone(c), clone(c)
 	for i := range unfilled.Changes {
 		to := &unfilled.Changes[i].To

@@ -63,7 +63,6 @@ type rapidTB struct {
 	r *rapid.T
 }
 
-func (t rapidTB) Helper()                           { t.r.Helper() }
 func (t rapidTB) Logf(format string, args ...any)   { t.r.Logf(format, args...) }
 func (t rapidTB) FailNow()                          { t.r.FailNow() }
 func (t rapidTB) Errorf(format string, args ...any) { t.r.Errorf(format, args...) }

@@ -16,7 +16,6 @@ func numbersNeverRepeat(t *tester) {
 	never := t.get(key("a"))
 	r, seen := never, map[lifecycle.Revision]bool{never.Revision: true}
 	isNew := func() {
-		t.Helper()
 		require.False(t, seen[r.Revision], "revision %q of #%d is repeated", r.Revision, r.Sequence)
 		seen[r.Revision] = true
 	}
@@ -41,7 +40,6 @@ func numbersNeverRepeat(t *tester) {
 
 // removeOthers creates and removes many objects, a hundred in a commit.
 func (t *tester) removeOthers() {
-	t.Helper()
 	many, batch := min(21*t.attempts, 2_100), min(100, t.has.Changes)
 	if batch < 20 {
 		many /= 10
@@ -61,7 +59,6 @@ func (t *tester) removeOthers() {
 
 // continues requires that the numbers of an absent object follow those of its removal.
 func (t *tester) continues(removed, r lifecycle.StoredRecord) {
-	t.Helper()
 	require.GreaterOrEqual(t, r.Sequence, removed.Sequence)
 	require.GreaterOrEqual(t, r.Operation, removed.Operation)
 }

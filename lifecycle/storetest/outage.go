@@ -130,7 +130,6 @@ func storeRecovers(t *tester) {
 
 // recovers waits until the store has replaced every broken connection.
 func (t *tester) recovers() {
-	t.Helper()
 	t.eventually("Get", func() error {
 		var calls errgroup.Group
 		for range 16 {

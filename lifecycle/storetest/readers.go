@@ -40,7 +40,6 @@ func pagesMissNothing(t *tester) {
 
 // readPages reads all pages and returns the ids, which are in order.
 func (t *tester) readPages(q lifecycle.Query) (ids []string) {
-	t.Helper()
 	for full := true; full; {
 		page := idsOf(t.list(q))
 		full = len(page) == q.Limit
@@ -54,7 +53,6 @@ func (t *tester) readPages(q lifecycle.Query) (ids []string) {
 
 // changeAlone creates, moves or removes an object that has no other writer.
 func (t *tester) changeAlone(k lifecycle.Key, n int) {
-	t.Helper()
 	r := t.get(k)
 	err := t.send(commitOf(step(r, n)))
 	if r.Exists() || !errors.Is(err, lifecycle.ErrConflict) { // the numbers of an absent object may have grown

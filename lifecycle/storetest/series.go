@@ -23,7 +23,6 @@ const mostPlaces = 100
 // the call must return nil, ErrUnknownOutcome or the error of the context. A call that does not
 // reach the place must succeed. Afterwards the store must have a connection again.
 func (t *tester) disturbed(disturb disturbance, n int, call func(ctx context.Context) error) (struck bool, err error) {
-	t.Helper()
 	ctx, end := disturb(n)
 	err = call(ctx)
 	struck = end()
@@ -45,7 +44,6 @@ func (t *tester) disturbed(disturb disturbance, n int, call func(ctx context.Con
 // one, and so on, until none reaches the place. Each returns what is true, or ErrUnknownOutcome,
 // but no conflict. Four in a row are of every kind: creation, moves and removal differ.
 func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
-	t.Helper()
 	s := t.startSeries()
 	for _, disturb := range disturbances {
 		n := 1
@@ -86,7 +84,6 @@ func (t *tester) see(ctx context.Context, k lifecycle.Key) (seen view, err error
 // readsDuring makes reads that are disturbed at every place. Each returns what is there, or an
 // error.
 func (t *tester) readsDuring(disturb disturbance) {
-	t.Helper()
 	var want view
 	for i := range 5 {
 		want.List = append(want.List, t.move(t.put(fmt.Sprint("object", i), idle), moving))
@@ -115,7 +112,6 @@ type series struct {
 }
 
 func (t *tester) startSeries() *series {
-	t.Helper()
 	s := &series{tester: t, records: []lifecycle.StoredRecord{t.put("a", idle)}}
 	if t.has.Changes > 1 {
 		s.records = append(s.records, t.get(key("b")))
@@ -138,7 +134,6 @@ func (s *series) next() *lifecycle.Commit {
 // judge requires that the error of a commit is true: written if it is nil, not written
 // if it is another error than ErrUnknownOutcome, and never a conflict.
 func (s *series) judge(c *lifecycle.Commit, err error) {
-	s.Helper()
 	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
 	written := err == nil
 	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
@@ -170,7 +165,6 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 // resolve sends a commit with an unknown outcome again until the store returns its
 // outcome.
 func (s *series) resolve(c *lifecycle.Commit) (written bool) {
-	s.Helper()
 	s.eventually("a commit with an unknown outcome", func() error {
 		err := s.send(c)
 		written = err == nil

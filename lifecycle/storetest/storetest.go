@@ -211,7 +211,8 @@ func (d *demand) run(
 }
 
 // tester checks one demand on one new store. Its methods end the test on an error
-// that the demand does not require. They are for one goroutine; see together.
+// that the demand does not require, by package require, which prints the trace of the calls:
+// they do not call Helper. They are for one goroutine; see together.
 type tester struct {
 	testing.TB
 	config   *Config
@@ -222,7 +223,6 @@ type tester struct {
 }
 
 func newTester(t testing.TB, store lifecycle.Store, config *Config) *tester {
-	t.Helper()
 	tt := &tester{TB: t, config: config, turns: new(atomic.Uint64), attempts: cmp.Or(config.Attempts, 100)}
 	tt.use(store, config.Exclusive)
 	t.Cleanup(func() {
@@ -235,7 +235,6 @@ func newTester(t testing.TB, store lifecycle.Store, config *Config) *tester {
 
 // use makes a store those that are tested, with a second one over its data unless it is alone.
 func (t *tester) use(store lifecycle.Store, alone bool) {
-	t.Helper()
 	t.stores, t.has = []lifecycle.Store{t.opened(store)}, store.Capabilities()
 	if !alone {
 		t.stores = append(t.stores, t.second())
@@ -244,13 +243,11 @@ func (t *tester) use(store lifecycle.Store, alone bool) {
 
 // second opens a second store over the data of the first.
 func (t *tester) second() lifecycle.Store {
-	t.Helper()
 	return t.opened(t.config.Second(t.TB, t.stores[0]))
 }
 
 // opened returns a store that the test has opened, and closes it at the end.
 func (t *tester) opened(store lifecycle.Store) lifecycle.Store {
-	t.Helper()
 	require.NotNil(t, store, "the test has opened no store")
 	if closer, ok := store.(io.Closer); ok {
 		t.Cleanup(func() {

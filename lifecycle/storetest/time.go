@@ -16,7 +16,6 @@ func (t *tester) movesTime() bool { return t.config.Synctest || t.config.Age != 
 
 // pass lets time pass on the clock of the store, which the test can move.
 func (t *tester) pass(d time.Duration) {
-	t.Helper()
 	if t.config.Synctest {
 		time.Sleep(d)
 	} else {
@@ -26,7 +25,6 @@ func (t *tester) pass(d time.Duration) {
 
 // due moves an object to a state with a deadline.
 func (t *tester) due(id, state string, timeout time.Duration) lifecycle.StoredRecord {
-	t.Helper()
 	ch := change(t.get(key(id)), state)
 	ch.Timeout = timeout
 	return t.write(ch)
@@ -114,7 +112,6 @@ func recentChangesEndWithAge(t *tester) {
 	t.needs(t.follows(), "the store finds no recent changes")
 	t.needsConfig("Age", t.movesTime())
 	recent := func(within time.Duration, want ...lifecycle.StoredRecord) {
-		t.Helper()
 		got, err := t.store().(lifecycle.Follower).Recent(t.Context(), machine, within, "", all)
 		require.NoError(t, err)
 		var changes []lifecycle.ChangedObject
