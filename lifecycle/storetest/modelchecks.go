@@ -125,17 +125,17 @@ func (m *model) discardSome() {
 		return
 	}
 	var left []lifecycle.Message
-	unknown := []uint64{0, 1000 + uint64(len(m.emitted))}
-	for i, n := range m.outbox(all, m.emitted, "these commits") {
+	numbers := m.outbox(all, m.emitted, "these commits")
+	for i, n := range numbers {
 		require.NotContains(m, m.discarded, n, "a number is repeated")
-		unknown[1] = max(unknown[1], n+1000)
 		if m.below(3) == 0 {
 			m.discarded = append(m.discarded, n)
 		} else {
 			left = append(left, m.emitted[i])
 		}
 	}
-	m.discard(append(unknown, m.discarded...)...)
+	unknown := slices.Max(append(numbers, 0)) + 1000
+	m.discard(append([]uint64{0, unknown}, m.discarded...)...)
 	m.emitted = left
 }
 

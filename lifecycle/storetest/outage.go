@@ -31,8 +31,9 @@ func (t *tester) cut(network Network, at Place) disturbance {
 	return func(n int) (context.Context, func() bool) {
 		struck := network.Cut(at, n)
 		return t.Context(), func() bool {
-			defer network.Cut(at, 0)
-			return struck()
+			cut := struck()
+			network.Cut(at, 0)
+			return cut
 		}
 	}
 }
