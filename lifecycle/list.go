@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -21,6 +23,7 @@ type Select[S comparable] struct {
 	UnchangedFor time.Duration // only objects whose last change is so long ago, by the store's clock
 	Overdue      bool          // only objects past their deadlines, by the store's clock
 	After        string        // only ids after this one in the store's order: the last one of the page before; empty: all
+	Prefix       string        // only ids that begin with it and are longer, in a store with the bytewise order; empty: all
 	Limit        int           // at most so many, up to [MaxPage]; 0 or less: MaxPage
 	// WithoutPayload leaves the payloads of the records zero. The store does not read them.
 	WithoutPayload bool
@@ -32,7 +35,7 @@ type Select[S comparable] struct {
 // the page too, with [Record.Err]: it is of an unknown version, names a state that is not
 // declared, or its payload cannot be decoded.
 //
-// Errors: [ErrInvalid] for a limit above [MaxPage], or an After that cannot be an id;
+// Errors: [ErrInvalid] for a limit above [MaxPage], or an After or Prefix that cannot begin an id;
 // [fsm.ErrUnknownState] for a selected state that is not declared; the store's.
 func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S, T], error) {
 	stored, err := m.page(ctx, sel)
@@ -47,6 +50,9 @@ func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S,
 }
 
 func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRecord, error) {
+	if len(sel.Prefix) >= MaxID {
+		return nil, nil // no id is longer
+	}
 	q, err := m.query(sel)
 	if err != nil {
 		return nil, m.core.failed("list", "", err)
@@ -54,6 +60,11 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 	stored, err := m.core.list(ctx, q)
 	if err != nil {
 		return nil, m.core.failed("list", "", err)
+	}
+	// The ids with a prefix are adjacent, so the page is the last one if another id follows.
+	other := func(r StoredRecord) bool { return !strings.HasPrefix(r.ID, sel.Prefix) }
+	if end := slices.IndexFunc(stored, other); end >= 0 {
+		stored = stored[:end]
 	}
 	return stored, nil
 }
@@ -123,7 +134,7 @@ func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
 	most, err := limit(sel.Limit)
 	q := Query{
 		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
-		After: sel.After, Limit: most, WithoutPayload: sel.WithoutPayload,
+		After: max(sel.After, sel.Prefix), Limit: most, WithoutPayload: sel.WithoutPayload,
 	}
 	if err != nil {
 		return q, err

@@ -187,6 +187,32 @@ func TestListPages(t *testing.T) {
 	require.Equal(t, []string{"1000"}, ids(last))
 }
 
+// TestListPrefix: the ids with a prefix, page after page, and no page of others.
+func TestListPrefix(t *testing.T) {
+	m, store := listed(t, 25)
+	plant(t, store.MemoryStore, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "note", ID: "002"}, State: "Melting"})
+	for limit := range 12 {
+		store.queries = nil
+		var list []string
+		for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Prefix: "001", Limit: limit}) {
+			require.NoError(t, err, "a record of another prefix cannot be read")
+			list = append(list, rec.ID)
+		}
+		require.Len(t, list, 10)
+		require.Equal(t, []string{"0010", "0019"}, []string{list[0], list[9]})
+		require.LessOrEqual(t, len(store.queries), 11)
+	}
+	for prefix, want := range map[string][]string{
+		"0003": nil, "5": nil, strings.Repeat("0", lifecycle.MaxID): nil, "000": {"0004", "0005"},
+	} {
+		page, err := m.List(t.Context(), lifecycle.Select[state]{Prefix: prefix, After: "0003", Limit: 2})
+		require.NoError(t, err)
+		require.Equal(t, want, ids(page), prefix)
+	}
+	_, err := m.List(t.Context(), lifecycle.Select[state]{Prefix: "a\x00"})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
+
 // TestListStates: an absent state selects nothing, and an undeclared one is an
 // error.
 func TestListStates(t *testing.T) {

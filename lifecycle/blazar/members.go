@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -30,10 +29,7 @@ func (s *Service) members(ctx context.Context, lease string) (m members, err err
 func membersOf[S comparable, T any](
 	ctx context.Context, m *lifecycle.Manager[S, Call, T], lease string,
 ) (list []lifecycle.Record[S, T], err error) {
-	for rec, err := range m.All(ctx, lifecycle.Select[S]{After: lease + "/", Limit: 32}) {
-		if rec.ID != "" && !strings.HasPrefix(rec.ID, lease+"/") {
-			break // also if it cannot be read
-		}
+	for rec, err := range m.All(ctx, lifecycle.Select[S]{Prefix: lease + "/", Limit: 32}) {
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -60,11 +59,7 @@ func (c *Coordinator) checkAppsAtRest(ctx context.Context, cluster string) error
 
 // checkNoApps refuses a delete of a ClusterInst while an AppInst is in it.
 func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
-	prefix := appNotes(cluster)
-	for n, err := range c.notes.All(ctx, lifecycle.Select[noteState]{After: prefix, Limit: 1}) {
-		if n.ID != "" && !strings.HasPrefix(n.ID, prefix) {
-			break // also if it cannot be read
-		}
+	for n, err := range c.notes.All(ctx, lifecycle.Select[noteState]{Prefix: appNotes(cluster), Limit: 1}) {
 		if err != nil {
 			return err
 		}

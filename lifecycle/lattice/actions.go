@@ -142,7 +142,7 @@ func (c *Controller) forget(ctx context.Context, k *kind, id string, require ...
 // unless the system exists.
 func (c *Controller) forgetActions(ctx context.Context, system SystemID) error {
 	for _, k := range c.kinds() {
-		for rec, err := range recordsOf(ctx, k.m, system) {
+		for rec, err := range k.m.All(ctx, ofSystem[ActionState](system)) {
 			if err == nil && rec.State.ended() {
 				err = c.forget(ctx, k, rec.ID, c.systems.Require(string(system)))
 			}

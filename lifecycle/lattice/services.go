@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -79,23 +77,9 @@ func overtaken(err error) bool {
 		errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, fsm.ErrNotAllowed)
 }
 
-// recordsOf yields the records whose ids begin with a system and a slash. They are
-// adjacent, because lists are in order of ids.
-func recordsOf[S, E comparable, T any](
-	ctx context.Context, m *lifecycle.Manager[S, E, T], system SystemID,
-) iter.Seq2[lifecycle.Record[S, T], error] {
-	return func(yield func(lifecycle.Record[S, T], error) bool) {
-		prefix := string(system) + "/"
-		if len(prefix) > lifecycle.MaxID {
-			return // no id begins with it
-		}
-		for rec, err := range m.All(ctx, lifecycle.Select[S]{After: prefix}) {
-			// A record of another system may have an error too.
-			if rec.ID != "" && !strings.HasPrefix(rec.ID, prefix) || !yield(rec, err) {
-				return
-			}
-		}
-	}
+// ofSystem selects the records whose ids begin with a system and a slash.
+func ofSystem[S comparable](system SystemID) lifecycle.Select[S] {
+	return lifecycle.Select[S]{Prefix: string(system) + "/"}
 }
 
 // follow moves a system that follows its services to the state that they give.
@@ -113,7 +97,7 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 			return err
 		}
 		counts := map[ServiceState]int{}
-		for service, err := range recordsOf(ctx, c.services, system) {
+		for service, err := range c.services.All(ctx, ofSystem[ServiceState](system)) {
 			if err != nil {
 				return err
 			}
@@ -130,7 +114,7 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 
 // forgetServices removes the records of the services of a system.
 func (c *Controller) forgetServices(ctx context.Context, system SystemID) error {
-	for rec, err := range recordsOf(ctx, c.services, system) {
+	for rec, err := range c.services.All(ctx, ofSystem[ServiceState](system)) {
 		if err == nil {
 			err = c.saw(ctx, rec.ID, ServiceAbsent)
 		}

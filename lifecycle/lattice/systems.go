@@ -140,7 +140,7 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 	// Actions that have not begun, or that a failing store has left, must not
 	// continue in another system of this name.
 	for _, k := range c.kinds() {
-		for rec, err := range recordsOf(ctx, k.m, system) {
+		for rec, err := range k.m.All(ctx, ofSystem[ActionState](system)) {
 			if err == nil && !rec.State.ended() {
 				err = c.fail(ctx, k, rec, errDeleted.Error())
 			}

@@ -189,14 +189,7 @@ type (
 // members returns the VMs of an MCI in the order of their ids.
 func (s *System) members(ctx context.Context, mci string) ([]vmRecord, error) {
 	var list []vmRecord
-	prefix := mci + "/"
-	if len(prefix) > lifecycle.MaxID {
-		return nil, nil // no id begins with it
-	}
-	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{After: prefix}) {
-		if vm.ID != "" && !strings.HasPrefix(vm.ID, prefix) {
-			break // also if it cannot be read
-		}
+	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{Prefix: mci + "/"}) {
 		if err != nil {
 			return nil, err
 		}
