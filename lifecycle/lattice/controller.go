@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
@@ -192,7 +191,7 @@ func (c *Controller) Actions() *LifecycleActionManager { return &c.locks }
 //
 // The error is [lifecycle.ErrStale] if another controller was started on the store:
 // this one does nothing more, and the caller closes it. Otherwise it is the store's,
-// and the next sweep tries again.
+// and the next sweep tries again. [lifecycle.Run] sweeps at an interval.
 func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	if err := c.term.lasts(ctx); err != nil {
 		if errors.Is(err, lifecycle.ErrStale) {
@@ -211,26 +210,6 @@ func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error)
 		return results, c.term.stale()
 	}
 	return results, errors.Join(append(errs, c.resume(ctx))...)
-}
-
-// Run sweeps at this interval until ctx ends, and then returns nil. It returns
-// [lifecycle.ErrStale] if another controller is started on the store. The function
-// report, if it is not nil, receives the results and the error of every other sweep; the
-// next sweep tries again. An interval of 0 is 10 seconds; a negative one is
-// [lifecycle.ErrInvalid]. Run starts no goroutine.
-func (c *Controller) Run(ctx context.Context, every time.Duration, report func([]lifecycle.SweepResult, error)) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var stale error
-	err := lifecycle.Run(ctx, every, func(results []lifecycle.SweepResult, err error) {
-		if errors.Is(err, lifecycle.ErrStale) {
-			stale = err
-			stop()
-		} else if report != nil {
-			report(results, err)
-		}
-	}, c)
-	return errors.Join(err, stale)
 }
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for

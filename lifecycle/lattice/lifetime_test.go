@@ -98,11 +98,11 @@ func TestRun(t *testing.T) {
 		ended := make(chan error)
 		var failed atomic.Int32
 		go func() {
-			ended <- c.Run(ctx, 0, func(_ []lifecycle.SweepResult, err error) {
+			ended <- lifecycle.Run(ctx, 0, func(_ []lifecycle.SweepResult, err error) {
 				if err != nil {
 					failed.Add(1)
 				}
-			})
+			}, c)
 		}()
 		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"), nil)
 		require.NoError(t, err)
@@ -116,7 +116,6 @@ func TestRun(t *testing.T) {
 		require.NotZero(t, failed.Load())
 		cancel()
 		require.NoError(t, <-ended)
-		require.ErrorIs(t, c.Run(t.Context(), -1, nil), lifecycle.ErrInvalid)
 	})
 }
 
@@ -165,7 +164,7 @@ func TestLastControllerIsInCharge(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionPending, d.State)
 		require.ErrorIs(t, sweep(t.Context(), old), lifecycle.ErrStale)
-		require.ErrorIs(t, old.Run(t.Context(), time.Second, nil), lifecycle.ErrStale)
+		require.ErrorIs(t, sweep(t.Context(), old), lifecycle.ErrStale, "again")
 		require.NoError(t, sweep(t.Context(), c))
 		answer <- nil
 		d, err = c.WaitDeploy(t.Context(), "s", "e")

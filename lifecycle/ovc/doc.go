@@ -32,7 +32,7 @@
 //	stop(), terminate()        [queue.Queuer.Stop], [queue.Queuer.Terminate]
 //	migrate()                  [Service.Migrate]
 //	destroy_vm()               [Service.Do] with [Destroy]: stop(), delete(), destroy()
-//	selfhealing script         [Service.SelfHeal], [Service.Run]
+//	selfhealing script         [Service.SelfHeal], [lifecycle.Run]
 //
 // # Guarantees
 //
@@ -70,7 +70,7 @@
 //     too. Its handle has the outcome when the method ends, or after
 //     [queue.Queuer.Abandon]. A migration is never considered stuck: see [Options.Timeout].
 //   - Self-healing does not start by itself: the program calls [Service.SelfHeal] or
-//     [Service.Run].
+//     [Service.Sweep].
 //
 // # Several processes
 //

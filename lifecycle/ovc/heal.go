@@ -1,7 +1,6 @@
 package ovc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,27 +51,11 @@ func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
 	return h, err
 }
 
-// Run calls SelfHeal until ctx ends, and then returns nil, see [lifecycle.Run]. The
-// function report, if it is not nil, receives the results of SelfHeal. An interval of 0 is
-// a tenth of StuckAfter; a negative one is [lifecycle.ErrInvalid]. Run starts no goroutine.
-func (s *Service) Run(ctx context.Context, every time.Duration, report func(Healing, error)) error {
-	healer := &healer{s: s}
-	return lifecycle.Run(ctx, cmp.Or(every, s.config.StuckAfter/10), func(_ []lifecycle.SweepResult, err error) {
-		if report != nil {
-			report(healer.last, err)
-		}
-	}, healer)
-}
-
-// healer is a service as a [lifecycle.Sweeper]. It keeps the last result.
-type healer struct {
-	s    *Service
-	last Healing
-}
-
-func (h *healer) Sweep(ctx context.Context) (_ []lifecycle.SweepResult, err error) {
-	h.last, err = h.s.SelfHeal(ctx)
-	return h.last.Stuck, err
+// Sweep is SelfHeal for [lifecycle.Run], which calls it at an interval, such as a tenth of
+// StuckAfter. It returns the objects that were stuck.
+func (s *Service) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	h, err := s.SelfHeal(ctx)
+	return h.Stuck, err
 }
 
 // keepWaiting extends the deadlines of actions that have waited here for a while, so that

@@ -174,7 +174,6 @@ func TestInvalid(t *testing.T) {
 		"empty id":    func() error { _, err := s.Add(ctx, ovc.KindVM, "", "", ovc.Model{}); return err },
 		"update kind": func() error { _, err := s.UpdateStatus(ctx, "server", "m", "", ""); return err },
 		"migrate":     func() error { _, err := s.Migrate(ctx, "m", &ovc.Options{With: "n"}); return err },
-		"run":         func() error { return s.Run(ctx, -1, nil) },
 		"time-out": func() error {
 			_, err := s.Do(ctx, ovc.KindVM, "m", ovc.Pause, &ovc.Options{Timeout: -1})
 			return err
@@ -253,34 +252,25 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// Run heals until its context ends.
+// A service is swept until the context of Run ends.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{Retention: time.Hour})
 		running(t, s, "m")
 		perform(t, s, ovc.KindVM, "m", ovc.Delete, nil)
 		ctx, stop := context.WithCancel(t.Context())
-		found := make(chan int, 100)
 		ended := make(chan error)
-		go func() {
-			ended <- s.Run(ctx, 0, func(h ovc.Healing, err error) {
-				if err == nil {
-					found <- len(h.Expired)
-				}
-			})
-		}()
+		go func() { ended <- lifecycle.Run(ctx, ovc.StuckAfter/10, nil, s) }()
 		time.Sleep(59 * time.Minute)
 		require.Equal(t, ovc.Deleted, get(t, s, ovc.KindVM, "m").State)
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, ovc.Destroyed, get(t, s, ovc.KindVM, "m").State)
 		stop()
 		require.NoError(t, <-ended)
-		close(found)
-		sum := 0
-		for n := range found {
-			sum += n
-		}
-		require.Equal(t, 1, sum)
+		rows, err := s.Objects(ovc.KindVM).History(t.Context(), "m", 0, 0)
+		require.NoError(t, err)
+		other := func(row lifecycle.HistoryRow) bool { return row.Event != string(ovc.Expire) }
+		require.Len(t, slices.DeleteFunc(rows, other), 1)
 	})
 }
 

@@ -3,7 +3,7 @@
 // Lifecycle Management" of CB-Tumblebug.
 //
 //	s, err := tumblebug.New(store, provider, nil)
-//	go s.Run(ctx, 0, nil)
+//	go lifecycle.Run(ctx, 0, nil, s)
 //	_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{
 //		{Name: "web", Size: 3, Provider: "aws", Region: "ap-northeast-2"},
 //	}})
@@ -62,7 +62,7 @@
 //   - The state of an MCI follows actions of single VMs at the next request for its status
 //     or for an action.
 //   - A Suspended VM is cached, as in the document: a resume at the provider is not noticed.
-//   - Deadlines need [System.Run] or [System.Sweep]. If several processes without
+//   - Deadlines need [System.Sweep]. If several processes without
 //     [Config].Owner share a store, a sweep of one of them moves a VM to Undefined that
 //     waits for its turn in another one for longer than its deadline. Use owners then.
 //   - A resource that cannot be released, or whose process dies before the release, exists

@@ -53,7 +53,7 @@ func TestTwoProcesses(t *testing.T) {
 						Owner: owner, Shared: shared, Poll: time.Minute, Limits: map[string]tumblebug.Limit{"aws": {VMs: limit}},
 					})
 					go owner.Run(running)
-					go systems[i].Run(running, time.Minute, nil)
+					go lifecycle.Run(running, time.Minute, nil, systems[i])
 					_, err = systems[i].CreateMci(ctx, "ns", tumblebug.MciReq{Name: fmt.Sprint("m", i), SubGroups: []tumblebug.SubGroup{
 						{Name: fmt.Sprint("g", i), Size: each, Provider: "aws", Region: "r"},
 					}})

@@ -33,6 +33,7 @@ var (
 // moved for a minute, and releases the resources of those that it moves to Failed. It
 // returns the results of [lifecycle.Manager.Sweep]; the error is that of the store or of
 // the context. It keeps Sweep from no other object; the next sweep tries again.
+// [lifecycle.Run] sweeps at an interval.
 func (s *System) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	return s.sweep(ctx, patience)
 }
@@ -42,14 +43,6 @@ func (s *System) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 // processes by their deadlines only.
 func (s *System) Recover(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	return s.sweep(ctx, 0)
-}
-
-// Run sweeps until ctx ends, and then returns nil. The function report, if it is not
-// nil, receives the results and the error of each sweep. After an error the next sweep
-// tries again. An interval of 0 is 10 seconds; a negative one is
-// [lifecycle.ErrInvalid]. Run starts no goroutine. See [lifecycle.Run].
-func (s *System) Run(ctx context.Context, every time.Duration, report func([]lifecycle.SweepResult, error)) error {
-	return lifecycle.Run(ctx, every, report, s)
 }
 
 // sweep continues the operations of MCIs that have not moved for this long.

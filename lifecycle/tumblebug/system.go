@@ -21,8 +21,8 @@ import (
 // zero System is not usable. It is safe for concurrent use.
 //
 // Requests return as soon as they are admitted. Their operations continue in
-// goroutines of the system's queues. The program calls [System.Run], or
-// [System.Sweep] often enough.
+// goroutines of the system's queues. The program calls [System.Sweep] often enough, for
+// example by [lifecycle.Run].
 type System struct {
 	provider Provider
 	mcis     *lifecycle.Manager[State, Event, MCISpec]

@@ -146,7 +146,7 @@ func TestLimitOfTwoReplicas(t *testing.T) {
 				VMTimeouts: map[tumblebug.State]time.Duration{tumblebug.Creating: time.Second},
 			})
 			background.Go(func() { _ = owner.Run(running) })
-			background.Go(func() { _ = s.Run(running, 100*time.Millisecond, nil) })
+			background.Go(func() { _ = lifecycle.Run(running, 100*time.Millisecond, nil, s) })
 			replicas[i] = s
 			_, err := s.CreateMci(t.Context(), "ns", tumblebug.MciReq{Name: fmt.Sprint("m", i), SubGroups: []tumblebug.SubGroup{
 				{Name: fmt.Sprint("g", i), Size: each, Provider: "aws", Region: "r"},
