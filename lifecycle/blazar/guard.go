@@ -39,27 +39,28 @@ func (s *Service) Guard(ctx context.Context, id string, call Call, method Method
 	if call == Create {
 		return LeaseDetails{}, refused("guard", id, call, fmt.Errorf("%w: CreateLease creates a lease", lifecycle.ErrInvalid))
 	}
-	return s.guard(ctx, id, call, method, nil)
+	m, err := s.begin(ctx, id, call, method, nil)
+	return s.ended(ctx, m, err)
 }
 
-func (s *Service) guard(
-	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
-) (LeaseDetails, error) {
-	m, err := s.begin(ctx, id, call, do, change)
+// ended waits for a method that has begun, and returns the lease after it.
+func (s *Service) ended(ctx context.Context, m *method, err error) (LeaseDetails, error) {
 	if err == nil {
 		err = m.wait(ctx)
 	}
 	switch {
 	case err != nil:
 		return LeaseDetails{}, err
-	case call == Delete:
-		return LeaseDetails{ID: id, Status: LeaseAbsent}, nil
+	case m.call == Delete:
+		return LeaseDetails{ID: m.lease, Status: LeaseAbsent}, nil
 	}
-	return s.GetLease(ctx, id)
+	return s.GetLease(ctx, m.lease)
 }
 
 // method is a method that was started.
 type method struct {
+	lease   string // id
+	call    Call
 	handle  *lifecycle.Handle[LeaseState, LeaseSpec]
 	refused error // written by the method, read once the handle is done
 }
@@ -71,7 +72,7 @@ func (s *Service) begin(
 	if err := checkID(id); err != nil {
 		return nil, refused("do", id, call, err)
 	}
-	m := &method{}
+	m := &method{lease: id, call: call}
 	work := lifecycle.Func(func(ctx context.Context) error {
 		lease, err := s.GetLease(ctx, id)
 		if err == nil && do != nil {

@@ -22,9 +22,10 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 	if err := s.checkNew(&spec); err != nil {
 		return LeaseDetails{}, refused("create", id, Create, err)
 	}
-	return s.guard(ctx, id, Create, s.reserve, &lifecycle.Change[LeaseSpec]{
+	m, err := s.begin(ctx, id, Create, s.reserve, &lifecycle.Change[LeaseSpec]{
 		Edit: func(p *LeaseSpec) error { *p = spec; return nil },
 	})
+	return s.ended(ctx, m, err)
 }
 
 // AddLease takes over a lease that exists already, in a status at rest: PENDING, ACTIVE,
@@ -125,13 +126,7 @@ func (s *Service) UpdateLease(ctx context.Context, id string, update LeaseUpdate
 		m, err = s.beginUpdate(ctx, id, &update)
 		return err
 	})
-	if err == nil {
-		err = m.wait(ctx)
-	}
-	if err != nil {
-		return LeaseDetails{}, err
-	}
-	return s.GetLease(ctx, id)
+	return s.ended(ctx, m, err)
 }
 
 // beginUpdate starts an update of the lease that it judges: the commit requires the
@@ -205,11 +200,20 @@ func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseS
 // deleted, [lifecycle.ErrMisconfigured] if this process lacks a plugin that releases
 // resources, with nothing changed, and those of [Service.Guard].
 func (s *Service) DeleteLease(ctx context.Context, id string) error {
-	if err := s.checkPlugins(ctx, id, Delete); err != nil {
-		return err
-	}
-	_, err := s.guard(ctx, id, Delete, s.release, nil)
+	m, err := s.act(ctx, id, Delete, nil)
+	_, err = s.ended(ctx, m, err)
 	return err
+}
+
+// act begins a start, an end or a delete.
+func (s *Service) act(ctx context.Context, id string, call Call, change *lifecycle.Change[LeaseSpec]) (*method, error) {
+	if err := s.checkPlugins(ctx, id, call); err != nil {
+		return nil, err
+	}
+	if call == Start {
+		return s.begin(ctx, id, call, s.start, change)
+	}
+	return s.begin(ctx, id, call, s.release, change)
 }
 
 // release is the method of a delete and of an end: every reservation is tried.

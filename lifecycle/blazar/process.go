@@ -152,20 +152,16 @@ func (s *Service) execute(ctx context.Context, d Due) (*method, error) {
 	// An update may have postponed the event since it was listed. Its time is in
 	// the lease, and is checked in the commit that starts the method.
 	now := s.config.Now()
-	change := &lifecycle.Change[LeaseSpec]{Edit: func(p *LeaseSpec) error {
+	call := Terminate
+	if d.Type == StartLease {
+		call = Start
+	}
+	return s.act(ctx, d.Lease, call, &lifecycle.Change[LeaseSpec]{Edit: func(p *LeaseSpec) error {
 		if dueAt(*p, d.Type).After(now) {
 			return errNotDue
 		}
 		return nil
-	}}
-	call, method := Terminate, s.release
-	if d.Type == StartLease {
-		call, method = Start, s.start
-	}
-	if err := s.checkPlugins(ctx, d.Lease, call); err != nil {
-		return nil, err
-	}
-	return s.begin(ctx, d.Lease, call, method, change)
+	}})
 }
 
 var errNotDue = errors.New("blazar: the event was postponed")
@@ -259,18 +255,14 @@ func (s *Service) checkFree(ctx context.Context, d Due, ending []LeaseDetails) e
 // [lifecycle.ErrMisconfigured] if this process lacks a plugin of the lease, with nothing
 // changed, and those of [Service.Guard].
 func (s *Service) StartLease(ctx context.Context, id string) (LeaseDetails, error) {
-	if err := s.checkPlugins(ctx, id, Start); err != nil {
-		return LeaseDetails{}, err
-	}
-	return s.guard(ctx, id, Start, s.start, nil)
+	m, err := s.act(ctx, id, Start, nil)
+	return s.ended(ctx, m, err)
 }
 
 // EndLease ends a lease that is ACTIVE, or in ERROR with its start DONE, whether it
 // is due or not: its resources are released, and its reservations are deleted.
 // Errors: those of [Service.StartLease].
 func (s *Service) EndLease(ctx context.Context, id string) (LeaseDetails, error) {
-	if err := s.checkPlugins(ctx, id, Terminate); err != nil {
-		return LeaseDetails{}, err
-	}
-	return s.guard(ctx, id, Terminate, s.release, nil)
+	m, err := s.act(ctx, id, Terminate, nil)
+	return s.ended(ctx, m, err)
 }
