@@ -9,21 +9,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ofDisk are the actions on a machine's disks, as the disk sees them.
-var ofDisk = map[Event]Event{AddDisk: Assign, AttachDisk: Attach, DetachDisk: Detach}
-
-// ofVM is ofDisk as the machine sees them.
-var ofVM = map[Event]Event{Assign: AddDisk, Attach: AttachDisk, Detach: DetachDisk}
-
-// takesTwo reports whether an action is one on a machine and a disk.
-func takesTwo(kind Kind, action Event) bool {
-	switch kind {
-	case KindVM:
-		return ofDisk[action] != ""
-	case KindDisk:
-		return ofVM[action] != ""
-	}
-	return false
+// partner is an action on a machine and a disk, as the other one of the two sees it.
+var partner = map[Event]Event{
+	AddDisk: Assign, AttachDisk: Attach, DetachDisk: Detach,
+	Assign: AddDisk, Attach: AttachDisk, Detach: DetachDisk,
 }
 
 // pair moves a machine and a disk in one operation, which is that of the requested
@@ -49,16 +38,16 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Han
 		return nil
 	}
 	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
-	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{ofVM[action]}, Disks: []string{disk}, Args: r.options.Args})
+	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{partner[action]}, Disks: []string{disk}, Args: r.options.Args})
 	work.With = &lifecycle.Tx{}
 	other := r.change()
 	if r.kind == KindVM {
 		other.Edit = attach
 		disks.In(work.With).Fire(disk, action, API, other)
-		return vms.Do(ctx, vm, ofVM[action], API, work, r.ownChange(hold))
+		return vms.Do(ctx, vm, partner[action], API, work, r.ownChange(hold))
 	}
 	other.Edit = hold
-	vms.In(work.With).Fire(vm, ofVM[action], API, other)
+	vms.In(work.With).Fire(vm, partner[action], API, other)
 	return disks.Do(ctx, disk, action, API, work, r.ownChange(attach))
 }
 

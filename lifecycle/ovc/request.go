@@ -90,7 +90,7 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	if err != nil {
 		return nil, err
 	}
-	if options.With != "" && !takesTwo(kind, action) {
+	if options.With != "" && (partner[action] == "" || kind.Machine().EventIndex(action) < 0) {
 		return nil, invalid("%s of a %s has no other object", action, kind)
 	}
 	administrative := kind == KindCloudspace && (action == Pause || action == Resume || action == Reset)
@@ -134,9 +134,9 @@ type request struct {
 func (r *request) do(ctx context.Context) (*Handle, error) {
 	with := r.options.With
 	switch {
-	case takesTwo(r.kind, r.action) && r.kind == KindVM && with != "":
-		return r.pair(ctx, r.id, with, ofDisk[r.action])
-	case r.kind == KindDisk && (r.action == Assign || r.action == Attach) && with != "":
+	case r.kind == KindVM && with != "":
+		return r.pair(ctx, r.id, with, partner[r.action])
+	case r.kind == KindDisk && r.action != Detach && with != "":
 		return r.pair(ctx, with, r.id, r.action)
 	case r.kind == KindDisk:
 		return r.disk(ctx)

@@ -21,9 +21,8 @@ import (
 //
 // Errors: [ErrOtherAction] if the object is in another state, was moved by another
 // writer meanwhile, or does not exist, which also matches [lifecycle.ErrNotFound];
-// [fsm.ErrNotAllowed] if the table has no such step;
-// [fsm.ErrUnknownState] for a state that the kind does not have;
-// [lifecycle.ErrInvalid], and the store's. Nothing is written then, but for
+// [fsm.ErrNotAllowed] if the table has no such step, also for a state that the kind does
+// not have; [lifecycle.ErrInvalid], and the store's. Nothing is written then, but for
 // [lifecycle.ErrUnknownOutcome].
 func (s *Service) UpdateStatus(ctx context.Context, kind Kind, id string, status, newStatus State) (Record, error) {
 	m, err := s.manager(kind)
@@ -40,24 +39,23 @@ func (s *Service) UpdateStatus(ctx context.Context, kind Kind, id string, status
 	if err != nil {
 		return Record{}, err
 	}
+	machine, change := kind.Machine(), &change{Expect: rec.Revision}
+	if kind == KindDisk && newStatus == Detaching {
+		change.Edit = func(d *Model) error { d.VM = ""; return nil }
+	}
 	for _, actor := range []fsm.Actor{API, Worker, Observer} {
-		for row := range kind.Machine().Permitted(rec.Status, actor) {
-			if row.Event == Expire {
-				continue // Service.SelfHeal destroys the objects in the bin, with work
-			}
-			step, err := kind.Machine().Next(ctx, rec.Status, row.Event, actor, nil)
-			if err != nil || step.State != newStatus {
-				continue
-			}
-			change := &change{Expect: rec.Revision}
-			if kind == KindDisk && newStatus == Detaching {
-				change.Edit = func(d *Model) error { d.VM = ""; return nil }
-			}
-			after, err := m.Fire(ctx, rec.ID, row.Event, actor, change)
-			return after, refusal(kind, rec.ID, err)
+		step, refused := machine.NextTo(ctx, rec.Status, newStatus, actor, nil)
+		if refused != nil {
+			continue
 		}
+		event := machine.EventAt(machine.Table().Rows[step.Row].Event)
+		if event == Expire {
+			continue // Service.SelfHeal destroys the objects in the bin, with work
+		}
+		after, err := m.Fire(ctx, rec.ID, event, actor, change)
+		return after, refusal(kind, rec.ID, err)
 	}
 	return Record{}, &fsm.TransitionError{
-		Machine: kind.Machine().Name(), From: string(status), To: string(newStatus), Row: -1, Err: fsm.ErrNotAllowed,
+		Machine: machine.Name(), From: string(status), To: string(newStatus), Row: -1, Err: fsm.ErrNotAllowed,
 	}
 }
