@@ -8,16 +8,16 @@ import (
 )
 
 // Uplink is the connection of a CRM to its controller, under one notify id. An error of
-// a method is that of the method of [Cloudlets] or [Coordinator] of the same name, or of
+// a function is that of the method of [Cloudlets] or [Coordinator] of the same name, or of
 // the network; the CRM may send the message again. [Coordinator.Uplink] is one within the
-// process of the controller.
-type Uplink interface {
-	Reconnect(ctx context.Context, all Account) error
-	Gathered(ctx context.Context) error
-	GatherFailed(ctx context.Context, reason string) error
-	AckUpgrade(ctx context.Context) error
-	BringUpFailed(ctx context.Context, reason string) error
-	KeepOld(ctx context.Context) error
+// process of the controller. All functions are set. An Uplink is a value.
+type Uplink struct {
+	Reconnect     func(ctx context.Context, all Account) error
+	Gathered      func(ctx context.Context) error
+	GatherFailed  func(ctx context.Context, reason string) error
+	AckUpgrade    func(ctx context.Context) error
+	BringUpFailed func(ctx context.Context, reason string) error
+	KeepOld       func(ctx context.Context) error
 }
 
 // Replacer starts and ends CRMs of a cloudlet. Its methods may be called again for the
@@ -106,36 +106,19 @@ func (r *ResourceManager) keepOld(ctx context.Context, to Uplink) error {
 
 // Uplink returns the connection of a CRM within the process of the controller.
 func (c *Coordinator) Uplink(cloudlet string, notifyID int64) Uplink {
-	return &uplink{c, cloudlet, notifyID}
-}
-
-type uplink struct {
-	c        *Coordinator
-	cloudlet string
-	notifyID int64
-}
-
-func (u *uplink) Reconnect(ctx context.Context, all Account) error {
-	_, err := u.c.Reconnect(ctx, u.cloudlet, u.notifyID, all)
-	return err
-}
-
-func (u *uplink) Gathered(ctx context.Context) error {
-	return u.c.Cloudlets.Gathered(ctx, u.cloudlet, u.notifyID)
-}
-
-func (u *uplink) GatherFailed(ctx context.Context, reason string) error {
-	return u.c.Cloudlets.GatherFailed(ctx, u.cloudlet, u.notifyID, reason)
-}
-
-func (u *uplink) AckUpgrade(ctx context.Context) error {
-	return u.c.Cloudlets.AckUpgrade(ctx, u.cloudlet, u.notifyID)
-}
-
-func (u *uplink) BringUpFailed(ctx context.Context, reason string) error {
-	return u.c.Cloudlets.BringUpFailed(ctx, u.cloudlet, u.notifyID, reason)
-}
-
-func (u *uplink) KeepOld(ctx context.Context) error {
-	return u.c.Cloudlets.KeepOld(ctx, u.cloudlet, u.notifyID)
+	return Uplink{
+		Reconnect: func(ctx context.Context, all Account) error {
+			_, err := c.Reconnect(ctx, cloudlet, notifyID, all)
+			return err
+		},
+		Gathered: func(ctx context.Context) error { return c.Cloudlets.Gathered(ctx, cloudlet, notifyID) },
+		GatherFailed: func(ctx context.Context, reason string) error {
+			return c.Cloudlets.GatherFailed(ctx, cloudlet, notifyID, reason)
+		},
+		AckUpgrade: func(ctx context.Context) error { return c.Cloudlets.AckUpgrade(ctx, cloudlet, notifyID) },
+		BringUpFailed: func(ctx context.Context, reason string) error {
+			return c.Cloudlets.BringUpFailed(ctx, cloudlet, notifyID, reason)
+		},
+		KeepOld: func(ctx context.Context) error { return c.Cloudlets.KeepOld(ctx, cloudlet, notifyID) },
+	}
 }

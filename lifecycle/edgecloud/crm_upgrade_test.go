@@ -89,16 +89,18 @@ func TestCRMsUpgrade(t *testing.T) {
 	require.Equal(t, 1, f.attempts)
 }
 
-// losing is a connection that loses the answers to Gathered.
-type losing struct{ edgecloud.Uplink }
-
 var errLost = errors.New("no answer")
 
-func (l losing) Gathered(ctx context.Context) error {
-	if err := l.Uplink.Gathered(ctx); err != nil {
-		return err
+// losing loses the answers to Gathered.
+func losing(to edgecloud.Uplink) edgecloud.Uplink {
+	gathered := to.Gathered
+	to.Gathered = func(ctx context.Context) error {
+		if err := gathered(ctx); err != nil {
+			return err
+		}
+		return errLost
 	}
-	return errLost
+	return to
 }
 
 // The answer to the last report of a CRM is lost. It gathers again: after a start, after
@@ -115,7 +117,7 @@ func TestGatherAgain(t *testing.T) {
 	}
 	gathersAgain("v1", edgecloud.CloudletUpdateRequested)
 	require.NoError(t, f.upgrade())
-	require.ErrorIs(t, f.crm.Gather(ctx, f, losing{f.c.Uplink("b", f.running["v2"])}), errLost)
+	require.ErrorIs(t, f.crm.Gather(ctx, f, losing(f.c.Uplink("b", f.running["v2"]))), errLost)
 	gathersAgain("v2", edgecloud.CloudletReady)
 	_, err := f.c.Cloudlets.Upgrade(ctx, "b", "v3", "")
 	require.NoError(t, err)

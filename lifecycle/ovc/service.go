@@ -50,7 +50,6 @@ type Config struct {
 // except those of running actions. [Service.Close] ends it.
 type Service struct {
 	config   Config
-	store    lifecycle.Store
 	queuer   *queue.Queuer[lifecycle.Key]
 	managers map[Kind]*Manager
 }
@@ -58,7 +57,7 @@ type Service struct {
 // New returns a service for the objects in a store. The error is [lifecycle.ErrInvalid]
 // if there is no store, for a negative duration or number, and for Shared without Owner.
 func New(store lifecycle.Store, config *Config) (*Service, error) {
-	s := &Service{store: store, managers: make(map[Kind]*Manager)}
+	s := &Service{managers: make(map[Kind]*Manager)}
 	if config != nil {
 		s.config = *config
 	}

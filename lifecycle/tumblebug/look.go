@@ -86,10 +86,8 @@ func (s *System) subject(ctx context.Context, id string) (vmRecord, error) {
 
 // pause waits for the time of the next look.
 func (s *System) pause(ctx context.Context) error {
-	timer := time.NewTimer(s.poll)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(s.poll):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -32,7 +32,6 @@ type System struct {
 	classes  map[string]queue.Limit       // of the queue: the limits of providers and regions
 	owner    *lifecycle.Owner
 	poll     time.Duration
-	machine  *fsm.Machine[State, Event, VMSpec] // of the VMs, with the timeouts of Config
 	closed   atomic.Bool
 
 	mu    sync.Mutex
@@ -104,7 +103,6 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if err != nil {
 		return nil, invalid(err)
 	}
-	s.machine = fsm.Must[VMSpec](vmTable)
 	if s.queue, err = queue.New(&queue.Config[lifecycle.Key]{Base: config.Base, MaxRunning: maxRunning, Classes: s.classes}); err != nil {
 		return nil, invalid(err)
 	}
@@ -115,7 +113,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		}
 	}
 	s.orders = queue.Must(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning})
-	if s.vms, err = lifecycle.New(s.machine, store, &lifecycle.Config[Event]{
+	if s.vms, err = lifecycle.New(fsm.Must[VMSpec](vmTable), store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: lifecycle.Shared(s.queue, turns), Observe: s.observeVM, Observer: config.Observer,
