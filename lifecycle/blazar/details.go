@@ -102,7 +102,7 @@ func details(rec leaseRecord, m members) LeaseDetails {
 	lease := LeaseDetails{ID: rec.ID, Status: rec.State, Spec: rec.Payload, Reason: rec.Reason}
 	for _, r := range m.reservations {
 		lease.Reservations = append(lease.Reservations, ReservationDetails{r.ID, r.State, r.Reason, r.Payload})
-		if r.State != ReservationDeleted && (r.Payload.MissingResources || r.Payload.ResourcesChanged) {
+		if r.State != ReservationDeleted && r.Payload.Flags != (Flags{}) {
 			lease.Degraded = true
 		}
 	}
@@ -136,8 +136,5 @@ func (l *LeaseDetails) updated(i int, content *LeaseSpec) (before, after Allocat
 
 // allocation returns a reservation as its plugin receives it.
 func (l *LeaseDetails) allocation(r *ReservationDetails) Allocation {
-	return Allocation{
-		Lease: l.ID, Reservation: r.ID, Resource: r.Resource, ResourceID: r.ResourceID, Amount: r.Amount,
-		Start: l.Spec.Start, End: l.Spec.End,
-	}
+	return Allocation{Lease: l.ID, Reservation: r.ID, Request: r.Request, Start: l.Spec.Start, End: l.Spec.End}
 }

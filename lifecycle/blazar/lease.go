@@ -23,13 +23,13 @@ type LeaseSpec struct {
 	Attributes json.RawMessage `json:",omitempty"`
 }
 
-// Request is a reservation that a lease requests. The zero value reserves nothing. A
+// Request is what a reservation reserves. The zero value reserves nothing. A
 // Request is a plain value.
 type Request struct {
 	Resource string // type of the resources, such as "physical:host"
 	Amount   int    // number of resources
-	// ResourceID is that of resources which the reservation has already, only for
-	// [Service.AddLease]. Otherwise [Plugin].Reserve returns it.
+	// ResourceID is that of resources which the reservation has already. In a request it is
+	// only for [Service.AddLease]; otherwise [Plugin].Reserve returns it.
 	ResourceID string `json:",omitempty"`
 }
 

@@ -9,14 +9,9 @@ import (
 // ReservationSpec is the content of a reservation. The zero value reserves
 // nothing. A ReservationSpec is a plain value.
 type ReservationSpec struct {
-	Lease      string // id of the lease that it is part of
-	Resource   string // type of the resources, such as "physical:host"
-	Amount     int    // number of resources
-	ResourceID string // result of Plugin.Reserve; may be empty
-
-	// The flags of the document for a lease that is short of resources.
-	MissingResources bool // resources are missing, and there are no others
-	ResourcesChanged bool // resources were replaced by others
+	Lease   string // id of the lease that it is part of
+	Request        // its ResourceID is the result of Plugin.Reserve, and may be empty
+	Flags
 }
 
 // EventSpec is the content of an event. The zero value belongs to no event. An

@@ -162,9 +162,8 @@ func dueAt(spec LeaseSpec, eventType string) time.Time {
 func (s *Service) addMembers(tx *lifecycle.Tx, ch *lifecycle.StoredChange, spec LeaseSpec) {
 	line := combinationOf(LeaseState(ch.To.State))
 	for i, r := range spec.Reservations {
-		s.Reservations.In(tx).Add(memberID(ch, fmt.Sprint("reservation-", i+1)), line.Reservations[0], Manager, ReservationSpec{
-			Lease: ch.To.ID, Resource: r.Resource, Amount: r.Amount, ResourceID: r.ResourceID,
-		}, nil)
+		id := memberID(ch, fmt.Sprint("reservation-", i+1))
+		s.Reservations.In(tx).Add(id, line.Reservations[0], Manager, ReservationSpec{Lease: ch.To.ID, Request: r}, nil)
 	}
 	addEvent := func(t string, status EventState) {
 		s.Events.In(tx).Add(memberID(ch, t), status, Manager, EventSpec{Lease: ch.To.ID, Type: t, Time: dueAt(spec, t)}, nil)

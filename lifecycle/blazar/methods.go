@@ -226,8 +226,8 @@ func (s *Service) start(ctx context.Context, lease LeaseDetails) error {
 	return s.each(ctx, &lease, Start, func(ctx context.Context, p Plugin, a Allocation) error { return call(ctx, p.OnStart, a) })
 }
 
-// Flags report that a reservation differs from its request. The zero Flags report no
-// difference.
+// Flags report that a reservation differs from its request: the flags of the document for a
+// lease that is short of resources. The zero Flags report no difference.
 type Flags struct {
 	MissingResources bool // resources are missing, and there are no others
 	ResourcesChanged bool // resources were replaced by others
@@ -242,10 +242,7 @@ type Flags struct {
 func (s *Service) Flag(ctx context.Context, reservation string, flags Flags) error {
 	return retry(func() error {
 		_, err := s.Reservations.Fire(ctx, reservation, Observe, Observer, &lifecycle.Change[ReservationSpec]{
-			Edit: func(r *ReservationSpec) error {
-				r.MissingResources, r.ResourcesChanged = flags.MissingResources, flags.ResourcesChanged
-				return nil
-			},
+			Edit: func(r *ReservationSpec) error { r.Flags = flags; return nil },
 		})
 		return err
 	})

@@ -48,10 +48,8 @@ type Plugin struct {
 
 // Allocation is a reservation as its plugin receives it. It is a plain value.
 type Allocation struct {
-	Lease, Reservation string // ids
-	Resource           string // the type
-	ResourceID         string // the result of Reserve
-	Amount             int
+	Lease, Reservation string    // ids
+	Request                      // its ResourceID is the result of Reserve
 	Start, End         time.Time // of the lease
 }
 
