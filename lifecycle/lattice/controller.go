@@ -259,9 +259,3 @@ func (s SystemID) check() error {
 	}
 	return nil
 }
-
-// systemOf returns the system of a record's id.
-func systemOf(id string) SystemID {
-	system, _ := splitID(id)
-	return system
-}

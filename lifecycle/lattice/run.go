@@ -79,7 +79,8 @@ var errEnded = errors.New("lattice: the action has ended")
 // action has ended: the state is stored before another action can have the lock.
 func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error {
 	work, cancel := context.WithCancelCause(ctx)
-	r := &run{system: systemOf(key.ID), work: work, cancel: cancel, done: make(chan struct{})}
+	system, id := splitID(key.ID)
+	r := &run{system: system, work: work, cancel: cancel, done: make(chan struct{})}
 	defer r.cancel(nil)
 	c.mu.Lock()
 	if c.closing {
@@ -100,7 +101,6 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 			return err
 		}
 		if rec.State.ended() {
-			system, id := splitID(key.ID)
 			c.locks.release(system, k.action(id))
 			return nil
 		}

@@ -64,9 +64,10 @@ func (c *Controller) saw(ctx context.Context, id string, state ServiceState) err
 			return err
 		}
 		var tx lifecycle.Tx
+		system, _ := splitID(id)
 		c.services.In(&tx).Create(id, seen[state], Observer, struct{}{}, nil)
 		// The deletion of a system would leave a service that is created now.
-		tx.Require(c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded))
+		tx.Require(c.systems.Require(string(system), Pending, Failed, Stable, Updating, Scaling, Degraded))
 		return tx.Commit(ctx)
 	}))
 }
