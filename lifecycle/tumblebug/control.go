@@ -27,9 +27,10 @@ import (
 // If another writer moves the MCI meanwhile, the action is decided again.
 //
 // Errors, with the MCI unchanged: [lifecycle.ErrInvalid] for names and actions,
-// [lifecycle.ErrNotFound]; [*UnderActionError] and [ErrTransitional], which match
-// [lifecycle.ErrBusy]; [fsm.ErrForcedOnly] for what only force can do,
-// [fsm.ErrNotAllowed] for what force cannot do either; [ErrNotHeld];
+// [lifecycle.ErrNotFound]; [lifecycle.ErrBusy] during an action of the MCI, or while most of
+// its VMs are in transition by actions of their own; [fsm.ErrForcedOnly] for what only force
+// can do, [fsm.ErrNotAllowed] for what force cannot do either, and for continue and withdraw
+// of an MCI that is not on hold;
 // [lifecycle.ErrConflict] if other writers were faster again and again;
 // [queue.ErrTerminated] after [System.Close]; those of the store. If withdraw
 // cannot release a resource, its error is the provider's: the MCI is Failed then, and
@@ -112,7 +113,7 @@ func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 			return err
 		}
 		if !atRest(now.State) {
-			return fmt.Errorf("%w: %s", ErrTransitional, now)
+			return busyError("MCI is in transitional state: " + now.String())
 		}
 	}
 	if len(vms) == 0 && a != ActionTerminate && Allowed(mci.State, a, force) == nil {
@@ -173,7 +174,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 // idle refuses a request while an action of the MCI is running.
 func idle(mci *mciRecord) error {
 	if running, _ := Doing(mci.State); running != ActionComplete {
-		return &UnderActionError{last(mci.ID), running}
+		return busyError(fmt.Sprintf("MCI is under %s, please try later", running))
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func onHold(mci *mciRecord) bool { return mci.State == Prepared && mci.Payload.H
 // answerHeld moves an MCI that is on hold.
 func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor) (mciRecord, error) {
 	if !onHold(mci) {
-		return *mci, fmt.Errorf("%w: its state is %s", ErrNotHeld, mci.State)
+		return *mci, fmt.Errorf("%w: the MCI is not on hold: its state is %s", fsm.ErrNotAllowed, mci.State)
 	}
 	return s.mcis.Fire(ctx, mci.ID, e, by, &mciChange{Expect: mci.Revision})
 }

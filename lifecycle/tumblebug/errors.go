@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -24,30 +23,9 @@ var errStray = errors.New("tumblebug: its MCI is gone")
 // requested an action of the same VM.
 var errSuperseded = fmt.Errorf("%w: a later action of the MCI has started", lifecycle.ErrStale)
 
-// ErrNotHeld refuses continue and withdraw of an MCI that is not on hold. It matches
-// [fsm.ErrNotAllowed].
-var ErrNotHeld = fmt.Errorf("%w: the MCI is not on hold", fsm.ErrNotAllowed)
+// busyError is a refusal with the text of the document. It matches [lifecycle.ErrBusy]: repeat
+// the request later, or with force.
+type busyError string
 
-// ErrTransitional refuses an action of an MCI of which most VMs are in transition by
-// actions of their own. It matches [lifecycle.ErrBusy].
-var ErrTransitional error = transitionalError{}
-
-type transitionalError struct{}
-
-func (transitionalError) Error() string        { return "MCI is in transitional state" }
-func (transitionalError) Is(target error) bool { return target == lifecycle.ErrBusy }
-
-// UnderActionError refuses an action during another one. It matches
-// [lifecycle.ErrBusy]: repeat the request later, or with force.
-type UnderActionError struct {
-	MCI    string // name
-	Action Action // the present one
-}
-
-// Error returns the text of the document.
-func (e *UnderActionError) Error() string {
-	return fmt.Sprintf("MCI is under %s, please try later", e.Action)
-}
-
-// Is matches [lifecycle.ErrBusy].
-func (e *UnderActionError) Is(target error) bool { return target == lifecycle.ErrBusy }
+func (e busyError) Error() string        { return string(e) }
+func (e busyError) Is(target error) bool { return target == lifecycle.ErrBusy }
