@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -250,18 +251,20 @@ func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error
 	var group errgroup.Group
 	var panicked atomic.Pointer[queue.PanicError]
 	group.SetLimit(maxLooks)
-	now, exists := make([]vmRecord, len(vms)), make([]bool, len(vms))
+	now := make([]vmRecord, len(vms)) // zero for a VM that is removed meanwhile
 	for i := range vms {
-		group.Go(func() (err error) {
+		group.Go(func() error {
 			defer func() {
 				if v := recover(); v != nil {
 					panicked.Store(&queue.PanicError{Value: v, Stack: debug.Stack()})
 				}
 			}()
-			now[i], err = s.update(ctx, &vms[i])
-			exists[i] = err == nil
-			if errors.Is(err, lifecycle.ErrNotFound) {
-				return nil // removed meanwhile
+			vm, err := s.update(ctx, &vms[i])
+			switch {
+			case errors.Is(err, lifecycle.ErrNotFound):
+				return nil
+			case err == nil:
+				now[i] = vm
 			}
 			return err
 		})
@@ -273,11 +276,5 @@ func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error
 	if err != nil {
 		return nil, err
 	}
-	var list []vmRecord
-	for i := range now {
-		if exists[i] {
-			list = append(list, now[i])
-		}
-	}
-	return list, nil
+	return slices.DeleteFunc(now, func(vm vmRecord) bool { return vm.ID == "" }), nil
 }
