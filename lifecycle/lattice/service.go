@@ -20,29 +20,20 @@ const (
 	ServiceDeleting ServiceState = "deleting"
 )
 
-// ServiceEvent is an observation of a service.
+// ServiceEvent is an observation of a service, by [Observer]. [Seen] returns it.
 type ServiceEvent string
 
-// The events of services, all by [Observer].
-const (
-	SeenPending  ServiceEvent = "seen pending"
-	SeenStable   ServiceEvent = "seen stable"
-	SeenUpdating ServiceEvent = "seen updating"
-	SeenScaling  ServiceEvent = "seen scaling"
-	SeenDegraded ServiceEvent = "seen degraded"
-	SeenFailed   ServiceEvent = "seen failed"
-	SeenDeleting ServiceEvent = "seen deleting"
-	SeenGone     ServiceEvent = "seen gone"
-)
+// Seen returns the event that reports a service in a state: "seen stable" and so on, and
+// "seen gone" for [ServiceAbsent].
+func Seen(state ServiceState) ServiceEvent {
+	if state == ServiceAbsent {
+		return "seen gone"
+	}
+	return ServiceEvent("seen " + state)
+}
 
 // Observer reports the states of services.
 const Observer fsm.Actor = "observer"
-
-var seen = map[ServiceState]ServiceEvent{
-	ServicePending: SeenPending, ServiceStable: SeenStable, ServiceUpdating: SeenUpdating,
-	ServiceScaling: SeenScaling, ServiceDegraded: SeenDegraded, ServiceFailed: SeenFailed,
-	ServiceDeleting: SeenDeleting, ServiceAbsent: SeenGone,
-}
 
 // Service is the machine of services, as a [Controller] keeps them. Services are
 // moved elsewhere and observed here, so every state may follow every other one. It
@@ -69,10 +60,10 @@ func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
 	}
 	for _, state := range s.States[1:] {
 		s.Rows = append(s.Rows,
-			fsm.Move(ServiceAbsent, seen[state.Name], state.Name).By(Observer),
-			fsm.FromAny(seen[state.Name], state.Name).By(Observer))
+			fsm.Move(ServiceAbsent, Seen(state.Name), state.Name).By(Observer),
+			fsm.FromAny(Seen(state.Name), state.Name).By(Observer))
 	}
-	s.Rows = append(s.Rows, fsm.FromAny(SeenGone, ServiceAbsent).By(Observer))
+	s.Rows = append(s.Rows, fsm.FromAny(Seen(ServiceAbsent), ServiceAbsent).By(Observer))
 	return s
 }
 

@@ -34,7 +34,7 @@ func again(change func() error) (err error) {
 // [lifecycle.ErrPrecondition] if it is being deleted. After an error of the store,
 // the service may have changed and the system not: the next sweep moves it.
 func (c *Controller) SetService(ctx context.Context, system SystemID, service lock.Path, state ServiceState) error {
-	if _, ok := seen[state]; !ok {
+	if Service.StateIndex(state) < 0 {
 		return fmt.Errorf("lattice: service %s of %s: %w: %q", service, system, fsm.ErrUnknownState, string(state))
 	}
 	if err := system.check(); err != nil {
@@ -60,12 +60,12 @@ func (c *Controller) saw(ctx context.Context, id string, state ServiceState) err
 		case absent && state == ServiceAbsent, !absent && rec.State == state:
 			return nil
 		case !absent:
-			_, err = c.services.Fire(ctx, id, seen[state], Observer, nil)
+			_, err = c.services.Fire(ctx, id, Seen(state), Observer, nil)
 			return err
 		}
 		var tx lifecycle.Tx
 		system, _ := splitID(id)
-		c.services.In(&tx).Create(id, seen[state], Observer, struct{}{}, nil)
+		c.services.In(&tx).Create(id, Seen(state), Observer, struct{}{}, nil)
 		// The deletion of a system would leave a service that is created now.
 		tx.Require(c.systems.Require(string(system), Pending, Failed, Stable, Updating, Scaling, Degraded))
 		return tx.Commit(ctx)

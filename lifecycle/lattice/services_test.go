@@ -146,7 +146,7 @@ func TestSweepCountsAgain(t *testing.T) {
 	c := live(t, store, lattice.Infrastructure{}, "s")
 	require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse("/a"), lattice.ServiceStable))
 	others := lifecycle.Must(lattice.Service, store, nil)
-	_, err := others.Fire(t.Context(), "s/a", lattice.SeenFailed, lattice.Observer, nil)
+	_, err := others.Fire(t.Context(), "s/a", lattice.Seen(lattice.ServiceFailed), lattice.Observer, nil)
 	require.NoError(t, err)
 	require.Equal(t, lattice.Stable, stateOf(t, c, "s"))
 	require.NoError(t, sweep(t.Context(), c))
