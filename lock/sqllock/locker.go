@@ -152,6 +152,11 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 		blocking = conflicts(rs)
 	}
 	found, err := l.report(ctx, blocking, o.ID, before, l.config.MaxHolders+1)
+	if why == lock.ErrConflict && err == nil && len(found) == 0 {
+		// The engine has granted the claim, and the session has no news of that yet.
+		c.session.look()
+		return l.join(ctx, c, rs, o, true)
+	}
 	if err == nil {
 		err = l.refusal(rs, o, why, found)
 	}

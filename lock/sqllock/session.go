@@ -30,6 +30,14 @@ type session struct {
 	over    bool
 }
 
+// look makes the session read the news, soon after the call.
+func (s *session) look() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake already, and looks later than now
+	}
+}
+
 const (
 	firstPause   = 20 * time.Millisecond // before a failed statement is repeated
 	longestPause = time.Second
@@ -218,10 +226,7 @@ func (l *Locker) apply(n news) {
 	if c != nil && c.state != held {
 		// A mark that the locker has made itself is faster than the tick that reads the grant.
 		// That tick reads the mark too.
-		select {
-		case l.session.wake <- struct{}{}:
-		default: // it is awake
-		}
+		l.session.look()
 		c = nil
 	}
 	l.mu.Unlock()
@@ -244,10 +249,7 @@ func (l *Locker) listenTo(ctx context.Context, s *session) {
 			_, err = conn.Exec(ctx, fmt.Sprintf("LISTEN interlock_lock_%d", s.id))
 			for err == nil {
 				pause = firstPause
-				select {
-				case s.wake <- struct{}{}:
-				default: // it is awake already, and looks later than now
-				}
+				s.look()
 				_, err = conn.WaitForNotification(ctx)
 			}
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)

@@ -172,3 +172,29 @@ func TestIDOfAnotherLocker(t *testing.T) {
 	require.Equal(t, g.Token(), conflict.Holders[0].Token)
 	require.NoError(t, g.Unlock(t.Context()))
 }
+
+// A TryLock with the id of a Lock gets its grant, also if the engine has granted it so recently
+// that the locker has no news of it yet.
+func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	first, second := d.open(t, tree, nil), d.silent(t, tree)
+	held := take(t, first, at(lock.X, "/a"))
+	deploy := &lock.Options{ID: "deploy"}
+	waits := make(chan result, 1)
+	go func() {
+		g, err := second.Lock(t.Context(), at(lock.X, "/a"), deploy)
+		waits <- result{g, err}
+	}()
+	eventually(t, func() bool {
+		s, err := first.Snapshot(t.Context())
+		require.NoError(t, err)
+		return s.Waiting == 1
+	}, "the Lock does not wait")
+	_, err := second.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+	require.ErrorIs(t, err, lock.ErrConflict)
+	require.NoError(t, held.Unlock(t.Context()))
+	g, err := second.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+	require.NoError(t, err)
+	require.Same(t, g, granted(t, waits))
+	require.NoError(t, g.Unlock(t.Context()))
+}
