@@ -188,7 +188,7 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 }
 
 // attempt is one round of acquire. It returns neither a grant nor an error if the
-// acquisition with the same id, which it joined, has ended meanwhile.
+// acquisition with the same id, which it joined, has changed meanwhile: acquire tries again.
 func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	var a *acquisition
 	first := false
@@ -234,6 +234,14 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	if failed != nil {
 		v = l.current()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := v.find(func(c *claim) bool { return c.key == a.key }); c != nil && a.state == waiting {
+		a.follow(v, c) // the watch may show later that it is held
+	}
+	if err == lock.ErrConflict && a.state != waiting {
+		return nil, nil
+	}
 	return nil, v.refusal(rs, o, a.key, arrival, l.config.MaxHolders, err)
 }
 
@@ -254,7 +262,7 @@ func (a *acquisition) result(rs []lock.Request, ended error) (g *lock.Grant, arr
 	case a.state == gone:
 		return nil, 0, nil // another call has released it
 	case !slices.Equal(a.asked, rs) || a.state == held && !a.covers(rs):
-		return nil, arrival, lock.ErrIDInUse
+		return nil, everything, lock.ErrIDInUse
 	case a.state == waiting:
 		return nil, arrival, lock.ErrConflict
 	}
@@ -306,39 +314,22 @@ func (a *acquisition) awaitRemoval(ctx context.Context) error {
 // enter writes the claim of a new acquisition, unless it is refused. After an error the
 // acquisition is gone.
 //
-// A Lock without an id, on a tree without a limit, cannot be refused. Its claim takes the
-// last place unconditionally.
+// The claim of a Lock takes the last place unconditionally, so that no faster writer holds it
+// up. What has arrived before it may refuse it then: the same id, or one more that waits than
+// the limit permits.
 func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	l, o := a.locker, &a.options
 	how := ifUnchanged
-	if wait && o.ID == "" && l.config.MaxWaiters == 0 {
+	if wait {
 		how = always
 	}
 	next := []*claim{{key: a.key, record: record{
 		Requests: a.asked, Asked: a.asked, ID: o.ID, Owner: o.Owner, Reason: o.Reason, Since: time.Now(),
 	}}}
 	revision, left, err := l.write(ctx, l.current(), a.session, a.key, how, func(v *view, _ *claim) ([]*claim, error) {
-		if how == always {
-			return next, nil
-		}
-		refuse := func(why error) ([]*claim, error) {
-			return nil, v.refusal(a.asked, o, a.key, everything, l.config.MaxHolders, why)
-		}
-		same := v.find(func(c *claim) bool { return o.ID != "" && c.ID == o.ID })
-		switch {
-		case same != nil && !slices.Equal(same.Asked, a.asked):
-			return refuse(lock.ErrIDInUse)
-		case v.free(a.asked, o.ID, a.key, everything):
-			return next, nil
-		case !wait:
-			return refuse(lock.ErrConflict)
-		case l.config.MaxWaiters > 0 && v.waiting() >= l.config.MaxWaiters:
-			return refuse(lock.ErrQueueFull)
-		}
-		return next, nil
+		return next, a.refused(v, everything, wait)
 	})
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	switch {
 	case err != nil:
 		a.end(nil, left)
@@ -347,5 +338,38 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	default:
 		a.written = revision
 	}
+	l.mu.Unlock()
+	if err != nil || !wait {
+		return err
+	}
+	_ = l.until(ctx, func() (bool, <-chan struct{}) { return a.state != entering, a.changed })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.state == waiting {
+		if err = a.refused(l.view, a.claim.arrival, wait); err != nil {
+			a.end(nil, deleteKey)
+		}
+	}
 	return err
+}
+
+// refused returns why a claim that arrives at a revision of a view has to go, and nil if it
+// is held or may wait.
+func (a *acquisition) refused(v *view, arrival int64, wait bool) error {
+	o, limit := &a.options, a.locker.config.MaxWaiters
+	same := v.find(func(c *claim) bool { return c.arrival < arrival && o.ID != "" && c.ID == o.ID })
+	var why error
+	switch {
+	case same != nil && !slices.Equal(same.Asked, a.asked):
+		why = lock.ErrIDInUse
+	case v.free(a.asked, o.ID, a.key, arrival):
+		return nil
+	case !wait:
+		why = lock.ErrConflict
+	case limit > 0 && v.waiting(arrival) >= limit:
+		why = lock.ErrQueueFull
+	default:
+		return nil
+	}
+	return v.refusal(a.asked, o, a.key, arrival, a.locker.config.MaxHolders, why)
 }

@@ -39,7 +39,8 @@
 //     length of a list, if no other process writes a request at the same moment. A refusal
 //     takes one. A wait sends nothing.
 //   - A claim that arrived is held as soon as no earlier claim conflicts. Both are read
-//     from the revisions of etcd, so all processes agree.
+//     from the revisions of etcd, so all processes agree. A Lock takes its place in one
+//     transaction, whatever other processes write meanwhile.
 //   - A token follows from the revision of the acquisition or of the latest upgrade, which
 //     is the token divided by 65,536. If an upgrade raises one request of a list while another
 //     request waits for the rest of it, the claims that wait for it get new tokens in the same
@@ -76,6 +77,9 @@
 //     Independent systems take a prefix each.
 //   - The request that fills the storage of etcd fails, but etcd may have executed it. A new
 //     claim is withdrawn then, and a conversion stands: Requests and Token show it.
+//   - Of several Locks at the same moment, those beyond MaxWaiters, or of one id in several
+//     processes, those with other requests than the first one, are refused after they have
+//     arrived. Until then, a moment later, others conflict with their claims.
 //   - Since is when a claim arrived, by the clock of its process, also after a wait: no
 //     key is written when a wait ends.
 //   - An id is joined within one Locker. For other processes, a claim with the same id and

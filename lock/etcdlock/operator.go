@@ -39,7 +39,7 @@ func (l *Locker) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	if err != nil {
 		return lock.Snapshot{}, err
 	}
-	n := v.waiting()
+	n := v.waiting(everything)
 	return lock.Snapshot{
 		Holders: v.holders(func(lock.Request) bool { return true }),
 		Held:    len(v.claims) - n, Waiting: n, Nodes: len(v.claims), LastToken: lock.Token((v.latest+1)*ranks - 1),

@@ -174,10 +174,10 @@ func (v *view) free(rs []lock.Request, id, ownKey string, before int64) bool {
 
 func (v *view) held(c *claim) bool { return v.free(c.Requests, c.ID, c.key, c.arrival) }
 
-// waiting returns the number of claims that wait.
-func (v *view) waiting() (n int) {
+// waiting returns the number of claims that wait and arrived before a revision.
+func (v *view) waiting(before int64) (n int) {
 	for _, c := range v.claims {
-		if !v.held(c) {
+		if c.arrival < before && !v.held(c) {
 			n++
 		}
 	}
@@ -233,7 +233,7 @@ func (v *view) refusal(rs []lock.Request, o *lock.Options, ownKey string, before
 	e := &lock.ConflictError{Requests: slices.Clone(rs), Err: why}
 	blockers := v.blockers(rs, o.ID, ownKey, before)
 	if why == lock.ErrIDInUse {
-		blockers = v.blockers(nil, o.ID, "", everything)
+		blockers = v.blockers(nil, o.ID, "", before)
 	}
 	for c, r := range blockers {
 		if e.More = len(e.Holders) == limit; e.More {

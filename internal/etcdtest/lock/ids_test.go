@@ -1,0 +1,154 @@
+package lock_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/internal/etcdtest"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/etcdlock"
+)
+
+// A TryLock with the id of a Lock gets its grant, also if etcd has granted it so recently that
+// the process has not seen that yet.
+func TestIDOfAGrantThatIsNotSeenYet(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var hangs sync.RWMutex // locked: no answer of a watch arrives
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{hangingWatch(&hangs)},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	prefix, deploy := freshPrefix(), &lock.Options{ID: "deploy"}
+	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	first := take(t, other, at(lock.X, "/a"), "first")
+	granted := make(chan *lock.Grant)
+	go func() {
+		g, _ := l.Lock(t.Context(), at(lock.X, "/a"), deploy)
+		granted <- g
+	}()
+	require.Eventually(t, func() bool {
+		_, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+		require.ErrorIs(t, err, lock.ErrConflict)
+		return claims(t, other) == 2
+	}, 10*time.Second, 5*time.Millisecond)
+	hangs.Lock()
+	require.NoError(t, first.Unlock(t.Context()))
+	g, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+	hangs.Unlock()
+	require.NoError(t, err)
+	require.Same(t, g, <-granted)
+	require.NoError(t, g.Unlock(t.Context()))
+}
+
+// A Lock takes its place in the first transaction, whatever other processes write meanwhile:
+// also if it has an id, and if the number of those that wait is limited.
+func TestLockBesideFasterWriters(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	prefix := freshPrefix()
+	other := open(t, server.Client(t), prefix, nil)
+	var racing atomic.Bool
+	var overtaken atomic.Int64
+	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if _, txn := req.(*etcdserverpb.TxnRequest); txn && racing.Load() {
+			overtaken.Add(1)
+			if err := take(t, other, at(lock.X, "/b"), "faster").Unlock(ctx); err != nil {
+				return err
+			}
+		}
+		return call(ctx, method, req, reply, cc, opts...)
+	})
+	for _, c := range []struct {
+		limit int
+		id    string
+	}{{0, ""}, {0, "deploy"}, {1, ""}, {1, "deploy"}} {
+		l := open(t, client, prefix, &etcdlock.Config{MaxWaiters: c.limit})
+		overtaken.Store(0)
+		racing.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		g, err := l.Lock(ctx, at(lock.X, "/a"), &lock.Options{ID: c.id})
+		cancel()
+		racing.Store(false)
+		require.NoError(t, err, "%+v", c)
+		require.EqualValues(t, 1, overtaken.Load(), "%+v", c)
+		require.NoError(t, g.Unlock(t.Context()))
+	}
+}
+
+// Another process takes the last place, or the id, while the transaction of a Lock is under
+// way. The Lock is refused, and leaves nothing.
+func TestLockThatComesTooLate(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	for _, c := range []struct {
+		name    string
+		limit   int
+		id      string
+		faster  lock.Request
+		refused error
+	}{
+		{"another one waits", 1, "", at(lock.X, "/a"), lock.ErrQueueFull},
+		{"another one waits, and there is a place left", 2, "", at(lock.X, "/a"), nil},
+		{"the id is in use for other requests", 0, "deploy", at(lock.S, "/b"), lock.ErrIDInUse},
+		{"the id is in use for the same requests", 0, "deploy", at(lock.X, "/a"), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sent, deliver := make(chan struct{}), make(chan struct{})
+			client, arm := nextTxn(t, server, func(execute func() error) error {
+				close(sent)
+				<-deliver
+				return execute()
+			})
+			direct, prefix := server.Client(t), freshPrefix()
+			l, other := open(t, client, prefix, &etcdlock.Config{MaxWaiters: c.limit}), open(t, direct, prefix, nil)
+			first := take(t, other, at(lock.X, "/a/first"), "first")
+			arm()
+			ctx, cancel := context.WithCancel(t.Context())
+			late := make(chan error)
+			go func() {
+				g, err := l.Lock(ctx, at(lock.X, "/a"), &lock.Options{ID: c.id})
+				if err == nil {
+					err = g.Unlock(t.Context())
+				}
+				late <- err
+			}()
+			awaited(t, sent)
+			done := make(chan error)
+			go func() {
+				g, err := other.Lock(t.Context(), c.faster, &lock.Options{ID: c.id})
+				if err == nil {
+					<-ctx.Done()
+					err = g.Unlock(t.Context())
+				}
+				done <- err
+			}()
+			require.Eventually(t, func() bool { return claims(t, other) == 2 }, 10*time.Second, 5*time.Millisecond)
+			close(deliver)
+			if c.refused != nil {
+				err := <-late
+				require.ErrorIs(t, err, c.refused)
+				require.Equal(t, 2, claims(t, other))
+				if c.id != "" {
+					require.ErrorContains(t, err, "S at /b")
+					require.NotContains(t, err.Error(), "X at /a held")
+				}
+			} else {
+				require.Eventually(t, func() bool { return claims(t, other) == 3 }, 10*time.Second, 5*time.Millisecond)
+				cancel()
+				require.ErrorIs(t, <-late, context.Canceled)
+			}
+			cancel()
+			require.NoError(t, first.Unlock(t.Context()))
+			require.NoError(t, <-done)
+			require.Zero(t, claims(t, other))
+		})
+	}
+}
