@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,6 @@ type plan struct {
 	write   []clientv3.Op
 	look    []clientv3.Op // gets that show why a transaction was refused
 	require []int         // the state of each precondition that is compared
-	begun   [2]string     // the first parts of the keys of its messages
 
 	lost error // the last error after which etcd may have executed the transaction
 }
@@ -67,6 +67,8 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 				continue
 			case p.lost != nil:
 				return p.unknown(ctx)
+			case errors.Is(err, errAgain):
+				return failed(ctx, err)
 			}
 			return err
 		}
@@ -183,10 +185,14 @@ func (p *plan) add(i int, now time.Time) error {
 	return p.put(p.changes[i].row, row)
 }
 
+// put adds the write of a value. The error is [lifecycle.ErrInvalid].
 func (p *plan) put(key string, value any) error {
-	text, err := encode(value)
-	p.write = append(p.write, clientv3.OpPut(key, text))
-	return err
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("%w: encode: %w", lifecycle.ErrInvalid, err)
+	}
+	p.write = append(p.write, clientv3.OpPut(key, string(text)))
+	return nil
 }
 
 // index adds the operations that replace the index entries of a record. If the expected
@@ -208,8 +214,9 @@ func (p *plan) index(ch *lifecycle.StoredChange, result *lifecycle.StoredRecord,
 	}
 }
 
-// begin reads the revision of etcd if the commit has messages. A commit that begins after
-// another one was acknowledged reads a higher revision, and its messages come later.
+// begin reads the revision of etcd if the commit has messages, and adds them. A commit that
+// begins after another one was acknowledged reads a higher revision, and its messages come
+// later.
 func (p *plan) begin(ctx context.Context) error {
 	if len(p.commit.Messages) == 0 {
 		return nil
@@ -219,14 +226,18 @@ func (p *plan) begin(ctx context.Context) error {
 		return err
 	}
 	n, err := floor(string(found(resp)[p.key(versions)].GetValue()))
-	p.begun = [2]string{hex(uint64(resp.Header.Revision) + n), hex(n)}
+	begun := hex(uint64(resp.Header.Revision) + n)
+	for i, m := range p.commit.Messages {
+		key := p.key(messages, begun, hex(n), p.commit.Token.String(), hex(uint64(i)))
+		err = errors.Join(err, p.put(key, message(m)))
+	}
 	return err
 }
 
-// conditions returns the comparisons and writes of the next attempt that may differ from
-// those of the last: an attempt with others was refused.
-func (p *plan) conditions() (compare []clientv3.Cmp, write []clientv3.Op, err error) {
-	compare, write = slices.Clone(p.compare), slices.Clone(p.write)
+// comparisons returns those of the next attempt. The preconditions among them may differ from
+// those of the last attempt, which were refused.
+func (p *plan) comparisons() []clientv3.Cmp {
+	compare := slices.Clone(p.compare)
 	for i, r := range p.commit.Require {
 		record := p.key(records, r.Machine, r.ID)
 		switch {
@@ -239,37 +250,25 @@ func (p *plan) conditions() (compare []clientv3.Cmp, write []clientv3.Op, err er
 			compare = append(compare, exists(p.key(states, r.Machine, r.States[p.require[i]], r.ID)))
 		}
 	}
-	for i, m := range p.commit.Messages {
-		key := p.key(messages, p.begun[0], p.begun[1], p.commit.Token.String(), hex(uint64(i)))
-		text, err := encode(message(m))
-		if err != nil {
-			return nil, nil, err
-		}
-		write = append(write, clientv3.OpPut(key, text))
-	}
-	return compare, write, nil
+	return compare
 }
 
 // attempt sends the commit once. nil: it was written. [errAgain]: it was not, and can be
 // sent again.
 func (p *plan) attempt(ctx context.Context) error {
-	compare, write, err := p.conditions()
-	if err != nil {
-		return err
-	}
 	within, stop := context.WithTimeout(ctx, p.config.Timeout)
 	defer stop()
 	if err := p.ready(within); err != nil {
-		return err
+		return failed(ctx, err)
 	}
-	resp, err := p.client.Txn(within).If(compare...).Then(write...).Else(p.look...).Commit()
+	resp, err := p.client.Txn(within).If(p.comparisons()...).Then(p.write...).Else(p.look...).Commit()
 	switch {
 	case err == nil && resp.Succeeded:
 		return nil
 	case err == nil:
 		return p.verdict(resp)
 	case refused(err):
-		return err
+		return failed(ctx, err)
 	}
 	earlier := p.lost
 	p.lost = err
@@ -284,7 +283,7 @@ func (p *plan) attempt(ctx context.Context) error {
 	if errors.Is(err, rpctypes.ErrNoSpace) { // an answer: the transaction is not executed later
 		p.lost = earlier
 		if errors.Is(verdict, errAgain) {
-			return err
+			return failed(ctx, err)
 		}
 	}
 	return verdict

@@ -56,15 +56,8 @@ func denied(err error) bool {
 	return errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty)
 }
 
-// failed returns the error of a call that has written nothing.
+// failed returns the error of a request that has written nothing.
 func failed(ctx context.Context, err error) error {
-	for _, own := range []error{
-		lifecycle.ErrUnknownOutcome, lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrStale, lifecycle.ErrRepeated, ErrLayout,
-	} {
-		if errors.Is(err, own) {
-			return err
-		}
-	}
 	switch {
 	case err == nil:
 		return nil

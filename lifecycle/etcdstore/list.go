@@ -83,9 +83,9 @@ func (l *listing) add(kvs ...*mvccpb.KeyValue) error {
 // byID reads the records of the machine in order.
 func (l *listing) byID(ctx context.Context) error {
 	all := l.key(records, l.q.Machine, "")
-	for kvs, err := range l.pages(ctx, all+l.q.After+separator, end(all), min(l.q.Limit, perRequest)) {
+	for kv, err := range l.each(ctx, all+l.q.After+separator, end(all), min(l.q.Limit, perRequest)) {
 		if err == nil {
-			err = l.add(kvs...)
+			err = l.add(kv)
 		}
 		if err != nil || len(l.page) == l.q.Limit {
 			return err

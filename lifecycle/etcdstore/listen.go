@@ -34,7 +34,7 @@ func (s *Store) Listen(ctx context.Context, wake func(lifecycle.Key)) error {
 		if s.watch(ctx, wake) {
 			pause = firstPause
 		} else if err := s.tryRead(ctx); denied(err) {
-			return fmt.Errorf("etcdstore: listen: %w", err)
+			return err
 		}
 		select {
 		case <-time.After(pause):

@@ -57,27 +57,28 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 		for _, number := range numbers {
 			left[number] = true
 		}
+		var deletes []clientv3.Op
 		// A commit is written after it began.
 		end := s.key(messages, hex(slices.Max(numbers)>>placeBits))
-		for kvs, err := range s.pages(ctx, s.key(messages), end, perRequest, clientv3.WithKeysOnly()) {
-			if err != nil || len(left) == 0 {
+		for kv, err := range s.each(ctx, s.key(messages), end, perRequest, clientv3.WithKeysOnly()) {
+			if err != nil {
 				return err
 			}
-			var deletes []clientv3.Op
-			for _, kv := range kvs {
-				number, err := s.numberOf(kv)
-				if err != nil {
-					return err
-				}
-				if left[number] {
-					delete(left, number)
-					deletes = append(deletes, clientv3.OpDelete(string(kv.Key)))
-				}
+			number, err := s.numberOf(kv)
+			if err != nil {
+				return err
 			}
-			for list := range slices.Chunk(deletes, s.config.MaxTxnOps) {
-				if _, err := s.read(ctx, list...); err != nil {
-					return err
-				}
+			if left[number] {
+				delete(left, number)
+				deletes = append(deletes, clientv3.OpDelete(string(kv.Key)))
+			}
+			if len(left) == 0 {
+				break
+			}
+		}
+		for list := range slices.Chunk(deletes, s.config.MaxTxnOps) {
+			if _, err := s.read(ctx, list...); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -50,14 +50,6 @@ type message struct {
 	Payload []byte `json:"payload,omitempty"`
 }
 
-func encode(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", fmt.Errorf("%w: encode: %w", lifecycle.ErrInvalid, err)
-	}
-	return string(text), nil
-}
-
 func decode(kv *mvccpb.KeyValue, value any) error {
 	if err := json.Unmarshal(kv.Value, value); err != nil {
 		return fmt.Errorf("%w: value of key %.300q: %w", ErrLayout, kv.Key, err)

@@ -35,10 +35,6 @@ type Config struct {
 }
 
 const (
-	defaultPrefix  = "interlock/"
-	defaultTxnOps  = 128
-	defaultTimeout = 5 * time.Second
-
 	leastTxnOps  = 32
 	opsPerChange = 14 // at most: see plan.add
 	sparedOps    = 16 // for messages
@@ -74,13 +70,10 @@ var (
 // Errors: [lifecycle.ErrInvalid] for the configuration, [ErrLayout], and
 // [lifecycle.ErrUnavailable] if etcd does not answer.
 func Open(ctx context.Context, client *clientv3.Client, config *Config) (*Store, error) {
-	s := &Store{client: client}
-	if config != nil {
-		s.config = *config
-	}
-	s.config.Prefix = cmp.Or(s.config.Prefix, defaultPrefix)
-	s.config.MaxTxnOps = cmp.Or(s.config.MaxTxnOps, defaultTxnOps)
-	s.config.Timeout = cmp.Or(s.config.Timeout, defaultTimeout)
+	s := &Store{client: client, config: *cmp.Or(config, new(Config))}
+	s.config.Prefix = cmp.Or(s.config.Prefix, "interlock/")
+	s.config.MaxTxnOps = cmp.Or(s.config.MaxTxnOps, 128)
+	s.config.Timeout = cmp.Or(s.config.Timeout, 5*time.Second)
 	if s.config.Clock == nil {
 		s.config.Clock = time.Now
 	}
@@ -93,25 +86,20 @@ func Open(ctx context.Context, client *clientv3.Client, config *Config) (*Store,
 		return nil, fmt.Errorf("%w: open store: Timeout %v is below 0", lifecycle.ErrInvalid, s.config.Timeout)
 	}
 	if err := s.checkLayout(ctx); err != nil {
-		return nil, failed(ctx, err)
+		return nil, err
 	}
 	return s, nil
 }
 
-// checkLayout compares the version of the keys, and writes it below an empty prefix. A
-// lost answer does no harm: the next Open finds either.
+// checkLayout compares the version of the keys, and writes it below an empty prefix.
 func (s *Store) checkLayout(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, s.config.Timeout)
-	defer stop()
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
 	key := s.key(versions)
-	resp, err := s.client.Txn(ctx).If(missing(key)).Then(clientv3.OpPut(key, layout)).Else(clientv3.OpGet(key)).Commit()
-	if err != nil || resp.Succeeded {
+	write := clientv3.OpTxn([]clientv3.Cmp{missing(key)}, []clientv3.Op{clientv3.OpPut(key, layout)}, nil)
+	kvs, err := s.keys(ctx, write, clientv3.OpGet(key))
+	if err != nil {
 		return err
 	}
-	found, _, _ := strings.Cut(string(resp.Responses[0].GetResponseRange().Kvs[0].Value), "-")
+	found, _, _ := strings.Cut(string(kvs[0].Value), "-")
 	if found != layout {
 		return fmt.Errorf("%w: version %.20q below %q, not %q", ErrLayout, found, s.config.Prefix, layout)
 	}
@@ -134,8 +122,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// call makes a call, unless the context has ended or the store is closed. It returns the error
-// of a call that has written nothing.
+// call makes a call, unless the context has ended or the store is closed.
 func (s *Store) call(ctx context.Context, run func() error) error {
 	if ctx.Err() != nil {
 		return lifecycle.Ended(ctx)
@@ -148,7 +135,7 @@ func (s *Store) call(ctx context.Context, run func() error) error {
 	s.calls.Add(1)
 	s.mu.Unlock()
 	defer s.calls.Done()
-	return failed(ctx, run())
+	return run()
 }
 
 // ready waits until the client has a connection. Without one, a request was not sent, and
@@ -171,21 +158,20 @@ func (s *Store) ready(ctx context.Context) error {
 	}
 }
 
-// read executes operations in one transaction, linearizably. They are gets, or deletes that
+// read executes operations in one transaction, linearizably. They are gets, or writes that
 // may be executed twice: they are sent again if the connection breaks.
 func (s *Store) read(ctx context.Context, ops ...clientv3.Op) (resp *clientv3.TxnResponse, err error) {
-	ctx, stop := context.WithTimeout(ctx, s.config.Timeout)
+	within, stop := context.WithTimeout(ctx, s.config.Timeout)
 	defer stop()
 	for range mostLost {
-		if err = s.ready(ctx); err != nil {
-			return nil, err
+		if err = s.ready(within); err == nil {
+			resp, err = s.client.Txn(within).Then(ops...).Commit()
 		}
-		resp, err = s.client.Txn(ctx).Then(ops...).Commit()
-		if err == nil || ctx.Err() != nil || refused(err) {
-			return resp, err
+		if err == nil || within.Err() != nil || refused(err) {
+			break
 		}
 	}
-	return nil, err
+	return resp, failed(ctx, err)
 }
 
 // keys returns the keys that gets find; see read.
@@ -200,17 +186,22 @@ func (s *Store) keys(ctx context.Context, gets ...clientv3.Op) (list []*mvccpb.K
 	return list, nil
 }
 
-// pages yields the keys of a range, some at a time.
-func (s *Store) pages(ctx context.Context, start, end string, size int, options ...clientv3.OpOption) iter.Seq2[[]*mvccpb.KeyValue, error] {
-	return func(yield func([]*mvccpb.KeyValue, error) bool) {
+// each yields the keys of a range, and reads some at a time. After an error it ends.
+func (s *Store) each(ctx context.Context, start, end string, size int, options ...clientv3.OpOption) iter.Seq2[*mvccpb.KeyValue, error] {
+	return func(yield func(*mvccpb.KeyValue, error) bool) {
 		for more := true; more; {
 			list, err := s.keys(ctx, clientv3.OpGet(start, append(options, clientv3.WithRange(end), clientv3.WithLimit(int64(size)))...))
-			if !yield(list, err) || err != nil {
+			if err != nil {
+				yield(nil, err)
 				return
 			}
-			if more = len(list) == size; more {
-				start = string(list[len(list)-1].Key) + separator
+			for _, kv := range list {
+				if !yield(kv, nil) {
+					return
+				}
+				start = string(kv.Key) + separator
 			}
+			more = len(list) == size
 		}
 	}
 }

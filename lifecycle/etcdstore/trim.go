@@ -3,7 +3,6 @@ package etcdstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,22 +28,23 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	t := &trim{Store: s, before: s.config.Clock().Add(-age), keep: max(keep, leastKept)}
 	start := s.key(histories)
 	err = s.call(ctx, func() error {
-		for kvs, err := range s.pages(ctx, start, clientv3.GetPrefixRangeEnd(start), perRequest) {
+		for kv, err := range s.each(ctx, start, clientv3.GetPrefixRangeEnd(start), perRequest) {
 			if err != nil {
 				return err
 			}
-			for _, kv := range kvs {
-				row, err := decodeRow(kv)
-				if err != nil {
-					return err
-				}
-				t.add(oldRow{row, string(kv.Value)})
+			row, err := decodeRow(kv)
+			if err != nil {
+				return err
 			}
-			if err := t.delete(ctx); err != nil {
+			t.add(oldRow{row, string(kv.Value)})
+			if len(t.old) == s.config.MaxTxnOps/2-1 { // etcd counts the nested operations, too
+				err = t.delete(ctx)
+			}
+			if err != nil {
 				return err
 			}
 		}
-		return nil
+		return t.delete(ctx)
 	})
 	return t.deleted, err
 }
@@ -82,23 +82,24 @@ func (t *trim) add(row oldRow) {
 
 // delete deletes the old rows, oldest first, each with its request.
 func (t *trim) delete(ctx context.Context) error {
-	for rows := range slices.Chunk(t.old, t.config.MaxTxnOps/2-1) { // etcd counts the nested operations, too
-		var deletes []clientv3.Op
-		for _, row := range rows {
-			deletes = append(deletes, clientv3.OpDelete(t.key(histories, row.Machine, row.ID, hex(row.Sequence))))
-			if row.Request != "" {
-				// Bad schedule without the comparison: another process trims the row, a
-				// commit makes the request again, and its key is deleted here.
-				request := t.key(requests, row.Machine, row.Request)
-				same := clientv3.Compare(clientv3.Value(request), "=", row.value)
-				deletes = append(deletes, clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{clientv3.OpDelete(request)}, nil))
-			}
-		}
-		if _, err := t.read(ctx, deletes...); err != nil {
-			return err
-		}
-		t.deleted += len(rows)
+	if len(t.old) == 0 {
+		return nil
 	}
+	var deletes []clientv3.Op
+	for _, row := range t.old {
+		deletes = append(deletes, clientv3.OpDelete(t.key(histories, row.Machine, row.ID, hex(row.Sequence))))
+		if row.Request != "" {
+			// Bad schedule without the comparison: another process trims the row, a
+			// commit makes the request again, and its key is deleted here.
+			request := t.key(requests, row.Machine, row.Request)
+			same := clientv3.Compare(clientv3.Value(request), "=", row.value)
+			deletes = append(deletes, clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{clientv3.OpDelete(request)}, nil))
+		}
+	}
+	if _, err := t.read(ctx, deletes...); err != nil {
+		return err
+	}
+	t.deleted += len(t.old)
 	t.old = nil
 	return nil
 }
