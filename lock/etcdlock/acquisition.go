@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,14 +32,13 @@ type acquisition struct {
 	kept    bool          // the key was not deleted for it; set before removed is closed
 
 	// The Locker's mu guards these.
-	state    state
-	changed  chan struct{} // closed and replaced after a change of state
-	claim    *claim        // nil while it enters
-	written  int64         // a revision at which the claim was there; 0: none is known
-	obeyed   int64         // the revision of the latest revocation
-	calls    int           // that have not returned
-	returned bool          // a call has returned the Grant
-	fault    *lock.LostError
+	state   state
+	changed chan struct{} // closed and replaced after a change of state
+	claim   *claim        // nil while it enters
+	written int64         // a revision at which the claim was there; 0: none is known
+	obeyed  int64         // the revision of the latest revocation
+	calls   int           // that wait for it or have returned its Grant
+	fault   *lock.LostError
 }
 
 type state uint8
@@ -81,7 +81,7 @@ func (a *acquisition) follow(v *view, c *claim) {
 	a.written = c.arrival
 	switch {
 	case a.state == held:
-	case v.held(c):
+	case v.free(c):
 		a.move(held)
 	case a.state == entering:
 		a.move(waiting)
@@ -170,29 +170,26 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 	if err != nil {
 		return nil, err
 	}
-	if o == nil {
-		o = new(lock.Options)
-	}
-	for {
-		if ctx.Err() != nil {
-			return nil, &lock.ConflictError{Requests: rs, Err: lock.Ended(ctx)}
-		}
+	o = cmp.Or(o, new(lock.Options))
+	for ctx.Err() == nil {
 		g, err := l.attempt(ctx, rs, o, wait)
-		if _, detailed := errors.AsType[*lock.ConflictError](err); err != nil && !detailed {
-			err = &lock.ConflictError{Requests: rs, Err: err}
-		}
-		if g != nil || err != nil {
+		_, detailed := errors.AsType[*lock.ConflictError](err)
+		switch {
+		case g != nil, detailed:
 			return g, err
+		case err != nil:
+			return nil, &lock.ConflictError{Requests: rs, Err: err}
 		}
 	}
+	return nil, &lock.ConflictError{Requests: rs, Err: lock.Ended(ctx)}
 }
 
 // attempt is one round of acquire. It returns neither a grant nor an error if the
 // acquisition with the same id, which it joined, has changed meanwhile: acquire tries again.
-func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
+func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (g *lock.Grant, err error) {
 	var a *acquisition
 	first := false
-	err := l.until(ctx, func() (bool, <-chan struct{}) {
+	err = l.until(ctx, func() (bool, <-chan struct{}) {
 		if l.session == nil {
 			return !wait && !l.closed, l.changed
 		}
@@ -208,7 +205,11 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	if a == nil { // only a Lock waits for a session
 		return nil, &lock.LostError{Reason: "no session could begin yet", Err: lock.ErrLost}
 	}
-	defer l.leave(ctx, a) // also after a panic in a method of the context
+	defer func() {
+		if g == nil { // an error, or a panic in a method of the context
+			l.leave(ctx, a)
+		}
+	}()
 	if first {
 		err := a.enter(ctx, wait)
 		if err != nil && (!wait || ctx.Err() == nil) {
@@ -236,13 +237,14 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c := v.find(func(c *claim) bool { return c.key == a.key }); c != nil && a.state == waiting {
+	if c := v.claim(a.key); c != nil && a.state == waiting {
 		a.follow(v, c) // the watch may show later that it is held
 	}
 	if err == lock.ErrConflict && a.state != waiting {
 		return nil, nil
 	}
-	return nil, v.refusal(rs, o, a.key, arrival, l.config.MaxHolders, err)
+	refused := &claim{key: a.key, arrival: arrival, record: record{Requests: rs, ID: o.ID, Owner: o.Owner}}
+	return nil, v.refusal(refused, l.config.MaxHolders, err)
 }
 
 // result returns the grant of an acquisition that is held, or why a call does not get it.
@@ -253,7 +255,7 @@ func (a *acquisition) result(rs []lock.Request, ended error) (g *lock.Grant, arr
 	if err := a.check(); err != nil {
 		return nil, 0, err
 	}
-	if arrival = everything; a.claim != nil {
+	if arrival = never; a.claim != nil {
 		arrival = a.claim.arrival
 	}
 	switch {
@@ -262,11 +264,10 @@ func (a *acquisition) result(rs []lock.Request, ended error) (g *lock.Grant, arr
 	case a.state == gone:
 		return nil, 0, nil // another call has released it
 	case !slices.Equal(a.asked, rs) || a.state == held && !a.covers(rs):
-		return nil, everything, lock.ErrIDInUse
+		return nil, never, lock.ErrIDInUse
 	case a.state == waiting:
 		return nil, arrival, lock.ErrConflict
 	}
-	a.returned = true
 	return a.grant, arrival, nil
 }
 
@@ -281,12 +282,11 @@ func (a *acquisition) covers(rs []lock.Request) bool {
 	return true
 }
 
-// leave ends a call. The last call that leaves without the Grant withdraws the claim. It
-// waits for the removal for a short time, since its context may have ended.
+// leave ends a call without the Grant. The last one withdraws the claim. It waits for the
+// removal for a short time, since its context may have ended.
 func (l *Locker) leave(ctx context.Context, a *acquisition) {
 	l.mu.Lock()
-	a.calls--
-	if a.calls == 0 && !a.returned {
+	if a.calls--; a.calls == 0 {
 		how := deleteKey
 		if a.state == entering {
 			how = deleteLate
@@ -323,11 +323,11 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	if wait {
 		how = always
 	}
-	next := []*claim{{key: a.key, record: record{
+	next := &claim{key: a.key, arrival: never, record: record{
 		Requests: a.asked, Asked: a.asked, ID: o.ID, Owner: o.Owner, Reason: o.Reason, Since: time.Now(),
-	}}}
-	revision, left, err := l.write(ctx, l.current(), a.session, a.key, how, func(v *view, _ *claim) ([]*claim, error) {
-		return next, a.refused(v, everything, wait)
+	}}
+	revision, left, err := l.write(ctx, a.session, how, func(v *view) ([]*claim, error) {
+		return []*claim{next}, l.refused(v, next, wait)
 	})
 	l.mu.Lock()
 	switch {
@@ -346,30 +346,29 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a.state == waiting {
-		if err = a.refused(l.view, a.claim.arrival, wait); err != nil {
+		if err = l.refused(l.view, a.claim, wait); err != nil {
 			a.end(nil, deleteKey)
 		}
 	}
 	return err
 }
 
-// refused returns why a claim that arrives at a revision of a view has to go, and nil if it
-// is held or may wait.
-func (a *acquisition) refused(v *view, arrival int64, wait bool) error {
-	o, limit := &a.options, a.locker.config.MaxWaiters
-	same := v.find(func(c *claim) bool { return c.arrival < arrival && o.ID != "" && c.ID == o.ID })
+// refused returns why a claim has to go, and nil if it is free or may wait.
+func (l *Locker) refused(v *view, c *claim, wait bool) error {
+	same := v.find(func(other *claim) bool { return other.arrival < c.arrival && c.ID != "" && c.ID == other.ID })
+	limit := l.config.MaxWaiters
 	var why error
 	switch {
-	case same != nil && !slices.Equal(same.Asked, a.asked):
+	case same != nil && !slices.Equal(same.Asked, c.Asked):
 		why = lock.ErrIDInUse
-	case v.free(a.asked, o.ID, a.key, arrival):
+	case v.free(c):
 		return nil
 	case !wait:
 		why = lock.ErrConflict
-	case limit > 0 && v.waiting(arrival) >= limit:
+	case limit > 0 && v.waiting(c.arrival) >= limit:
 		why = lock.ErrQueueFull
 	default:
 		return nil
 	}
-	return v.refusal(a.asked, o, a.key, arrival, a.locker.config.MaxHolders, why)
+	return v.refusal(c, l.config.MaxHolders, why)
 }

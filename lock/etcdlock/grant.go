@@ -79,17 +79,17 @@ func (a *acquisition) Unlock(ctx context.Context) error {
 // Upgrade implements [lock.GrantDriver].
 func (a *acquisition) Upgrade(ctx context.Context, m lock.Mode) error {
 	return a.convert(ctx, ifUnchanged, func(v *view, next *claim) ([]*claim, error) {
-		var raised []lock.Request
+		raised := &claim{key: a.key, arrival: never, record: record{Owner: a.options.Owner}}
 		for i, r := range next.Requests {
 			if r.Mode = lock.Join(r.Mode, m); r != next.Requests[i] {
 				next.Requests[i] = r
-				raised = append(raised, r)
+				raised.Requests = append(raised.Requests, r)
 			}
 		}
-		if !v.free(raised, "", a.key, everything) {
-			return nil, v.refusal(raised, &lock.Options{Owner: a.options.Owner}, a.key, everything, a.locker.config.MaxHolders, lock.ErrConflict)
+		if !v.free(raised) {
+			return nil, v.refusal(raised, a.locker.config.MaxHolders, lock.ErrConflict)
 		}
-		if raised == nil {
+		if raised.Requests == nil {
 			return nil, nil
 		}
 		next.Since, next.Token, next.Rank = time.Now(), 0, 0
@@ -119,7 +119,8 @@ func (a *acquisition) convert(ctx context.Context, when condition, change func(*
 	}
 	l := a.locker
 	var next claim
-	revision, left, err := l.write(ctx, l.current(), a.session, a.key, when, func(v *view, c *claim) ([]*claim, error) {
+	revision, left, err := l.write(ctx, a.session, when, func(v *view) ([]*claim, error) {
+		c := v.claim(a.key)
 		if c == nil {
 			return nil, lock.ErrNotHeld
 		}

@@ -33,10 +33,6 @@ type Config struct {
 }
 
 const (
-	defaultTTL        = 15 * time.Second
-	maxTTL            = 24 * time.Hour
-	defaultMaxHolders = 16
-
 	retryPause = 200 * time.Millisecond
 	// grace is how long a call whose context has ended waits for etcd to remove its
 	// claim. The removal goes on without the call.
@@ -78,15 +74,15 @@ func Open(ctx context.Context, client *clientv3.Client, prefix string, config *C
 	switch {
 	case config.TTL < 0, config.MaxWaiters < 0, config.MaxHolders < 0:
 		return nil, &lock.InvalidError{What: "config", Value: fmt.Sprintf("%+v", *config), Reason: "has a negative setting"}
-	case config.TTL > maxTTL:
+	case config.TTL > 24*time.Hour:
 		return nil, &lock.InvalidError{What: "TTL", Value: config.TTL.String(), Reason: "is above 24h"}
 	}
 	l := &Locker{
 		client: client, prefix: prefix + "/", config: *config, turn: make(chan struct{}, 1), view: new(view),
 		own: map[string]*acquisition{}, ids: map[string]*acquisition{}, changed: make(chan struct{}),
 	}
-	l.config.TTL = (cmp.Or(config.TTL, defaultTTL) + time.Second - 1).Truncate(time.Second)
-	l.config.MaxHolders = cmp.Or(config.MaxHolders, defaultMaxHolders)
+	l.config.TTL = (cmp.Or(config.TTL, 15*time.Second) + time.Second - 1).Truncate(time.Second)
+	l.config.MaxHolders = cmp.Or(config.MaxHolders, 16)
 	running, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	l.work.Go(func() { l.follow(running) })

@@ -39,7 +39,7 @@ func (l *Locker) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	if err != nil {
 		return lock.Snapshot{}, err
 	}
-	n := v.waiting(everything)
+	n := v.waiting(never)
 	return lock.Snapshot{
 		Holders: v.holders(func(lock.Request) bool { return true }),
 		Held:    len(v.claims) - n, Waiting: n, Nodes: len(v.claims), LastToken: lock.Token((v.latest+1)*ranks - 1),
@@ -71,22 +71,11 @@ func (l *Locker) order(ctx context.Context, t lock.Token, o *order) error {
 	if closed {
 		return ErrClosed
 	}
-	v, err := l.read(ctx, l.prefix)
-	if err != nil {
-		return err
-	}
-	notHeld := fmt.Errorf("%w: token %d", lock.ErrNotHeld, t)
-	c := v.find(func(c *claim) bool { return c.token() == t && v.held(c) })
-	if c == nil {
-		return notHeld
-	}
-	lease, err := l.client.TimeToLive(ctx, c.lease)
-	if err != nil {
-		return failed(ctx, "read the TTL of the holder", err)
-	}
-	written, _, err := l.write(ctx, v, nil, c.key, noRequest, func(_ *view, c *claim) ([]*claim, error) {
-		if c == nil || c.token() != t || c.Order != nil && c.Order.Break && !o.Break {
-			return nil, notHeld
+	var c *claim
+	written, _, err := l.write(ctx, nil, noRequest, func(v *view) ([]*claim, error) {
+		c = v.find(func(c *claim) bool { return c.token() == t && v.free(c) })
+		if c == nil || c.Order != nil && c.Order.Break && !o.Break {
+			return nil, fmt.Errorf("%w: token %d", lock.ErrNotHeld, t)
 		}
 		next := *c
 		next.Token, next.Order = t, o
@@ -95,12 +84,16 @@ func (l *Locker) order(ctx context.Context, t lock.Token, o *order) error {
 	if err != nil {
 		return err
 	}
+	lease, err := l.client.TimeToLive(ctx, c.lease)
+	if err != nil {
+		return failed(ctx, "read the TTL of the holder", err)
+	}
 	// Every renewal reads the orders. So a holder that has not obeyed after one TTL has
 	// renewed nothing since the order was written, and its Check has failed by now.
 	patient, cancel := context.WithTimeout(ctx, time.Duration(lease.GrantedTTL)*time.Second)
 	defer cancel()
 	err = l.until(patient, func() (bool, <-chan struct{}) {
-		now := l.view.find(func(other *claim) bool { return other.key == c.key })
+		now := l.view.claim(c.key)
 		return l.view.revision >= written && (now == nil || now.Order == nil), l.changed
 	})
 	switch {
@@ -138,7 +131,8 @@ func (a *acquisition) obey(c *claim) {
 	l.work.Go(func() {
 		a.lose(why)
 		// After an error the order may stay in the claim. The grant holds in any case.
-		_, _, _ = l.write(context.Background(), l.current(), a.session, a.key, noRequest, func(_ *view, c *claim) ([]*claim, error) {
+		_, _, _ = l.write(context.Background(), a.session, noRequest, func(v *view) ([]*claim, error) {
+			c := v.claim(a.key)
 			if c == nil || c.Order == nil || c.Order.Break {
 				return nil, nil
 			}

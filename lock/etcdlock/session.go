@@ -32,8 +32,7 @@ type session struct {
 
 	// The Locker's mu guards these.
 	until time.Time // with a monotonic reading
-	ended bool
-	names uint64 // the number of claims so far
+	names uint64    // the number of claims so far
 }
 
 const notRenewed = "the session was not renewed in time"
@@ -164,18 +163,13 @@ func (l *Locker) renew(ctx context.Context, s *session) error {
 // end ends a session: all its grants are lost. Only the first call has an effect. It
 // needs mu.
 func (l *Locker) end(s *session, reason string) {
-	if s.ended {
+	if l.session != s {
 		return
 	}
-	s.ended = true
+	l.session = nil
 	close(s.over)
-	if l.session == s {
-		l.session = nil
-	}
-	for _, a := range l.own {
-		if a.session == s {
-			a.end(a.lost(reason), keepKey)
-		}
+	for _, a := range l.own { // all are of the session
+		a.end(a.lost(reason), keepKey)
 	}
 	l.wake()
 }

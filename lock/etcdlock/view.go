@@ -61,11 +61,10 @@ func (c *claim) token() lock.Token {
 	return cmp.Or(c.Token, lock.Token(c.modified*ranks)+lock.Token(c.Rank))
 }
 
-// conflicts reports whether two claims cannot be held together.
-func (c *claim) conflicts(other *claim) bool {
-	return c.ID != "" && c.ID == other.ID || slices.ContainsFunc(c.Requests, func(r lock.Request) bool {
-		return slices.ContainsFunc(other.Requests, r.Conflicts)
-	})
+// conflicts reports whether a claim cannot be held together with another one that has the
+// request. Two claims with the same id conflict as a whole.
+func (c *claim) conflicts(other *claim, r lock.Request) bool {
+	return c.ID != "" && c.ID == other.ID || slices.ContainsFunc(c.Requests, r.Conflicts)
 }
 
 // view is the content of a tree at one revision. It never changes once it is shared.
@@ -143,20 +142,21 @@ func (v *view) find(is func(*claim) bool) *claim {
 	return nil
 }
 
-// everything is later than every arrival.
-const everything = math.MaxInt64
+// claim returns the claim with a key, and nil if there is none.
+func (v *view) claim(key string) *claim { return v.find(func(c *claim) bool { return c.key == key }) }
 
-// blockers returns the requests of other claims that arrived before a revision and
-// conflict with these. A claim with the same id conflicts as a whole.
-func (v *view) blockers(rs []lock.Request, id, ownKey string, before int64) iter.Seq2[*claim, lock.Request] {
+// never is the arrival of a claim that has not arrived: later than every other one.
+const never = math.MaxInt64
+
+// blockers returns the requests of claims that arrived before a claim and conflict with it.
+func (v *view) blockers(of *claim) iter.Seq2[*claim, lock.Request] {
 	return func(yield func(*claim, lock.Request) bool) {
 		for _, c := range v.claims {
-			if c.arrival >= before {
+			if c.arrival >= of.arrival {
 				return
 			}
 			for _, r := range c.Requests {
-				blocks := c.key != ownKey && (id != "" && c.ID == id || slices.ContainsFunc(rs, r.Conflicts))
-				if blocks && !yield(c, r) {
+				if c.key != of.key && of.conflicts(c, r) && !yield(c, r) {
 					return
 				}
 			}
@@ -164,20 +164,18 @@ func (v *view) blockers(rs []lock.Request, id, ownKey string, before int64) iter
 	}
 }
 
-// free reports whether there are no such blockers.
-func (v *view) free(rs []lock.Request, id, ownKey string, before int64) bool {
-	for range v.blockers(rs, id, ownKey, before) {
+// free reports whether there are no such blockers: a claim that has arrived is held.
+func (v *view) free(c *claim) bool {
+	for range v.blockers(c) {
 		return false
 	}
 	return true
 }
 
-func (v *view) held(c *claim) bool { return v.free(c.Requests, c.ID, c.key, c.arrival) }
-
 // waiting returns the number of claims that wait and arrived before a revision.
 func (v *view) waiting(before int64) (n int) {
 	for _, c := range v.claims {
-		if c.arrival < before && !v.held(c) {
+		if c.arrival < before && !v.free(c) {
 			n++
 		}
 	}
@@ -194,7 +192,10 @@ func (v *view) waiting(before int64) (n int) {
 func (v *view) renumbered(upgraded *claim) []*claim {
 	list := []*claim{upgraded}
 	for _, c := range v.claims {
-		if c.arrival > upgraded.arrival && slices.ContainsFunc(list, c.conflicts) {
+		behind := func(earlier *claim) bool {
+			return slices.ContainsFunc(earlier.Requests, func(r lock.Request) bool { return c.conflicts(earlier, r) })
+		}
+		if c.arrival > upgraded.arrival && slices.ContainsFunc(list, behind) {
 			next := *c
 			next.Token, next.Rank = 0, len(list)
 			list = append(list, &next)
@@ -207,7 +208,7 @@ func (v *view) renumbered(upgraded *claim) []*claim {
 func (v *view) holder(c *claim, r lock.Request, owner string) lock.Holder {
 	h := lock.Holder{
 		Path: r.Path, Mode: r.Mode, ID: c.ID, Owner: c.Owner, Reason: c.Reason, Since: c.Since,
-		Waiting: !v.held(c), Mine: owner != "" && owner == c.Owner,
+		Waiting: !v.free(c), Mine: owner != "" && owner == c.Owner,
 	}
 	if !h.Waiting {
 		h.Token = c.token()
@@ -227,19 +228,18 @@ func (v *view) holders(is func(lock.Request) bool) (list []lock.Holder) {
 	return list
 }
 
-// refusal refuses requests with an id. It lists the holders that arrived before a
-// revision, up to a limit, or those with the id if that is in use.
-func (v *view) refusal(rs []lock.Request, o *lock.Options, ownKey string, before int64, limit int, why error) *lock.ConflictError {
-	e := &lock.ConflictError{Requests: slices.Clone(rs), Err: why}
-	blockers := v.blockers(rs, o.ID, ownKey, before)
+// refusal refuses a claim. It lists the holders that arrived before it, up to a limit, or
+// those with the id if that is in use.
+func (v *view) refusal(of *claim, limit int, why error) *lock.ConflictError {
+	e := &lock.ConflictError{Requests: slices.Clone(of.Requests), Err: why}
 	if why == lock.ErrIDInUse {
-		blockers = v.blockers(nil, o.ID, "", before)
+		of = &claim{record: record{ID: of.ID, Owner: of.Owner}, arrival: of.arrival}
 	}
-	for c, r := range blockers {
+	for c, r := range v.blockers(of) {
 		if e.More = len(e.Holders) == limit; e.More {
 			break
 		}
-		e.Holders = append(e.Holders, v.holder(c, r, o.Owner))
+		e.Holders = append(e.Holders, v.holder(c, r, of.Owner))
 	}
 	return e
 }

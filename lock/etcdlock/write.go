@@ -26,16 +26,14 @@ const (
 	noRequest
 )
 
-// write writes the claims that change returns for a view and the claim of the key in it,
-// nil if there is none. A refusal is decided again on a view that is not older than the call, and so
-// is a write that came too late for its view. After an error, left is how the claims are
-// removed that the transaction may have written. Write returns when the view shows the
-// claims, if the context lets it.
+// write writes the claims that change returns for a view. An error is decided again on a view
+// that is not older than the call, and so is a write that came too late for its view. After an
+// error, left is how the claims are removed that the transaction may have written. Write
+// returns when the view shows the claims, if the context lets it.
 //
 // An operator writes without a session.
 func (l *Locker) write(
-	ctx context.Context, v *view, s *session, key string, when condition,
-	change func(*view, *claim) ([]*claim, error),
+	ctx context.Context, s *session, when condition, change func(*view) ([]*claim, error),
 ) (revision int64, left removal, err error) {
 	if when == ifUnchanged {
 		// One at a time: of several in one process, all but one would come too late.
@@ -48,7 +46,6 @@ func (l *Locker) write(
 		case <-s.over:
 			return 0, keepKey, &lock.LostError{Reason: "the session has ended", Err: lock.ErrLost}
 		}
-		v = l.current()
 	}
 	bounded := ctx
 	if s != nil {
@@ -56,10 +53,10 @@ func (l *Locker) write(
 		bounded, cancel = l.within(ctx, s)
 		defer cancel()
 	}
+	v := l.current()
 	for fresh := false; ; fresh = true {
-		own := v.find(func(c *claim) bool { return c.key == key })
-		next, err := change(v, own)
-		if _, refused := errors.AsType[*lock.ConflictError](err); refused && !fresh {
+		next, err := change(v)
+		if err != nil && !fresh {
 			if v, err = l.read(bounded, l.prefix); err == nil {
 				continue
 			}
