@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -30,7 +29,6 @@ type claim struct {
 	calls  int   // that wait for it or have returned its Grant
 	number int64 // of arrival; 0 before the engine has answered
 	token  lock.Token
-	since  time.Time
 	err    error // why it is not granted any more
 }
 
@@ -44,9 +42,9 @@ const (
 )
 
 // hold makes the claim held. Locker.mu is held.
-func (c *claim) hold(number, token int64, since time.Time) {
+func (c *claim) hold(number, token int64) {
 	if c.state == asking || c.state == waiting {
-		c.state, c.number, c.token, c.since = held, number, lock.Token(token), since
+		c.state, c.number, c.token = held, number, lock.Token(token)
 		close(c.granted)
 	}
 }
@@ -195,7 +193,7 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 		defer l.mu.Unlock()
 		c.has = has
 		if up {
-			c.token, c.since = lock.Token(a.number), a.since
+			c.token = lock.Token(a.number)
 		}
 		return nil
 	case err == nil && a.outcome == "conflict":

@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -69,9 +70,7 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o == nil {
-		o = new(lock.Options)
-	}
+	o = cmp.Or(o, new(lock.Options))
 	for _, r := range rs {
 		if p := r.Path.String(); len(p) > maxPath {
 			return nil, &lock.InvalidError{What: "path", Value: p, Reason: fmt.Sprintf("is longer than %d bytes", maxPath)}
@@ -179,15 +178,14 @@ func (l *Locker) refusal(rs []lock.Request, o *lock.Options, why error, found []
 type answer struct {
 	outcome string // granted, waiting, conflict, full, late, ended or gone
 	number  int64  // of arrival; of a grant it is the token
-	since   time.Time
 	holders list[lock.Holder]
 }
 
 func (l *Locker) ask(ctx context.Context, function string, args ...any) (a answer, err error) {
 	var number sql.NullInt64
-	var since sql.NullTime
-	err = l.query(ctx, function, args, &a.outcome, &number, &since, &a.holders)
-	a.number, a.since = number.Int64, since.Time
+	since := new(any) // which only holders show
+	err = l.query(ctx, function, args, &a.outcome, &number, since, &a.holders)
+	a.number = number.Int64
 	return a, err
 }
 
@@ -236,11 +234,11 @@ func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err e
 	defer l.mu.Unlock()
 	switch a.outcome {
 	case "granted":
-		c.hold(a.number, a.number, a.since)
+		c.hold(a.number, a.number)
 	case "waiting":
 		c.number = a.number
 		if c.state == asking { // it may be granted already, see apply
-			c.state, c.since = waiting, a.since
+			c.state = waiting
 		}
 	case "ended":
 		c.drop()

@@ -1,5 +1,8 @@
 -- The tables and functions of package sqllock. Migrate runs this text.
 
+-- Migrations at the same time wait for each other.
+SELECT pg_advisory_xact_lock(hashtextextended('interlock_lock', 0));
+
 -- Numbers of arrivals, tokens and sessions. A value is drawn once for ever, also by a
 -- transaction that is rolled back.
 CREATE SEQUENCE IF NOT EXISTS interlock_lock_numbers;
@@ -173,11 +176,11 @@ BEGIN
 	SELECT coalesce(extract(epoch FROM min(e.expires) - clock_timestamp()), 0) INTO due
 	FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires > '-infinity';
 	SELECT json_agg(f) INTO news FROM (
-		SELECT r.attempt, r.number, r.token, r.since, r.mark, r.why FROM unnest(attempts, paths) AS q (attempt, path)
+		SELECT r.attempt, r.number, r.token, r.mark, r.why FROM unnest(attempts, paths) AS q (attempt, path)
 		JOIN interlock_lock_requests r ON r.tree = t AND r.path = q.path
 		WHERE r.session = s AND r.attempt = q.attempt AND r.token IS NOT NULL
 		UNION
-		SELECT r.attempt, r.number, r.token, r.since, r.mark, r.why FROM interlock_lock_requests r
+		SELECT r.attempt, r.number, r.token, r.mark, r.why FROM interlock_lock_requests r
 		WHERE r.tree = t AND r.session = s AND r.mark > 0) f;
 END $$;
 

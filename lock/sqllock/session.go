@@ -116,14 +116,14 @@ func (l *Locker) run(ctx context.Context, s *session) {
 }
 
 // end ends a session. Its holders are notified, and its waiting calls return an error.
-func (l *Locker) end(s *session, reason string, err error) {
+func (l *Locker) end(s *session, reason string) {
 	l.mu.Lock()
 	s.over = true
 	claims := l.claims
 	l.claims, l.ids = map[int64]*claim{}, map[string]*claim{}
 	for _, c := range claims {
 		if c.state != held {
-			c.err = err
+			c.err = errSession
 			close(c.granted)
 		}
 		c.state = gone
@@ -150,7 +150,7 @@ func (l *Locker) keep(ctx context.Context, s *session) {
 		left, age := l.left(s), time.Since(s.renewed)
 		l.mu.Unlock()
 		if left <= 0 || errors.Is(err, errEnded) {
-			l.end(s, cmp.Or(err, errLate).Error(), errSession) // before the listener ends, which may take a while
+			l.end(s, cmp.Or(err, errLate).Error()) // before the listener ends, which may take a while
 			return
 		}
 		pause, err = l.tick(ctx, s, age >= l.config.TTL/3, left)
@@ -170,12 +170,11 @@ var (
 
 // news is what happened to a claim.
 type news struct {
-	Attempt int64     `json:"attempt"`
-	Number  int64     `json:"number"`
-	Token   int64     `json:"token"`
-	Since   time.Time `json:"since"`
-	Mark    mark      `json:"mark"`
-	Why     string    `json:"why"`
+	Attempt int64  `json:"attempt"`
+	Number  int64  `json:"number"`
+	Token   int64  `json:"token"`
+	Mark    mark   `json:"mark"`
+	Why     string `json:"why"`
 }
 
 // tick renews the session if it is time, reads the news, and returns when to come again: for
@@ -221,7 +220,7 @@ func (l *Locker) apply(n news) {
 	l.mu.Lock()
 	c := l.claims[n.Attempt]
 	if c != nil && n.Token > 0 {
-		c.hold(n.Number, n.Token, n.Since)
+		c.hold(n.Number, n.Token)
 	}
 	if c != nil && c.state != held {
 		// A mark that the locker has made itself is faster than the tick that reads the grant.

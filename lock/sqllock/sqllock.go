@@ -61,18 +61,8 @@ var schema string
 // The others need USAGE and SELECT of the sequence, and SELECT, INSERT, UPDATE and DELETE of
 // the tables. The errors are the driver's.
 func Migrate(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err == nil {
-		defer tx.Rollback()
-		_, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('interlock_lock', 0))")
-	}
-	if err == nil {
-		_, err = tx.ExecContext(ctx, schema)
-	}
-	if err == nil {
-		err = tx.Commit()
-	}
-	if err != nil {
+	// The engine executes a text of several statements as one transaction.
+	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return fmt.Errorf("sqllock: migrate: %w", err)
 	}
 	return nil
@@ -133,7 +123,7 @@ func (l *Locker) Close() error {
 	l.stop()
 	<-l.ended
 	s := l.session // run, which changes it, has returned
-	l.end(s, "the locker is closed", errSession)
+	l.end(s, "the locker is closed")
 	l.releases.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
