@@ -2,7 +2,6 @@ package pgqueue
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"time"
 )
@@ -51,24 +50,16 @@ func (w *Worker) renew(ctx context.Context) (time.Duration, error) {
 	w.mu.Lock()
 	leases := maps.Clone(w.held)
 	w.mu.Unlock()
-	var ids, tokens []int64
+	var ids, held []int64
 	for token, l := range leases {
-		ids, tokens = append(ids, l.ID), append(tokens, token)
+		ids, held = append(ids, l.ID), append(held, token)
 	}
 	limited, stop := context.WithTimeout(ctx, interval)
 	defer stop()
 	before := time.Now()
-	var renewed []int64
-	err := query(limited, w.db, renew, []any{w.config.Lease.Microseconds(), ids, tokens}, func(rows *sql.Rows) error {
-		var token int64
-		err := rows.Scan(&token)
-		renewed = append(renewed, token)
-		return err
-	})
-	if err == nil { // otherwise the rows may belong to a transaction that was not committed
-		for _, token := range renewed {
-			leases[token].timer.Reset(w.left(before))
-		}
+	renewed, err := tokens(limited, w.db, renew, w.config.Lease.Microseconds(), ids, held)
+	for _, token := range renewed {
+		leases[token].timer.Reset(w.left(before))
 	}
 	return interval - time.Since(before), err
 }

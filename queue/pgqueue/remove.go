@@ -2,7 +2,7 @@ package pgqueue
 
 import (
 	"context"
-	"database/sql"
+	"slices"
 )
 
 // end is an action that is to be removed. removed gets one value.
@@ -48,28 +48,18 @@ func (w *Worker) removeAll(ctx context.Context) {
 			w.failed(ctx, err)
 		}
 		for _, e := range batch {
-			e.removed <- removed[e.Token]
+			e.removed <- slices.Contains(removed, e.Token)
 		}
 	}
 }
 
 // removeBatch removes actions and returns the tokens of those that were removed.
-func (w *Worker) removeBatch(ctx context.Context, batch []end) (removed map[int64]bool, err error) {
+func (w *Worker) removeBatch(ctx context.Context, batch []end) (removed []int64, err error) {
 	ctx, stop := context.WithTimeout(ctx, w.config.Lease)
 	defer stop()
-	var ids, tokens []int64
+	var ids, held []int64
 	for _, e := range batch {
-		ids, tokens = append(ids, e.ID), append(tokens, e.Token)
+		ids, held = append(ids, e.ID), append(held, e.Token)
 	}
-	removed = map[int64]bool{}
-	err = query(ctx, w.db, leaveAll, []any{ids, tokens}, func(rows *sql.Rows) error {
-		var token int64
-		err := rows.Scan(&token)
-		removed[token] = true
-		return err
-	})
-	if err != nil {
-		return nil, err // the rows may belong to a transaction that was not committed
-	}
-	return removed, nil
+	return tokens(ctx, w.db, leaveAll, ids, held)
 }

@@ -15,9 +15,6 @@ var schema string
 // The errors are the driver's.
 func Migrate(ctx context.Context, db *sql.DB) error {
 	return transact(ctx, db, func(tx *sql.Tx) error {
-		if err := queryRow(ctx, tx, lockMigration, nil, new(string)); err != nil {
-			return err
-		}
 		_, err := tx.ExecContext(ctx, schema)
 		return prefixed(err)
 	})

@@ -1,6 +1,9 @@
 -- The tables and functions of package pgqueue. Migrate runs this text, also if they exist. The
 -- database's encoding is UTF8.
 
+-- Migrations at the same time wait for each other.
+SELECT pg_advisory_xact_lock(6001973321);
+
 -- One row. Claims under class limits lock it, and count themselves.
 CREATE TABLE IF NOT EXISTS interlock_queue_claims (id integer PRIMARY KEY, n bigint NOT NULL);
 INSERT INTO interlock_queue_claims (id, n) VALUES (1, 0) ON CONFLICT DO NOTHING;

@@ -9,8 +9,6 @@ import (
 
 // The functions are in schema.sql. Their comments and those below argue the races.
 const (
-	lockMigration = "SELECT pg_advisory_xact_lock(6001973321)"
-
 	enqueue = "SELECT interlock_queue_enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 	// enterDue lets one delayed action enter its lanes. false: none is due.
 	enterDue = "SELECT interlock_queue_enter_due()"
@@ -81,6 +79,21 @@ func query(ctx context.Context, on Tx, text string, args []any, read func(*sql.R
 // queryRow scans the last row. The values stay as they are if there is none.
 func queryRow(ctx context.Context, on Tx, text string, args []any, values ...any) error {
 	return query(ctx, on, text, args, func(rows *sql.Rows) error { return rows.Scan(values...) })
+}
+
+// tokens returns the tokens that a statement returns. After an error there are none: the rows
+// may belong to a transaction that was not committed.
+func tokens(ctx context.Context, on Tx, text string, args ...any) (list []int64, err error) {
+	err = query(ctx, on, text, args, func(rows *sql.Rows) error {
+		var token int64
+		err := rows.Scan(&token)
+		list = append(list, token)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 func prefixed(err error) error {
