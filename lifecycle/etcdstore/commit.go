@@ -24,8 +24,8 @@ type plan struct {
 	changes []change
 	compare []clientv3.Cmp // of the changes and the owner
 	write   []clientv3.Op
-	look    []clientv3.Op // gets that show why a transaction was refused
-	require []int         // the state of each precondition that is compared
+	look    []clientv3.Op  // gets that show why a transaction was refused
+	require []clientv3.Cmp // of each precondition, for one of its states
 
 	lost error // the last error after which etcd may have executed the transaction
 }
@@ -84,7 +84,7 @@ func (s *Store) plan(c *lifecycle.Commit) (*plan, error) {
 	if err := c.Check(s.Capabilities()); err != nil {
 		return nil, err
 	}
-	p := &plan{Store: s, commit: c, require: make([]int, len(c.Require)), changes: make([]change, len(c.Changes))}
+	p := &plan{Store: s, commit: c, changes: make([]change, len(c.Changes))}
 	p.look = []clientv3.Op{clientv3.OpGet(s.key(versions))}
 	now := s.config.Clock().UTC().Truncate(time.Microsecond)
 	for i := range c.Changes {
@@ -99,13 +99,14 @@ func (s *Store) plan(c *lifecycle.Commit) (*plan, error) {
 				return nil, fmt.Errorf("%w: the grant with token %v is not of a lock in etcd", errors.ErrUnsupported, r.Grant.Token())
 			}
 			guard := driver.GuardCompare()
-			p.compare = append(p.compare, guard)
+			p.require = append(p.require, guard)
 			p.look = append(p.look, clientv3.OpTxn([]clientv3.Cmp{guard}, nil, nil))
 			continue
 		}
 		if err := checkKey(r.Key); err != nil {
 			return nil, err
 		}
+		p.require = append(p.require, p.in(r, 0))
 		p.look = append(p.look, s.gets(r.Key)...)
 	}
 	if c.Owner.Name != "" {
@@ -234,23 +235,16 @@ func (p *plan) begin(ctx context.Context) error {
 	return err
 }
 
-// comparisons returns those of the next attempt. The preconditions among them may differ from
-// those of the last attempt, which were refused.
-func (p *plan) comparisons() []clientv3.Cmp {
-	compare := slices.Clone(p.compare)
-	for i, r := range p.commit.Require {
-		record := p.key(records, r.Machine, r.ID)
-		switch {
-		case r.Grant != nil: // among those of the plan
-		case len(r.States) == 0: // holds for no object
-			compare = append(compare, missing(record), exists(record))
-		case r.States[p.require[i]] == "":
-			compare = append(compare, missing(record))
-		default:
-			compare = append(compare, exists(p.key(states, r.Machine, r.States[p.require[i]], r.ID)))
-		}
+// in compares the state of an object with one of those that a precondition permits.
+func (p *plan) in(r lifecycle.Precondition, state int) clientv3.Cmp {
+	record := p.key(records, r.Machine, r.ID)
+	switch {
+	case len(r.States) == 0: // holds for no object
+		return clientv3.Compare(clientv3.CreateRevision(record), "<", 0)
+	case r.States[state] == "":
+		return missing(record)
 	}
-	return compare
+	return exists(p.key(states, r.Machine, r.States[state], r.ID))
 }
 
 // attempt sends the commit once. nil: it was written. [errAgain]: it was not, and can be
@@ -261,7 +255,7 @@ func (p *plan) attempt(ctx context.Context) error {
 	if err := p.ready(within); err != nil {
 		return failed(ctx, err)
 	}
-	resp, err := p.client.Txn(within).If(p.comparisons()...).Then(p.write...).Else(p.look...).Commit()
+	resp, err := p.client.Txn(within).If(slices.Concat(p.compare, p.require)...).Then(p.write...).Else(p.look...).Commit()
 	switch {
 	case err == nil && resp.Succeeded:
 		return nil

@@ -46,16 +46,6 @@ func refused(err error) bool {
 	return errors.Is(err, errNoConnection)
 }
 
-// denied reports whether etcd has refused the user of the client. The client has replaced an
-// old token before.
-func denied(err error) bool {
-	switch codeOf(err) {
-	case codes.PermissionDenied, codes.Unauthenticated:
-		return true
-	}
-	return errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty)
-}
-
 // failed returns the error of a request that has written nothing.
 func failed(ctx context.Context, err error) error {
 	switch {

@@ -3,10 +3,12 @@ package etcdstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -33,7 +35,7 @@ func (s *Store) Listen(ctx context.Context, wake func(lifecycle.Key)) error {
 	for ctx.Err() == nil {
 		if s.watch(ctx, wake) {
 			pause = firstPause
-		} else if err := s.tryRead(ctx); denied(err) {
+		} else if err := s.tryRead(ctx); slices.Contains(denials, codeOf(err)) {
 			return err
 		}
 		select {
@@ -44,6 +46,10 @@ func (s *Store) Listen(ctx context.Context, wake func(lifecycle.Key)) error {
 	}
 	return fmt.Errorf("etcdstore: listen: %w", lifecycle.Ended(ctx))
 }
+
+// denials are the codes with which etcd refuses the user of the client, its password
+// (InvalidArgument), or its token. The client has replaced an old token before.
+var denials = []codes.Code{codes.PermissionDenied, codes.InvalidArgument, codes.Unauthenticated}
 
 // tryRead reads what a watch does. The client does not return the reason why etcd refuses a
 // watch as an error with a code, but it returns that of a read so.

@@ -79,7 +79,7 @@ func (p *plan) unmet(all map[string]*mvccpb.KeyValue, resp *clientv3.TxnResponse
 		if at < 0 {
 			return &lifecycle.PreconditionError{Precondition: r, Current: now}
 		}
-		p.require[i] = at
+		p.require[i] = p.in(r, at)
 	}
 	if o := p.commit.Owner; o.Name != "" && all[p.life(o)] == nil {
 		return &lifecycle.OwnerError{Owner: o}

@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 
 	"github.com/interlock-go/interlock/lock"
@@ -78,13 +79,11 @@ type list[T any] []T
 
 // Scan implements [sql.Scanner].
 func (l *list[T]) Scan(from any) error {
-	switch text := from.(type) {
-	case string:
-		return json.Unmarshal([]byte(text), (*[]T)(l))
-	case []byte:
-		return json.Unmarshal(text, (*[]T)(l))
+	var text sql.Null[[]byte]
+	if err := text.Scan(from); err != nil || !text.Valid {
+		return err
 	}
-	return nil
+	return json.Unmarshal(text.V, (*[]T)(l))
 }
 
 // report returns the holders in ranges, and those with an id that is not empty, which arrived

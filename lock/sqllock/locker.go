@@ -89,7 +89,7 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 		}
 		select {
 		case <-c.answered:
-			if g, err, done := l.join(ctx, c, rs, o, wait); done {
+			if g, err := l.join(ctx, c, rs, o, wait); g != nil || err != nil {
 				return g, err
 			}
 		case <-ctx.Done():
@@ -124,16 +124,16 @@ func (l *Locker) enter(rs []lock.Request, o *lock.Options) (c *claim, first bool
 	return c, true, nil
 }
 
-// join is a repeated acquisition of a claim that the engine has answered. It is not done if the
-// claim has gone.
-func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.Options, wait bool) (g *lock.Grant, err error, done bool) {
+// join is a repeated acquisition of a claim that the engine has answered. It returns neither a
+// grant nor an error if the claim has gone.
+func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	l.mu.Lock()
 	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
 	why, before := error(nil), c.number
 	switch {
 	case c.state == gone:
 		l.mu.Unlock()
-		return nil, nil, false
+		return nil, nil
 	case !slices.Equal(c.asked, rs), c.state == held && !slices.EqualFunc(c.has, rs, covers):
 		why, before = lock.ErrIDInUse, math.MaxInt64
 	case c.state == waiting && !wait:
@@ -143,8 +143,7 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 	}
 	l.mu.Unlock()
 	if why == nil {
-		g, err = l.wait(ctx, c)
-		return g, err, true
+		return l.wait(ctx, c)
 	}
 	var blocking ranges
 	if why == lock.ErrConflict {
@@ -159,7 +158,7 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 	if err == nil {
 		err = l.refusal(rs, o, why, found)
 	}
-	return nil, err, true
+	return nil, err
 }
 
 // refusal returns a ConflictError with as many holders as the configuration permits.

@@ -34,9 +34,7 @@ type Config struct {
 }
 
 func (c *Config) resolved() (r Config, err error) {
-	if c != nil {
-		r = *c
-	}
+	r = *cmp.Or(c, new(Config))
 	r.TTL = cmp.Or(r.TTL, 10*time.Second)
 	r.MaxHolders = cmp.Or(r.MaxHolders, 16)
 	invalid := func(what string, value any, reason string) {

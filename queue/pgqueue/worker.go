@@ -31,7 +31,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var claiming, renewing, working sync.WaitGroup
-	claiming.Go(func() { w.listen(ctx) })
+	claiming.Go(func() { w.loop(ctx, nil, w.listen) })
 	claiming.Go(func() { w.loop(ctx, nil, w.enterDue) })
 	claiming.Go(func() {
 		w.loop(ctx, w.ready, func(context.Context) (time.Duration, error) { return w.claim(ctx, life, &working) })
@@ -136,21 +136,19 @@ func (w *Worker) enterDue(ctx context.Context) (time.Duration, error) {
 	return w.config.Poll, nil
 }
 
-// listen wakes the loop of claims after every commit that notifies, until ctx ends. It uses one
-// connection of the pool. While there is none, the worker polls.
-func (w *Worker) listen(ctx context.Context) {
-	w.loop(ctx, nil, func(ctx context.Context) (time.Duration, error) {
-		conn, err := w.db.Conn(ctx)
-		if err != nil {
-			return 0, prefixed(err)
-		}
-		defer conn.Close()
-		_ = conn.Raw(func(raw any) error {
-			err = w.wakes(ctx, raw)
-			return driver.ErrBadConn // the pool drops the connection, which otherwise would listen in other hands
-		})
+// listen wakes the loop of claims after every commit that notifies, until the connection is
+// lost, which is one of the pool. While there is none, the worker polls.
+func (w *Worker) listen(ctx context.Context) (time.Duration, error) {
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
 		return 0, prefixed(err)
+	}
+	defer conn.Close()
+	_ = conn.Raw(func(raw any) error {
+		err = w.wakes(ctx, raw)
+		return driver.ErrBadConn // the pool drops the connection, which otherwise would listen in other hands
 	})
+	return 0, prefixed(err)
 }
 
 // wakes wakes the loop of claims until the connection is lost.
