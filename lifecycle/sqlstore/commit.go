@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -36,44 +37,44 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		return err
 	}
 	defer s.calls.Done()
-	if s.tx != nil {
-		return s.commitIn(ctx, p)
-	}
-	r := retry{most: s.config.RetryFor}
-	var lost *lostError // the last lost answer
-	for {
+	for r := (retry{most: s.config.RetryFor}); ; {
 		err := s.attempt(ctx, p)
-		if l, ok := errors.AsType[*lostError](err); ok {
-			lost, p.lost = l, true
+		if errors.Is(err, errLost) {
+			p.lost = err
 			err = s.resolve(ctx, p)
 		}
 		switch {
 		case err == nil:
 			p.stamp()
 			return nil
-		case errors.Is(err, lifecycle.ErrConflict) && (lost == nil || p.superseded):
+		case errors.Is(err, lifecycle.ErrConflict) && (p.lost == nil || p.superseded):
 			return err
-		case r.again(ctx, err):
+		case s.tx == nil && r.again(ctx, err):
 			continue
-		case lost != nil:
-			return unknown(ctx, p, lost.err, err)
+		case p.lost != nil:
+			return unknown(ctx, p, err)
 		case isVerdict(err):
 			return err
+		case s.tx != nil && (classify(err) == busy || classify(err) == duplicate):
+			return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 		}
 		return s.refusal(ctx, err)
 	}
 }
 
-// attempt sends a commit once. After a *lostError it may have been written; after any
-// other error it was not.
+// attempt sends a commit once. After errLost it may have been written; after any other error
+// it was not.
 func (s *Store) attempt(ctx context.Context, p *plan) error {
 	send := s.transaction
-	if s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
+	switch {
+	case s.tx != nil:
+		send = s.part
+	case s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "":
 		send = s.statement
 	}
 	err := send(ctx, p)
-	if missed, ok := errors.AsType[*missedError](err); ok {
-		return s.on(s.db).explain(ctx, p, missed)
+	if errors.Is(err, errMissed) {
+		return s.explain(ctx, p, err)
 	}
 	return err
 }
@@ -88,8 +89,8 @@ func (s *Store) statement(ctx context.Context, p *plan) error {
 	}
 	defer conn.Close()
 	err = s.on(conn).write(ctx, p)
-	if _, missed := errors.AsType[*missedError](err); err != nil && !missed && classify(err) == noAnswer {
-		return &lostError{err}
+	if err != nil && (classify(err) == noAnswer || errors.Is(err, errRead)) {
+		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
 }
@@ -104,7 +105,13 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 			return lifecycle.Ended(ctx)
 		}
 	}
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation(p)})
+	options := &sql.TxOptions{Isolation: s.e.isolation}
+	if s.e.readsLock && p.commit.Owner.Name != "" {
+		// The owner's record is read without a lock, also where the connection's default is
+		// SERIALIZABLE, and as of the transaction or later.
+		options.Isolation = sql.LevelRepeatableRead
+	}
+	tx, err := s.db.BeginTx(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -123,20 +130,10 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 	}
 	accepted = true
 	err = finish(ctx, tx.Commit)
-	if err != nil && !errors.Is(err, sql.ErrTxDone) && classify(err) == noAnswer { // ErrTxDone: COMMIT was not sent
-		return &lostError{err}
+	if err != nil && classify(err) == noAnswer { // sql.ErrTxDone is none: COMMIT was not sent
+		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
-}
-
-// isolation returns the level of the transaction of a commit. The owner's record is read
-// without a lock, also where the connection's default is SERIALIZABLE, and as of the
-// transaction or later.
-func (s *shared) isolation(p *plan) sql.IsolationLevel {
-	if s.e.readsLock && p.commit.Owner.Name != "" {
-		return sql.LevelRepeatableRead
-	}
-	return s.e.isolation
 }
 
 // finish commits a transaction or rolls it back. It waits for the driver until
@@ -188,36 +185,204 @@ func finish(ctx context.Context, end func() error) error {
 //
 // The view is as safe for concurrent use as the transaction, and fails after its end.
 // It needs no Close.
-func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: tx} }
+func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{s.shared, tx, tx} }
 
-// commitIn writes a commit in the caller's transaction. A savepoint takes back what a
-// commit has written before it is refused.
-func (s *Store) commitIn(ctx context.Context, p *plan) error {
+// part writes a commit in the caller's transaction. A savepoint takes back what a commit has
+// written before it is refused.
+func (s *Store) part(ctx context.Context, p *plan) error {
 	savepoint := p.several || p.existing || p.commit.Owner.Name != ""
 	if savepoint {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
-			return failed(ctx, err)
+			return err
 		}
 	}
-	in := s.on(s.tx)
-	err := in.write(ctx, p)
-	missed, isMissed := errors.AsType[*missedError](err)
-	if savepoint && (isMissed || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrPrecondition)) {
+	err := s.write(ctx, p)
+	if savepoint && (errors.Is(err, errMissed) || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrPrecondition)) {
 		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
-			return failed(ctx, err)
+			return err
 		}
 	}
-	if isMissed {
-		err = in.explain(ctx, p, missed)
+	return err
+}
+
+// write executes the statements of a commit: one compare-and-set per change, in the
+// order of the keys, with its history row; a locking read per required object; the
+// messages. It returns errMissed for a change without its expected record, and for a
+// precondition that does not hold; see explain.
+func (s *Store) write(ctx context.Context, p *plan) (err error) {
+	p.at = 0
+	if !s.e.returning && (s.e.oneWriter || p.existing) { // the statements do not report it: see builder.reported
+		if p.at, err = s.now(ctx); err != nil {
+			return err
+		}
 	}
+	if s.e.oneWriter && (p.several || p.existing) {
+		// The lock of the database, before a read: the engine refuses a transaction that
+		// reads first, and writes after another writer has committed.
+		if _, err := s.q.ExecContext(ctx, "UPDATE "+s.own.objects.name+" SET id = id WHERE 1 = 0"); err != nil {
+			return err
+		}
+	}
+	states := make(map[lifecycle.Key]string, len(p.commit.Require))
+	for _, t := range p.targets {
+		if t.change != nil {
+			err = s.change(ctx, p, t.change)
+			states[t.Key] = t.change.From
+		} else {
+			states[t.Key], err = s.hold(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// These come after the changes, so that a commit that is sent again is found first, and a
+	// conflict is reported as one.
+	for _, r := range p.commit.Require {
+		if r.Grant != nil {
+			err = s.checkGrant(ctx, r)
+		} else if !slices.Contains(r.States, states[r.Key]) {
+			err = errMissed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if owner := p.commit.Owner; owner.Name != "" {
+		// Without a lock: heartbeats of the owner wait for no commit.
+		now, err := s.record(ctx, owner.Key(), false)
+		if err != nil {
+			return err
+		}
+		if !owner.Alive(&now) {
+			return &lifecycle.OwnerError{Owner: owner}
+		}
+	}
+	return s.addMessages(ctx, p.commit.Messages)
+}
+
+// guarded is the driver of a grant that is a row of this database. The query returns a row
+// if the grant is held, and locks the row until the end of the transaction: the grant is
+// lost after this commit, or the commit is refused.
+type guarded interface {
+	GuardStatement() (query string, args []any)
+}
+
+// checkGrant refuses a commit under a grant that is lost.
+func (s *Store) checkGrant(ctx context.Context, r lifecycle.Precondition) error {
+	query, args := r.Grant.Driver().(guarded).GuardStatement() // see plan
+	held := false
+	err := s.query(ctx, &statement{text: query, args: args}, nil, func(*sql.Rows) error { held = true; return nil })
+	if err == nil && !held {
+		err = &lifecycle.PreconditionError{Precondition: r}
+	}
+	return err
+}
+
+// change writes one change and its history row.
+func (s *Store) change(ctx context.Context, p *plan, ch *change) error {
+	write := s.writeRow
+	if ch.first {
+		write = s.create
+	}
+	n, err := write(ctx, p, ch, ch.write)
 	switch {
-	case err == nil:
-		p.stamp()
-		return nil
-	case isVerdict(err):
-		return err
-	case classify(err) == busy, classify(err) == duplicate:
-		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
+	case err == nil && n == 0:
+		return errMissed
+	case err == nil && n > 1:
+		return fmt.Errorf("%w: %d rows of %q", errRows, n, ch.To.ID)
+	case err == nil && ch.l.st.addRow != nil && !ch.MetadataOnly:
+		_, err = s.exec(ctx, ch.l.st.addRow, ch.at(p))
 	}
-	return failed(ctx, err)
+	if err != nil && classify(err) == duplicate && s.tx == nil { // another commit has written the row, or the history row
+		return fmt.Errorf("%w: %w", errMissed, err)
+	}
+	return err
+}
+
+// create writes the record of an object that may have no row.
+func (s *Store) create(ctx context.Context, p *plan, ch *change, insert *statement) (n int64, err error) {
+	existing := ch.l.objects.existing
+	if existing {
+		// Commits wait that require the absence of this object: both lock the key's row in
+		// the store's own tables, see hold. The row is written, so that a transaction of the
+		// caller whose reads are older is refused.
+		if claim := s.own.st.claim; claim != nil {
+			if _, err := s.exec(ctx, claim, ch.vals); err != nil {
+				return 0, err
+			}
+		}
+		// No row to compare with: the history has the expected revision. If another
+		// commit comes in between, it takes the place of this one's history row.
+		r, err := s.record(ctx, ch.To.Key, false)
+		if err != nil || r.Exists() || r.Revision != ch.Expect {
+			return 0, err
+		}
+	}
+	n, err = s.writeRow(ctx, p, ch, insert)
+	taken := err == nil && n == 0 || s.e.insertNew == "" && classify(err) == duplicate
+	switch {
+	case taken && !existing: // the object has a row already: a reserved or a removed one
+		return s.writeRow(ctx, p, ch, ch.l.st.update)
+	case err == nil && n == 0:
+		return 0, fmt.Errorf("%w: %w", errMissed, errTaken)
+	}
+	return n, err
+}
+
+// at returns the values of a change with the time of the commit; nil: the statement reads the
+// clock.
+func (ch *change) at(p *plan) vector {
+	ch.vals[vNow] = nil // that of an earlier attempt
+	if p.at != 0 {
+		ch.vals[vNow] = p.at
+	}
+	return ch.vals
+}
+
+// writeRow executes a statement that writes one row, and returns the number of rows.
+func (s *Store) writeRow(ctx context.Context, p *plan, ch *change, st *statement) (n int64, err error) {
+	if s.e.returning {
+		err = s.query(ctx, st, ch.at(p), func(rows *sql.Rows) error {
+			n++
+			return rows.Scan(&p.at)
+		})
+		return n, err
+	}
+	result, err := s.exec(ctx, st, ch.at(p))
+	if err != nil {
+		return 0, err
+	}
+	if n, err = result.RowsAffected(); err != nil || n == 0 || p.at != 0 {
+		return n, err
+	}
+	p.at, err = result.LastInsertId() // see builder.reported; 0: not reported
+	return n, err
+}
+
+// hold locks the row of a required object until the end of the transaction, and
+// returns the state. An object that does not exist has no row in an existing table: its
+// row in the store's own tables is locked, before the existing table is read.
+func (s *Store) hold(ctx context.Context, t target) (state string, err error) {
+	l := s.of(t.Machine)
+	if l.objects.existing && t.absent {
+		if _, err := s.holdRow(ctx, s.own, t.Key); err != nil {
+			return "", err
+		}
+	}
+	r, err := s.holdRow(ctx, l, t.Key)
+	return r.State, err
+}
+
+// holdRow locks the row of a key in the tables of a layout. In the store's own tables an
+// object that never existed gets a row that can be locked.
+func (s *Store) holdRow(ctx context.Context, l *layout, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, row, err := s.recordIn(ctx, l, key, true)
+	if err != nil || row || l.st.claim == nil {
+		return r, err
+	}
+	if _, err := s.exec(ctx, l.st.claim, ofKey(key)); err != nil {
+		return r, err
+	}
+	r, _, err = s.recordIn(ctx, l, key, true)
+	return r, err
 }

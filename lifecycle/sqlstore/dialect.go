@@ -75,7 +75,7 @@ type engine struct {
 	transactional string // the storage that has transactions
 	elsewhere     string // the schema of the table and that of new tables, if they differ; empty: they do not
 
-	// raiseNumbers advances the counter of the table of messages %s by %s. Empty: a row with
+	// raiseNumbers advances the counter of the table of messages %s by %d. Empty: a row with
 	// a number advances it.
 	raiseNumbers string
 
@@ -134,7 +134,7 @@ var postgres = &engine{
 	elsewhere: "SELECT n.nspname, COALESCE(current_schema(), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
 		" WHERE c.oid = " + visible + " AND n.nspname IS DISTINCT FROM current_schema()",
 
-	raiseNumbers: "SELECT setval(pg_get_serial_sequence(%[1]s, 'number'), nextval(pg_get_serial_sequence(%[1]s, 'number')) + %[2]s)",
+	raiseNumbers: "SELECT setval(pg_get_serial_sequence('%[1]s', 'number'), nextval(pg_get_serial_sequence('%[1]s', 'number')) + %[2]d)",
 
 	beginMigration: "BEGIN", lockMigration: "SELECT pg_advisory_xact_lock(6001973320)",
 	endMigration: "COMMIT", undoMigration: "ROLLBACK",
@@ -230,14 +230,17 @@ const (
 
 // placeholder stands for argument n of a statement, from 1. PostgreSQL takes an
 // argument without a type for text if a SELECT lists it.
-func (e *engine) placeholder(n int, k kind) string {
+func (e *engine) placeholder(n int, sqlType string) string {
 	if !e.numbered {
 		return "?"
 	}
-	return "$" + strconv.Itoa(n) + "::" + e.newTypes[k]
+	return "$" + strconv.Itoa(n) + "::" + sqlType
 }
 
 // quoted returns a valid identifier in quotes.
 func (e *engine) quoted(name string) string { return e.quote + name + e.quote }
 
 func (e *engine) unquoted(name string) string { return strings.ReplaceAll(name, e.quote, "") }
+
+// bare returns the unquoted name in lower case.
+func (e *engine) bare(name string) string { return strings.ToLower(e.unquoted(name)) }

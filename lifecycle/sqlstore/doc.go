@@ -126,10 +126,11 @@
 // objects in the order of their keys. An attempt (commit.go) runs the plan in a
 // transaction, or on PostgreSQL in a single statement, see Engines. Per change it
 // executes one compare-and-set and one insert of the history row, and per required object
-// one locking read (write.go). If a row is not as expected, the store reads the records
+// one locking read. If a row is not as expected, the store reads the records
 // and returns the conflict or the precondition (resolve.go). It classifies errors by their
 // numbers, and retries where other transactions were in the way (errors.go). If the answer
-// was lost, it searches the history (resolve.go).
+// was lost, it searches the history (resolve.go). The texts of the statements are written
+// once, by Open (statements.go).
 //
 // # Engines
 //

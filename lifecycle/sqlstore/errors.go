@@ -29,6 +29,11 @@ var (
 	// errBusy: the records contradict a failed write, because another commit came in
 	// between. The next attempt sees its result.
 	errBusy = errors.New("other commits interfere")
+	// errMissed: a change has found no row with the expected revision and state, or a
+	// precondition does not hold. It wraps the reason if the driver reported one.
+	errMissed = errors.New("no row was written")
+	// errLost: the engine may or may not have committed.
+	errLost = errors.New("the answer was lost")
 	// errTaken: no record has the key, but a unique index of the existing table
 	// rejects the row.
 	errTaken = errors.New("a unique index of the table takes another row for this one")
@@ -38,25 +43,11 @@ var (
 	errRead = errors.New("a row has a value of another form")
 )
 
-// missedError: a change has found no row with the expected revision and state.
-type missedError struct {
-	err error // the reason, if the driver reported one
-}
-
-func (e *missedError) Error() string { return "the record is not as expected" }
-
 // isVerdict reports whether an error is about what the commit requires.
 func isVerdict(err error) bool {
 	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) ||
 		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrRepeated)
 }
-
-// lostError: the engine may or may not have committed.
-type lostError struct{ err error }
-
-func (e *lostError) Error() string { return e.err.Error() }
-
-func (e *lostError) Unwrap() error { return e.err }
 
 // class is what an error shows about the statement that failed.
 type class uint8
@@ -146,7 +137,8 @@ func classify(err error) class {
 	case errors.Is(err, errTaken):
 		return duplicate
 	case isVerdict(err), errors.Is(err, lifecycle.ErrInvalid), errors.Is(err, lifecycle.ErrForeign), errors.Is(err, errors.ErrUnsupported),
-		errors.Is(err, errRows), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
+		errors.Is(err, errRows), errors.Is(err, errRead), errors.Is(err, sql.ErrTxDone), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory),
+		err == errMissed:
 		return refused
 	case errors.As(err, &state):
 		s := state.SQLState()
@@ -190,6 +182,17 @@ func numberOf(err error) (uint64, bool) {
 	return 0, false
 }
 
+// reactions are the sentinels for errors of a call that has written nothing, by class. The other
+// classes have none, or the errors match their own.
+var reactions = map[class]error{
+	noAnswer:  lifecycle.ErrUnavailable,
+	busy:      lifecycle.ErrUnavailable,
+	unable:    lifecycle.ErrUnavailable,
+	duplicate: lifecycle.ErrPrecondition, // the same values fit when the other row has changed
+	otherRow:  lifecycle.ErrPrecondition,
+	unfit:     lifecycle.ErrInvalid,
+}
+
 // failed returns the error of a call that has written nothing.
 func failed(ctx context.Context, err error) error {
 	switch {
@@ -200,41 +203,17 @@ func failed(ctx context.Context, err error) error {
 	case errors.Is(err, ErrHistory), errors.Is(err, ErrSchema):
 		return err
 	}
-	if sentinel := reaction(err); sentinel != nil {
+	if sentinel := reactions[classify(err)]; sentinel != nil {
 		err = fmt.Errorf("%w: %w", sentinel, err)
 	}
 	return fmt.Errorf("sqlstore: %w", err)
 }
 
-// reaction returns the sentinel for an error of a call that has written nothing; nil: there is
-// none, or the error matches its own.
-func reaction(err error) error {
-	switch classify(err) {
-	case noAnswer, busy:
-		if stays(err) {
-			return nil
-		}
-		return lifecycle.ErrUnavailable
-	case unable:
-		return lifecycle.ErrUnavailable
-	case duplicate, otherRow: // the same values fit when that row has changed
-		return lifecycle.ErrPrecondition
-	case unfit:
-		return lifecycle.ErrInvalid
-	case refused, unknownName:
-	}
-	return nil
-}
-
-// stays reports whether an error without an answer of the engine stays the same: a row
-// cannot be read, or the caller's transaction has ended.
-func stays(err error) bool { return errors.Is(err, errRead) || errors.Is(err, sql.ErrTxDone) }
-
 // refusal returns the error of a call that has written nothing. If the engine does not
 // know a name in the statement, a migration may have made the tables incompatible.
 func (s *Store) refusal(ctx context.Context, err error) error {
 	if s.tx == nil && classify(err) == unknownName {
-		if _, schema := s.on(s.db).schema(ctx, s.config.Prefix); errors.Is(schema, ErrSchema) {
+		if _, schema := s.schema(ctx); errors.Is(schema, ErrSchema) {
 			return fmt.Errorf("%w: %w", schema, err)
 		}
 	}
@@ -244,7 +223,8 @@ func (s *Store) refusal(ctx context.Context, err error) error {
 // unknown returns the error of a commit whose answer was lost, and which the store
 // could neither find nor send again. The error of the last attempt becomes text: it
 // does not show that the first attempt failed.
-func unknown(ctx context.Context, p *plan, lost, last error) error {
+func unknown(ctx context.Context, p *plan, last error) error {
+	lost := p.lost
 	switch {
 	case ctx.Err() != nil:
 		lost = lifecycle.Ended(ctx)
@@ -273,17 +253,13 @@ func (r *retry) again(ctx context.Context, err error) bool {
 	if r.attempts == 0 {
 		r.until = time.Now().Add(r.most)
 	}
-	switch c := classify(err); {
-	case c.refused():
+	c := classify(err)
+	if c != busy {
+		r.broken++
+	}
+	late := c == busy && !time.Now().Before(r.until)
+	if c.refused() || late || r.broken > mostBroken {
 		return false
-	case c == busy:
-		if !time.Now().Before(r.until) {
-			return false
-		}
-	default:
-		if r.broken++; r.broken > mostBroken || stays(err) {
-			return false
-		}
 	}
 	r.attempts++
 	return pause(ctx, r.attempts)

@@ -137,12 +137,11 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	if err != nil {
 		return nil, err
 	}
-	typed := func(in *table, name string) bool {
-		return slices.ContainsFunc(in.column, func(c column) bool { return c.typ != nil && c.name == e.quoted(name) })
-	}
+	all := slices.Concat(l.objects.column, l.history.column)
 	for _, name := range slices.Sorted(maps.Keys(t.Types)) {
 		typ := t.Types[name]
-		if !typed(&l.objects, name) && !typed(&l.history, name) || typ.Write == nil || typ.Read == nil {
+		typed := slices.ContainsFunc(all, func(c column) bool { return c.typ != nil && c.name == e.quoted(name) })
+		if !typed || typ.Write == nil || typ.Read == nil {
 			return nil, fmt.Errorf("%w: existing table %q: type of column %q: no column of that name can have a type, or a function is missing",
 				lifecycle.ErrInvalid, t.Table, name)
 		}
@@ -160,34 +159,30 @@ func (t *ExistingTable) table(e *engine, name string, key []value, names [values
 	if in.name, err = e.quotedTable(name); err != nil {
 		return in, err
 	}
+	for _, name := range names {
+		in.column = append(in.column, column{name: name})
+	}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		in.column = append(in.column, column{name: fields[field], typ: &Text, field: field})
+	}
 	used := make(map[string]bool)
-	add := func(v value, name string, c column) error {
-		lower := strings.ToLower(name)
-		if err := identifier(name); err != nil {
-			return err
+	for v := range in.column {
+		c := &in.column[v]
+		if c.name == "" && v < int(values) {
+			continue
 		}
-		if used[lower] {
-			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, name)
-		}
-		used[lower], c.name = true, e.quoted(name)
-		if typ, ok := t.Types[name]; ok && (v >= values || slices.Contains(typedValues, v)) {
-			c.typ = typ.on(e)
-		}
-		in.column[v] = c
-		return nil
-	}
-	in.column = make([]column, int(values)+len(fields))
-	for v, name := range names {
-		if name != "" {
-			if err := add(value(v), name, column{}); err != nil {
-				return in, err
-			}
-		}
-	}
-	for i, field := range slices.Sorted(maps.Keys(fields)) {
-		if err := add(values+value(i), fields[field], column{typ: &Text, field: field}); err != nil {
+		if err := identifier(c.name); err != nil {
 			return in, err
 		}
+		lower := strings.ToLower(c.name)
+		if used[lower] {
+			return in, fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, c.name)
+		}
+		used[lower] = true
+		if typ, ok := t.Types[c.name]; ok && (v >= int(values) || slices.Contains(typedValues, value(v))) {
+			c.typ = typ.on(e)
+		}
+		c.name = e.quoted(c.name)
 	}
 	return in, nil
 }

@@ -164,11 +164,11 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {
 		switch {
-		case len(args) > 1 && query == fmt.Sprintf(d.columns, d.placeholder(1, ofText), d.placeholder(2, ofText)):
+		case len(args) > 1 && query == fmt.Sprintf(d.columns, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: all}
-		case len(args) > 1 && query == fmt.Sprintf(d.storage, d.placeholder(1, ofText), d.placeholder(2, ofText)):
+		case len(args) > 1 && query == fmt.Sprintf(d.storage, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: [][]driver.Value{{d.transactional}}}
-		case len(args) > 1 && query == fmt.Sprintf(d.indexes, d.placeholder(1, ofText), d.placeholder(2, ofText)):
+		case len(args) > 1 && query == fmt.Sprintf(d.indexes, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: indexRows(d, args[0].Value.(string))}
 		case strings.HasPrefix(query, "SELECT version"):
 			return reply{rows: [][]driver.Value{{int64(Version), int64(1), int64(0)}}}

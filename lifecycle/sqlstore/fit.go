@@ -2,9 +2,9 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -43,14 +43,7 @@ func (e *TableError) Unwrap() error { return ErrSchema }
 const rebuild = "SQLite cannot change a column: name a new column of the right type, or make the table anew" +
 	" with the columns of ExistingTable.Schema (https://sqlite.org/lang_altertable.html#otheralter)"
 
-// columnFault notes a fault of a column that exists, and the statement that changes it.
-func columnFault(e *TableError, fix, text string, args ...any) {
-	e.fault(fix, text, args...)
-	if fix == "" {
-		e.unfixed = rebuild
-	}
-}
-
+// fault notes a fault and the statement that corrects it. Empty: there is none.
 func (e *TableError) fault(fix, text string, args ...any) {
 	e.Faults = append(e.Faults, fmt.Sprintf(text, args...))
 	if fix != "" {
@@ -66,48 +59,39 @@ type reported struct {
 	fills    bool // a row that does not name the column gets a value
 }
 
-// verifyExisting refuses an existing table that the store cannot use.
-func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) error {
-	name := s.e.unquoted(t.name)
-	columns, err := s.columnsOf(ctx, name)
+// fit notes the faults of the columns of an existing table. Of a view the engine does not report
+// what may be NULL.
+func (s *Store) fit(ctx context.Context, e *TableError, t *table, objects, view bool) error {
+	columns, err := s.columnsOf(ctx, t.name)
 	if err != nil {
 		return err
 	}
-	e := &TableError{Table: name}
 	if len(columns) == 0 {
-		e.fault(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", name)
+		e.fault(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", e.Table)
 		return e
 	}
-	var storage string
-	if err := s.about(ctx, s.e.storage, name, func(rows *sql.Rows) error { return rows.Scan(&storage) }); err != nil {
-		return err
-	}
 	for _, v := range t.all() {
-		c, found := columns[strings.ToLower(s.e.unquoted(t.col(v)))]
+		name := s.e.bare(t.col(v))
+		c, found := columns[name]
+		delete(columns, name)
 		t.column[v].sqlType = c.typ
 		if !found {
 			s.missing(e, t, v)
 			continue
 		}
 		s.checkType(e, t, v, &c)
-		if objects && storage != "view" {
+		if objects && !view {
 			s.checkNull(e, t, v, &c)
 		}
 	}
-	if storage != "view" {
+	if !view {
 		s.checkOthers(e, t, columns)
-	}
-	if err := s.verifyIndexes(ctx, t, e); err != nil {
-		return err
-	}
-	if len(e.Faults) > 0 {
-		return e
 	}
 	return nil
 }
 
 // missing notes a column that the table lacks.
-func (s *session) missing(e *TableError, t *table, v value) {
+func (s *Store) missing(e *TableError, t *table, v value) {
 	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v))
 	switch {
 	case v == vID || v == vState:
@@ -120,57 +104,54 @@ func (s *session) missing(e *TableError, t *table, v value) {
 
 // checkType notes a column of a type that changes what is written into it. For a column with a
 // Type it gives no statement, because the Type may be what is wrong.
-func (s *session) checkType(e *TableError, t *table, v value, c *reported) {
-	want := s.e.typeOf(t, v)
-	if typ := t.column[v].typ; typ != nil {
-		if slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }) {
-			e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
-		}
-		return
+func (s *Store) checkType(e *TableError, t *table, v value, c *reported) {
+	want, typ := s.e.typeOf(t, v), t.column[v].typ
+	switch {
+	case typ == nil && !s.e.takes(t, v, c.typ):
+		e.fault(e.alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
+	case typ != nil && slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }):
+		e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
 	}
-	if s.e.takes(t, v, c.typ) {
-		return
-	}
-	columnFault(e, alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
-func (s *session) checkNull(e *TableError, t *table, v value, c *reported) {
+func (s *Store) checkNull(e *TableError, t *table, v value, c *reported) {
 	switch {
 	case c.nullable && slices.Contains(required, v) && v != vID:
-		fix, rows := alter(s.e.alterNull, t.name, t.col(v), c.typ, "SET", "NOT NULL"), ""
+		fix, rows := e.alter(s.e.alterNull, t.name, t.col(v), c.typ, "SET", "NOT NULL"), ""
 		if fix != "" && v.kind() == ofNumber {
 			fix = fmt.Sprintf("UPDATE %[1]s SET %[2]s = 0 WHERE %[2]s IS NULL;\n", t.name, t.col(v)) + fix
 		}
 		if v == vState {
 			rows = ": write a state into all rows first"
 		}
-		columnFault(e, fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, e.Table, rows)
+		e.fault(fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, e.Table, rows)
 	case !c.nullable && v < values && v.emptied():
-		columnFault(e, s.nullable(t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
+		e.fault(s.nullable(e, t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
 	}
 }
 
-// checkOthers notes the columns that a new row leaves empty, and must not.
-func (s *session) checkOthers(e *TableError, t *table, columns map[string]reported) {
-	for _, name := range slices.Sorted(maps.Keys(columns)) {
-		c := columns[name]
-		if c.nullable || c.fills || t.has(s.e.quoted(c.name)) {
+// checkOthers notes the other columns that a new row leaves empty, and must not.
+func (s *Store) checkOthers(e *TableError, t *table, others map[string]reported) {
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		c := others[name]
+		if c.nullable || c.fills {
 			continue
 		}
-		columnFault(e, s.nullable(t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
+		e.fault(s.nullable(e, t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
 			" name it in Fields, give it a default, or allow NULL", c.name, e.Table)
 	}
 }
 
 // nullable returns the statement that allows NULL in a column.
-func (s *session) nullable(t *table, c *reported) string {
-	return alter(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
+func (s *Store) nullable(e *TableError, t *table, c *reported) string {
+	return e.alter(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
 }
 
-// alter returns a statement, or an empty string if the engine has none.
-func alter(format string, args ...any) string {
+// alter returns a statement that changes a column, or an empty string if the engine has none.
+func (e *TableError) alter(format string, args ...any) string {
 	if format == "" {
+		e.unfixed = rebuild
 		return ""
 	}
 	return fmt.Sprintf(format, args...)
@@ -189,6 +170,10 @@ func (e *engine) typeOf(t *table, v value) string {
 	return e.newTypes[v.kind()]
 }
 
+// keepsText finds the types of columns of SQLite whose affinity is TEXT or none, but for those
+// with "int" in their names.
+var keepsText = regexp.MustCompile("char|clob|text|blob")
+
 // takes reports whether a column of a type keeps the values unchanged.
 func (e *engine) takes(t *table, v value, typ string) bool {
 	typ = strings.ToLower(typ)
@@ -196,7 +181,7 @@ func (e *engine) takes(t *table, v value, typ string) bool {
 	case v.isTime() && t.nativeTimes:
 		return typ == e.timeType
 	case e.oneWriter && v.kind() == ofText:
-		return keepsText(typ)
+		return typ == "" || keepsText.MatchString(typ) && !strings.Contains(typ, "int")
 	case e.oneWriter: // it stores bytes as bytes in a column of any type
 		return v.kind() == ofBytes || typ == "" || strings.Contains(typ, "int")
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -16,47 +16,45 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRec
 	if err := checkKey(key); err != nil {
 		return lifecycle.StoredRecord{}, err
 	}
-	var r record
-	err := s.call(ctx, func(in *session) (err error) {
-		r, err = in.record(ctx, key, false)
+	var r lifecycle.StoredRecord
+	err := s.call(ctx, func() (err error) {
+		r, err = s.record(ctx, key, false)
 		return err
 	})
-	if err != nil {
-		return lifecycle.StoredRecord{}, err
-	}
-	return r.StoredRecord, nil
-}
-
-// record is a record with the token of the commit that wrote it.
-type record struct {
-	lifecycle.StoredRecord
-	token []byte
-	row   bool // the table has a row for it
+	return r, err
 }
 
 // record reads a record, and locks its row on demand. The record of an object without a
 // row has the numbers with which a new record continues.
-func (s *session) record(ctx context.Context, key lifecycle.Key, locked bool) (record, error) {
-	return s.recordIn(ctx, s.of(key.Machine), key, locked)
+func (s *Store) record(ctx context.Context, key lifecycle.Key, locked bool) (lifecycle.StoredRecord, error) {
+	r, _, err := s.recordIn(ctx, s.of(key.Machine), key, locked)
+	return r, err
 }
 
-func (s *session) recordIn(ctx context.Context, l *layout, key lifecycle.Key, locked bool) (r record, err error) {
+// recordIn reads the record of a key in the tables of a layout. row: the table has a row for it.
+func (s *Store) recordIn(
+	ctx context.Context, l *layout, key lifecycle.Key, locked bool,
+) (r lifecycle.StoredRecord, row bool, err error) {
 	st := l.st.get
 	if locked {
 		st = l.st.getLocked
 	}
 	for {
 		err := s.query(ctx, st, ofKey(key), func(rows *sql.Rows) (err error) {
+			row = true
 			r, err = l.scan(rows, l.objects.all())
 			r.Key = key
 			return err
 		})
-		if err != nil || r.row {
-			return r, err
+		if err != nil || row {
+			return r, row, err
 		}
-		r = l.unknown(key)
+		// A key that has neither a row nor a history.
+		r = lifecycle.StoredRecord{
+			Key: key, Sequence: l.floor, Operation: lifecycle.OpID(l.floor), Revision: l.revision(int64(l.floor), nil),
+		}
 		if l.st.lastRow == nil {
-			return r, nil
+			return r, false, nil
 		}
 		// Another commit may create the object between the two queries. The last
 		// history row then belongs to an object that exists, and the loop reads again.
@@ -67,40 +65,32 @@ func (s *session) recordIn(ctx context.Context, l *layout, key lifecycle.Key, lo
 				return err
 			}
 			floor := int64(l.floor)
-			r.token = c.data[vToken]
-			r.Revision, r.Sequence = l.revision(max(c.number(vRevision), floor), r.token), uint64(c.number(vSequence))
+			r.Revision, r.Sequence = l.revision(max(c.number(vRevision), floor), c.data[vToken]), uint64(c.number(vSequence))
 			r.Operation, r.ChangedAt = lifecycle.OpID(max(c.number(vOperation), floor)), c.time(vNow)
 			r.Actor, r.Event, r.Reason = fsm.Actor(c.text(vActor)), c.text(vEvent), c.text(vReason)
 			return nil
 		})
 		if err != nil || !exists || locked {
-			return r, err
+			return r, false, err
 		}
 	}
 }
 
-// recordColumns returns the columns of a query of records.
-func (t *table) recordColumns(withoutPayload bool) []value {
-	return slices.DeleteFunc(t.all(), func(v value) bool {
-		return withoutPayload && (v == vPayload || v == vSaved || v == vArgs || v >= values)
-	})
-}
-
 // scan reads a row of builder.record.
-func (l *layout) scan(rows *sql.Rows, list []value) (record, error) {
+func (l *layout) scan(rows *sql.Rows, list []value) (r lifecycle.StoredRecord, err error) {
 	saved := false
 	c, err := l.objects.scan(rows, list, &saved)
 	if err != nil {
-		return record{}, err
+		return r, err
 	}
-	r := record{token: c.data[vToken], row: true, StoredRecord: lifecycle.StoredRecord{
+	r = lifecycle.StoredRecord{
 		Key: lifecycle.Key{Machine: cmp.Or(c.text(vMachine), l.machine), ID: c.text(vID)}, State: c.text(vState), Origin: c.text(vOrigin),
 		Target: c.text(vTarget), Revision: l.revision(c.number(vRevision), c.data[vToken]), Sequence: uint64(c.number(vSequence)),
 		Operation: lifecycle.OpID(c.number(vOperation)), Admission: c.token(vAdmission), ChangeToken: c.token(vChangeToken),
 		Fence: lock.Token(c.number(vFence)), Version: c.text(vVersion), Owner: c.text(vOwner), Epoch: uint64(c.number(vEpoch)),
 		Work: c.text(vWork), Args: c.data[vArgs], WorkOptions: c.data[vWorkOptions], Deadline: c.time(vDeadline), ChangedAt: c.time(vChangedAt),
 		Actor: fsm.Actor(c.text(vActor)), Event: c.text(vEvent), Reason: c.text(vReason), Payload: l.objects.join(c),
-	}}
+	}
 	switch {
 	case r.State == "": // removed
 		r.Version = ""
@@ -111,4 +101,75 @@ func (l *layout) scan(rows *sql.Rows, list []value) (record, error) {
 		r.Saved = append([]byte{}, c.data[vSaved]...)
 	}
 	return r, nil
+}
+
+// cells are the values of a row, by column. NULL, and a column that the table lacks, is as
+// if no commit had written it.
+type cells struct {
+	texts   []sql.NullString
+	numbers []sql.NullInt64
+	data    [][]byte
+}
+
+func (c *cells) text(v value) string { return c.texts[v].String }
+
+func (c *cells) number(v value) int64 { return c.numbers[v].Int64 }
+
+// token returns a token, zero if there is none.
+func (c *cells) token(v value) (token lifecycle.Token) {
+	copy(token[:], c.data[v])
+	return token
+}
+
+// time returns a time, zero if there is none.
+func (c *cells) time(v value) time.Time {
+	if c.number(v) == 0 {
+		return time.Time{}
+	}
+	return clock(c.number(v))
+}
+
+// scan reads the columns of a list from a row, and values that follow them. A value that its
+// type cannot read stays as the engine has converted it.
+func (t *table) scan(rows *sql.Rows, list []value, after ...any) (*cells, error) {
+	n := len(t.column)
+	c := &cells{make([]sql.NullString, n), make([]sql.NullInt64, n), make([][]byte, n)}
+	var into []any
+	for _, v := range list {
+		switch {
+		case v.kind() == ofText || t.column[v].typ != nil:
+			into = append(into, &c.texts[v])
+		case v.kind() == ofNumber:
+			into = append(into, &c.numbers[v])
+		default:
+			into = append(into, &c.data[v])
+		}
+	}
+	if err := rows.Scan(append(into, after...)...); err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		typ := t.column[v].typ
+		if typ == nil || v >= values || c.text(v) == "" { // see table.join
+			continue
+		}
+		if text, err := typ.Read(c.text(v)); err == nil {
+			c.texts[v].String = text
+		}
+		if v.kind() == ofBytes {
+			c.data[v] = []byte(c.text(v))
+		}
+	}
+	return c, nil
+}
+
+// clock returns a time of the store.
+func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// micros returns a duration in microseconds, rounded up.
+func micros(d time.Duration) int64 {
+	if d%time.Microsecond > 0 {
+		return d.Microseconds() + 1
+	}
+	return d.Microseconds()
 }

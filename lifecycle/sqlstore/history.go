@@ -20,7 +20,7 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 	}
 	l := s.of(key.Machine)
 	h := &l.history
-	b := &builder{e: s.e, l: l}
+	b := &builder{engine: s.e, layout: l}
 	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", b.key(h), " AND ",
 		h.col(vSequence), " > ", b.literal(int64(after)), " ORDER BY ", h.col(vSequence), " LIMIT ", b.literal(int64(limit)))
 	return collect(ctx, s, b.statement(), ofKey(key), func(rows *sql.Rows) (lifecycle.HistoryRow, error) {
@@ -32,9 +32,9 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 
 // collect returns the rows of a query.
 func collect[T any](ctx context.Context, s *Store, st *statement, vals vector, scan func(*sql.Rows) (T, error)) (list []T, err error) {
-	err = s.call(ctx, func(in *session) error {
+	err = s.call(ctx, func() error {
 		list = nil
-		return in.query(ctx, st, vals, func(rows *sql.Rows) error {
+		return s.query(ctx, st, vals, func(rows *sql.Rows) error {
 			x, err := scan(rows)
 			list = append(list, x)
 			return err
@@ -52,8 +52,8 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 	if s.of(machine).history.existing {
 		return row, errRequests
 	}
-	err = s.call(ctx, func(in *session) (err error) {
-		row, err = in.requested(ctx, machine, request)
+	err = s.call(ctx, func() (err error) {
+		row, err = s.requested(ctx, machine, request)
 		return err
 	})
 	return row, err
@@ -62,10 +62,10 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 var errRequests = fmt.Errorf("%w: a request id: the history has no column for it", errors.ErrUnsupported)
 
 // requested returns the row with a request, or the zero row.
-func (s *session) requested(ctx context.Context, machine, request string) (row lifecycle.HistoryRow, err error) {
+func (s *Store) requested(ctx context.Context, machine, request string) (row lifecycle.HistoryRow, err error) {
 	l := s.of(machine)
 	h := &l.history
-	b := &builder{e: s.e, l: l}
+	b := &builder{engine: s.e, layout: l}
 	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", h.col(vMachine), " = ", b.literal(machine),
 		" AND ", h.col(vRequest), " = ", b.literal(request))
 	err = s.query(ctx, b.statement(), nil, func(rows *sql.Rows) (err error) {
@@ -114,7 +114,7 @@ func (s *Store) Recent(
 	}
 	l := s.of(machine)
 	h := &l.history
-	b := &builder{e: s.e, l: l}
+	b := &builder{engine: s.e, layout: l}
 	text := "found.id" // PostgreSQL takes a bare id in ORDER BY for the text of the result
 	if h.column[vID].typ != nil {
 		text = fmt.Sprintf(s.e.asText, text)
@@ -126,7 +126,7 @@ func (s *Store) Recent(
 	}
 	b.add(s.e.fence, ") found")
 	if after != "" {
-		b.add(" WHERE found.id > ", b.literalIn(h, vID, after))
+		b.add(" WHERE found.id > ", b.nameIn(h, vID, after))
 	}
 	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(limit)))
 	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (o lifecycle.ChangedObject, err error) {
@@ -140,8 +140,8 @@ func (s *Store) Recent(
 
 // hintTimes makes the engine use the index on the time of a history, if it is the store's own.
 func (b *builder) hintTimes(h *table) string {
-	if b.e.hint == "" || h.existing {
+	if b.hint == "" || h.existing {
 		return ""
 	}
-	return fmt.Sprintf(b.e.hint, b.e.quoted(b.e.unquoted(h.name)+"_at"))
+	return fmt.Sprintf(b.hint, b.quoted(b.unquoted(h.name)+"_at"))
 }

@@ -199,21 +199,8 @@ func (t *table) all() (list []value) {
 	return list
 }
 
-// names returns the names of the columns of a list that the table has.
-func (t *table) names(list []value) (names []string) {
-	for _, v := range t.named(list...) {
-		names = append(names, t.col(v))
-	}
-	return names
-}
-
-// list returns the same as one text.
-func (t *table) list(list []value) string { return strings.Join(t.names(list), ", ") }
-
-// has reports whether the table has a column of that name.
-func (t *table) has(quoted string) bool {
-	return slices.ContainsFunc(t.column, func(c column) bool { return c.name == quoted })
-}
+// list returns the names of the columns of a list that the table has.
+func (t *table) list(list []value) string { return literals(t.named(list...), t.col) }
 
 // revision returns the revision of a record: the number of commits that have
 // written the row, and the token of the last one. The number alone would repeat:
@@ -246,10 +233,3 @@ func (l *layout) parse(r lifecycle.Revision) (number int64, token []byte) {
 }
 
 const noNumber = -1 // the number of no row
-
-// unknown is the record of a key that has neither a row nor a history.
-func (l *layout) unknown(key lifecycle.Key) record {
-	return record{StoredRecord: lifecycle.StoredRecord{
-		Key: key, Sequence: l.floor, Operation: lifecycle.OpID(l.floor), Revision: l.revision(int64(l.floor), nil),
-	}}
-}

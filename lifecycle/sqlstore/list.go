@@ -37,47 +37,48 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 	// An absent object is in no list. An existing table without a column for deadlines or
 	// owners refuses every change that sets one.
 	if given > 0 && len(q.States) == 0 || q.Overdue && o.col(vDeadline) == "" || q.NotOwnedBy != nil && o.col(vOwner) == "" {
-		return nil, s.call(ctx, func(*session) error { return nil })
+		return nil, s.call(ctx, func() error { return nil })
 	}
-	list := o.recordColumns(q.WithoutPayload)
-	b := &builder{e: s.e, l: l}
+	list := slices.DeleteFunc(o.all(), func(v value) bool {
+		return q.WithoutPayload && (v == vPayload || v == vSaved || v == vArgs || v >= values)
+	})
+	b := &builder{engine: s.e, layout: l}
 	if s.e.fence != "" && l.index(&q) == l.indexes+"_state" {
 		b.pagesByState(&q, list)
 	} else {
 		b.page(&q, list)
 	}
 	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (lifecycle.StoredRecord, error) {
-		r, err := l.scan(rows, list)
-		return r.StoredRecord, err
+		return l.scan(rows, list)
 	})
 }
 
 // page writes the query of a page. All its arguments are literals.
 func (b *builder) page(q *lifecycle.Query, list []value) {
-	o, index := &b.l.objects, b.l.index(q)
+	o, index := &b.objects, b.index(q)
 	id := b.ordered(o, vID, o.col(vID))
 	// PostgreSQL has no index hints. It would read the machine's rows in order of id,
 	// in the hope that a page is full soon. A subquery of its own has no order.
-	fenced := b.e.fence != "" && (q.NotOwnedBy != nil || q.Unowned) && index != ""
+	fenced := b.fence != "" && (q.NotOwnedBy != nil || q.Unowned) && index != ""
 	if fenced {
 		b.add("SELECT * FROM (")
 	}
 	b.record(list)
-	if index != "" && b.e.hint != "" {
-		b.add(fmt.Sprintf(b.e.hint, b.e.quoted(index)))
+	if index != "" && b.hint != "" {
+		b.add(fmt.Sprintf(b.hint, b.quoted(index)))
 	}
 	b.add(" WHERE ")
 	if machine := o.col(vMachine); machine != "" {
 		b.add(machine, " = ", b.literal(q.Machine), " AND ")
 	}
 	if q.After != "" || !o.existing {
-		b.add(id, " > ", b.literalIn(o, vID, q.After), " AND ")
+		b.add(id, " > ", b.nameIn(o, vID, q.After), " AND ")
 	}
 	b.inStates(q.States)
 	b.byTime(q)
 	b.byOwner(q)
 	if fenced {
-		b.add(b.e.fence, ") found")
+		b.add(b.fence, ") found")
 	}
 	b.add(" ORDER BY ", id, " LIMIT ", b.literal(int64(q.Limit)))
 }
@@ -87,7 +88,7 @@ func (b *builder) page(q *lifecycle.Query, list []value) {
 // where it believes that a page is full soon. Only the index of states has the order of
 // state and id, and only a range of both, not an equality, makes that order count.
 func (b *builder) pagesByState(q *lifecycle.Query, list []value) {
-	o, limit := &b.l.objects, int64(q.Limit)
+	o, limit := &b.objects, int64(q.Limit)
 	pair := "(" + o.list([]value{vState, vID}) + ")"
 	b.add("SELECT * FROM (")
 	for i, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
@@ -126,34 +127,32 @@ func (l *layout) index(q *lifecycle.Query) string {
 // inStates writes the condition on the state. Without states the object exists: in an existing
 // table, removed objects have no row.
 func (b *builder) inStates(states []string) {
-	o := &b.l.objects
 	in := func() string {
-		return " IN (" + literals(states, func(state string) string { return b.literalIn(o, vState, state) }) + ")"
+		return " IN (" + literals(states, func(state string) string { return b.nameIn(&b.objects, vState, state) }) + ")"
 	}
 	switch {
-	case len(states) == 0 && o.existing:
+	case len(states) == 0 && b.objects.existing:
 		b.add("1 = 1")
 	case len(states) == 0:
-		b.add(o.col(vState), " <> ''")
+		b.add(b.objects.col(vState), " <> ''")
 	default:
-		b.add(o.col(vState), in())
-		if o.existing && o.column[vState].typ == nil {
-			b.add(" AND ", b.ordered(o, vState, o.col(vState)), in())
+		b.add(b.objects.col(vState), in())
+		if b.objects.existing && b.objects.column[vState].typ == nil {
+			b.add(" AND ", b.ordered(&b.objects, vState, b.objects.col(vState)), in())
 		}
 	}
 }
 
 // byTime writes the conditions on age and deadline.
 func (b *builder) byTime(q *lifecycle.Query) {
-	o := &b.l.objects
 	if q.UnchangedFor > 0 {
-		b.add(" AND ", o.col(vChangedAt), " <= ", b.ago(o, q.UnchangedFor))
+		b.add(" AND ", b.objects.col(vChangedAt), " <= ", b.ago(&b.objects, q.UnchangedFor))
 	}
 	if q.Overdue {
-		b.add(" AND ", o.col(vDeadline), " < ", b.time(o, b.clock()))
+		b.add(" AND ", b.objects.col(vDeadline), " < ", b.time(&b.objects, b.clock()))
 	}
-	if q.NoDeadline && o.col(vDeadline) != "" {
-		b.add(" AND ", o.col(vDeadline), " IS NULL")
+	if q.NoDeadline && b.objects.col(vDeadline) != "" {
+		b.add(" AND ", b.objects.col(vDeadline), " IS NULL")
 	}
 }
 
@@ -165,17 +164,16 @@ const maxRanges = 20
 
 // byOwner writes the conditions on the owner.
 func (b *builder) byOwner(q *lifecycle.Query) {
-	o := &b.l.objects
-	owner, epoch := o.col(vOwner), o.col(vEpoch)
+	owner, epoch := b.objects.col(vOwner), b.objects.col(vEpoch)
 	if owner == "" {
 		return
 	}
-	if o.existing {
+	if b.objects.existing {
 		owner, epoch = "COALESCE("+owner+", '')", "COALESCE("+epoch+", 0)"
 	}
 	if q.Unowned {
 		b.add(" AND ", owner, " = ''")
-		if !o.existing {
+		if !b.objects.existing {
 			b.add(" AND ", epoch, " = 0") // always true: it lets the index find the deadline too
 		}
 	}
@@ -183,13 +181,13 @@ func (b *builder) byOwner(q *lifecycle.Query) {
 		return
 	}
 	owners := sorted(q.NotOwnedBy)
-	if !o.existing && len(owners) <= maxRanges {
+	if !b.objects.existing && len(owners) <= maxRanges {
 		b.between(owners)
 		return
 	}
 	b.add(" AND ", owner, " > ''") // a range of the index
 	if len(owners) > 0 {
-		b.add(" AND (", b.ordered(o, vOwner, owner), ", ", epoch, ") NOT IN (", b.e.pairs, literals(owners, func(o lifecycle.OwnerRef) string {
+		b.add(" AND (", b.ordered(&b.objects, vOwner, owner), ", ", epoch, ") NOT IN (", b.pairs, literals(owners, func(o lifecycle.OwnerRef) string {
 			return "(" + b.literal(o.Name) + ", " + b.literal(int64(o.Epoch)) + ")"
 		}), ")")
 	}
@@ -198,8 +196,8 @@ func (b *builder) byOwner(q *lifecycle.Query) {
 // between writes a condition on the ranges of the index between sorted owners. The
 // empty name, of no owner, is in no range.
 func (b *builder) between(owners []lifecycle.OwnerRef) {
-	owner := func(op, name string) string { return b.l.objects.col(vOwner) + op + b.literal(name) }
-	epoch := func(op string, epoch uint64) string { return b.l.objects.col(vEpoch) + op + b.literal(int64(epoch)) }
+	owner := func(op, name string) string { return b.objects.col(vOwner) + op + b.literal(name) }
+	epoch := func(op string, epoch uint64) string { return b.objects.col(vEpoch) + op + b.literal(int64(epoch)) }
 	var ranges []string
 	add := func(conditions ...string) { ranges = append(ranges, "("+strings.Join(conditions, " AND ")+")") }
 	var last lifecycle.OwnerRef

@@ -19,8 +19,8 @@ func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMess
 	if limit <= 0 {
 		return nil, nil
 	}
-	b := &builder{e: s.e, l: s.own}
-	b.add("SELECT number, topic, subject, payload FROM ", s.messages, " ORDER BY number LIMIT ", b.literal(int64(limit)))
+	b := &builder{engine: s.e, layout: s.own}
+	b.add("SELECT number, topic, subject, payload FROM ", s.table("messages"), " ORDER BY number LIMIT ", b.literal(int64(limit)))
 	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (m lifecycle.OutboxMessage, err error) {
 		err = rows.Scan(&m.Number, &m.Topic, &m.Key, &m.Payload)
 		return m, err
@@ -30,10 +30,10 @@ func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMess
 // Discard implements [lifecycle.Outbox]. After an error some messages may be
 // discarded.
 func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
-	return s.call(ctx, func(in *session) error {
+	return s.call(ctx, func() error {
 		for list := range slices.Chunk(numbers, perStatement) {
-			err := in.do(ctx, s.own, nil, func(b *builder) {
-				b.add("DELETE FROM ", s.messages, " WHERE number IN (", literals(list, func(number uint64) string {
+			err := s.do(ctx, s.own, func(b *builder) {
+				b.add("DELETE FROM ", s.table("messages"), " WHERE number IN (", literals(list, func(number uint64) string {
 					return b.literal(int64(min(number, maxNumber))) // no message has that number
 				}), ")")
 			})
@@ -46,10 +46,10 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 }
 
 // addMessages writes the messages of a commit.
-func (s *session) addMessages(ctx context.Context, messages []lifecycle.Message) error {
+func (s *Store) addMessages(ctx context.Context, messages []lifecycle.Message) error {
 	for list := range slices.Chunk(messages, perStatement) {
-		err := s.do(ctx, s.own, nil, func(b *builder) {
-			b.add("INSERT INTO ", s.messages, " (topic, subject, payload) VALUES ", literals(list, func(m lifecycle.Message) string {
+		err := s.do(ctx, s.own, func(b *builder) {
+			b.add("INSERT INTO ", s.table("messages"), " (topic, subject, payload) VALUES ", literals(list, func(m lifecycle.Message) string {
 				return "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
 			}))
 		})

@@ -56,11 +56,8 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 // PostgreSQL and SQLite have the tables as before. MySQL has no transactions for tables: it
 // may have some of the new tables, and the next Migrate makes the rest.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
-	c, err := config.resolved()
+	s, err := newStore(db, d, config)
 	if err != nil {
-		return err
-	}
-	if err := d.check(db); err != nil {
 		return err
 	}
 	conn, err := db.Conn(ctx)
@@ -79,11 +76,11 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
-	in := d.session(conn)
+	in := s.on(conn)
 	if err := in.beginMigrate(ctx); err != nil {
 		return err
 	}
-	if err := in.migrate(ctx, &c); err != nil {
+	if err := in.migrate(ctx); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, d.endMigration); err != nil {
@@ -94,7 +91,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 }
 
 // beginMigrate begins a migration, and waits for the end of others.
-func (s *session) beginMigrate(ctx context.Context) error {
+func (s *Store) beginMigrate(ctx context.Context) error {
 	if s.e.beginMigration != "" {
 		if _, err := s.q.ExecContext(ctx, s.e.beginMigration); err != nil {
 			return s.e.hinted(failed(ctx, err))
@@ -104,7 +101,7 @@ func (s *session) beginMigrate(ctx context.Context) error {
 		return nil
 	}
 	var got sql.NullString
-	err := s.query(ctx, &statement{text: s.e.lockMigration}, nil, func(rows *sql.Rows) error { return rows.Scan(&got) })
+	err := s.query(ctx, &statement{text: s.e.lockMigration}, nil, into(&got))
 	if err == nil && got.String == "0" { // MySQL reports a timeout as a result
 		err = errors.New("migrate: another migration holds the lock for a minute")
 	}
@@ -120,11 +117,10 @@ func (e *engine) hinted(err error) error {
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
 }
 
-func (s *session) migrate(ctx context.Context, c *Config) error {
-	prefix := c.Prefix
-	at, err := s.schema(ctx, prefix)
+func (s *Store) migrate(ctx context.Context) error {
+	at, err := s.schema(ctx)
 	if !errors.Is(err, errNoTable) {
-		if err := s.verifyPlace(ctx, prefix); err != nil {
+		if err := s.verifyPlace(ctx); err != nil {
 			return err
 		}
 		if err != nil && !errors.Is(err, errNoVersion) {
@@ -132,12 +128,12 @@ func (s *session) migrate(ctx context.Context, c *Config) error {
 		}
 	}
 	for v := at.version + 1; v <= Version; v++ {
-		c.Progress("migrate tables "+prefix+"*", v-1, Version)
-		text, err := Dialect{s.e}.Schema(prefix, v)
+		s.config.Progress("migrate tables "+s.config.Prefix+"*", v-1, Version)
+		text, err := Dialect{s.e}.Schema(s.config.Prefix, v)
 		if err != nil {
 			return err
 		}
-		for _, st := range strings.Split(text, ";\n") {
+		for st := range strings.SplitSeq(text, ";\n") {
 			if strings.TrimSpace(st) == "" {
 				continue
 			}
@@ -157,14 +153,15 @@ func (e *engine) done(err error) bool {
 }
 
 // verifyPlace refuses tables in another schema than the one where new tables are made.
-func (s *session) verifyPlace(ctx context.Context, prefix string) (err error) {
+func (s *Store) verifyPlace(ctx context.Context) error {
 	if s.e.elsewhere == "" {
 		return nil
 	}
 	var there, here string
-	err = s.about(ctx, s.e.elsewhere, prefix+"schema", func(rows *sql.Rows) error { return rows.Scan(&there, &here) })
+	err := s.about(ctx, s.e.elsewhere, s.table("schema"), into(&there, &here))
 	if err == nil && there != here {
-		err = fmt.Errorf("%w: the tables %s* are in schema %q, and search_path makes new tables in schema %q", ErrSchema, prefix, there, here)
+		err = fmt.Errorf("%w: the tables %s* are in schema %q, and search_path makes new tables in schema %q",
+			ErrSchema, s.config.Prefix, there, here)
 	}
 	return err
 }
@@ -180,8 +177,9 @@ type schema struct {
 var errNoVersion = errors.New("the version is missing")
 
 // schema reads the row about the tables. It refuses tables that this version cannot use.
-func (s *session) schema(ctx context.Context, prefix string) (at schema, err error) {
-	err = s.verifyColumns(ctx, prefix+"schema", []string{"version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep"})
+func (s *Store) schema(ctx context.Context) (at schema, err error) {
+	prefix := s.config.Prefix
+	err = s.verifyColumns(ctx, s.table("schema"), "version, compatible, floor, trimmed_at, trimmed_to, trimmed_keep")
 	if errors.Is(err, errNoTable) {
 		err = fmt.Errorf("%w: call Migrate first", err)
 	}
@@ -189,7 +187,7 @@ func (s *session) schema(ctx context.Context, prefix string) (at schema, err err
 		return at, err
 	}
 	n := 0
-	st := &statement{text: "SELECT version, compatible, " + s.e.quoted("floor") + " FROM " + s.e.quoted(prefix+"schema")}
+	st := &statement{text: "SELECT version, compatible, " + s.e.quoted("floor") + " FROM " + s.table("schema")}
 	err = s.query(ctx, st, nil, func(rows *sql.Rows) error {
 		n++
 		return rows.Scan(&at.version, &at.compatible, &at.floor)

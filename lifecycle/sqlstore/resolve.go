@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -22,7 +23,7 @@ func (s *Store) resolve(ctx context.Context, p *plan) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), searchFor)
 	defer stop()
 	for attempts := 5; ; attempts++ {
-		err := s.on(s.db).compare(ctx, p)
+		err := s.compare(ctx, p)
 		if err == nil || classify(err) == busy || classify(err).refused() || !pause(ctx, attempts) {
 			return err
 		}
@@ -32,7 +33,7 @@ func (s *Store) resolve(ctx context.Context, p *plan) error {
 // explain returns the result of a commit that has missed a row: nil if the same
 // commit was written before, the conflict, the precondition that does not hold, or
 // the reason or errBusy if all is as expected now.
-func (s *session) explain(ctx context.Context, p *plan, missed *missedError) error {
+func (s *Store) explain(ctx context.Context, p *plan, missed error) error {
 	if err := s.compare(ctx, p); err != errBusy {
 		return err
 	}
@@ -41,28 +42,28 @@ func (s *session) explain(ctx context.Context, p *plan, missed *missedError) err
 	}
 	for _, required := range p.commit.Require {
 		if required.Grant != nil {
-			continue // see checkGrants
+			continue // see checkGrant
 		}
 		now, err := s.current(ctx, required.Key)
 		if err != nil {
 			return err
 		}
 		if !slices.Contains(required.States, now.State) {
-			return &lifecycle.PreconditionError{Precondition: required, Current: now.StoredRecord}
+			return &lifecycle.PreconditionError{Precondition: required, Current: now}
 		}
 	}
-	if missed.err == nil {
+	if missed == errMissed {
 		return errBusy
 	}
 	if err := s.checkPlaces(ctx, p); err != nil {
 		return err
 	}
-	return missed.err
+	return missed
 }
 
 // checkRequests returns a [*lifecycle.RepeatedError] if another commit has the request of a
 // change.
-func (s *session) checkRequests(ctx context.Context, p *plan) error {
+func (s *Store) checkRequests(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
 		if ch.Request == "" {
@@ -79,7 +80,7 @@ func (s *session) checkRequests(ctx context.Context, p *plan) error {
 
 // checkPlaces refuses a commit whose places in the history are taken, although its
 // objects are as expected: the history was restored without the records.
-func (s *session) checkPlaces(ctx context.Context, p *plan) error {
+func (s *Store) checkPlaces(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
 		if ch.MetadataOnly {
@@ -102,7 +103,7 @@ func (s *session) checkPlaces(ctx context.Context, p *plan) error {
 
 // compare reads the records of a commit. If all are as expected, it returns errBusy.
 // Otherwise it returns nil if the commit was written before, or the first conflict.
-func (s *session) compare(ctx context.Context, p *plan) error {
+func (s *Store) compare(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
 		now, err := s.current(ctx, ch.To.Key)
@@ -112,48 +113,83 @@ func (s *session) compare(ctx context.Context, p *plan) error {
 		if now.Revision == ch.Expect && now.State == ch.From {
 			continue
 		}
-		found, err := s.find(ctx, p)
-		if err != nil || found == written {
+		if written, err := s.find(ctx, p); err != nil || written {
 			return err
 		}
-		p.superseded = found == superseded
-		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now.StoredRecord}
+		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
 	}
 	return errBusy
 }
 
 // current reads a record. In a transaction of the caller it reads the newest
 // version, which may be newer than what the transaction sees.
-func (s *session) current(ctx context.Context, key lifecycle.Key) (record, error) {
-	return s.record(ctx, key, s.callTx)
+func (s *Store) current(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	return s.record(ctx, key, s.tx != nil)
 }
 
-// finding is what the store knows about a commit.
-type finding uint8
-
-const (
-	unproved   finding = iota // nothing
-	written                   // it was written
-	superseded                // another commit has its place: it never will be written
-)
-
-// find searches for a commit, and sets its time if it was written. Without a lost
-// answer a MetadataOnly commit that is sent again is a conflict.
-func (s *session) find(ctx context.Context, p *plan) (finding, error) {
-	switch {
-	case p.metadataOnly && !p.lost:
-		return unproved, nil
-	case !p.metadataOnly:
-		return s.findInHistory(ctx, p)
+// find reports whether a commit was written, and sets its time; or whether it is superseded. A
+// commit with a MetadataOnly change is searched in the records, because that change has no
+// history row, and only after a lost answer: otherwise a commit that is sent again is a conflict.
+func (s *Store) find(ctx context.Context, p *plan) (written bool, err error) {
+	p.superseded = false
+	if p.metadataOnly && p.lost == nil {
+		return false, nil
 	}
-	return s.findInRecords(ctx, p)
+	look := s.inHistory
+	if p.metadataOnly {
+		look = s.inRecords
+	}
+	for i := range p.changes {
+		token, at, err := look(ctx, &p.changes[i])
+		if err != nil || token == nil {
+			return false, err
+		}
+		if !bytes.Equal(token, p.commit.Token[:]) {
+			// Several records prove nothing, because they are read one after the other.
+			p.superseded = !p.metadataOnly || len(p.changes) == 1
+			return false, nil
+		}
+		p.at = cmp.Or(at, p.at)
+	}
+	return true, nil
+}
+
+// inHistory returns the token and the time of the history row at the place of a change. nil: the
+// row is missing, or has no token. That proves nothing: the row may have been trimmed.
+func (s *Store) inHistory(ctx context.Context, ch *change) (token []byte, at int64, err error) {
+	row, err := s.place(ctx, ch)
+	if err != nil || row == nil || len(row.data[vToken]) == 0 {
+		return nil, 0, err
+	}
+	return row.data[vToken], row.number(vNow), nil
+}
+
+// inRecords returns the token of the record, which is that of its last commit, if the record has
+// the number that a change would have written, or nil. The time is 0 if the record does not
+// show it.
+func (s *Store) inRecords(ctx context.Context, ch *change) (token []byte, at int64, err error) {
+	now, err := s.current(ctx, ch.To.Key)
+	if err != nil {
+		return nil, 0, err
+	}
+	number, token := ch.l.parse(now.Revision)
+	if number != ch.expect+1 || ch.l.objects.col(vToken) == "" {
+		return nil, 0, nil
+	}
+	switch {
+	case ch.MetadataOnly && ch.Timeout > 0:
+		at = now.Deadline.UnixMicro() - micros(ch.Timeout)
+	case !ch.MetadataOnly && !now.ChangedAt.IsZero():
+		at = now.ChangedAt.UnixMicro()
+	}
+	return append([]byte{}, token...), at, nil
 }
 
 // place returns the token and the time of the history row at the place of a change, or nil. In
 // a transaction of the caller it reads the newest version.
-func (s *session) place(ctx context.Context, ch *change) (row *cells, err error) {
+func (s *Store) place(ctx context.Context, ch *change) (row *cells, err error) {
 	st := ch.l.st.findRow
-	if s.callTx {
+	if s.tx != nil {
 		st = ch.l.st.findRowLocked
 	}
 	err = s.query(ctx, st, ch.vals, func(rows *sql.Rows) (err error) {
@@ -161,51 +197,4 @@ func (s *session) place(ctx context.Context, ch *change) (row *cells, err error)
 		return err
 	})
 	return row, err
-}
-
-// findInHistory compares the tokens of the rows at the places of the changes. A
-// missing row proves nothing: it may have been trimmed.
-func (s *session) findInHistory(ctx context.Context, p *plan) (finding, error) {
-	for i := range p.changes {
-		ch := &p.changes[i]
-		row, err := s.place(ctx, ch)
-		switch {
-		case err != nil || row == nil || len(row.data[vToken]) == 0:
-			return unproved, err
-		case row.token(vToken) != p.commit.Token:
-			return superseded, nil
-		}
-		p.at = row.number(vNow)
-	}
-	return written, nil
-}
-
-// findInRecords compares the tokens of the records, which are those of their last
-// commits. One record with the number of this commit and another token is a proof;
-// several are not, because they are read one after the other.
-func (s *session) findInRecords(ctx context.Context, p *plan) (finding, error) {
-	for i := range p.changes {
-		ch := &p.changes[i]
-		now, err := s.current(ctx, ch.To.Key)
-		if err != nil {
-			return unproved, err
-		}
-		number, token := ch.l.parse(now.Revision)
-		switch {
-		case number != ch.expect+1 || ch.l.objects.col(vToken) == "":
-			return unproved, nil
-		case bytes.Equal(token, p.commit.Token[:]):
-		case len(p.changes) == 1:
-			return superseded, nil
-		default:
-			return unproved, nil
-		}
-		switch {
-		case ch.MetadataOnly && ch.Timeout > 0:
-			p.at = now.Deadline.UnixMicro() - micros(ch.Timeout)
-		case !ch.MetadataOnly && !now.ChangedAt.IsZero():
-			p.at = now.ChangedAt.UnixMicro()
-		}
-	}
-	return written, nil
 }

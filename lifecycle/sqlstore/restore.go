@@ -35,29 +35,21 @@ import (
 // history of a machine that has no record in the store's own tables is taken for that of an
 // existing table, and is not compared. [lifecycle.ErrInvalid] if lost is above 2^40; the errors of [Open].
 func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lost uint64) error {
-	c, err := config.resolved()
+	s, err := newStore(db, d, config)
 	if err != nil {
-		return err
-	}
-	if err := d.check(db); err != nil {
 		return err
 	}
 	if lost > 1<<40 {
 		return fmt.Errorf("%w: %d lost commits", lifecycle.ErrInvalid, lost)
 	}
-	layouts, err := d.verified(ctx, db, &c)
-	if err != nil {
+	if err := s.openTables(ctx); err != nil {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return failed(ctx, err)
 	}
-	r := &restoration{
-		session: &session{shared: &shared{e: d.engine, own: layouts[0], layouts: layouts, messages: d.quoted(c.Prefix + "messages")}, q: tx},
-		step:    int64(cmp.Or(lost, 1_000_000)), schema: d.quoted(c.Prefix + "schema"),
-	}
-	if err = r.run(ctx); err == nil {
+	if err = s.on(tx).raise(ctx, int64(cmp.Or(lost, 1_000_000))); err == nil {
 		err = tx.Commit()
 	}
 	if err != nil {
@@ -66,60 +58,54 @@ func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lo
 	return failed(ctx, err)
 }
 
-// restoration raises the numbers of one store's tables.
-type restoration struct {
-	*session
-	step   int64
-	schema string // the quoted table
-}
-
-func (r *restoration) run(ctx context.Context) error {
-	if err := r.raiseFloor(ctx); err != nil {
+// raise raises the numbers of the tables by step.
+func (s *Store) raise(ctx context.Context, step int64) error {
+	if err := s.raiseFloor(ctx, step); err != nil {
 		return err
 	}
-	if err := r.checkHistory(ctx); err != nil {
+	if err := s.checkHistory(ctx); err != nil {
 		return err
 	}
 	// A row that only reserves a key becomes a key that the tables do not have.
-	if err := r.write(ctx, "DELETE FROM "+r.own.objects.name+" WHERE state = '' AND changed_at = 0"); err != nil {
+	if err := s.execText(ctx, "DELETE FROM %s WHERE state = '' AND changed_at = 0", s.own.objects.name); err != nil {
 		return err
 	}
-	for _, l := range r.layouts {
+	for _, l := range s.layouts {
 		o := &l.objects
-		err := r.do(ctx, l, nil, func(b *builder) {
+		err := s.do(ctx, l, func(b *builder) {
 			b.add("UPDATE ", o.name, " SET ", literals(o.named(vRevision, vOperation, vToken), func(v value) string {
 				if v == vToken {
 					token := lifecycle.NewToken()
 					return o.col(v) + " = " + b.literal(token[:])
 				}
-				return o.col(v) + " = COALESCE(" + o.col(v) + ", 0) + " + b.literal(r.step)
+				return o.col(v) + " = COALESCE(" + o.col(v) + ", 0) + " + b.literal(step)
 			}))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return r.raiseMessages(ctx)
+	return s.raiseMessages(ctx, step)
 }
 
-func (r *restoration) write(ctx context.Context, text string) error {
-	_, err := r.exec(ctx, &statement{text: text}, nil)
+func (s *Store) execText(ctx context.Context, format string, args ...any) error {
+	_, err := s.q.ExecContext(ctx, fmt.Sprintf(format, args...))
 	return err
 }
 
 // raiseFloor raises the numbers of keys that the tables do not have above all that they
 // have. The next Trim reads the whole history.
-func (r *restoration) raiseFloor(ctx context.Context) error {
+func (s *Store) raiseFloor(ctx context.Context, step int64) error {
 	// The lock of this row, before a read: two restorations come one after the other.
-	if err := r.write(ctx, "UPDATE "+r.schema+" SET trimmed_at = 0"); err != nil {
+	if err := s.execText(ctx, "UPDATE %s SET trimmed_at = 0", s.table("schema")); err != nil {
 		return err
 	}
-	floor := int64(r.own.floor)
-	for _, l := range r.layouts {
+	floor := int64(s.own.floor)
+	for _, l := range s.layouts {
 		for _, t := range []*table{&l.objects, &l.history} {
 			for _, v := range t.named(vRevision, vSequence, vOperation) {
 				st := &statement{text: "SELECT COALESCE(MAX(" + t.col(v) + "), 0) FROM " + t.name}
-				err := r.query(ctx, st, nil, func(rows *sql.Rows) error {
+				err := s.query(ctx, st, nil, func(rows *sql.Rows) error {
 					c, err := t.scan(rows, []value{v})
 					if err == nil {
 						floor = max(floor, c.number(v))
@@ -132,18 +118,18 @@ func (r *restoration) raiseFloor(ctx context.Context) error {
 			}
 		}
 	}
-	return r.write(ctx, fmt.Sprintf("UPDATE %[1]s SET %[2]s = CASE WHEN %[2]s > %[3]d THEN %[2]s ELSE %[3]d END + %[4]d",
-		r.schema, r.e.quoted("floor"), floor, r.step))
+	return s.execText(ctx, "UPDATE %[1]s SET %[2]s = CASE WHEN %[2]s > %[3]d THEN %[2]s ELSE %[3]d END + %[4]d",
+		s.table("schema"), s.e.quoted("floor"), floor, step)
 }
 
 // raiseMessages leaves numbers of messages unused. A program that delivers messages may
 // discard one by a number that it has received before the loss.
-func (r *restoration) raiseMessages(ctx context.Context) error {
-	if r.e.raiseNumbers != "" {
-		st := &statement{text: fmt.Sprintf(r.e.raiseNumbers, r.e.placeholder(1, ofText), r.e.placeholder(2, ofNumber)), args: []any{r.messages, r.step}}
-		return r.query(ctx, st, nil, func(*sql.Rows) error { return nil })
+func (s *Store) raiseMessages(ctx context.Context, step int64) error {
+	messages := s.table("messages")
+	if s.e.raiseNumbers != "" {
+		return s.execText(ctx, s.e.raiseNumbers, messages, step)
 	}
-	result, err := r.q.ExecContext(ctx, "INSERT INTO "+r.messages+" (topic, subject) VALUES ('', '')")
+	result, err := s.q.ExecContext(ctx, "INSERT INTO "+messages+" (topic, subject) VALUES ('', '')")
 	if err != nil {
 		return err
 	}
@@ -151,17 +137,17 @@ func (r *restoration) raiseMessages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.write(ctx, fmt.Sprintf("INSERT INTO %s (number, topic, subject) VALUES (%d, '', '')", r.messages, last+r.step)); err != nil {
+	if err := s.execText(ctx, "INSERT INTO %s (number, topic, subject) VALUES (%d, '', '')", messages, last+step); err != nil {
 		return err
 	}
-	return r.write(ctx, fmt.Sprintf("DELETE FROM %s WHERE number >= %d", r.messages, last))
+	return s.execText(ctx, "DELETE FROM %s WHERE number >= %d", messages, last)
 }
 
 // checkHistory refuses objects without their newest history row, and history rows that
 // are newer than their objects. The history may have rows of objects in existing tables.
-func (r *restoration) checkHistory(ctx context.Context) error {
+func (s *Store) checkHistory(ctx context.Context) error {
 	const same = "h.machine = o.machine AND h.id = o.id AND "
-	objects, history := r.own.objects.name, r.own.history.name
+	objects, history := s.own.objects.name, s.own.history.name
 	for _, c := range []struct{ query, missing string }{
 		{
 			"SELECT machine, id, sequence FROM " + objects + " o WHERE changed_at > 0 AND NOT EXISTS (SELECT 1 FROM " + history +
@@ -175,7 +161,7 @@ func (r *restoration) checkHistory(ctx context.Context) error {
 			"has a history row and no record",
 		},
 	} {
-		err := r.query(ctx, &statement{text: c.query}, nil, func(rows *sql.Rows) error {
+		err := s.query(ctx, &statement{text: c.query}, nil, func(rows *sql.Rows) error {
 			var key lifecycle.Key
 			var n uint64
 			if err := rows.Scan(&key.Machine, &key.ID, &n); err != nil {

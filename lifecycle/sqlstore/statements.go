@@ -22,8 +22,6 @@ type statements struct {
 	findRow       *statement // the history row at the sequence number of a change
 	findRowLocked *statement // the same, locked: the newest version in every isolation level
 	lastRow       *statement // the newest history row, for an object without a row
-
-	clock *statement
 }
 
 // prepared returns the statements that are executed often.
@@ -34,11 +32,7 @@ func (s *statements) prepared() []*statement {
 }
 
 func (e *engine) compile(l *layout) *statements {
-	build := func(write func(*builder)) *statement {
-		b := &builder{e: e, l: l}
-		write(b)
-		return b.statement()
-	}
+	build := func(write func(*builder)) *statement { return e.build(l, write) }
 	locked := func(st *statement) *statement { return &statement{text: st.text + e.forShare, args: st.args} }
 	o, h := &l.objects, &l.history
 	s := &statements{
@@ -46,7 +40,6 @@ func (e *engine) compile(l *layout) *statements {
 		insert:      build(func(b *builder) { b.change(true, b.insert) }),
 		update:      build(func(b *builder) { b.change(true, func() { b.update(false) }) }),
 		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(true) }) }),
-		clock:       build(func(b *builder) { b.add("SELECT ", e.now) }),
 		findRow: build(func(b *builder) {
 			b.add("SELECT ", b.read(h, []value{vToken, vNow}), " FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " = ", b.value(vSequence))
 		}),
@@ -72,15 +65,15 @@ func (e *engine) compile(l *layout) *statements {
 func (b *builder) record(list []value) {
 	saved := "0"
 	if slices.Contains(list, vSaved) {
-		saved = "CASE WHEN " + b.l.objects.col(vSaved) + " IS NULL THEN 0 ELSE 1 END"
+		saved = "CASE WHEN " + b.objects.col(vSaved) + " IS NULL THEN 0 ELSE 1 END"
 	}
-	b.add("SELECT ", b.read(&b.l.objects, list), ", ", saved, " FROM ", b.l.objects.name)
+	b.add("SELECT ", b.read(&b.objects, list), ", ", saved, " FROM ", b.objects.name)
 }
 
 // change writes a statement that changes one row. On PostgreSQL it also writes the
 // history row and returns the time.
 func (b *builder) change(history bool, write func()) {
-	if !b.e.returning {
+	if !b.returning {
 		write()
 		return
 	}
@@ -101,10 +94,9 @@ func (b *builder) change(history bool, write func()) {
 
 // insert writes the first row of an object.
 func (b *builder) insert() {
-	o := &b.l.objects
-	b.into(o, " VALUES (", ")", b.assigned)
-	if b.e.insertNew != "" {
-		b.add(fmt.Sprintf(b.e.insertNew, o.list(o.key)))
+	b.into(&b.objects, " VALUES (", ")", b.assigned)
+	if b.insertNew != "" {
+		b.add(fmt.Sprintf(b.insertNew, b.objects.list(b.objects.key)))
 	}
 }
 
@@ -119,57 +111,55 @@ func (b *builder) into(t *table, before, after string, expression func(value) st
 // metadata: the deadline then stays without a new one. Every update writes another revision, so
 // that an engine which counts only rows that differ counts the row.
 func (b *builder) update(onlyMetadata bool) {
-	o := &b.l.objects
-	list := slices.DeleteFunc(o.all(), func(v value) bool {
+	list := slices.DeleteFunc(b.objects.all(), func(v value) bool {
 		return v == vMachine || v == vID || onlyMetadata && !slices.Contains(metadata, v)
 	})
-	b.add("UPDATE ", o.name, " SET ", literals(list, func(v value) string {
+	b.add("UPDATE ", b.objects.name, " SET ", literals(list, func(v value) string {
 		assigned := b.assigned(v)
 		if v == vDeadline && onlyMetadata {
-			assigned = "COALESCE(" + assigned + ", " + o.col(v) + ")"
+			assigned = "COALESCE(" + assigned + ", " + b.objects.col(v) + ")"
 		}
-		return o.col(v) + " = " + assigned
+		return b.objects.col(v) + " = " + assigned
 	}), " WHERE ", b.unchanged())
 }
 
 // unchanged returns the condition of the compare-and-set: see layout.revision.
 func (b *builder) unchanged() string {
-	o := &b.l.objects
-	conditions := []string{b.key(o), o.col(vRevision) + " = " + b.value(vExpect)}
-	if token := o.col(vToken); token != "" {
-		if o.existing { // see layout.noToken
-			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.e.zeroByte + " END"
+	conditions := []string{b.key(&b.objects), b.objects.col(vRevision) + " = " + b.value(vExpect)}
+	if token := b.objects.col(vToken); token != "" {
+		if b.objects.existing { // see layout.noToken
+			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.zeroByte + " END"
 		}
 		conditions = append(conditions, token+" = "+b.value(vExpectToken))
 	}
-	return strings.Join(append(conditions, b.same(o, vState, vFromState)), " AND ")
+	return strings.Join(append(conditions, b.same(&b.objects, vState, vFromState)), " AND ")
 }
 
 // claim writes a row without a state, unless the key has a row. Readers see an absent
 // object, as before.
 func (b *builder) claim() {
-	b.into(&b.l.objects, " VALUES (", ")", func(v value) string {
+	b.into(&b.objects, " VALUES (", ")", func(v value) string {
 		switch {
 		case v == vMachine || v == vID:
 			return b.value(v)
 		case v == vToken:
-			return b.literal(b.l.noToken)
+			return b.literal(b.noToken)
 		case v.emptied():
 			return "NULL"
 		case v == vRevision || v == vSequence || v == vOperation: // see layout.floor
-			return b.literal(int64(b.l.floor))
+			return b.literal(int64(b.floor))
 		case v.kind() == ofNumber:
 			return "0"
 		}
 		return "''"
 	})
-	b.add(b.e.claim)
+	b.add(b.engine.claim)
 }
 
 // addRow writes a history row. expression returns that of a value; before and after stand
 // around the list of expressions.
 func (b *builder) addRow(expression func(value) string, before, after string) {
-	h := &b.l.history
+	h := &b.history
 	b.into(h, before, after, func(v value) string {
 		switch {
 		case v == vNow:
@@ -184,7 +174,7 @@ func (b *builder) addRow(expression func(value) string, before, after string) {
 // lastRow writes a query of the newest history row of an object, and of whether the
 // object has a row at the same moment.
 func (b *builder) lastRow() {
-	o, h := &b.l.objects, &b.l.history
+	o, h := &b.objects, &b.history
 	b.add("SELECT ", b.read(h, h.all()), ", CASE WHEN EXISTS (SELECT 1 FROM ", o.name, " WHERE ", b.key(o), ") THEN 1 ELSE 0 END FROM ",
 		h.name, " WHERE ", b.key(h), " ORDER BY ", h.col(vSequence), " DESC LIMIT 1")
 }

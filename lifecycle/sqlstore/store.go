@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,18 +62,24 @@ func (c *Config) resolved() (Config, error) {
 // concurrent use; in a transaction of the caller it is as safe as the transaction. A Store must not be copied.
 type Store struct {
 	*shared
-	tx *sql.Tx // the caller's transaction; nil: none
+	q  querier // executes the statements: the database, or a connection or transaction
+	tx *sql.Tx // the caller's transaction, which is then q; nil: none
+}
+
+// querier is a database, a connection or a transaction.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // shared is what a store and its views in transactions have in common.
 type shared struct {
 	db       *sql.DB
 	e        *engine
-	own      *layout   // of all machines but those of existing tables
-	layouts  []*layout // own, and those of existing tables
-	messages string    // the name of the table
 	config   Config
 	has      lifecycle.Capabilities
+	own      *layout   // of all machines but those of existing tables
+	layouts  []*layout // own, and those of existing tables
 	prepared map[*statement]*sql.Stmt
 	writer   chan struct{} // full while a commit writes to an engine with one writer
 
@@ -99,44 +106,47 @@ var (
 // connections that truncate or convert text, and for connections to MySQL with the isolation
 // level READ UNCOMMITTED; the driver's errors.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
-	c, err := config.resolved()
+	s, err := newStore(db, d, config)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.check(db); err != nil {
+	if err := s.openTables(ctx); err != nil {
 		return nil, err
 	}
-	layouts, err := d.verified(ctx, db, &c)
-	if err != nil {
-		return nil, err
+	if !d.prepares {
+		return s, nil
 	}
-	s := &Store{shared: &shared{
-		db: db, e: d.engine, own: layouts[0], layouts: layouts, messages: d.quoted(c.Prefix + "messages"), config: c,
-		has:      lifecycle.Capabilities{Changes: maxChanges, History: true, Messages: true, OwnClock: d.ownClock},
-		prepared: make(map[*statement]*sql.Stmt),
-		writer:   make(chan struct{}, 1),
-	}}
-	for _, l := range layouts {
-		l.st = d.compile(l)
-		if !d.prepares {
-			continue
-		}
+	for _, l := range s.layouts {
 		for _, st := range l.st.prepared() {
-			if s.prepared[st], err = db.PrepareContext(ctx, st.text); err != nil {
-				delete(s.prepared, st)
+			p, err := db.PrepareContext(ctx, st.text)
+			if err != nil {
 				return nil, errors.Join(fmt.Errorf("sqlstore: table %s: %w", d.unquoted(l.objects.name), err), s.Close())
 			}
+			s.prepared[st] = p
 		}
 	}
 	return s, nil
 }
 
-func (d Dialect) check(db *sql.DB) error {
-	if d.engine == nil || db == nil {
-		return errors.New("sqlstore: open store: a database and a dialect are required")
+// newStore returns a store that does not know its tables yet.
+func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
+	c, err := config.resolved()
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if d.engine == nil || db == nil {
+		return nil, errors.New("sqlstore: open store: a database and a dialect are required")
+	}
+	return &Store{q: db, shared: &shared{
+		db: db, e: d.engine, config: c,
+		has:      lifecycle.Capabilities{Changes: maxChanges, History: true, Messages: true, OwnClock: d.ownClock},
+		prepared: make(map[*statement]*sql.Stmt),
+		writer:   make(chan struct{}, 1),
+	}}, nil
 }
+
+// table returns the name of one of the store's own tables.
+func (s *shared) table(name string) string { return s.e.quoted(s.config.Prefix + name) }
 
 // of returns the layout of the objects of a machine.
 func (s *shared) of(machine string) *layout {
@@ -191,46 +201,77 @@ func (s *shared) enter(ctx context.Context) error {
 
 // call makes a call that may be repeated: it reads, or has the same effect twice.
 // In a transaction of the caller it is made once.
-func (s *Store) call(ctx context.Context, run func(*session) error) error {
+func (s *Store) call(ctx context.Context, run func() error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	if s.tx != nil {
-		return failed(ctx, run(s.on(s.tx)))
-	}
 	for r := (retry{most: s.config.RetryFor}); ; {
-		err := run(s.on(s.db))
+		err := run()
 		if err == nil {
 			return nil
 		}
-		if !r.again(ctx, err) {
+		if s.tx != nil || !r.again(ctx, err) {
 			return s.refusal(ctx, err)
 		}
 	}
 }
 
-// querier is a database, a connection or a transaction.
-type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+// on returns the store with its statements executed by a connection or a transaction of its own.
+func (s *Store) on(q querier) *Store { return &Store{shared: s.shared, q: q} }
+
+// statement is the text of a statement and its arguments. A param stands for a value; any
+// other argument is literal.
+type statement struct {
+	text string
+	args []any
 }
 
-// session executes statements in one place.
-type session struct {
-	*shared
-	q      querier
-	callTx bool // q is a transaction of the caller
+// param is a value of a change, or a name.
+type param struct {
+	v    value
+	name any     // a string: the name; nil: it is v
+	in   *column // whose type it gets; nil: it stays
 }
 
-// on returns a session for the store's own calls, or for those in its transaction.
-func (s *Store) on(q querier) *session { return &session{s.shared, q, s.tx != nil} }
+// vector has the values of one change for every statement.
+type vector []any
+
+// ofKey returns the values of a key.
+func ofKey(key lifecycle.Key) vector {
+	vals := make(vector, values)
+	vals[vMachine], vals[vID] = key.Machine, key.ID
+	return vals
+}
+
+// bind returns the arguments of a statement. It matches [lifecycle.ErrInvalid] if the type
+// of a column refuses a value.
+func (st *statement) bind(vals vector) (args []any, err error) {
+	args = slices.Clone(st.args)
+	for i, a := range args {
+		p, ok := a.(param)
+		switch {
+		case !ok:
+			continue
+		case p.name != nil:
+			args[i] = p.name
+		default:
+			args[i] = vals[p.v]
+		}
+		if p.in != nil {
+			var refused error
+			args[i], refused = p.in.write(args[i])
+			err = cmp.Or(err, refused)
+		}
+	}
+	return args, err
+}
 
 // stmt returns the prepared form of a statement, or nil. A transaction of the caller
 // has none: to prepare a statement there may need a second connection.
-func (s *session) stmt(ctx context.Context, st *statement) *sql.Stmt {
+func (s *Store) stmt(ctx context.Context, st *statement) *sql.Stmt {
 	p := s.prepared[st]
-	if p == nil || s.callTx {
+	if p == nil || s.tx != nil {
 		return nil
 	}
 	if tx, ok := s.q.(*sql.Tx); ok {
@@ -239,10 +280,7 @@ func (s *session) stmt(ctx context.Context, st *statement) *sql.Stmt {
 	return p
 }
 
-// session returns a session without a store, for queries about tables.
-func (e *engine) session(q querier) *session { return &session{shared: &shared{e: e}, q: q} }
-
-func (s *session) exec(ctx context.Context, st *statement, vals vector) (sql.Result, error) {
+func (s *Store) exec(ctx context.Context, st *statement, vals vector) (sql.Result, error) {
 	args, err := st.bind(vals)
 	if err != nil {
 		return nil, err
@@ -254,16 +292,19 @@ func (s *session) exec(ctx context.Context, st *statement, vals vector) (sql.Res
 }
 
 // do builds a statement and executes it.
-func (s *session) do(ctx context.Context, l *layout, vals vector, write func(*builder)) error {
-	b := &builder{e: s.e, l: l}
-	write(b)
-	_, err := s.exec(ctx, b.statement(), vals)
+func (s *Store) do(ctx context.Context, l *layout, write func(*builder)) error {
+	_, err := s.exec(ctx, s.e.build(l, write), nil)
 	return err
+}
+
+// into returns the scan of the columns of a row into variables.
+func into(dest ...any) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error { return rows.Scan(dest...) }
 }
 
 // query executes a query and calls scan for every row. An engine may report an error
 // after the last row.
-func (s *session) query(ctx context.Context, st *statement, vals vector, scan func(*sql.Rows) error) error {
+func (s *Store) query(ctx context.Context, st *statement, vals vector, scan func(*sql.Rows) error) error {
 	args, err := st.bind(vals)
 	if err != nil {
 		return err

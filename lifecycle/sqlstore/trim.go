@@ -38,9 +38,9 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 		return 0, fmt.Errorf("%w: trim history: age %v is not above 0", lifecycle.ErrInvalid, age)
 	}
 	var last, now trimmed
-	err = s.call(ctx, func(in *session) (err error) {
-		if now.at, err = in.now(ctx); err == nil {
-			last, err = in.lastTrim(ctx)
+	err = s.call(ctx, func() (err error) {
+		if now.at, err = s.now(ctx); err == nil {
+			last, err = s.lastTrim(ctx)
 		}
 		return err
 	})
@@ -57,14 +57,14 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 			find = []*statement{s.excess(l, &now, "older", last.to), s.excess(l, &now, "newer", last.at)}
 		}
 		for _, st := range find {
-			if deleted, err = s.trim(ctx, l, st, deleted); err != nil {
+			if err := s.trim(ctx, l, st, &deleted); err != nil {
 				return deleted, err
 			}
 		}
 	}
-	return deleted, s.call(ctx, func(in *session) error {
-		return in.do(ctx, s.own, nil, func(b *builder) {
-			b.add("UPDATE ", s.e.quoted(s.config.Prefix+"schema"), " SET trimmed_at = ", b.literal(now.at), ", trimmed_to = ", b.literal(now.to),
+	return deleted, s.call(ctx, func() error {
+		return s.do(ctx, s.own, func(b *builder) {
+			b.add("UPDATE ", s.table("schema"), " SET trimmed_at = ", b.literal(now.at), ", trimmed_to = ", b.literal(now.to),
 				", trimmed_keep = ", b.literal(now.keep))
 		})
 	})
@@ -83,17 +83,17 @@ const (
 type trimmed struct{ at, to, keep int64 }
 
 // now returns the time of the store's clock.
-func (s *session) now(ctx context.Context) (micros int64, err error) {
+func (s *Store) now(ctx context.Context) (micros int64, err error) {
 	if !s.e.ownClock {
 		return time.Now().UnixMicro(), nil
 	}
-	err = s.query(ctx, s.own.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&micros) })
+	err = s.query(ctx, &statement{text: "SELECT " + s.e.now}, nil, into(&micros))
 	return micros, err
 }
 
-func (s *session) lastTrim(ctx context.Context) (last trimmed, err error) {
-	st := &statement{text: "SELECT trimmed_at, trimmed_to, trimmed_keep FROM " + s.e.quoted(s.config.Prefix+"schema")}
-	err = s.query(ctx, st, nil, func(rows *sql.Rows) error { return rows.Scan(&last.at, &last.to, &last.keep) })
+func (s *Store) lastTrim(ctx context.Context) (last trimmed, err error) {
+	st := &statement{text: "SELECT trimmed_at, trimmed_to, trimmed_keep FROM " + s.table("schema")}
+	err = s.query(ctx, st, nil, into(&last.at, &last.to, &last.keep))
 	return last, err
 }
 
@@ -102,7 +102,7 @@ func (s *session) lastTrim(ctx context.Context) (last trimmed, err error) {
 // deleted. since: one of the two rows, which side names, has at least this time. After a Trim,
 // only these were not examined then: rows that have become old, and rows that were written.
 func (s *Store) excess(l *layout, now *trimmed, side string, since int64) *statement {
-	b := &builder{e: s.e, l: l}
+	b := &builder{engine: s.e, layout: l}
 	h := &l.history
 	hints := map[string]string{}
 	if since != 0 {
@@ -146,12 +146,10 @@ type excessive struct {
 	end int64
 }
 
-// trim deletes the rows of the objects that a query finds, and returns the number of deleted
-// rows of the table, with those before. Rows that are added meanwhile are newer than all of
-// these. It ends when a query finds the same objects again: another Trim may have deleted the
-// rows of a whole page.
-func (s *Store) trim(ctx context.Context, l *layout, find *statement, before int) (deleted int, err error) {
-	deleted = before
+// trim deletes the rows of the objects that a query finds, and adds their number to deleted.
+// Rows that are added meanwhile are newer than all of these. It ends when a query finds the same
+// objects again: another Trim may have deleted the rows of a whole page.
+func (s *Store) trim(ctx context.Context, l *layout, find *statement, deleted *int) error {
 	for last := []excessive(nil); ; {
 		list, err := collect(ctx, s, find, nil, func(rows *sql.Rows) (x excessive, err error) {
 			c, err := l.history.scan(rows, []value{vID}, &x.end, &x.Machine)
@@ -161,45 +159,42 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement, before int
 			return x, err
 		})
 		if err != nil || len(list) > 0 && slices.Equal(list, last) {
-			return deleted, err
+			return err
 		}
 		last = list
 		for _, x := range list {
-			n, err := s.deleteRows(ctx, l, x)
-			deleted += n
-			if err != nil {
-				return deleted, err
+			if err := s.deleteRows(ctx, l, x, deleted); err != nil {
+				return err
 			}
-			s.config.Progress("delete rows of "+s.e.unquoted(l.history.name), deleted, 0)
+			s.config.Progress("delete rows of "+s.e.unquoted(l.history.name), *deleted, 0)
 		}
 		if len(list) < trimObjects {
-			return deleted, nil
+			return nil
 		}
 	}
 }
 
 // deleteRows deletes the excessive rows of an object.
-func (s *Store) deleteRows(ctx context.Context, l *layout, x excessive) (deleted int, err error) {
+func (s *Store) deleteRows(ctx context.Context, l *layout, x excessive, deleted *int) error {
 	h, vals := &l.history, ofKey(x.Key)
-	b := &builder{e: s.e, l: l}
-	b.add("SELECT COALESCE(MIN(", h.col(vSequence), "), 0) FROM ", h.name, " WHERE ", b.key(h))
-	oldest, first := b.statement(), int64(0)
-	err = s.call(ctx, func(in *session) error {
-		return in.query(ctx, oldest, vals, func(rows *sql.Rows) error { return rows.Scan(&first) })
+	oldest := s.e.build(l, func(b *builder) {
+		b.add("SELECT COALESCE(MIN(", h.col(vSequence), "), 0) FROM ", h.name, " WHERE ", b.key(h))
 	})
+	var first int64
+	err := s.call(ctx, func() error { return s.query(ctx, oldest, vals, into(&first)) })
 	for ; err == nil && first < x.end; first += trimRows {
-		b := &builder{e: s.e, l: l}
-		b.add("DELETE FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " < ", b.literal(min(x.end, first+trimRows)))
-		st := b.statement()
-		err = s.call(ctx, func(in *session) error {
-			result, err := in.exec(ctx, st, vals)
+		st := s.e.build(l, func(b *builder) {
+			b.add("DELETE FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " < ", b.literal(min(x.end, first+trimRows)))
+		})
+		err = s.call(ctx, func() error {
+			result, err := s.exec(ctx, st, vals)
 			if err != nil {
 				return err
 			}
 			n, err := result.RowsAffected()
-			deleted += int(n)
+			*deleted += int(n)
 			return err
 		})
 	}
-	return deleted, err
+	return err
 }

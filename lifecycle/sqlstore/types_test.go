@@ -43,7 +43,7 @@ func TestUnreadableField(t *testing.T) {
 		vals := make(vector, n)
 		_, err := vms.split([]byte(payload), vals)
 		require.NoError(t, err)
-		b := &builder{e: sqlite, l: l}
+		b := &builder{engine: sqlite, layout: l}
 		for v := values; v < value(n); v++ {
 			b.valueIn(vms, v, v)
 		}

@@ -12,40 +12,39 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// verified returns the layout of the store's own tables, and those of the existing tables. It
-// refuses tables that lack what their layouts need.
-func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) ([]*layout, error) {
-	probe := e.session(db)
-	about, err := probe.schema(ctx, c.Prefix)
+// openTables finds the layouts of the tables. It refuses tables that lack what the layouts need.
+func (s *Store) openTables(ctx context.Context) error {
+	about, err := s.schema(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	own := e.own(c.Prefix, about.version)
-	own.floor = about.floor
-	if err := probe.verifySession(ctx, len(c.Tables) > 0); err != nil {
-		return nil, err
+	if err := s.verifySession(ctx); err != nil {
+		return err
 	}
-	all := []*layout{own}
-	for i := range c.Tables {
-		l, err := c.Tables[i].layout(e, own)
+	s.own = s.e.own(s.config.Prefix, about.version)
+	s.own.floor = about.floor
+	s.layouts = []*layout{s.own}
+	for i := range s.config.Tables {
+		l, err := s.config.Tables[i].layout(s.e, s.own)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, other := range all[1:] {
-			if err := e.apart(l, other); err != nil {
-				return nil, err
+		for _, other := range s.layouts[1:] {
+			if err := s.e.apart(l, other); err != nil {
+				return err
 			}
 		}
-		all = append(all, l)
+		s.layouts = append(s.layouts, l)
 	}
-	for _, l := range all {
+	for _, l := range s.layouts {
 		for _, t := range []*table{&l.objects, &l.history} {
-			if err := probe.verify(ctx, t, t == &l.objects); err != nil {
-				return nil, err
+			if err := s.verify(ctx, t, t == &l.objects); err != nil {
+				return err
 			}
 		}
+		l.st = s.e.compile(l)
 	}
-	return all, probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"})
+	return s.verifyColumns(ctx, s.table("messages"), "number, topic, subject, payload")
 }
 
 // apart refuses two existing tables of one machine, or that share rows.
@@ -62,71 +61,59 @@ func (e *engine) apart(a, b *layout) error {
 	return nil
 }
 
-// verify refuses a table that lacks what the store needs.
-func (s *session) verify(ctx context.Context, t *table, objects bool) error {
-	if t.existing {
-		return s.verifyExisting(ctx, t, objects)
-	}
-	if err := s.verifyColumns(ctx, t.name, t.names(t.all())); err != nil {
+// verify refuses a table that lacks what the store needs, and a table without transactions. The
+// error of an existing table has every fault.
+func (s *Store) verify(ctx context.Context, t *table, objects bool) error {
+	e := &TableError{Table: s.e.unquoted(t.name)}
+	var storage string
+	err := s.about(ctx, s.e.storage, t.name, into(&storage))
+	view := storage == "view"
+	switch {
+	case err != nil:
 		return err
+	case storage != "" && storage != s.e.transactional && !view:
+		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, e.Table, storage)
+	case t.existing:
+		err = s.fit(ctx, e, t, objects, view)
+	default:
+		err = s.verifyColumns(ctx, t.name, t.list(t.all()))
 	}
-	return s.verifyIndexes(ctx, t, nil)
+	if err == nil && !view { // the engine reports no index of a view
+		err = s.verifyIndexes(ctx, e, t)
+	}
+	if err == nil && len(e.Faults) > 0 {
+		return e
+	}
+	return err
 }
 
 var errNoTable = fmt.Errorf("%w: there is no table", ErrSchema)
 
-// verifyColumns refuses a table that does not exist or lacks columns. Names may be quoted
-// or empty.
-func (s *session) verifyColumns(ctx context.Context, table string, names []string) error {
-	table = s.e.unquoted(table)
+// verifyColumns refuses a table that does not exist or lacks columns of a list. The names may
+// be in quotes.
+func (s *Store) verifyColumns(ctx context.Context, table, list string) error {
 	columns, err := s.columnsOf(ctx, table)
 	if err != nil {
 		return err
 	}
 	if len(columns) == 0 {
-		return fmt.Errorf("%w %s", errNoTable, table)
+		return fmt.Errorf("%w %s", errNoTable, s.e.unquoted(table))
 	}
-	var missing []string
-	for _, name := range names {
-		name = s.e.unquoted(name)
-		if _, found := columns[strings.ToLower(name)]; !found && name != "" {
-			missing = append(missing, name)
-		}
-	}
+	missing := slices.DeleteFunc(strings.Split(s.e.unquoted(list), ", "), func(name string) bool {
+		_, found := columns[strings.ToLower(name)]
+		return found
+	})
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
+		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, s.e.unquoted(table), strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// keepsText reports whether SQLite stores text unchanged in a column of a type: its
-// affinity is TEXT or none.
-func keepsText(typ string) bool {
-	typ = strings.ToUpper(typ)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(typ, word) })
-	}
-	return typ == "" || !has("INT") && has("CHAR", "CLOB", "TEXT", "BLOB")
-}
-
-// verifyIndexes refuses a table without a unique index on exactly the columns of its key,
-// a table without the other indexes that it needs, and a table without transactions. Of a
-// view none of this is known. In an existing table, a missing unique index is noted in e.
-func (s *session) verifyIndexes(ctx context.Context, t *table, e *TableError) error {
-	table := s.e.unquoted(t.name)
-	columns := func(list []value) []string {
-		return strings.Split(strings.ToLower(s.e.unquoted(strings.Join(t.names(list), ","))), ",")
-	}
-	var storage string
-	err := s.about(ctx, s.e.storage, table, func(rows *sql.Rows) error { return rows.Scan(&storage) })
-	switch {
-	case err != nil || storage == "view":
-		return err
-	case storage != "" && storage != s.e.transactional:
-		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, table, storage)
-	}
+// verifyIndexes refuses a table without the indexes that queries need. It notes the missing
+// unique index on exactly the columns of the key: a fault of an existing table.
+func (s *Store) verifyIndexes(ctx context.Context, e *TableError, t *table) error {
 	unique, indexes := make(map[string]bool), make(map[string][]string)
-	err = s.about(ctx, s.e.indexes, table, func(rows *sql.Rows) error {
+	err := s.about(ctx, s.e.indexes, t.name, func(rows *sql.Rows) error {
 		var index string
 		var isUnique bool
 		var name sql.NullString // NULL: a part of a column, or an expression
@@ -137,9 +124,10 @@ func (s *session) verifyIndexes(ctx context.Context, t *table, e *TableError) er
 	if err != nil {
 		return err
 	}
+	columns := func(list []value) []string { return strings.Split(s.e.bare(t.list(list)), ", ") }
 	for _, index := range slices.Sorted(maps.Keys(t.indexes)) {
 		if want := columns(t.indexes[index]); !slices.Equal(indexes[index], want) {
-			return fmt.Errorf("%w: table %s has no index %s on (%s)", ErrSchema, table, index, strings.Join(want, ", "))
+			return fmt.Errorf("%w: table %s has no index %s on (%s)", ErrSchema, e.Table, index, strings.Join(want, ", "))
 		}
 	}
 	key := columns(t.key)
@@ -149,17 +137,18 @@ func (s *session) verifyIndexes(ctx context.Context, t *table, e *TableError) er
 			return nil
 		}
 	}
-	if e == nil {
-		return fmt.Errorf("%w: table %s has no unique index on (%s)", ErrSchema, table, strings.Join(key, ", "))
+	const missing = "table %s has no unique index on (%s)"
+	if !t.existing {
+		return fmt.Errorf("%w: "+missing, ErrSchema, e.Table, strings.Join(key, ", "))
 	}
-	e.fault("CREATE UNIQUE INDEX "+s.e.quoted(strings.ReplaceAll(table, ".", "_")+"_key")+" ON "+t.name+" ("+t.list(t.key)+")",
-		"table %s has no unique index on (%s)", table, strings.Join(key, ", "))
+	name := s.e.quoted(strings.ReplaceAll(e.Table, ".", "_") + "_key")
+	e.fault("CREATE UNIQUE INDEX "+name+" ON "+t.name+" ("+t.list(t.key)+")", missing, e.Table, strings.Join(key, ", "))
 	return nil
 }
 
 // columnsOf returns the columns of a table by their names in lower case. Without such a
 // table it returns none.
-func (s *session) columnsOf(ctx context.Context, table string) (map[string]reported, error) {
+func (s *Store) columnsOf(ctx context.Context, table string) (map[string]reported, error) {
 	columns := make(map[string]reported)
 	err := s.about(ctx, s.e.columns, table, func(rows *sql.Rows) error {
 		var c reported
@@ -171,13 +160,14 @@ func (s *session) columnsOf(ctx context.Context, table string) (map[string]repor
 }
 
 // about executes a query about a table; see engine.columns. The name of the table
-// may have a schema.
-func (s *session) about(ctx context.Context, query, table string, scan func(*sql.Rows) error) error {
+// may be in quotes and have a schema.
+func (s *Store) about(ctx context.Context, query, table string, scan func(*sql.Rows) error) error {
 	var schema any
+	table = s.e.unquoted(table)
 	if before, after, ok := strings.Cut(table, "."); ok {
 		schema, table = before, after
 	}
-	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, ofText), s.e.placeholder(2, ofText)), args: []any{table, schema}}
+	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, "text"), s.e.placeholder(2, "text")), args: []any{table, schema}}
 	return failed(ctx, s.query(ctx, st, nil, scan))
 }
 
@@ -186,13 +176,13 @@ func (s *session) about(ctx context.Context, query, table string, scan func(*sql
 // connections that read uncommitted rows. The bad schedule: the connection breaks before COMMIT
 // reaches the server; another connection finds the history row of the commit, and Commit
 // returns nil; the server then rolls the transaction back.
-func (s *session) verifySession(ctx context.Context, existing bool) error {
+func (s *Store) verifySession(ctx context.Context) error {
 	if s.e.sessionProbe == "" {
 		return nil
 	}
 	var mode, got, name, level string
 	st := &statement{text: s.e.sessionProbe, args: []any{"\U0001F600"}}
-	if err := s.query(ctx, st, nil, func(rows *sql.Rows) error { return rows.Scan(&mode, &got) }); err != nil {
+	if err := s.query(ctx, st, nil, into(&mode, &got)); err != nil {
 		return failed(ctx, err)
 	}
 	st, uncommitted := &statement{text: s.e.isolationProbe}, false
@@ -201,6 +191,7 @@ func (s *session) verifySession(ctx context.Context, existing bool) error {
 		uncommitted = uncommitted || level == "READ-UNCOMMITTED"
 		return err
 	})
+	existing := len(s.config.Tables) > 0
 	switch {
 	case err != nil:
 		return failed(ctx, err)
@@ -228,10 +219,7 @@ func identifier(name string) error {
 
 // quotedTable returns the quoted name of an existing table.
 func (e *engine) quotedTable(name string) (string, error) {
-	parts := strings.Split(name, ".")
-	if len(parts) > 2 {
-		return "", fmt.Errorf("%w: %q is not a valid identifier", lifecycle.ErrInvalid, name)
-	}
+	parts := strings.SplitN(name, ".", 2)
 	for i, part := range parts {
 		if err := identifier(part); err != nil {
 			return "", err
