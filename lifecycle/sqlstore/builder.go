@@ -150,6 +150,14 @@ func (b *builder) ordered(t *table, v value, text string) string {
 	return text
 }
 
+// useIndex makes the engine use an index of one of the store's own tables, by the end of its name.
+func (b *builder) useIndex(t *table, end string) string {
+	if b.hint == "" || end == "" || t.existing {
+		return ""
+	}
+	return fmt.Sprintf(b.hint, b.quoted(b.unquoted(t.name)+end))
+}
+
 // read returns the expressions that read columns of a table; see table.scan.
 func (b *builder) read(t *table, list []value) string {
 	names := make([]string, len(list))

@@ -140,9 +140,6 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 // shortly after the end of the context: some drivers ignore the context here. The
 // goroutine ends when the driver has the answer or drops the connection.
 func finish(ctx context.Context, end func() error) error {
-	if ctx.Done() == nil {
-		return end()
-	}
 	const grace = 20 * time.Millisecond // most answers are on their way
 	done := make(chan error, 1)
 	go func() { done <- end() }()
@@ -281,7 +278,7 @@ func (s *Store) checkGrant(ctx context.Context, r lifecycle.Precondition) error 
 // change writes one change and its history row.
 func (s *Store) change(ctx context.Context, p *plan, ch *change) error {
 	write := s.writeRow
-	if ch.first {
+	if ch.write == ch.l.st.insert {
 		write = s.create
 	}
 	n, err := write(ctx, p, ch, ch.write)
@@ -319,7 +316,7 @@ func (s *Store) create(ctx context.Context, p *plan, ch *change, insert *stateme
 		}
 	}
 	n, err = s.writeRow(ctx, p, ch, insert)
-	taken := err == nil && n == 0 || s.e.insertNew == "" && classify(err) == duplicate
+	taken := n == 0 && (err == nil || s.e.insertNew == "" && classify(err) == duplicate)
 	switch {
 	case taken && !existing: // the object has a row already: a reserved or a removed one
 		return s.writeRow(ctx, p, ch, ch.l.st.update)

@@ -81,11 +81,12 @@ type engine struct {
 
 	// sessionProbe queries the SQL mode and the argument as the server received it.
 	sessionProbe string
-	// isolationProbe queries the name and the value of each variable with the isolation level of
-	// the session. Empty: no level permits to read uncommitted rows.
+	// isolationProbe queries the name and the value of the variables with the isolation level of
+	// the session, which are equal. Empty: no level permits to read uncommitted rows.
 	isolationProbe string
 
-	beginMigration, lockMigration, endMigration, undoMigration string
+	beginMigration              []string // each waits for the end of another migration, or fails
+	endMigration, undoMigration string
 }
 
 // visible is the table that a statement with this name uses on PostgreSQL: without a
@@ -136,8 +137,8 @@ var postgres = &engine{
 
 	raiseNumbers: "SELECT setval(pg_get_serial_sequence('%[1]s', 'number'), nextval(pg_get_serial_sequence('%[1]s', 'number')) + %[2]d)",
 
-	beginMigration: "BEGIN", lockMigration: "SELECT pg_advisory_xact_lock(6001973320)",
-	endMigration: "COMMIT", undoMigration: "ROLLBACK",
+	beginMigration: []string{"BEGIN", "SELECT pg_advisory_xact_lock(6001973320)"},
+	endMigration:   "COMMIT", undoMigration: "ROLLBACK",
 }
 
 var mysql = &engine{
@@ -184,8 +185,8 @@ var mysql = &engine{
 	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
 	isolationProbe: "SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')",
 
-	lockMigration: "SELECT GET_LOCK('interlock schema', 60)",
-	endMigration:  "SELECT RELEASE_LOCK('interlock schema')", undoMigration: "SELECT RELEASE_LOCK('interlock schema')",
+	beginMigration: []string{"SELECT GET_LOCK('interlock schema', 60)"},
+	endMigration:   "SELECT RELEASE_LOCK('interlock schema')", undoMigration: "SELECT RELEASE_LOCK('interlock schema')",
 }
 
 var sqlite = &engine{
@@ -216,7 +217,7 @@ var sqlite = &engine{
 		" SELECT name, u, c FROM f ORDER BY name, n",
 	transactional: "table",
 
-	beginMigration: "BEGIN IMMEDIATE", endMigration: "COMMIT", undoMigration: "ROLLBACK",
+	beginMigration: []string{"BEGIN IMMEDIATE"}, endMigration: "COMMIT", undoMigration: "ROLLBACK",
 }
 
 // kind is the type of an argument.

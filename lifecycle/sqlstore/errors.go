@@ -63,6 +63,7 @@ const (
 	otherRow    // another row is needed, or is in the way
 	unfit       // a column, a check or a trigger refuses the values
 	unknownName // there is no such table or column
+	executed    // a table of MySQL, which has no transactions for tables, has the column or the index already
 )
 
 // refused reports whether the engine refuses the statement as long as the reason lasts.
@@ -98,6 +99,7 @@ var mysqlCodes = map[uint64]class{
 	1451: otherRow, 1452: otherRow,
 	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
 	1054: unknownName, 1146: unknownName,
+	1060: executed, 1061: executed,
 }
 
 // The result codes of SQLite: extended ones, and the last byte of others.

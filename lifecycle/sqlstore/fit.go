@@ -75,11 +75,17 @@ func (s *Store) fit(ctx context.Context, e *TableError, t *table, objects, view 
 		c, found := columns[name]
 		delete(columns, name)
 		t.column[v].sqlType = c.typ
-		if !found {
+		want, typ := s.e.typeOf(t, v), t.column[v].typ
+		switch {
+		case !found:
 			s.missing(e, t, v)
 			continue
+		case typ == nil && !s.e.takes(t, v, c.typ):
+			e.fault(e.alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
+		case typ != nil && slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }):
+			// No statement, because the Type may be what is wrong.
+			e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
 		}
-		s.checkType(e, t, v, &c)
 		if objects && !view {
 			s.checkNull(e, t, v, &c)
 		}
@@ -100,18 +106,6 @@ func (s *Store) missing(e *TableError, t *table, v value) {
 		fix += " NOT NULL DEFAULT 0"
 	}
 	e.fault(fix, "table %s lacks %s", e.Table, s.e.unquoted(t.col(v)))
-}
-
-// checkType notes a column of a type that changes what is written into it. For a column with a
-// Type it gives no statement, because the Type may be what is wrong.
-func (s *Store) checkType(e *TableError, t *table, v value, c *reported) {
-	want, typ := s.e.typeOf(t, v), t.column[v].typ
-	switch {
-	case typ == nil && !s.e.takes(t, v, c.typ):
-		e.fault(e.alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
-	case typ != nil && slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }):
-		e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
-	}
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.

@@ -120,7 +120,7 @@ func (s *Store) Recent(
 		text = fmt.Sprintf(s.e.asText, text)
 	}
 	b.add("SELECT ", text, ", MAX(sequence) FROM (SELECT ", b.ordered(h, vID, h.col(vID)), " AS id, ", h.col(vSequence), " AS sequence FROM ",
-		h.name, b.hintTimes(h), " WHERE ", h.col(vNow), " >= ", b.ago(h, within))
+		h.name, b.useIndex(h, "_at"), " WHERE ", h.col(vNow), " >= ", b.ago(h, within))
 	if h.col(vMachine) != "" {
 		b.add(" AND ", b.ordered(h, vMachine, h.col(vMachine)), " = ", b.literal(machine))
 	}
@@ -136,12 +136,4 @@ func (s *Store) Recent(
 		}
 		return o, err
 	})
-}
-
-// hintTimes makes the engine use the index on the time of a history, if it is the store's own.
-func (b *builder) hintTimes(h *table) string {
-	if b.hint == "" || h.existing {
-		return ""
-	}
-	return fmt.Sprintf(b.hint, b.quoted(b.unquoted(h.name)+"_at"))
 }

@@ -143,7 +143,6 @@ type layout struct {
 	objects, history table
 	st               *statements
 	machine          string // the machine of all objects of an existing table
-	indexes          string // begins the names of the indexes of the store's own table
 	// noToken is the token of a row that no commit has written: zeros in the store's own
 	// table; in an existing table, where such a row has NULL or no bytes, a value that no
 	// token equals.
@@ -165,7 +164,7 @@ func (e *engine) own(prefix string, version int) *layout {
 			history + "_at":      {vNow},
 			history + "_request": {vMachine, vRequest},
 		}},
-		indexes: objects, noToken: make([]byte, len(lifecycle.Token{})),
+		noToken: make([]byte, len(lifecycle.Token{})),
 	}
 	for v, c := range columns {
 		if c.objects != "" {

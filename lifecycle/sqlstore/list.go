@@ -43,7 +43,7 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 		return q.WithoutPayload && (v == vPayload || v == vSaved || v == vArgs || v >= values)
 	})
 	b := &builder{engine: s.e, layout: l}
-	if s.e.fence != "" && l.index(&q) == l.indexes+"_state" {
+	if s.e.fence != "" && l.index(&q) == "_state" {
 		b.pagesByState(&q, list)
 	} else {
 		b.page(&q, list)
@@ -64,10 +64,7 @@ func (b *builder) page(q *lifecycle.Query, list []value) {
 		b.add("SELECT * FROM (")
 	}
 	b.record(list)
-	if index != "" && b.hint != "" {
-		b.add(fmt.Sprintf(b.hint, b.quoted(index)))
-	}
-	b.add(" WHERE ")
+	b.add(b.useIndex(o, index), " WHERE ")
 	if machine := o.col(vMachine); machine != "" {
 		b.add(machine, " = ", b.literal(q.Machine), " AND ")
 	}
@@ -106,20 +103,20 @@ func (b *builder) pagesByState(q *lifecycle.Query, list []value) {
 	b.add(") found ORDER BY ", o.col(vID), " LIMIT ", b.literal(limit))
 }
 
-// index returns the index of the store's own table that finds the fewest rows.
-// MariaDB and SQLite would rather read all rows of a machine, which are in order.
+// index returns the end of the name of the index of the store's own table that finds the fewest
+// rows. MariaDB and SQLite would rather read all rows of a machine, which are in order.
 func (l *layout) index(q *lifecycle.Query) string {
 	switch {
 	case l.objects.existing:
 		return ""
 	case q.Overdue:
-		return l.indexes + "_deadline"
+		return "_deadline"
 	case q.NotOwnedBy != nil, q.Unowned && q.NoDeadline && len(q.States) > 0:
-		return l.indexes + "_owner"
+		return "_owner"
 	case len(q.States) > 0 && q.UnchangedFor > 0:
-		return l.indexes + "_age"
+		return "_age"
 	case len(q.States) > 0:
-		return l.indexes + "_state"
+		return "_state"
 	}
 	return ""
 }

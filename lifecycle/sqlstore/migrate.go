@@ -92,20 +92,17 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 
 // beginMigrate begins a migration, and waits for the end of others.
 func (s *Store) beginMigrate(ctx context.Context) error {
-	if s.e.beginMigration != "" {
-		if _, err := s.q.ExecContext(ctx, s.e.beginMigration); err != nil {
+	for _, text := range s.e.beginMigration {
+		var got sql.NullString
+		err := s.query(ctx, &statement{text: text}, nil, into(&got))
+		if err == nil && got.String == "0" { // MySQL reports a timeout as a result
+			err = errors.New("migrate: another migration holds the lock for a minute")
+		}
+		if err != nil {
 			return s.e.hinted(failed(ctx, err))
 		}
 	}
-	if s.e.lockMigration == "" {
-		return nil
-	}
-	var got sql.NullString
-	err := s.query(ctx, &statement{text: s.e.lockMigration}, nil, into(&got))
-	if err == nil && got.String == "0" { // MySQL reports a timeout as a result
-		err = errors.New("migrate: another migration holds the lock for a minute")
-	}
-	return s.e.hinted(failed(ctx, err))
+	return nil
 }
 
 // hinted adds the usual reason to an error of the first statement: the dialect is
@@ -137,19 +134,13 @@ func (s *Store) migrate(ctx context.Context) error {
 			if strings.TrimSpace(st) == "" {
 				continue
 			}
-			if _, err := s.q.ExecContext(ctx, st); err != nil && !s.e.done(err) {
+			// An earlier run, which ended half-way, may have executed the statement.
+			if _, err := s.q.ExecContext(ctx, st); err != nil && classify(err) != executed {
 				return failed(ctx, err)
 			}
 		}
 	}
 	return nil
-}
-
-// done reports whether a statement of a migration failed because an earlier run, which
-// ended half-way, has executed it: MySQL has the column or the index already.
-func (e *engine) done(err error) bool {
-	n, _ := numberOf(err)
-	return e.beginMigration == "" && (n == 1060 || n == 1061)
 }
 
 // verifyPlace refuses tables in another schema than the one where new tables are made.

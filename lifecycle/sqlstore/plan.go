@@ -41,8 +41,7 @@ type change struct {
 	l      *layout
 	vals   vector
 	expect int64      // the number of the expected revision
-	write  *statement // writes the record
-	first  bool       // the object may have no row, and write inserts it
+	write  *statement // writes the record; insert: the object may have no row
 }
 
 // target is an object that a plan changes or, without a change, requires.
@@ -136,7 +135,7 @@ func (ch *change) fill(token lifecycle.Token) (err error) {
 	case ch.Remove && l.objects.existing:
 		ch.write = l.st.remove
 	case ch.From == "" && (expect == int64(l.floor) || l.objects.existing):
-		ch.write, ch.first = l.st.insert, true
+		ch.write = l.st.insert
 	}
 	return ch.check()
 }
@@ -211,9 +210,6 @@ func checkKey(key lifecycle.Key) error {
 // cleaned replaces what is not UTF-8, and NUL, in a text for people: the text of an
 // error must not keep the outcome from being written.
 func cleaned(text string) string {
-	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
-		return text
-	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 

@@ -39,10 +39,11 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	}
 	var last, now trimmed
 	err = s.call(ctx, func() (err error) {
-		if now.at, err = s.now(ctx); err == nil {
-			last, err = s.lastTrim(ctx)
+		if now.at, err = s.now(ctx); err != nil {
+			return err
 		}
-		return err
+		st := &statement{text: "SELECT trimmed_at, trimmed_to, trimmed_keep FROM " + s.table("schema")}
+		return s.query(ctx, st, nil, into(&last.at, &last.to, &last.keep))
 	})
 	if err != nil {
 		return 0, err
@@ -91,12 +92,6 @@ func (s *Store) now(ctx context.Context) (micros int64, err error) {
 	return micros, err
 }
 
-func (s *Store) lastTrim(ctx context.Context) (last trimmed, err error) {
-	st := &statement{text: "SELECT trimmed_at, trimmed_to, trimmed_keep FROM " + s.table("schema")}
-	err = s.query(ctx, st, nil, into(&last.at, &last.to, &last.keep))
-	return last, err
-}
-
 // excess returns a query of the objects with an older row that may be deleted, because it is
 // old, and a newer one that is keep changes later; and of the number below which rows may be
 // deleted. since: one of the two rows, which side names, has at least this time. After a Trim,
@@ -106,7 +101,7 @@ func (s *Store) excess(l *layout, now *trimmed, side string, since int64) *state
 	h := &l.history
 	hints := map[string]string{}
 	if since != 0 {
-		hints[side] = b.hintTimes(h)
+		hints[side] = b.useIndex(h, "_at")
 	}
 	id, machine := "older."+h.col(vID), "older."+h.col(vMachine)
 	text := b.ordered(h, vID, id)

@@ -181,12 +181,10 @@ func (t Type) on(e *engine) *Type {
 	t.Write = func(text string) (any, error) {
 		written, err := write(text)
 		switch x := written.(type) {
-		case int64:
-			return strconv.FormatInt(x, 10), err
+		case int64, bool:
+			return fmt.Sprint(x), err
 		case float64:
 			return strconv.FormatFloat(x, 'f', -1, 64), err
-		case bool:
-			return strconv.FormatBool(x), err
 		}
 		return written, err
 	}

@@ -185,17 +185,12 @@ func (s *Store) verifySession(ctx context.Context) error {
 	if err := s.query(ctx, st, nil, into(&mode, &got)); err != nil {
 		return failed(ctx, err)
 	}
-	st, uncommitted := &statement{text: s.e.isolationProbe}, false
-	err := s.query(ctx, st, nil, func(rows *sql.Rows) error {
-		err := rows.Scan(&name, &level)
-		uncommitted = uncommitted || level == "READ-UNCOMMITTED"
-		return err
-	})
+	if err := s.query(ctx, &statement{text: s.e.isolationProbe}, nil, into(&name, &level)); err != nil {
+		return failed(ctx, err)
+	}
 	existing := len(s.config.Tables) > 0
 	switch {
-	case err != nil:
-		return failed(ctx, err)
-	case uncommitted:
+	case level == "READ-UNCOMMITTED":
 		return fmt.Errorf("%w: the isolation level of the connection is READ UNCOMMITTED: it reads changes that are rolled back later", lifecycle.ErrInvalid)
 	case existing && !strings.Contains(mode, "STRICT_"):
 		return fmt.Errorf("%w: sql_mode %q of the connection is not strict: it would truncate text", lifecycle.ErrInvalid, mode)
