@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -45,8 +46,11 @@ var (
 
 // isVerdict reports whether an error is about what the commit requires.
 func isVerdict(err error) bool {
-	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) ||
-		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrRepeated)
+	return matches(err, lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrStale, lifecycle.ErrRepeated)
+}
+
+func matches(err error, sentinels ...error) bool {
+	return slices.ContainsFunc(sentinels, func(sentinel error) bool { return errors.Is(err, sentinel) })
 }
 
 // class is what an error shows about the statement that failed.
@@ -138,9 +142,9 @@ func classify(err error) class {
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate
-	case isVerdict(err), errors.Is(err, lifecycle.ErrInvalid), errors.Is(err, lifecycle.ErrForeign), errors.Is(err, errors.ErrUnsupported),
-		errors.Is(err, errRows), errors.Is(err, errRead), errors.Is(err, sql.ErrTxDone), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory),
-		err == errMissed:
+	case isVerdict(err), matches(err, lifecycle.ErrInvalid, lifecycle.ErrForeign, errors.ErrUnsupported, ErrSchema, ErrHistory):
+		return refused
+	case err == errMissed, matches(err, errRows, errRead, sql.ErrTxDone):
 		return refused
 	case errors.As(err, &state):
 		s := state.SQLState()
