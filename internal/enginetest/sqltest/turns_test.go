@@ -131,7 +131,7 @@ func (c *slowCloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.Sta
 // The limit of a region holds for two replicas together, and VMs wait for their turns longer
 // than their deadline.
 func TestLimitOfTwoReplicas(t *testing.T) {
-	const limit, each = 2, 6
+	const limit, each = 2, 12
 	onEach(t, func(t *testing.T, e engine) {
 		w := e.open(t)
 		cloud := &slowCloud{takes: 200 * time.Millisecond, started: map[string]time.Time{}}
@@ -143,7 +143,7 @@ func TestLimitOfTwoReplicas(t *testing.T) {
 			store, owner := replica(t, e, w, fmt.Sprint("tb-", i))
 			s := tumblebug.Must(store, cloud, &tumblebug.Config{
 				Owner: owner, Shared: true, Poll: 20 * time.Millisecond, Limits: map[string]tumblebug.Limit{"aws": {VMs: limit}},
-				VMTimeouts: map[tumblebug.State]time.Duration{tumblebug.Creating: time.Second},
+				VMTimeouts: map[tumblebug.State]time.Duration{tumblebug.Creating: 2 * time.Second},
 			})
 			background.Go(func() { _ = owner.Run(running) })
 			background.Go(func() { _ = lifecycle.Run(running, 100*time.Millisecond, nil, s) })
