@@ -32,8 +32,8 @@ type analysis struct {
 	t     *fsm.Table
 	graph *graph
 	exits []exit
-	cells map[[2]int]*cell // by state and event, without ignored events
-	order [][2]int         // the cells, in order of rows
+	cells map[[2]int]*cell // by state and event: those that have a row
+	order [][2]int         // the cells with transitions, in order of rows
 	may   []bitset.Set     // by row: the actors that may fire it
 }
 
@@ -45,7 +45,7 @@ type exit struct {
 }
 
 type cell struct {
-	transitions, unguarded int
+	transitions, unguarded int        // without ignored events
 	seen                   bitset.Set // nil for a single transition
 	to                     []string
 }
@@ -66,7 +66,7 @@ func newAnalysis(t *fsm.Table) *analysis {
 				a.may[i].Add(actor)
 			}
 		}
-		if row.Then != fsm.ThenIgnore && a.hasEvent(row) {
+		if a.hasEvent(row) {
 			a.enter(row)
 		}
 	}
@@ -99,11 +99,19 @@ func newAnalysis(t *fsm.Table) *analysis {
 // enter counts the transitions of a row in their cells.
 func (a *analysis) enter(row *fsm.TableRow) {
 	for _, from := range row.From {
+		if !a.declared(from) {
+			continue
+		}
 		at := [2]int{from, row.Event}
 		c := a.cells[at]
 		if c == nil {
 			c = &cell{}
 			a.cells[at] = c
+		}
+		if row.Then == fsm.ThenIgnore {
+			continue
+		}
+		if c.transitions == 0 {
 			a.order = append(a.order, at)
 		}
 		c.transitions++
@@ -169,7 +177,6 @@ func (a *analysis) count(r *Report) {
 		r.Kinds[kindName(s.Kind)]++
 	}
 	events := make(map[int]bool)
-	cells := make(map[[2]int]bool)
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		if a.hasEvent(row) {
@@ -186,12 +193,9 @@ func (a *analysis) count(r *Report) {
 			case row.Then == fsm.ThenMove && row.To == from:
 				r.SelfLoops++
 			}
-			if a.declared(from) && a.hasEvent(row) {
-				cells[[2]int{from, row.Event}] = true
-			}
 		}
 	}
-	r.Events, r.CellsDefined, r.CellsTotal = len(events), len(cells), len(t.States)*len(events)
+	r.Events, r.CellsDefined, r.CellsTotal = len(events), len(a.cells), len(t.States)*len(events)
 }
 
 // kindName returns the name of a kind in a lifecycle-table/1 document.

@@ -50,41 +50,55 @@ func distances(next [][]int, starts []int) []int {
 // Kosaraju: backwards from the node that a search leaves last, the other nodes of its
 // component are those that no component has yet.
 func (g *graph) components() (sizes []int) {
-	type visit struct{ node, next int }
 	seen := bitset.New(g.n)
 	var left []int // in the order in which the search leaves the nodes
-	for root := range g.n {
-		if !seen.Add(root) {
-			continue
-		}
-		for way := []visit{{node: root}}; len(way) > 0; {
-			at := &way[len(way)-1]
-			if at.next == len(g.to[at.node]) {
-				left = append(left, at.node)
-				way = way[:len(way)-1]
-				continue
-			}
-			to := g.to[at.node][at.next]
-			at.next++
+	var search func(node int)
+	search = func(node int) {
+		for _, to := range g.to[node] {
 			if seen.Add(to) {
-				way = append(way, visit{node: to})
+				search(to)
 			}
+		}
+		left = append(left, node)
+	}
+	for root := range g.n {
+		if seen.Add(root) {
+			search(root)
 		}
 	}
 	taken := bitset.New(g.n)
 	for _, root := range slices.Backward(left) {
-		if !taken.Add(root) {
-			continue
+		if n := spread(taken, root, func(node int) []int { return g.from[node] }); n > 0 {
+			sizes = append(sizes, n)
 		}
-		component := []int{root}
-		for i := 0; i < len(component); i++ {
-			for _, from := range g.from[component[i]] {
-				if taken.Add(from) {
-					component = append(component, from)
-				}
-			}
-		}
-		sizes = append(sizes, len(component))
 	}
 	return sizes
+}
+
+// parts returns the number of parts between which there are no edges.
+func (g *graph) parts() (n int) {
+	seen := bitset.New(g.n)
+	for root := range g.n {
+		if spread(seen, root, func(node int) []int { return slices.Concat(g.to[node], g.from[node]) }) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// spread adds to a set a node, and the nodes that can be reached from it by way of nodes
+// that the set does not contain. It returns how many it has added.
+func spread(set bitset.Set, start int, next func(node int) []int) (added int) {
+	if !set.Add(start) {
+		return 0
+	}
+	work := []int{start}
+	for ; added < len(work); added++ {
+		for _, node := range next(work[added]) {
+			if set.Add(node) {
+				work = append(work, node)
+			}
+		}
+	}
+	return added
 }

@@ -91,11 +91,9 @@ type linter struct {
 	skip  map[string]bool
 	found Findings
 
-	moves   []move         // the transitions that lead to another state
-	out, in [][]int        // by state: the moves that leave and enter it, return rows only in out
-	rows    map[[2]int]int // by state and event: the number of rows
-	covered []bool         // by state: it has a deadline or Manual
-	origins [][]int        // by state, see [fsm.Table.Origins]
+	moves   []move  // the transitions that lead to another state
+	out, in [][]int // by state: the moves that leave and enter it, return rows only in out
+	origins [][]int // by state, see [fsm.Table.Origins]
 }
 
 // move is one transition of a row. to is -1 for a return row.
@@ -105,16 +103,10 @@ func newLinter(t *fsm.Table) *linter {
 	a := newAnalysis(t)
 	l := &linter{
 		analysis: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
-		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)),
-		rows: make(map[[2]int]int), covered: make([]bool, len(t.States)), origins: t.Origins(),
+		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)), origins: t.Origins(),
 	}
 	for i := range t.Rows {
 		l.row(i)
-	}
-	for s := range t.States {
-		l.covered[s] = t.States[s].Manual != "" || slices.ContainsFunc(l.out[s], func(m int) bool {
-			return l.isDeadline(&t.Rows[l.moves[m].row])
-		})
 	}
 	return l
 }
@@ -123,7 +115,7 @@ func newLinter(t *fsm.Table) *linter {
 func (l *linter) row(i int) {
 	row := &l.t.Rows[i]
 	moves := row.Then == fsm.ThenMove && l.declared(row.To)
-	if !l.hasEvent(row) || !moves && row.Then != fsm.ThenReturn && row.Then != fsm.ThenIgnore {
+	if !l.hasEvent(row) || !moves && row.Then != fsm.ThenReturn {
 		return
 	}
 	to := -1
@@ -131,11 +123,7 @@ func (l *linter) row(i int) {
 		to = row.To
 	}
 	for _, from := range row.From {
-		if !l.declared(from) {
-			continue
-		}
-		l.rows[[2]int{from, row.Event}]++
-		if from == to || row.Then == fsm.ThenIgnore {
+		if !l.declared(from) || from == to {
 			continue
 		}
 		l.out[from] = append(l.out[from], len(l.moves))
@@ -168,6 +156,17 @@ func (l *linter) exitRows(states []int) (rows []int) {
 		}
 	}
 	return rows
+}
+
+// each adds a finding for each of the states that are kept.
+func (l *linter) each(id string, severity Severity, states []int, advice string, message func(*fsm.TableState) string) {
+	for _, s := range l.kept(id, states) {
+		state := &l.t.States[s]
+		l.add(Finding{
+			ID: id, Severity: severity, States: []string{state.Name}, Rows: l.exitRows([]int{s}),
+			Message: message(state), Advice: advice,
+		})
+	}
 }
 
 // add adds a finding with sorted lists, none of them nil.

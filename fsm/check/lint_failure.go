@@ -27,14 +27,10 @@ func (l *linter) onlyFailure() {
 	only := l.states(func(s int) bool {
 		return l.kind(s) == fsm.Transitional && fails.Has(s) && !ends.Has(s) && begins(s)
 	})
-	for _, s := range l.kept(onlyFailureID, only) {
-		name := l.t.States[s].Name
-		l.add(Finding{
-			ID: onlyFailureID, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
-			Message: "work in " + name + " ends only with a failure",
-			Advice:  "Add the row for its success. If success removes the object, the row leads to an absent state.",
-		})
-	}
+	advice := "Add the row for its success. If success removes the object, the row leads to an absent state."
+	l.each(onlyFailureID, Warning, only, advice, func(s *fsm.TableState) string {
+		return "work in " + s.Name + " ends only with a failure"
+	})
 }
 
 // errorNoRemoval finds error states from which no work leads to an end, unlike most
@@ -55,14 +51,9 @@ func (l *linter) errorNoRemoval() {
 	if len(like) < 2 || len(like) <= len(odd) {
 		return
 	}
-	for _, s := range l.kept(errorNoRemovalID, odd) {
-		name := l.t.States[s].Name
-		l.add(Finding{
-			ID: errorNoRemovalID, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
-			Message: "an object in " + name + " cannot be removed until it rests elsewhere, unlike in " + prose.List(l.names(like), "and"),
-			Advice:  "Add the row that removes such an object.",
-		})
-	}
+	l.each(errorNoRemovalID, Warning, odd, "Add the row that removes such an object.", func(s *fsm.TableState) string {
+		return "an object in " + s.Name + " cannot be removed until it rests elsewhere, unlike in " + prose.List(l.names(like), "and")
+	})
 }
 
 // leading returns the starts and the states from which a path of moves that pass
@@ -70,14 +61,14 @@ func (l *linter) errorNoRemoval() {
 func (l *linter) leading(starts []int, pass func(move) bool) bitset.Set {
 	found := bitset.New(len(l.t.States))
 	for _, s := range starts {
-		found.Add(s)
-	}
-	for work := slices.Clone(starts); len(work) > 0; work = work[1:] {
-		for _, m := range l.in[work[0]] {
-			if pass(l.moves[m]) && found.Add(l.moves[m].from) {
-				work = append(work, l.moves[m].from)
+		spread(found, s, func(to int) (list []int) {
+			for _, m := range l.in[to] {
+				if pass(l.moves[m]) {
+					list = append(list, l.moves[m].from)
+				}
 			}
-		}
+			return list
+		})
 	}
 	return found
 }

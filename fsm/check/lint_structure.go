@@ -10,16 +10,10 @@ import (
 )
 
 func (l *linter) errorNoExit() {
-	for _, s := range l.kept(errorNoExitID, l.states(func(s int) bool {
-		return l.kind(s) == fsm.Failed && !l.exits[s].any
-	})) {
-		name := l.t.States[s].Name
-		l.add(Finding{
-			ID: errorNoExitID, Severity: Error, States: []string{name},
-			Message: "no row leads out of the error state " + name,
-			Advice:  "Add a retry, a repair or a deletion, forced if necessary.",
-		})
-	}
+	stuck := l.states(func(s int) bool { return l.kind(s) == fsm.Failed && !l.exits[s].any })
+	l.each(errorNoExitID, Error, stuck, "Add a retry, a repair or a deletion, forced if necessary.", func(s *fsm.TableState) string {
+		return "no row leads out of the error state " + s.Name
+	})
 }
 
 // cannot finds states from which an object reaches neither rest nor an end. Other
@@ -27,11 +21,7 @@ func (l *linter) errorNoExit() {
 func (l *linter) cannot() {
 	stuck := distances(l.graph.from, l.states(func(s int) bool { return !l.exits[s].any && !isEnd(l.kind(s)) }))
 	about := func(id string, severity Severity, names []string, what, advice string) {
-		cannot := make(map[string]bool, len(names))
-		for _, name := range names {
-			cannot[name] = true
-		}
-		states := l.kept(id, l.states(func(s int) bool { return stuck[s] < 0 && cannot[l.t.States[s].Name] }))
+		states := l.kept(id, l.states(func(s int) bool { return stuck[s] < 0 && slices.Contains(names, l.t.States[s].Name) }))
 		if len(states) > 0 {
 			l.add(Finding{
 				ID: id, Severity: severity, States: l.names(states),
@@ -110,61 +100,36 @@ func (l *linter) choice() {
 // targets finds transitional states from which no path leads to their declared
 // target without another state of rest on the way.
 func (l *linter) targets() {
-	var lost []int
-	for s := range l.t.States {
+	lost := l.states(func(s int) bool {
 		target := l.t.States[s].Target
-		if l.kind(s) == fsm.Transitional && l.declared(target) && !l.leads(s, target) {
-			lost = append(lost, s)
-		}
-	}
-	for _, s := range l.kept(targetUnreachedID, lost) {
-		name, target := l.t.States[s].Name, l.t.States[l.t.States[s].Target].Name
-		l.add(Finding{
-			ID: targetUnreachedID, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),
-			Message: fmt.Sprintf("%s has the target %s, and no path leads there", name, target),
-			Advice:  "Correct the target, or add the row that leads there.",
-		})
-	}
+		return l.kind(s) == fsm.Transitional && l.declared(target) && !l.leads(s, target)
+	})
+	advice := "Correct the target, or add the row that leads there."
+	l.each(targetUnreachedID, Warning, lost, advice, func(s *fsm.TableState) string {
+		return fmt.Sprintf("%s has the target %s, and no path leads there", s.Name, l.t.States[s.Target].Name)
+	})
 }
 
 // leads reports whether work in a state may end in a target.
 func (l *linter) leads(from, target int) bool {
-	seen := bitset.New(len(l.t.States))
-	seen.Add(from)
-	for work := []int{from}; len(work) > 0; work = work[1:] {
-		for _, m := range l.out[work[0]] {
+	found := false
+	spread(bitset.New(len(l.t.States)), from, func(at int) (on []int) {
+		_, origin := slices.BinarySearch(l.origins[at], target)
+		for _, m := range l.out[at] {
 			to := l.moves[m].to
-			if to == target {
-				return true
-			}
-			if _, returns := slices.BinarySearch(l.origins[work[0]], target); to < 0 && returns {
-				return true
-			}
-			if to >= 0 && l.kind(to) == fsm.Transitional && seen.Add(to) {
-				work = append(work, to)
+			found = found || to == target || to < 0 && origin
+			if to >= 0 && l.kind(to) == fsm.Transitional {
+				on = append(on, to)
 			}
 		}
-	}
-	return false
+		return on
+	})
+	return found
 }
 
 // parts counts the parts of the table that no row connects, in either direction.
 func (l *linter) parts() {
-	seen, n := bitset.New(len(l.t.States)), 0
-	for s := range l.t.States {
-		if !seen.Add(s) {
-			continue
-		}
-		n++
-		for work := []int{s}; len(work) > 0; work = work[1:] {
-			for _, next := range slices.Concat(l.graph.to[work[0]], l.graph.from[work[0]]) {
-				if seen.Add(next) {
-					work = append(work, next)
-				}
-			}
-		}
-	}
-	if n > 1 {
+	if n := l.graph.parts(); n > 1 {
 		l.add(Finding{
 			ID: partsID, Severity: Info,
 			Message: fmt.Sprintf("the table has %d parts that no row connects", n),

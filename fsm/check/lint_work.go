@@ -20,11 +20,13 @@ func (l *linter) ownerDeath() {
 	work, endless := 0, 0 // transitional states, and those of them without deadline and error state
 	for s := range l.t.States {
 		state := &l.t.States[s]
-		if state.Kind == fsm.Transitional {
-			work++
+		if state.Kind != fsm.Transitional {
+			continue
 		}
+		work++
+		hasDeadline := slices.ContainsFunc(l.out[s], func(m int) bool { return l.isDeadline(&l.t.Rows[l.moves[m].row]) })
 		switch {
-		case state.Kind != fsm.Transitional || l.covered[s]:
+		case state.Manual != "" || hasDeadline:
 		case state.OnOwnerDeath != "":
 			declares = true
 			l.ownerNoRow(s)
@@ -103,7 +105,7 @@ func (l *linter) late() {
 	handled := make([]int, len(l.t.Events)) // final states that have a row for the event
 	for _, f := range finals {
 		for e := range handled {
-			if l.rows[[2]int{f, e}] > 0 {
+			if l.handles(f, e) {
 				handled[e]++
 			}
 		}
@@ -116,7 +118,7 @@ func (l *linter) late() {
 			for _, m := range l.out[ends.from] {
 				row := l.moves[m].row
 				event := l.t.Rows[row].Event
-				if l.t.Rows[row].Forced || l.isDeadline(&l.t.Rows[row]) || l.rows[[2]int{f, event}] > 0 ||
+				if l.t.Rows[row].Forced || l.isDeadline(&l.t.Rows[row]) || l.handles(f, event) ||
 					!l.otherActor(ends.row, row) || handled[event] == 0 || 2*handled[event] < len(finals)-1 {
 					continue
 				}
@@ -135,6 +137,9 @@ func (l *linter) late() {
 		})
 	}
 }
+
+// handles reports whether a state has a row for an event.
+func (l *linter) handles(state, event int) bool { return l.cells[[2]int{state, event}] != nil }
 
 // otherActor reports whether two rows may be fired by different actors.
 func (l *linter) otherActor(a, b int) bool {
