@@ -82,11 +82,11 @@ func (c *checker) row(row *Row) {
 		c.sum.Objects++
 		c.sum.Alive++
 	} else {
-		goesOn, ok := c.follows(row, m, h, o)
-		if !ok {
+		var ok bool
+		if linked, ok = c.follows(row, m, h, o); !ok {
 			return
 		}
-		if linked = goesOn; o.ended > 0 {
+		if o.ended > 0 {
 			o.ended = 0
 			c.sum.Alive++
 			if row.From == "" || m.absent(row.From) {
@@ -249,13 +249,13 @@ func (h *version) verdict(row *Row, o *object) (result verdict, tableRow int, un
 		return refused, -1, "state " + prose.Quote(row.To)
 	}
 	if row.Event != "" {
-		event, ok := h.events[row.Event]
+		event, ok := h.t.EventIndex(row.Event)
 		if !ok {
 			return refused, -1, "event " + prose.Quote(row.Event)
 		}
 		ch.event = event
 	}
-	if actor, ok := h.actors[row.Actor]; ok {
+	if actor, ok := h.t.ActorIndex(row.Actor); ok {
 		ch.actor = actor
 	}
 	if row.From == "" {
@@ -303,10 +303,7 @@ func (c *checker) offers(row *Row, h *version) string {
 	case from < 0:
 		return "a state of the table"
 	}
-	event, ok := h.events[row.Event]
-	if !ok {
-		event = -1
-	}
+	event, _ := h.t.EventIndex(row.Event) // -1 if there is none
 	return h.offers(from, event)
 }
 

@@ -38,74 +38,48 @@ func (e *LineError) Error() string { return fmt.Sprintf("history: read line %d: 
 // error of r ends the sequence. A caller can use the sequence once.
 func Read(r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		in := &lineReader{r: bufio.NewReaderSize(r, 64<<10)}
+		in := bufio.NewReaderSize(r, maxLine+1) // with the newline
 		for n := 1; ; n++ {
-			line, whole, err := in.next()
+			line, err := in.ReadSlice('\n')
+			long := errors.Is(err, bufio.ErrBufferFull)
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = in.ReadSlice('\n')
+			}
 			end := errors.Is(err, io.EOF)
 			if err != nil && !end {
 				yield(Row{Line: n}, err)
 				return
 			}
-			if len(bytes.TrimSpace(line)) > 0 || !whole {
-				row, fault := parse(line, whole)
-				row.Line = n
-				var err error
-				if fault != "" {
-					row, err = Row{Line: n}, &LineError{n, fault}
-				}
-				if !yield(row, err) {
-					return
-				}
-			}
-			if end {
+			if (long || len(bytes.TrimSpace(line)) > 0) && !yield(parse(n, line, long)) || end {
 				return
 			}
 		}
 	}
 }
 
-// parse reads a line. fault is empty if the row is sound.
-func parse(line []byte, whole bool) (row Row, fault string) {
-	if !whole {
-		return row, fmt.Sprintf("more than %d bytes", maxLine)
+// parse reads a line. The error is a [*LineError].
+func parse(n int, line []byte, long bool) (Row, error) {
+	row := Row{}
+	fault := func(format string, args ...any) (Row, error) {
+		return Row{Line: n}, &LineError{n, fmt.Sprintf(format, args...)}
+	}
+	if long {
+		return fault("more than %d bytes", maxLine)
 	}
 	if !utf8.Valid(line) {
-		return row, "not UTF-8"
+		return fault("not UTF-8")
 	}
 	if err := json.Unmarshal(line, &row); err != nil {
-		return row, err.Error()
+		return fault("%v", err)
 	}
+	row.Line = n
 	switch {
 	case row.ID == "":
-		return row, "no id"
+		return fault("no id")
 	case row.To == "":
-		return row, "no to"
+		return fault("no to")
 	case len(row.ID) > maxID:
-		return row, fmt.Sprintf("an id of %d bytes, more than %d", len(row.ID), maxID)
+		return fault("an id of %d bytes, more than %d", len(row.ID), maxID)
 	}
-	return row, ""
-}
-
-// lineReader reads lines of bounded length.
-type lineReader struct {
-	r    *bufio.Reader
-	long []byte // a line that is longer than the buffer of r
-}
-
-// next returns a line, which is valid until the next call. whole is false for a line
-// over the limit, which next skips. The last line comes with io.EOF.
-func (l *lineReader) next() (line []byte, whole bool, err error) {
-	line, err = l.r.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, true, err
-	}
-	l.long = append(l.long[:0], line...)
-	whole = true
-	for errors.Is(err, bufio.ErrBufferFull) {
-		line, err = l.r.ReadSlice('\n')
-		if whole = whole && len(l.long)+len(line) <= maxLine; whole {
-			l.long = append(l.long, line...)
-		}
-	}
-	return l.long, whole, err
+	return row, nil
 }

@@ -23,8 +23,6 @@ type version struct {
 	since   time.Time
 	t       *fsm.Table
 	states  map[string]int
-	events  map[string]int
-	actors  map[fsm.Actor]int
 	rows    map[[2]int][]int // by state and event; event -1: all of the state
 	origins [][]int
 	absent  []int // the absent states
@@ -53,14 +51,8 @@ func (h *version) resting(state string) bool {
 func newVersion(v TableVersion) *version {
 	t := v.Table
 	h := &version{
-		name: v.Name, since: v.Since, t: t, states: make(map[string]int, len(t.States)), events: make(map[string]int, len(t.Events)),
-		actors: make(map[fsm.Actor]int, len(t.Actors)), rows: make(map[[2]int][]int), origins: t.Origins(),
-	}
-	for e, name := range t.Events {
-		h.events[name] = e
-	}
-	for a, name := range t.Actors {
-		h.actors[name] = a
+		name: v.Name, since: v.Since, t: t, states: make(map[string]int, len(t.States)),
+		rows: make(map[[2]int][]int), origins: t.Origins(),
 	}
 	for s := range t.States {
 		h.states[t.States[s].Name] = s
