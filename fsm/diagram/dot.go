@@ -19,7 +19,7 @@ func DOT(t *fsm.Table, c *Config) string {
 	line(`node [height=0.4 shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]`)
 	line(`edge [fontname="Helvetica" fontsize=10]`)
 	for i := range m.states() {
-		line(`s%d [label="%s"%s]`, i, m.stateLabel(i, dotText, `\n`), m.dotStyle(i)+m.dotMark(i))
+		line(`s%d [label="%s"%s]`, i, m.stateLabel(i, dotText, `\n`), m.dotStyle(i))
 	}
 	for i, s := range m.entries() {
 		line(`start%d [shape=point fillcolor=black width=0.15]`, i)
@@ -54,20 +54,17 @@ func (m model) dotLook(row int) string {
 	return look
 }
 
-// dotStyle returns the attributes of a state.
+// dotStyle returns the attributes of a state. Those of the current state override those of
+// its kind.
 func (m model) dotStyle(state int) string {
-	if state >= len(m.t.States) {
-		return ` style="rounded,filled,dotted" color="#c0392b" fontcolor="#c0392b"`
+	style := ` style="rounded,filled,dotted" color="#c0392b" fontcolor="#c0392b"`
+	if state < len(m.t.States) {
+		style = dotStyles[m.t.States[state].Kind]
 	}
-	return dotStyles[m.t.States[state].Kind]
-}
-
-// dotMark returns the attributes of the current state. They override those of its kind.
-func (m model) dotMark(state int) string {
-	if state != m.current() {
-		return ""
+	if state == m.current() {
+		style += ` fillcolor="#ffe08a" fontcolor=black penwidth=3`
 	}
-	return ` fillcolor="#ffe08a" fontcolor=black penwidth=3`
+	return style
 }
 
 // dotStyles has the attributes of the kinds that do not look like [fsm.Stable].

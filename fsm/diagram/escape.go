@@ -17,23 +17,15 @@ func oneLine(s string) string {
 	return visible.Text(strings.Join(words, " "))
 }
 
-// escapeWith passes every character that keep refuses to write. The neighbours of a
+// escapeWith replaces every character by what escape returns for it. The neighbours of a
 // character are 0 at the ends.
-func escapeWith(s string, keep func(before, r, after rune) bool, write func(*strings.Builder, rune)) string {
+func escapeWith(s string, escape func(before, r, after rune) string) string {
 	var b strings.Builder
-	rs := []rune(s)
-	at := func(i int) rune {
-		if i < 0 || i >= len(rs) {
-			return 0
-		}
-		return rs[i]
-	}
-	for i, r := range rs {
-		if keep(at(i-1), r, at(i+1)) {
-			b.WriteRune(r)
-		} else {
-			write(&b, r)
-		}
+	rs := append([]rune(s), 0)
+	before := rune(0)
+	for i, r := range rs[:len(rs)-1] {
+		b.WriteString(escape(before, r, rs[i+1]))
+		before = r
 	}
 	return b.String()
 }
@@ -52,23 +44,24 @@ func inner(before, after rune) bool {
 func mermaidText(s string) string {
 	s = mermaidInternal.Replace(visible.Text(s))
 	numbered := strings.HasPrefix(strings.TrimLeftFunc(s, unicode.IsDigit), ")") // 1) begins a list
-	return escapeWith(s, func(before, r, after rune) bool {
+	return escapeWith(s, func(before, r, after rune) string {
+		keep := word(r)
 		switch r {
 		case ' ':
-			return inner(before, after)
+			if keep = inner(before, after); !keep {
+				r = noBreak
+			}
 		case '_', '-', '.', '/':
-			return word(before) && word(after)
+			keep = word(before) && word(after)
 		case ')':
-			return !numbered
+			keep = !numbered
 		case '(', ',', '\'', '?':
-			return true
+			keep = true
 		}
-		return word(r)
-	}, func(b *strings.Builder, r rune) {
-		if r == ' ' {
-			r = noBreak
+		if keep {
+			return string(r)
 		}
-		fmt.Fprintf(b, "#%d;", r)
+		return fmt.Sprintf("#%d;", r)
 	})
 }
 
@@ -90,23 +83,15 @@ func markdownText(s string) string {
 }
 
 func markdown(s string) string {
-	return escapeWith(s, func(before, r, after rune) bool {
-		switch r {
-		case ' ':
-			return inner(before, after)
-		case '_':
-			return word(before) && word(after)
+	return escapeWith(s, func(before, r, after rune) string {
+		switch {
+		case r == ' ' && !inner(before, after):
+			return "&nbsp;"
+		case r == '<': // some renderers read a tag after a backslash too
+			return "&lt;"
+		case r == '_' && !(word(before) && word(after)), strings.ContainsRune("\\`*[|~&$", r):
+			return `\` + string(r)
 		}
-		return !strings.ContainsRune("\\`*[<|~&$", r)
-	}, func(b *strings.Builder, r rune) {
-		switch r {
-		case ' ':
-			b.WriteString("&nbsp;")
-		case '<': // some renderers read a tag after a backslash too
-			b.WriteString("&lt;")
-		default:
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		}
+		return string(r)
 	})
 }
