@@ -20,7 +20,7 @@ type result struct {
 	begins bool // a new operation
 }
 
-func (r result) ignored() bool { return r.row != nil && r.row.then == fsm.ThenIgnore }
+func (r result) ignored() bool { return r.row != nil && r.row.Then == fsm.ThenIgnore }
 
 // same reports whether two accepted requests have the same result.
 func (r result) same(o result) bool {
@@ -82,7 +82,7 @@ func (c *comparison) unreadable(at status, h int) {
 	case !x.here[at.origin]:
 		state = c.states.name(1-h, at.origin)
 		what = fmt.Sprintf("the origin %q is unknown", state)
-		if c.versions[1-h].kind[at.origin] != fsm.Absent {
+		if c.versions[1-h].kind(at.origin) != fsm.Absent {
 			drain = at.origin
 		}
 	default:
@@ -104,30 +104,30 @@ func (c *comparison) deadlines(at status, byOld bool) {
 	old, new := &c.versions[oldVersion], &c.versions[newVersion]
 	a, b := old.deadline(at), new.deadline(at)
 	h := Hazard{Level: Unsafe, State: c.states.name(oldVersion, at.state)}
-	if a != nil && b != nil && a.event == b.event && a.forced != b.forced {
+	if a != nil && b != nil && a.Event == b.Event && a.Forced != b.Forced {
 		c.forcedDeadline(at, a, b)
 	}
 	switch {
-	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.event == b.event && a.within == b.within:
+	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.Event == b.Event && a.Timeout == b.Timeout:
 		return
 	case a == nil:
-		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.events.name(newVersion, b.event)
+		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.events.name(newVersion, b.Event)
 		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, so no sweeper fires %s for it", h.State, h.Event)
 		h.Witness = c.path(at)
 		c.add(h, at.state)
 	case b == nil:
-		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.event)
-		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
+		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.Event)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.Timeout)
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 		c.add(h, -1)
-	case a.event != b.event:
-		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.event)
-		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.events.name(newVersion, b.event))
+	case a.Event != b.Event:
+		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.Event)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.events.name(newVersion, b.Event))
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 		c.add(h, -1)
 	default:
-		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.events.name(oldVersion, a.event)
-		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
+		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.events.name(oldVersion, a.Event)
+		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.Timeout, b.Timeout)
 		c.add(h, -1)
 	}
 }
@@ -135,21 +135,18 @@ func (c *comparison) deadlines(at status, byOld bool) {
 // forcedDeadline compares what the sweepers do if the row of the deadline is forced in one
 // version only. A sweeper that fires by force takes the forced rows of the cell too.
 func (c *comparison) forcedDeadline(at status, a, b *arrow) {
-	_, olds := c.versions[oldVersion].rowsAt(at)
-	_, news := c.versions[newVersion].rowsAt(at)
 	for _, sweeper := range c.sweepers {
-		c.request(at, a.event, sweeper, [2]bool{a.forced, b.forced}, olds[a.event], news[a.event])
+		c.request(at, a.Event, sweeper, [2]bool{a.Forced, b.Forced})
 	}
 }
 
 // sweep returns the step of the sweeper at a deadline: it fires the event, for which
 // another row of the cell may come first.
 func (c *comparison) sweep(h int, at status, deadline *arrow) step {
-	_, cells := c.versions[h].rowsAt(at)
 	for _, actor := range c.sweepers {
-		if rows := candidates(cells[deadline.event], actor, deadline.forced); len(rows) > 0 {
+		if rows := c.versions[h].candidates(at, deadline.Event, actor, deadline.Forced); len(rows) > 0 {
 			s := c.step(h, rows[0], actor, at)
-			s.forced = deadline.forced
+			s.forced = deadline.Forced
 			return s
 		}
 	}
@@ -163,7 +160,7 @@ func (c *comparison) kind(at status) {
 	if at == noObject {
 		return
 	}
-	a, b := c.versions[oldVersion].kind[at.state], c.versions[newVersion].kind[at.state]
+	a, b := c.versions[oldVersion].kind(at.state), c.versions[newVersion].kind(at.state)
 	rests := func(k fsm.Kind) bool { return k == fsm.Stable || k == fsm.Final }
 	h := Hazard{State: c.states.name(oldVersion, at.state), Witness: c.path(at)}
 	switch {
@@ -202,7 +199,7 @@ func (c *comparison) entries() {
 		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.states.name(newVersion, new.first))
 	default:
 		for actor := range c.actors.in[oldVersion] {
-			if old.actors.Has(actor) && !new.actors.Has(actor) && !c.sweeper(actor) {
+			if slices.Contains(old.actors, actor) && !slices.Contains(new.actors, actor) && !c.sweeper(actor) {
 				added.actor = actor
 				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", cmp.Or(c.actors.name(oldVersion, actor), "any actor"))
 				h.Witness = []Act{c.act(&added)}
@@ -220,19 +217,16 @@ func (c *comparison) entries() {
 
 // requests compares every request in a status.
 func (c *comparison) requests(at status) {
-	oldRows, oldCells := c.versions[oldVersion].rowsAt(at)
-	newRows, newCells := c.versions[newVersion].rowsAt(at)
-	for _, event := range eventsOf(oldRows, newRows) {
-		olds, news := oldCells[event], newCells[event]
+	for _, event := range events(at, &c.versions[oldVersion], &c.versions[newVersion]) {
 		for _, actor := range c.trial {
 			swept := c.swept(at, event, actor)
 			// The sweeper does not fire rows that are open to every actor.
-			fires := swept || !c.sweeper(actor) || c.named(actor, olds) || c.named(actor, news)
+			fires := swept || !c.sweeper(actor) || c.named(at, event, actor)
 			if !fires || c.withheld(at, event) && !swept {
 				continue
 			}
 			for _, force := range []bool{false, true} {
-				c.request(at, event, actor, [2]bool{force, force}, olds, news)
+				c.request(at, event, actor, [2]bool{force, force})
 			}
 		}
 	}
@@ -241,7 +235,7 @@ func (c *comparison) requests(at status) {
 // swept reports whether the sweeper of either version fires an event.
 func (c *comparison) swept(at status, event, actor int) bool {
 	for h := range c.versions {
-		if d := c.versions[h].deadline(at); d != nil && d.event == event && c.sweeper(actor) {
+		if d := c.versions[h].deadline(at); d != nil && d.Event == event && c.sweeper(actor) {
 			return true
 		}
 	}
@@ -249,25 +243,32 @@ func (c *comparison) swept(at status, event, actor int) bool {
 }
 
 // named reports whether some row names this actor.
-func (c *comparison) named(actor int, cell []*arrow) bool {
-	return slices.ContainsFunc(cell, func(a *arrow) bool {
-		return a.actors.Has(actor) && !a.anyActor
-	})
+func (c *comparison) named(at status, event, actor int) bool {
+	for h := range c.versions {
+		x := &c.versions[h]
+		if slices.ContainsFunc(x.fitting(at, event, actor, true), func(a *arrow) bool { return len(x.given.Rows[a.row].Actors) > 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 // request compares the results of one request, for all results of the guards. The nodes
 // of one version may make it by force, and those of the other without.
-func (c *comparison) request(at status, event, actor int, force [2]bool, olds, news []*arrow) {
-	lists := [2][]*arrow{candidates(olds, actor, force[oldVersion]), candidates(news, actor, force[newVersion])}
-	var guards []int
+func (c *comparison) request(at status, event, actor int, force [2]bool) {
+	var lists [2][]*arrow
+	for h := range lists {
+		lists[h] = c.versions[h].candidates(at, event, actor, force[h])
+	}
+	var guards []string
 	for _, a := range slices.Concat(lists[oldVersion], lists[newVersion]) {
-		if a.guard >= 0 && !slices.Contains(guards, a.guard) {
-			guards = append(guards, a.guard)
+		if a.Guard != "" && !slices.Contains(guards, a.Guard) {
+			guards = append(guards, a.Guard)
 		}
 	}
 	if len(guards) > maxCompared {
 		if !slices.EqualFunc(lists[oldVersion], lists[newVersion], func(a, b *arrow) bool {
-			return c.result(oldVersion, at, a).same(c.result(newVersion, at, b)) && a.guard == b.guard
+			return c.result(oldVersion, at, a).same(c.result(newVersion, at, b)) && a.Guard == b.Guard
 		}) {
 			s := c.states.name(oldVersion, at.state)
 			c.add(Hazard{
@@ -280,7 +281,7 @@ func (c *comparison) request(at status, event, actor int, force [2]bool, olds, n
 	for agree := range 1 << len(guards) {
 		pick := func(h int) result {
 			for _, a := range lists[h] {
-				if a.guard < 0 || agree>>slices.Index(guards, a.guard)&1 == 1 {
+				if a.Guard == "" || agree>>slices.Index(guards, a.Guard)&1 == 1 {
 					return c.result(h, at, a)
 				}
 			}
@@ -294,15 +295,15 @@ func (c *comparison) request(at status, event, actor int, force [2]bool, olds, n
 		if o.row == nil {
 			act.version, act.row, act.forced, act.to = newVersion, n.row, force[newVersion], n.to
 		}
-		var named []int // a guard with two names appears once, with that of the acting node
+		var named []string // a guard with two names appears once, with that of the acting node
 		for _, h := range [...]int{act.version, 1 - act.version} {
 			for _, a := range lists[h] {
-				if a.guard < 0 || slices.Contains(named, a.guard) {
+				if a.Guard == "" || slices.Contains(named, a.Guard) {
 					continue
 				}
-				named = append(named, a.guard)
-				name := c.guards.name(h, a.guard)
-				if agree>>slices.Index(guards, a.guard)&1 == 1 {
+				named = append(named, a.Guard)
+				name := c.versions[h].given.Rows[a.row].Guard
+				if agree>>slices.Index(guards, a.Guard)&1 == 1 {
 					act.agree = append(act.agree, name)
 				} else {
 					act.refuse = append(act.refuse, name)

@@ -61,8 +61,9 @@ type Withheld struct {
 var (
 	// ErrMapping reports names in a [Config] that do not fit the tables.
 	ErrMapping = errors.New("evolve: bad mapping")
-	// ErrTooLarge reports tables with more than a million pairs of state and origin.
-	ErrTooLarge = errors.New("evolve: too many pairs of state and origin")
+	// ErrTooLarge reports tables with more than a million pairs of state and origin, or
+	// with more states or actors in both together than package fsm allows in one.
+	ErrTooLarge = errors.New("evolve: tables are too large to compare")
 )
 
 // Report is the result of [Diff]. It is a plain value.

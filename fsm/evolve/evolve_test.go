@@ -474,6 +474,34 @@ func TestDiffOfTooLargeTables(t *testing.T) {
 	require.ErrorIs(t, err, evolve.ErrTooLarge)
 }
 
+// TestDiffOfTooManyNames requires an error for more states or actors in both tables
+// together than one table may have.
+func TestDiffOfTooManyNames(t *testing.T) {
+	named := func(prefix string, states, actors int) *fsm.Table {
+		table := &fsm.Table{Name: "names"}
+		for i := range states {
+			table.States = append(table.States, fsm.TableState{Name: fmt.Sprint(prefix, i), Target: -1})
+		}
+		for i := range actors {
+			table.Actors = append(table.Actors, fsm.Actor(fmt.Sprint(prefix, i)))
+		}
+		return table
+	}
+	for want, sizes := range map[string][2]int{
+		"":                                   {fsm.MaxStates / 2, fsm.MaxActors / 2},
+		"more than 4096 states or 64 actors": {fsm.MaxStates/2 + 1, 1},
+		"4096 states or 64 actors in both":   {1, fsm.MaxActors/2 + 1},
+	} {
+		_, err := evolve.Diff(named("a", sizes[0], sizes[1]), named("b", sizes[0], sizes[1]), nil)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, evolve.ErrTooLarge)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // TestDiffOfNames compares renamed machines, events, actors and guards, with and
 // without a mapping.
 func TestDiffOfNames(t *testing.T) {

@@ -2,12 +2,12 @@ package evolve
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strconv"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // pair has two versions of a table in a common numbering: a state, event or actor of
@@ -36,27 +36,21 @@ type numbering struct {
 
 // version is one of the tables in the common numbering.
 type version struct {
-	t      *fsm.Table
-	kind   []fsm.Kind // by number of the state; meaningless if the table lacks it
-	here   []bool     // the table has the state
-	from   [][]arrow  // by number of the state, in order of trial
+	given  *fsm.Table
+	t      *fsm.Table // the rows of given, for the states, events, actors and guards of both tables
+	here   []bool     // given has the state
+	from   [][]*arrow // by state, in order of trial
 	absent int        // the absent state, -1: none
 	starts []int      // the states in which nodes add objects
 	first  int        // the one in which a manager adds them, -1: none
-	actors bitset.Set // that a row without actors is open to
+	actors []int      // that a row without actors is open to
 }
 
-// arrow is a row for one source.
+// arrow is a row of [version.t] for one source. Its lists are sorted. The name of its guard
+// is a number.
 type arrow struct {
-	row               int
-	from, event, to   int // to is -1 where it is not a move
-	then              fsm.Then
-	actors            bitset.Set
-	anyActor          bool  // the row names no actor
-	origin            []int // sorted; nil: any
-	guard             int   // -1: none
-	forced, supersede bool
-	within            time.Duration
+	*fsm.TableRow
+	row, from int
 }
 
 // join numbers the names of two tables.
@@ -84,7 +78,12 @@ func join(old, new *fsm.Table, config *Config) (*pair, error) {
 		return nil, err
 	}
 	for h := range p.actors.in {
-		p.actors.in[h] = append(p.actors.in[h], -1) // the anonymous actor, which has no name
+		if !distinguishes(old) || !distinguishes(new) {
+			p.actors.in[h] = append(p.actors.in[h], -1) // the anonymous actor, which has no name
+		}
+	}
+	if len(p.states.in[oldVersion]) > fsm.MaxStates || len(p.actors.in[oldVersion]) > fsm.MaxActors {
+		return nil, fmt.Errorf("%w: more than %d states or %d actors in both tables", ErrTooLarge, fsm.MaxStates, fsm.MaxActors)
 	}
 	for h, t := range tables {
 		p.versions[h] = p.version(t, h)
@@ -148,31 +147,57 @@ func (l *numbering) match(what string, given map[string]string) error {
 	return nil
 }
 
-// version returns a table in the common numbering, without undeclared names.
+// version returns a table in the common numbering. A name that it does not declare has the
+// number after the last one.
 func (p *pair) version(t *fsm.Table, h int) version {
-	n := len(p.states.in[h])
-	x := version{t: t, kind: make([]fsm.Kind, n), here: make([]bool, n), from: make([][]arrow, n), absent: -1, first: -1}
+	n, rows := len(p.states.in[h]), slices.Clone(t.Rows)
+	x := version{given: t, t: t.WithRows(rows), here: make([]bool, n), from: make([][]*arrow, n), absent: -1, first: -1}
+	x.t.States, x.t.Events, x.t.Actors = make([]fsm.TableState, n), make([]string, len(p.events.in[h])), make([]fsm.Actor, len(p.actors.in[h]))
+	x.t.Initial, x.t.Initials = -1, nil
 	for i, s := range t.States {
 		number := p.states.of[h][i]
-		x.kind[number], x.here[number] = s.Kind, true
+		x.t.States[number].Kind, x.here[number] = s.Kind, true
 		if s.Kind == fsm.Absent && (x.absent < 0 || i == t.Initial) {
 			x.absent = number
 		}
 	}
-	x.actors = bitset.New(len(p.actors.in[h]))
 	for number, i := range p.actors.in[h] {
+		x.t.Actors[number] = fsm.Actor(strconv.Itoa(number))
 		anonymous := number == len(p.actors.in[h])-1
 		if i >= 0 || len(t.Actors) == 0 || anonymous && !distinguishes(t) {
-			x.actors.Add(number)
+			x.actors = append(x.actors, number)
 		}
 	}
 	x.begin(t, p.states.of[h])
-	for i := range t.Rows {
-		for _, a := range p.arrows(&x, h, i) {
-			x.from[a.from] = append(x.from[a.from], a)
+	for i := range rows {
+		r := &rows[i]
+		p.number(r, h)
+		if len(r.Actors) == 0 {
+			r.Actors = x.actors
+		}
+		for _, from := range r.From {
+			if from < n {
+				x.from[from] = append(x.from[from], &arrow{r, i, from})
+			}
 		}
 	}
 	return x
+}
+
+// number gives a row the numbers of the states, events, actors and guards. It removes the
+// sources of a row that fires for no object.
+func (p *pair) number(r *fsm.TableRow, h int) {
+	r.From, r.Origin, r.Actors = p.states.list(h, r.From), p.states.list(h, r.Origin), p.actors.list(h, r.Actors)
+	r.Event, r.To = p.events.number(h, r.Event), p.states.number(h, r.To)
+	if r.Guard != "" {
+		r.Guard = strconv.Itoa(p.guards.of[h][slices.Index(p.guards.names[h], r.Guard)])
+	}
+	if r.Then != fsm.ThenMove {
+		r.To = -1
+	}
+	if r.Event == len(p.events.in[h]) || r.To == len(p.states.in[h]) || r.Then > fsm.ThenIgnore {
+		r.From = nil
+	}
 }
 
 // distinguishes reports whether a table names an actor that is not the sweeper, which
@@ -184,23 +209,25 @@ func distinguishes(t *fsm.Table) bool {
 // begin finds the states in which nodes add objects: any state of rest in a table
 // without an initial state.
 func (x *version) begin(t *fsm.Table, of []int) {
-	exists := func(i int) bool { return i >= 0 && i < len(t.States) && t.States[i].Kind != fsm.Absent }
-	if t.Initial >= 0 && t.Initial < len(t.States) {
-		if exists(t.Initial) {
+	declared := func(i int) bool { return i >= 0 && i < len(t.States) }
+	add := func(i int) {
+		if declared(i) && t.States[i].Kind != fsm.Absent && !slices.Contains(x.starts, of[i]) {
+			x.starts = append(x.starts, of[i])
+		}
+	}
+	if declared(t.Initial) {
+		if add(t.Initial); len(x.starts) > 0 {
 			x.first = of[t.Initial]
-			x.starts = append(x.starts, x.first)
 		}
 		for _, i := range t.Initials {
-			if exists(i) && !slices.Contains(x.starts, of[i]) {
-				x.starts = append(x.starts, of[i])
-			}
+			add(i)
 		}
 		return
 	}
 	for _, resting := range []bool{true, false} {
 		for i, s := range t.States {
-			if exists(i) && s.Kind.Resting() == resting {
-				x.starts = append(x.starts, of[i])
+			if s.Kind.Resting() == resting {
+				add(i)
 			}
 		}
 		if len(x.starts) > 0 {
@@ -209,55 +236,28 @@ func (x *version) begin(t *fsm.Table, of []int) {
 	}
 }
 
-// arrows expands a row to its sources.
-func (p *pair) arrows(x *version, h, row int) (list []arrow) {
-	t, r := x.t, &x.t.Rows[row]
-	declared := func(i int) bool { return i >= 0 && i < len(t.States) }
-	if r.Event < 0 || r.Event >= len(t.Events) || r.Then == fsm.ThenMove && !declared(r.To) || r.Then > fsm.ThenIgnore {
-		return nil
+// number returns the number of an index in the table, and the number after the last one for
+// an index out of range.
+func (l *numbering) number(h, i int) int {
+	if i < 0 || i >= len(l.of[h]) {
+		return len(l.in[h])
 	}
-	a := arrow{
-		row: row, event: p.events.of[h][r.Event], to: -1, then: r.Then, actors: x.actors,
-		anyActor: len(r.Actors) == 0, guard: -1, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
+	return l.of[h][i]
+}
+
+// list returns the numbers of indexes, sorted, each once.
+func (l *numbering) list(h int, indexes []int) (numbers []int) {
+	for _, i := range indexes {
+		numbers = append(numbers, l.number(h, i))
 	}
-	if r.Guard != "" {
-		a.guard = p.guards.of[h][slices.Index(p.guards.names[h], r.Guard)]
-	}
-	if r.Then == fsm.ThenMove {
-		a.to = p.states.of[h][r.To]
-	}
-	if !a.anyActor {
-		a.actors = bitset.New(len(p.actors.in[h]))
-		for i := range t.Actors {
-			if slices.Contains(r.Actors, i) {
-				a.actors.Add(p.actors.of[h][i])
-			}
-		}
-	}
-	if len(r.Origin) > 0 {
-		a.origin = []int{}
-		for _, o := range r.Origin {
-			if declared(o) {
-				a.origin = append(a.origin, p.states.of[h][o])
-			}
-		}
-		slices.Sort(a.origin)
-		a.origin = slices.Compact(a.origin)
-	}
-	seen := bitset.New(len(t.States))
-	for _, from := range r.From {
-		if declared(from) && seen.Add(from) {
-			a.from = p.states.of[h][from]
-			list = append(list, a)
-		}
-	}
-	return list
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
 }
 
 // name returns the name of a number in its table, or in the other one. The name of the
 // anonymous actor and of no number is empty.
 func (l *numbering) name(h, number int) string {
-	if number < 0 {
+	if number < 0 || number >= len(l.in[h]) {
 		return ""
 	}
 	for range 2 {
@@ -276,7 +276,7 @@ func (p *pair) sweeper(actor int) bool {
 // renamings lists the things with two names.
 func (p *pair) renamings() []Renaming {
 	list := []Renaming{}
-	if old, new := p.versions[oldVersion].t.Name, p.versions[newVersion].t.Name; old != new {
+	if old, new := p.versions[oldVersion].given.Name, p.versions[newVersion].given.Name; old != new {
 		list = append(list, Renaming{Subject: "machine", Old: old, New: new})
 	}
 	for _, l := range []*numbering{&p.states, &p.events, &p.actors} {

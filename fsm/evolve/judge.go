@@ -39,8 +39,8 @@ func (d *drains) settle() error {
 		for _, v := range d.alone[oldVersion].visits {
 			m.field = append(m.field, v.at)
 		}
-		if !m.explore() {
-			return ErrTooLarge
+		if err := m.explore(); err != nil {
+			return err
 		}
 		c := &comparison{exploration: m, seen: map[hazardKey]bool{}}
 		c.all()
@@ -162,15 +162,14 @@ func (d *drains) add(state int) bool {
 				return false
 			}
 			for from, arrows := range x.from {
-				for i := range arrows {
-					a := &arrows[i]
-					at := cell{from, a.event}
+				for _, a := range arrows {
+					at := cell{from, a.Event}
 					byCaller := !d.pair.sweeperTakes(arrows, a)
 					switch {
-					case a.then != fsm.ThenMove || a.to != to:
+					case a.Then != fsm.ThenMove || a.To != to:
 					case states[from] && from != x.absent: // the absent state creates objects nevertheless
 					case byCaller && d.base[at]:
-					case byCaller && x.kind[from].Resting():
+					case byCaller && x.kind(from).Resting():
 						x.hold(held, at)
 					case !states[from]:
 						states[from] = true
@@ -187,8 +186,8 @@ func (d *drains) add(state int) bool {
 			continue
 		}
 		for _, a := range x.from[x.absent] {
-			if a.then == fsm.ThenMove && x.kind[a.to] == fsm.Transitional {
-				x.hold(held, cell{x.absent, a.event})
+			if a.Then == fsm.ThenMove && x.kind(a.To) == fsm.Transitional {
+				x.hold(held, cell{x.absent, a.Event})
 			}
 		}
 	}
@@ -206,12 +205,12 @@ func (x *version) hold(held map[cell]bool, at cell) {
 
 // sweeperTakes reports whether the sweeper may take a row: the row has a deadline, or a
 // row of the same cell has one and the sweeper may fire this row.
-func (p *pair) sweeperTakes(arrows []arrow, a *arrow) bool {
-	if a.within > 0 {
+func (p *pair) sweeperTakes(arrows []*arrow, a *arrow) bool {
+	if a.Timeout > 0 {
 		return true
 	}
-	return slices.ContainsFunc(p.sweepers, a.actors.Has) &&
-		slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
+	return slices.ContainsFunc(p.sweepers, func(sweeper int) bool { return slices.Contains(a.Actors, sweeper) }) &&
+		slices.ContainsFunc(arrows, func(b *arrow) bool { return b.Timeout > 0 && b.Event == a.Event })
 }
 
 // list names the states that objects have to leave, and the events that lead there.
@@ -256,7 +255,7 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 func (c *comparison) strand(alone [2]*exploration) {
 	stuck := func(h int, at status) bool {
 		x := &c.versions[h]
-		return at != noObject && x.canRead(at) && !x.kind[at.state].Resting() && !alone[h].rests(h, at)
+		return at != noObject && x.canRead(at) && !x.kind(at.state).Resting() && !alone[h].rests(h, at)
 	}
 	for _, v := range c.visits {
 		var stays [2]bool
@@ -287,7 +286,7 @@ func (m *exploration) rests(h int, from status) bool {
 	for work := []status{from}; len(work) > 0; {
 		at := work[len(work)-1]
 		work = work[:len(work)-1]
-		if at == noObject || x.kind[at.state].Resting() {
+		if at == noObject || x.kind(at.state).Resting() {
 			return true
 		}
 		m.steps(h, at, func(s step) {

@@ -1,6 +1,8 @@
 package evolve
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -16,6 +18,8 @@ type status struct{ state, origin int }
 
 var noObject = status{-1, -1}
 
+func (x *version) kind(state int) fsm.Kind { return x.t.States[state].Kind }
+
 // canRead reports whether a node of this version can read a record.
 func (x *version) canRead(at status) bool {
 	switch {
@@ -26,7 +30,7 @@ func (x *version) canRead(at status) bool {
 	case at.origin == at.state:
 		return true
 	}
-	return x.here[at.origin] && x.kind[at.state] == fsm.Transitional
+	return x.here[at.origin] && x.kind(at.state) == fsm.Transitional
 }
 
 // source returns the status in which rows are tried: the absent state if no object
@@ -38,34 +42,14 @@ func (x *version) source(at status) (status, bool) {
 	return at, true
 }
 
-// fits reports whether an object with this origin may take the row.
-func (x *version) fits(a *arrow, origin int) bool {
-	if a.origin != nil {
-		if _, ok := slices.BinarySearch(a.origin, origin); !ok {
-			return false
-		}
-	}
-	return a.then != fsm.ThenReturn || x.kind[origin].Resting()
-}
-
 // after returns the status after a row.
 func (x *version) after(a *arrow, at status) status {
-	if a.then == fsm.ThenIgnore {
+	if a.Then == fsm.ThenIgnore {
 		return at
 	}
 	from, _ := x.source(at)
-	to := status{from.origin, from.origin}
-	if a.then == fsm.ThenMove {
-		switch {
-		case x.kind[a.to].Resting():
-			to = status{a.to, a.to}
-		case x.kind[from.state].Resting():
-			to = status{a.to, from.state}
-		default:
-			to = status{a.to, from.origin}
-		}
-	}
-	if x.kind[to.state] == fsm.Absent {
+	var to status
+	if to.state, to.origin = x.t.After(from.state, from.origin, a.row); x.kind(to.state) == fsm.Absent {
 		return noObject
 	}
 	return to
@@ -73,24 +57,30 @@ func (x *version) after(a *arrow, at status) status {
 
 // begins reports whether the row starts an operation.
 func (x *version) begins(a *arrow, to status) bool {
-	return a.then != fsm.ThenIgnore && to != noObject && x.kind[to.state] == fsm.Transitional &&
-		(x.kind[a.from].Resting() || a.supersede)
+	return a.Then != fsm.ThenIgnore && to != noObject && x.kind(to.state) == fsm.Transitional &&
+		(x.kind(a.from).Resting() || a.Supersede)
 }
 
-// deadline returns the row of the next deadline: the one with the shortest timeout,
-// the first declared among equals.
+// deadline returns the row of the next deadline, or nil.
 func (x *version) deadline(at status) *arrow {
-	var first *arrow
-	if at == noObject || !x.here[at.state] {
+	if at == noObject {
 		return nil
 	}
-	arrows := x.from[at.state]
-	for i := range arrows {
-		if a := &arrows[i]; a.within > 0 && (first == nil || a.within < first.within) && x.fits(a, at.origin) {
-			first = a
+	if _, row := x.t.Deadline(at.state, at.origin); row >= 0 {
+		return &arrow{&x.t.Rows[row], row, at.state}
+	}
+	return nil
+}
+
+// events lists the events of the rows that leave a status in one of the versions.
+func events(at status, versions ...*version) []int {
+	var rows [][]*arrow
+	for _, x := range versions {
+		if from, ok := x.source(at); ok {
+			rows = append(rows, x.from[from.state])
 		}
 	}
-	return first
+	return eventsOf(rows...)
 }
 
 // cell is a state and an event. State -1 is no object: the absent states of both
@@ -110,6 +100,7 @@ type exploration struct {
 	field   []status      // the statuses of objects at the start
 	index   map[status]int
 	visits  []visit
+	taken   int // number of visits whose steps are taken
 }
 
 // visit is a status that can occur, with the last step of a shortest path to it.
@@ -133,9 +124,8 @@ type step struct {
 	to      status
 }
 
-// explore visits every status that can occur, nearest first. It reports whether there
-// were few enough.
-func (m *exploration) explore() bool {
+// explore visits every status that can occur, nearest first. The error is [ErrTooLarge].
+func (m *exploration) explore() error {
 	m.index = make(map[status]int)
 	m.reach(noObject, -1, step{version: -1, from: noObject, to: noObject})
 	for h := range m.versions {
@@ -148,14 +138,15 @@ func (m *exploration) explore() bool {
 			m.reach(to, 0, step{version: h, actor: -1, from: noObject, to: to})
 		}
 	}
-	next := 0
-	if next = m.spread(next); next < 0 {
-		return false
-	}
+	m.spread()
 	for _, at := range m.field {
 		m.reach(at, -1, step{version: -1, from: noObject, to: at})
 	}
-	return m.spread(next) >= 0
+	m.spread()
+	if len(m.visits) > maxStatuses {
+		return fmt.Errorf("%w: more than %d pairs of state and origin", ErrTooLarge, maxStatuses)
+	}
+	return nil
 }
 
 // alone explores what the nodes of each version do without the other. What old nodes may
@@ -168,30 +159,23 @@ func (p *pair) alone() (alone [2]*exploration, err error) {
 	}
 	old := &p.versions[oldVersion]
 	for s, here := range old.here {
-		if here && old.kind[s].Resting() && old.kind[s] != fsm.Absent {
+		if here && old.kind(s).Resting() && old.kind(s) != fsm.Absent {
 			alone[oldVersion].field = append(alone[oldVersion].field, status{s, s})
 		}
 	}
-	if !alone[oldVersion].explore() || !alone[newVersion].explore() {
-		return alone, ErrTooLarge
-	}
-	return alone, nil
+	return alone, cmp.Or(alone[oldVersion].explore(), alone[newVersion].explore())
 }
 
-// spread takes the steps of every visit, from the visit next on.
-func (m *exploration) spread(next int) int {
-	for ; next < len(m.visits); next++ {
-		if len(m.visits) > maxStatuses {
-			return -1
-		}
-		at := m.visits[next].at
+// spread takes the steps of the visits, until there are too many.
+func (m *exploration) spread() {
+	for ; m.taken < len(m.visits) && len(m.visits) <= maxStatuses; m.taken++ {
+		at := m.visits[m.taken].at
 		for h := range m.versions {
 			if m.plays[h] && m.versions[h].canRead(at) {
-				m.steps(h, at, func(s step) { m.reach(s.to, next, s) })
+				m.steps(h, at, func(s step) { m.reach(s.to, m.taken, s) })
 			}
 		}
 	}
-	return next
 }
 
 func (m *exploration) reach(at status, before int, by step) {
@@ -215,18 +199,17 @@ func (m *exploration) reach(at status, before int, by step) {
 func (m *exploration) steps(h int, at status, yield func(step)) {
 	x := &m.versions[h]
 	late := x.deadline(at)
-	_, cells := x.rowsAt(at)
 	found := make(map[int]step) // by row
-	for event, cell := range cells {
+	for _, event := range events(at, x) {
 		for _, actor := range m.trial {
-			if m.withheld(at, event) && !(late != nil && late.event == event && m.sweeper(actor)) {
+			if m.withheld(at, event) && !(late != nil && late.Event == event && m.sweeper(actor)) {
 				continue
 			}
 			for _, force := range []bool{false, true} {
 				var refuse []string
-				for _, a := range candidates(cell, actor, force) {
+				for _, a := range x.candidates(at, event, actor, force) {
 					s := m.step(h, a, actor, at)
-					if _, again := found[a.row]; !again && a.forced == force {
+					if _, again := found[a.row]; !again && a.Forced == force {
 						s.refuse = slices.Clip(refuse)
 						found[a.row] = s
 					}
@@ -243,39 +226,36 @@ func (m *exploration) steps(h int, at status, yield func(step)) {
 // step is that of a node of one version that takes a row.
 func (p *pair) step(h int, a *arrow, actor int, at status) step {
 	x := &p.versions[h]
-	s := step{version: h, row: a, actor: actor, forced: a.forced, from: at, to: x.after(a, at)}
-	if guard := x.t.Rows[a.row].Guard; guard != "" {
+	s := step{version: h, row: a, actor: actor, forced: a.Forced, from: at, to: x.after(a, at)}
+	if guard := x.given.Rows[a.row].Guard; guard != "" {
 		s.agree = []string{guard}
 	}
 	return s
 }
 
-// rowsAt returns the rows of a state, and by event those that an object of this origin may
-// take, in order of trial.
-func (x *version) rowsAt(at status) (rows []arrow, cells map[int][]*arrow) {
+// fitting returns the rows that a request may take if their guards agree, in order of
+// trial.
+func (x *version) fitting(at status, event, actor int, force bool) (list []*arrow) {
 	from, ok := x.source(at)
 	if !ok {
-		return nil, nil
+		return nil
 	}
-	rows, cells = x.from[from.state], make(map[int][]*arrow)
-	for i := range rows {
-		if a := &rows[i]; x.fits(a, from.origin) {
-			cells[a.event] = append(cells[a.event], a)
-		}
+	rows, _ := x.t.Candidates(nil, from.state, from.origin, event, x.t.Actors[actor], force)
+	for _, row := range rows {
+		list = append(list, &arrow{&x.t.Rows[row], row, from.state})
 	}
-	return rows, cells
+	return list
 }
 
-// candidates returns the rows that a request may take, in order of trial, up to the
-// first without a guard. A row cannot fire if one before it has the same guard.
-func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
-	for _, a := range cell {
-		same := func(b *arrow) bool { return b.guard == a.guard }
-		if !a.actors.Has(actor) || a.forced && !force || slices.ContainsFunc(list, same) {
+// candidates returns the fitting rows up to the first without a guard. A row cannot fire if
+// one before it has the same guard.
+func (x *version) candidates(at status, event, actor int, force bool) (list []*arrow) {
+	for _, a := range x.fitting(at, event, actor, force) {
+		if slices.ContainsFunc(list, func(b *arrow) bool { return b.Guard == a.Guard }) {
 			continue
 		}
 		list = append(list, a)
-		if a.guard < 0 {
+		if a.Guard == "" {
 			break
 		}
 	}
@@ -311,7 +291,7 @@ func (p *pair) act(s *step) Act {
 		a.Node = versionNames[s.version]
 	}
 	if s.row != nil {
-		a.Event, a.Row = p.events.name(h, s.row.event), s.row.row
+		a.Event, a.Row = p.events.name(h, s.row.Event), s.row.row
 	}
 	if s.actor >= 0 && s.version >= 0 {
 		a.Actor = p.actors.name(h, s.actor)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // Difference is one difference of two tables. A row counts once for each source.
@@ -71,21 +70,15 @@ func (p *pair) differences(e *Report) {
 // stateFields lists the changed fields of a state of both tables.
 func (p *pair) stateFields(number int) (fields []string) {
 	o, n := &p.versions[oldVersion], &p.versions[newVersion]
-	a, b := &o.t.States[p.states.in[oldVersion][number]], &n.t.States[p.states.in[newVersion][number]]
+	a, b := &o.given.States[p.states.in[oldVersion][number]], &n.given.States[p.states.in[newVersion][number]]
 	differs := func(name string, yes bool) {
 		if yes {
 			fields = append(fields, name)
 		}
 	}
-	target := func(h int, s *fsm.TableState) int {
-		if s.Target < 0 || s.Target >= len(p.states.of[h]) {
-			return -1
-		}
-		return p.states.of[h][s.Target]
-	}
 	differs("kind", a.Kind != b.Kind)
 	differs("manual", a.Manual != b.Manual)
-	differs("target", target(oldVersion, a) != target(newVersion, b))
+	differs("target", p.states.number(oldVersion, a.Target) != p.states.number(newVersion, b.Target))
 	differs("owner-death", a.OnOwnerDeath != b.OnOwnerDeath)
 	differs("code", (a.Code == nil) != (b.Code == nil) || a.Code != nil && b.Code != nil && *a.Code != *b.Code)
 	first := func(x *version) bool {
@@ -118,7 +111,7 @@ func (p *pair) reorderedDeadlines(state int) int {
 	for h := range p.versions {
 		has[h] = make(map[deadline]bool)
 		for _, a := range p.versions[h].from[state] {
-			if d := (deadline{a.within, a.event}); a.within > 0 && !has[h][d] {
+			if d := (deadline{a.Timeout, a.Event}); a.Timeout > 0 && !has[h][d] {
 				has[h][d] = true
 				order[h] = append(order[h], d)
 			}
@@ -136,23 +129,21 @@ func (p *pair) reorderedDeadlines(state int) int {
 	return -1
 }
 
-func cellsOf(arrows []arrow) map[int][]*arrow {
+func cellsOf(arrows []*arrow) map[int][]*arrow {
 	cells := make(map[int][]*arrow)
-	for i := range arrows {
-		cells[arrows[i].event] = append(cells[arrows[i].event], &arrows[i])
+	for _, a := range arrows {
+		cells[a.Event] = append(cells[a.Event], a)
 	}
 	return cells
 }
 
 // eventsOf lists the events of some rows, each once, in order of appearance.
-func eventsOf(lists ...[]arrow) (events []int) {
+func eventsOf(lists ...[]*arrow) (events []int) {
 	seen := make(map[int]bool)
-	for _, list := range lists {
-		for i := range list {
-			if e := list[i].event; !seen[e] {
-				seen[e] = true
-				events = append(events, e)
-			}
+	for _, a := range slices.Concat(lists...) {
+		if !seen[a.Event] {
+			seen[a.Event] = true
+			events = append(events, a.Event)
 		}
 	}
 	return events
@@ -207,7 +198,7 @@ func (p *pair) cellDifferences(olds, news []*arrow, add func(Difference)) {
 		}
 	}
 	if swapped {
-		add(p.reordered(olds[0].from, olds[0].event))
+		add(p.reordered(olds[0].from, olds[0].Event))
 	}
 }
 
@@ -219,15 +210,13 @@ var rowFields = []struct {
 	name    string
 	differs func(a, b *arrow) bool
 }{
-	{"to", func(a, b *arrow) bool { return a.then != b.then || a.to != b.to }},
-	{"guard", func(a, b *arrow) bool { return a.guard != b.guard }},
-	{"actors", func(a, b *arrow) bool { return !slices.Equal(a.actors, b.actors) }},
-	{"origin", func(a, b *arrow) bool {
-		return (a.origin == nil) != (b.origin == nil) || !slices.Equal(a.origin, b.origin)
-	}},
-	{"within", func(a, b *arrow) bool { return a.within != b.within }},
-	{"forced", func(a, b *arrow) bool { return a.forced != b.forced }},
-	{"supersede", func(a, b *arrow) bool { return a.supersede != b.supersede }},
+	{"to", func(a, b *arrow) bool { return a.Then != b.Then || a.To != b.To }},
+	{"guard", func(a, b *arrow) bool { return a.Guard != b.Guard }},
+	{"actors", func(a, b *arrow) bool { return !slices.Equal(a.Actors, b.Actors) }},
+	{"origin", func(a, b *arrow) bool { return !slices.Equal(a.Origin, b.Origin) }},
+	{"within", func(a, b *arrow) bool { return a.Timeout != b.Timeout }},
+	{"forced", func(a, b *arrow) bool { return a.Forced != b.Forced }},
+	{"supersede", func(a, b *arrow) bool { return a.Supersede != b.Supersede }},
 }
 
 func fieldsOf(a, b *arrow) (fields []string) {
@@ -242,57 +231,52 @@ func fieldsOf(a, b *arrow) (fields []string) {
 func (p *pair) rowDifference(change string, a, b *arrow) Difference {
 	d := Difference{Subject: "row", Change: change}
 	if b != nil {
-		d.From, d.Event = p.states.name(newVersion, b.from), p.events.name(newVersion, b.event)
+		d.From, d.Event = p.states.name(newVersion, b.from), p.events.name(newVersion, b.Event)
 		d.New, d.NewTo = p.rowText(newVersion, b), p.target(newVersion, b)
 	}
 	if a != nil {
-		d.From, d.Event = p.states.name(oldVersion, a.from), p.events.name(oldVersion, a.event)
+		d.From, d.Event = p.states.name(oldVersion, a.from), p.events.name(oldVersion, a.Event)
 		d.Old, d.OldTo = p.rowText(oldVersion, a), p.target(oldVersion, a)
 	}
 	return d
 }
 
 func (p *pair) target(h int, a *arrow) string {
-	if a.then == fsm.ThenMove {
-		return p.states.name(h, a.to)
+	if a.Then == fsm.ThenMove {
+		return p.states.name(h, a.To)
 	}
-	return "(" + a.then.String() + ")"
+	return "(" + a.Then.String() + ")"
 }
 
 // rowText returns a row as text, with the names of its table. Lists are sorted, so that
 // the text does not depend on the other table.
 func (p *pair) rowText(h int, a *arrow) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s -%s-> %s", p.states.name(h, a.from), p.events.name(h, a.event), p.target(h, a))
-	row := &p.versions[h].t.Rows[a.row]
-	if !slices.Equal(a.actors, p.versions[h].actors) {
-		b.WriteString(" by " + strings.Join(p.actors.members(h, a.actors), ", "))
+	fmt.Fprintf(&b, "%s -%s-> %s", p.states.name(h, a.from), p.events.name(h, a.Event), p.target(h, a))
+	guard := p.versions[h].given.Rows[a.row].Guard
+	if !slices.Equal(a.Actors, p.versions[h].actors) {
+		b.WriteString(" by " + strings.Join(p.actors.members(h, a.Actors), ", "))
 	}
-	if row.Guard != "" {
-		b.WriteString(" [" + row.Guard + "]")
+	if guard != "" {
+		b.WriteString(" [" + guard + "]")
 	}
-	if a.within > 0 {
-		fmt.Fprintf(&b, " after %v", a.within)
+	if a.Timeout > 0 {
+		fmt.Fprintf(&b, " after %v", a.Timeout)
 	}
-	if a.origin != nil {
-		names := make([]string, len(a.origin))
-		for i, o := range a.origin {
-			names[i] = p.states.name(h, o)
-		}
-		slices.Sort(names)
-		b.WriteString(" of " + strings.Join(names, ", "))
+	if len(a.Origin) > 0 {
+		b.WriteString(" of " + strings.Join(p.states.members(h, a.Origin), ", "))
 	}
-	if a.forced {
+	if a.Forced {
 		b.WriteString(" (forced)")
 	}
-	if a.supersede {
+	if a.Supersede {
 		b.WriteString(" (supersedes)")
 	}
 	return b.String()
 }
 
-func (l *numbering) members(h int, s bitset.Set) (names []string) {
-	for _, number := range s.Elements() {
+func (l *numbering) members(h int, numbers []int) (names []string) {
+	for _, number := range numbers {
 		names = append(names, l.name(h, number))
 	}
 	slices.Sort(names)
