@@ -26,9 +26,9 @@ type Case[S, E comparable, T any] struct {
 
 // String returns the request of the case in one line.
 func (c *Case[S, E, T]) String() string {
-	at := status{fmt.Sprint(c.From), fmt.Sprint(c.From)}
-	if c.Origin != nil {
-		at.origin = fmt.Sprint(*c.Origin)
+	at := fmt.Sprint(c.From)
+	if c.Origin != nil && *c.Origin != c.From {
+		at += fmt.Sprintf(" (from %v)", *c.Origin)
 	}
 	return fmt.Sprintf("%s: %s", at, Request{Event: fmt.Sprint(c.Event), Actor: c.Actor, Force: c.Force})
 }

@@ -35,33 +35,12 @@ var ErrUnsupported = errors.New("fsmtest: the driver cannot make this request")
 // errScripted is the reason of a guard that refuses because the [Request] wants it.
 var errScripted = errors.New("fsmtest: the request wants this guard to refuse")
 
-// Request is one event that an actor fires. It is read only and may be copied.
-type Request struct {
-	Event string
-	Actor fsm.Actor
-	Force bool
-	// Agree and Refuse are the names of the guards that have to pass and to refuse.
-	// A machine of the table calls no other guard.
-	Agree, Refuse []string
-}
+// Request is the event that an actor fires in a step of a tour. It is read only and may be
+// copied.
+type Request tour.Request
 
 // String returns the request in one line.
-func (r Request) String() string {
-	text := r.Event
-	if r.Actor != "" {
-		text += " by " + string(r.Actor)
-	}
-	if r.Force {
-		text += " by force"
-	}
-	for _, g := range r.Agree {
-		text += ", " + g
-	}
-	for _, g := range r.Refuse {
-		text += ", not " + g
-	}
-	return text
-}
+func (r Request) String() string { return tour.Request(r).String() }
 
 // Guard returns the result of a guard: nil if the guard has to pass, and an error if it has
 // to refuse or if the table does not call the guard here.
@@ -83,14 +62,6 @@ func (r Request) Context(ctx context.Context) context.Context {
 
 type requestKey struct{}
 
-func requestOf(s *tour.Step) Request {
-	return Request{Event: s.Event, Actor: s.Actor, Force: s.Force, Agree: s.Agree, Refuse: s.Refuse}
-}
-
-func refusedBy(n *tour.Negative) Request {
-	return Request{Event: n.Event, Actor: n.Actor, Force: n.Force, Refuse: n.Refuse}
-}
-
 // sentinel returns the sentinel of package fsm that a refusal matches, and nil for an
 // error of the system's own. ErrGuard comes first, because the reason of a guard may
 // match another one too.
@@ -105,10 +76,3 @@ func sentinel(refusal error) error {
 
 // status is a state and an origin by name.
 type status struct{ state, origin string }
-
-func (s status) String() string {
-	if s.state == s.origin {
-		return s.state
-	}
-	return s.state + " (from " + s.origin + ")"
-}

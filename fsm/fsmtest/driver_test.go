@@ -11,7 +11,7 @@ import (
 
 func TestRequest(t *testing.T) {
 	r := fsmtest.Request{Event: "delete", Actor: user, Force: true, Agree: []string{"old"}, Refuse: []string{"unused"}}
-	require.Equal(t, "delete by user by force, old, not unused", r.String())
+	require.Equal(t, "delete by user by force, not unused, old", r.String())
 	require.NoError(t, r.Guard("old"))
 	require.EqualError(t, r.Guard("unused"), "fsmtest: the request wants this guard to refuse")
 	require.EqualError(t, r.Guard("other"), `fsmtest: call guard "other": the table does not call it here`)

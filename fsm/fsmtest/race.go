@@ -76,7 +76,7 @@ func race(t testing.TB, table *fsm.Table, d Driver, s *tour.Step, n int) bool {
 	for i := range n {
 		all.Go(func() {
 			<-start
-			states[i], refusals[i] = d.Apply(t, requestOf(s))
+			states[i], refusals[i] = d.Apply(t, Request(s.Request))
 		})
 	}
 	close(start)

@@ -113,7 +113,7 @@ func (r *run) sequence(number int, at status, steps []tour.Step) {
 			return
 		}
 		s := &steps[i]
-		state, refusal := r.d.Apply(r.t, requestOf(s))
+		state, refusal := r.d.Apply(r.t, Request(s.Request))
 		if errors.Is(refusal, ErrUnsupported) {
 			r.unsupported++
 		}
@@ -141,7 +141,7 @@ func (r *run) refuse(at status, steps []tour.Step) bool {
 			return true
 		}
 		n := &list[i]
-		state, refusal := r.d.Apply(r.t, refusedBy(n))
+		state, refusal := r.d.Apply(r.t, Request(n.Request))
 		if errors.Is(refusal, ErrUnsupported) {
 			r.unsupported++
 			continue
@@ -170,7 +170,7 @@ func (r *run) again(steps []tour.Step) bool {
 	r.t.Helper()
 	r.d.Reset(r.t, r.initial)
 	for i := range steps {
-		if state, refusal := r.d.Apply(r.t, requestOf(&steps[i])); refusal != nil || state != steps[i].To {
+		if state, refusal := r.d.Apply(r.t, Request(steps[i].Request)); refusal != nil || state != steps[i].To {
 			r.fault("%s: again: is in %s, refusal %v", &steps[i], state, refusal)
 			return false
 		}

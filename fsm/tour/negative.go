@@ -9,13 +9,11 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Negative is a request that a system has to refuse without changing the object.
+// Negative is a request that a system has to refuse without changing the object, also if
+// it has force.
 type Negative struct {
 	State, Origin string // the status
-	Event         string
-	Actor         fsm.Actor // empty in a table without actors
-	Force         bool      // requested by force, and refused nevertheless
-	Refuse        []string  // the guards that have to refuse; no other guard runs
+	Request              // Refuse are all guards that run
 	// Err is the reason: [fsm.ErrNotAllowed], [fsm.ErrWrongActor], [fsm.ErrForcedOnly] or
 	// [fsm.ErrGuard].
 	Err error
@@ -23,8 +21,7 @@ type Negative struct {
 
 // String returns the request and the refusal as one line.
 func (n Negative) String() string {
-	return status(n.State, n.Origin) + ": " + request(n.Event, n.Actor, n.Force, nil, n.Refuse) +
-		" is refused: " + strings.TrimPrefix(n.Err.Error(), "fsm: ")
+	return status(n.State, n.Origin) + ": " + n.Request.String() + " is refused: " + strings.TrimPrefix(n.Err.Error(), "fsm: ")
 }
 
 // Negatives yields every request that a table, sound or not, refuses: in every
@@ -50,7 +47,7 @@ func Negatives(t *fsm.Table) (iter.Seq[Negative], error) {
 						guards, refusal := refusal(w.t, at, event, actor, force)
 						if refusal != nil && !yield(Negative{
 							State: t.States[at.state].Name, Origin: t.States[at.origin].Name,
-							Event: t.Events[event], Actor: actor, Force: force, Refuse: guards, Err: refusal,
+							Request: Request{Event: t.Events[event], Actor: actor, Force: force, Refuse: guards}, Err: refusal,
 						}) {
 							return
 						}

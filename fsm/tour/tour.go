@@ -37,21 +37,27 @@ type Tour struct {
 	Missed []Missed
 }
 
-// Step is one request and its result. States have their names.
+// Request is an event that an actor fires. It is a plain value.
+type Request struct {
+	Event string    `json:"event"`
+	Actor fsm.Actor `json:"actor,omitempty"` // empty in a table without actors
+	Force bool      `json:"forced,omitempty"`
+	// Agree and Refuse are the guards that have to agree, and to refuse. No other guard
+	// runs.
+	Agree  []string `json:"agree,omitempty"`
+	Refuse []string `json:"refuse,omitempty"`
+}
+
+// Step is one request and its result. It has force if the row is forced only. States have
+// their names.
 type Step struct {
-	From   string    `json:"state"` // From and Origin are the status before
-	Origin string    `json:"origin"`
-	Event  string    `json:"event"`
-	Actor  fsm.Actor `json:"actor,omitempty"`  // empty in a table without actors
-	Force  bool      `json:"forced,omitempty"` // the row is forced only
-	// Agree and Refuse are the guards that have to agree, and to refuse, for Row
-	// to fire. No other guard runs.
-	Agree    []string `json:"agree,omitempty"`
-	Refuse   []string `json:"refuse,omitempty"`
-	To       string   `json:"to"` // To and ToOrigin are the status after
-	ToOrigin string   `json:"to_origin"`
-	Row      int      `json:"row"`               // index in the table
-	Ignored  bool     `json:"ignored,omitempty"` // the row accepts the event and changes nothing
+	From   string `json:"state"` // From and Origin are the status before
+	Origin string `json:"origin"`
+	Request
+	To       string `json:"to"` // To and ToOrigin are the status after
+	ToOrigin string `json:"to_origin"`
+	Row      int    `json:"row"`               // index in the table
+	Ignored  bool   `json:"ignored,omitempty"` // the row accepts the event and changes nothing
 }
 
 // Missed is a row that no object can take from one of its sources.
@@ -131,7 +137,7 @@ func (t *Tour) String() string {
 
 // String returns the step as one line.
 func (s Step) String() string {
-	text := status(s.From, s.Origin) + ": " + request(s.Event, s.Actor, s.Force, s.Agree, s.Refuse)
+	text := status(s.From, s.Origin) + ": " + s.Request.String()
 	if s.Ignored {
 		return text + " is ignored"
 	}
@@ -153,20 +159,22 @@ func status(state, origin string) string {
 	return fmt.Sprintf("%s (from %s)", state, origin)
 }
 
-func request(event string, actor fsm.Actor, force bool, agree, refuse []string) string {
-	if actor != "" {
-		event += " by " + string(actor)
+// String returns the request as one line.
+func (r Request) String() string {
+	text := r.Event
+	if r.Actor != "" {
+		text += " by " + string(r.Actor)
 	}
-	if force {
-		event += " by force"
+	if r.Force {
+		text += " by force"
 	}
-	for _, g := range refuse {
-		event += ", not " + g
+	for _, g := range r.Refuse {
+		text += ", not " + g
 	}
-	for _, g := range agree {
-		event += ", " + g
+	for _, g := range r.Agree {
+		text += ", " + g
 	}
-	return event
+	return text
 }
 
 // step names a way with the names of the table.
@@ -175,8 +183,8 @@ func (w *walk) step(x *way) Step {
 	name := func(state int) string { return w.t.States[state].Name }
 	s := Step{
 		From: name(from.state), Origin: name(from.origin), To: name(to.state), ToOrigin: name(to.origin),
-		Event: w.t.Events[r.Event], Actor: x.actor, Force: r.Forced,
-		Refuse: x.refuse, Row: x.row, Ignored: r.Then == fsm.ThenIgnore,
+		Request: Request{Event: w.t.Events[r.Event], Actor: x.actor, Force: r.Forced, Refuse: x.refuse},
+		Row:     x.row, Ignored: r.Then == fsm.ThenIgnore,
 	}
 	if r.Guard != "" {
 		s.Agree = []string{r.Guard}
