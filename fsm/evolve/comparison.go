@@ -103,33 +103,31 @@ func (c *comparison) unreadable(at status, h int) {
 func (c *comparison) deadlines(at status, byOld bool) {
 	old, new := &c.versions[oldVersion], &c.versions[newVersion]
 	a, b := old.deadline(at), new.deadline(at)
-	h := Hazard{Level: Unsafe, State: c.states.name(oldVersion, at.state)}
 	if a != nil && b != nil && a.Event == b.Event && a.Forced != b.Forced {
 		c.forcedDeadline(at, a, b)
+	}
+	h, drain := Hazard{ID: DeadlineAction, Level: Unsafe, State: c.states.name(oldVersion, at.state)}, -1
+	if a != nil {
+		h.Event = c.events.name(oldVersion, a.Event)
 	}
 	switch {
 	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.Event == b.Event && a.Timeout == b.Timeout:
 		return
 	case a == nil:
-		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.events.name(newVersion, b.Event)
+		h.ID, h.Level, h.Event, drain = DeadlineAdded, NeedsDrain, c.events.name(newVersion, b.Event), at.state
 		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, so no sweeper fires %s for it", h.State, h.Event)
 		h.Witness = c.path(at)
-		c.add(h, at.state)
 	case b == nil:
-		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.Event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.Timeout)
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
-		c.add(h, -1)
 	case a.Event != b.Event:
-		h.ID, h.Event = DeadlineAction, c.events.name(oldVersion, a.Event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.events.name(newVersion, b.Event))
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
-		c.add(h, -1)
 	default:
-		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.events.name(oldVersion, a.Event)
+		h.ID, h.Level = DeadlineTime, Compatible
 		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.Timeout, b.Timeout)
-		c.add(h, -1)
 	}
+	c.add(h, drain)
 }
 
 // forcedDeadline compares what the sweepers do if the row of the deadline is forced in one

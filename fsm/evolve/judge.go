@@ -269,12 +269,11 @@ func (c *comparison) strand(alone [2]*exploration) {
 			if faulty || !stays[h] {
 				continue
 			}
-			hz := Hazard{
-				ID: Stranded, Level: Unsafe, State: c.states.name(h, v.at.state), Witness: c.path(v.at),
-				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", versionNames[h],
-					c.states.name(h, v.at.state), c.states.name(h, v.at.origin)),
-			}
-			c.add(hz, -1)
+			state, origin := c.states.name(h, v.at.state), c.states.name(h, v.at.origin)
+			c.add(Hazard{
+				ID: Stranded, Level: Unsafe, State: state, Witness: c.path(v.at),
+				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", versionNames[h], state, origin),
+			}, -1)
 		}
 	}
 }

@@ -28,16 +28,12 @@ func (l *layout) setLocal(state []byte, actor int, local uint32) {
 	binary.LittleEndian.PutUint32(state[4*actor:], local)
 }
 
-func (l *layout) budget(state []byte, i int) int {
-	return int(binary.LittleEndian.Uint16(state[l.budgets+2*i:]))
-}
-
 // left returns what a state has left of a budget.
 func (l *layout) left(state []byte, b Budget) int {
 	if b.sys == nil {
 		return 0
 	}
-	return l.budget(state, b.at)
+	return int(binary.LittleEndian.Uint16(state[l.budgets+2*b.at:]))
 }
 
 func (l *layout) setBudget(state []byte, i, left int) {

@@ -25,7 +25,7 @@ func (v *View) String() string {
 		b.WriteString("; " + c.name + " [" + strings.Join(v.t.texts(v.state, i), ", ") + "]")
 	}
 	for i, budget := range v.t.sys.budgets {
-		fmt.Fprintf(&b, "; %s %d", budget.name, v.t.lay.budget(v.state, i))
+		fmt.Fprintf(&b, "; %s %d", budget.name, v.t.lay.left(v.state, Budget{v.t.sys, i}))
 	}
 	return b.String()
 }
