@@ -6,8 +6,8 @@
 //	if err != nil {
 //		return err
 //	}
-//	for sequence, step := range plan.All() {
-//		fmt.Println(sequence, step) // 0 closed: open by user -> opening (from closed)
+//	for _, sequence := range plan.Sequences {
+//		fmt.Println(sequence[0]) // closed: open by user -> opening (from closed)
 //	}
 //	for _, row := range plan.Missed {
 //		fmt.Println("no object can take", row)

@@ -188,9 +188,6 @@ func TestFaultyTables(t *testing.T) {
 	plan, err := tour.New(table, nil)
 	require.NoError(t, err)
 	require.Contains(t, plan.String(), "missed: row 3: it has no source")
-	for range plan.All() {
-		break
-	}
 
 	huge := &fsm.Table{Name: "huge", Actors: []fsm.Actor{"a"}, Events: []string{"e"}}
 	for range 300 {

@@ -2,7 +2,6 @@ package tour
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -102,19 +101,6 @@ func (w *walk) goals(anyOrigin bool) (list []int) {
 		}
 	}
 	return list
-}
-
-// All yields the steps in order, each with the number of its sequence.
-func (t *Tour) All() iter.Seq2[int, Step] {
-	return func(yield func(int, Step) bool) {
-		for i, steps := range t.Sequences {
-			for _, s := range steps {
-				if !yield(i, s) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // String returns the size of the tour, its steps and the rows that it misses.

@@ -3,6 +3,7 @@ package tour_test
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestTourOfAnyOrigin(t *testing.T) {
 		}
 		taken := func(p *tour.Tour) map[source]bool {
 			all := map[source]bool{}
-			for _, s := range p.All() {
+			for _, s := range slices.Concat(p.Sequences...) {
 				all[source{s.Row, s.From}] = true
 			}
 			return all
