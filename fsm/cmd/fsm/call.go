@@ -16,11 +16,14 @@ import (
 
 // call is one run of a command.
 type call struct {
-	cmd  command
-	in   io.Reader
-	out  io.Writer
-	errs io.Writer // receives progress if it is a terminal
-	read bool      // standard input was read
+	cmd    command
+	in     io.Reader
+	out    io.Writer
+	errs   io.Writer // receives progress if it is a terminal
+	flags  *flag.FlagSet
+	files  []string // the arguments
+	tables []*fsm.Table
+	read   bool // standard input was read
 }
 
 // usageError is a mistake in the arguments. The command prints it with the usage.
@@ -28,35 +31,37 @@ type usageError struct{ error }
 
 func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// flags returns the empty flag set of the command.
-func (c *call) flags() *flag.FlagSet {
-	flags := flag.NewFlagSet(c.cmd.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	return flags
-}
-
-// parse parses the flags and returns the arguments. It returns [flag.ErrHelp] after
-// it has printed the help that the caller requested.
-func (c *call) parse(flags *flag.FlagSet, args []string) ([]string, error) {
-	err := flags.Parse(args)
-	switch n := flags.NArg(); {
+// parse parses the flags and reads the tables. It returns [flag.ErrHelp] after it has
+// printed the help that the caller requested.
+func (c *call) parse(args []string) error {
+	c.flags.SetOutput(io.Discard)
+	err := c.flags.Parse(args)
+	c.files = c.flags.Args()
+	switch n := len(c.files); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintf(c.out, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
-		flags.SetOutput(c.out)
-		flags.PrintDefaults()
-		return nil, err
+		c.flags.SetOutput(c.out)
+		c.flags.PrintDefaults()
+		return err
 	case err != nil:
-		return nil, misused("%v", err)
+		return misused("%v", err)
 	case n < c.cmd.min || n > c.cmd.max:
-		return nil, misused("want %s, found %d arguments", c.cmd.args, n)
+		return misused("want %s, found %d arguments", c.cmd.args, n)
 	}
-	return flags.Args(), nil
+	for _, file := range c.files[:min(len(c.files), c.cmd.tables)] {
+		t, err := c.table(file)
+		if err != nil {
+			return err
+		}
+		c.tables = append(c.tables, t)
+	}
+	return nil
 }
 
 // oneOf declares a flag with a set of values. The first is the default.
-func oneOf(flags *flag.FlagSet, name, usage string, values ...string) *string {
+func (c *call) oneOf(name, usage string, values ...string) *string {
 	value := values[0]
-	flags.Func(name, usage+": "+value+" (the default), "+strings.Join(values[1:], ", "), func(text string) error {
+	c.flags.Func(name, usage+": "+value+" (the default), "+strings.Join(values[1:], ", "), func(text string) error {
 		if !slices.Contains(values, text) {
 			return fmt.Errorf("want one of %s", strings.Join(values, ", "))
 		}
@@ -67,8 +72,8 @@ func oneOf(flags *flag.FlagSet, name, usage string, values ...string) *string {
 }
 
 // format declares the flag for the form of the output.
-func format(flags *flag.FlagSet) *string {
-	return oneOf(flags, "format", "`form` of the output", "text", "json")
+func (c *call) format() *string {
+	return c.oneOf("format", "`form` of the output", "text", "json")
 }
 
 // table reads a table from a file, or from standard input.

@@ -18,15 +18,14 @@ type checked struct {
 
 var severities = map[string]check.Severity{"error": check.Error, "warning": check.Warning, "info": check.Info}
 
-func runCheck(c *call, args []string) (bool, error) {
-	flags := c.flags()
-	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above",
+func declareCheck(c *call) func() (bool, error) {
+	form := c.format()
+	failOn := c.oneOf("fail-on", "fail if there are findings of this `severity` or above",
 		"error", "warning", "info", "never")
-	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
-	facts := flags.Bool("facts", false, "add the facts to the JSON")
+	show := c.oneOf("show", "list findings of this `severity` and above in the text", "warning", "info", "error")
+	facts := c.flags.Bool("facts", false, "add the facts to the JSON")
 	var skip []string
-	flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(text string) error {
+	c.flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(text string) error {
 		skip = append(skip, text)
 		id, _, _ := strings.Cut(text, ":")
 		if !slices.Contains(check.LintIDs(), id) {
@@ -34,37 +33,31 @@ func runCheck(c *call, args []string) (bool, error) {
 		}
 		return nil
 	})
-	files, err := c.parse(flags, args)
-	if err != nil {
-		return false, err
-	}
-	var tables []checked
-	failed := false
-	for _, file := range files {
-		t, err := c.table(file)
-		if err != nil {
-			return false, err
+	return func() (bool, error) {
+		var tables []checked
+		failed := false
+		for i, t := range c.tables {
+			findings := check.Lint(t, &check.LintConfig{Skip: skip})
+			if least, ok := severities[*failOn]; ok {
+				failed = failed || len(findings.AtLeast(least)) > 0
+			}
+			tables = append(tables, checked{nameOf(c.files[i]), t.Name, findings, check.Analyze(t)})
 		}
-		findings := check.Lint(t, &check.LintConfig{Skip: skip})
-		if least, ok := severities[*failOn]; ok {
-			failed = failed || len(findings.AtLeast(least)) > 0
+		if *form == "json" {
+			for i := range tables {
+				if !*facts {
+					tables[i].Facts = nil
+				}
+			}
+			return failed, c.json(tables)
 		}
-		tables = append(tables, checked{nameOf(file), t.Name, findings, check.Analyze(t)})
-	}
-	if *form == "json" {
-		for i := range tables {
-			if !*facts {
-				tables[i].Facts = nil
+		for _, r := range tables {
+			if err := c.print(r.text(severities[*show])); err != nil {
+				return false, err
 			}
 		}
-		return failed, c.json(tables)
+		return failed, nil
 	}
-	for _, r := range tables {
-		if err := c.print(r.text(severities[*show])); err != nil {
-			return false, err
-		}
-	}
-	return failed, nil
 }
 
 // text returns a line about the table, then its findings.

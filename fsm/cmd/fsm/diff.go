@@ -8,36 +8,25 @@ import (
 	"github.com/interlock-go/interlock/fsm/evolve"
 )
 
-func runDiff(c *call, args []string) (bool, error) {
-	flags := c.flags()
-	form := oneOf(flags, "format", "`form` of the output", "text", "json", "go")
-	failOn := oneOf(flags, "fail-on", "fail at this `level` or above (difference: or if anything differs)",
+func declareDiff(c *call) func() (bool, error) {
+	form := c.oneOf("format", "`form` of the output", "text", "json", "go")
+	failOn := c.oneOf("fail-on", "fail at this `level` or above (difference: or if anything differs)",
 		"drain", "mapping", "unsafe", "difference", "never")
 	var config evolve.Config
-	flags.Func("map", "a state has a new name, `old=new`; the prefixes event:, actor: and guard: map other names; repeatable",
+	c.flags.Func("map", "a state has a new name, `old=new`; the prefixes event:, actor: and guard: map other names; repeatable",
 		func(text string) error { return addMapping(&config, text) })
-	flags.Func("hold", "no caller fires this `event`, or \"event in state\", while both versions run; repeatable",
+	c.flags.Func("hold", "no caller fires this `event`, or \"event in state\", while both versions run; repeatable",
 		func(text string) error { return addHold(&config, text) })
-	files, err := c.parse(flags, args)
-	if err != nil {
-		return false, err
+	return func() (bool, error) {
+		report, err := evolve.Diff(c.tables[0], c.tables[1], &config)
+		if err != nil {
+			return false, err
+		}
+		if *form == "go" {
+			return fails(report, *failOn), c.print(report.Code())
+		}
+		return fails(report, *failOn), c.report(form, report)
 	}
-	old, err := c.table(files[0])
-	if err != nil {
-		return false, err
-	}
-	new, err := c.table(files[1])
-	if err != nil {
-		return false, err
-	}
-	report, err := evolve.Diff(old, new, &config)
-	if err != nil {
-		return false, err
-	}
-	if *form == "go" {
-		return fails(report, *failOn), c.print(report.Code())
-	}
-	return fails(report, *failOn), c.report(form, report)
 }
 
 var levels = map[string]evolve.Compatibility{

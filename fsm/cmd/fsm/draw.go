@@ -10,39 +10,33 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-func runDraw(c *call, args []string) (bool, error) {
-	flags := c.flags()
-	form := oneOf(flags, "format", "`form` of the picture (svg needs dot of Graphviz)",
+func declareDraw(c *call) func() (bool, error) {
+	form := c.oneOf("format", "`form` of the picture (svg needs dot of Graphviz)",
 		"mermaid", "dot", "svg", "markdown", "text")
 	var config diagram.Config
-	flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
-	flags.StringVar(&config.Current, "at", "", "mark this `state` as the current one")
-	files, err := c.parse(flags, args)
-	if err != nil {
-		return false, err
-	}
-	t, err := c.table(files[0])
-	if err != nil {
-		return false, err
-	}
-	if _, found := t.StateIndex(config.Current); config.Current != "" && !found {
-		var names []string
-		for _, s := range t.States {
-			names = append(names, s.Name)
+	c.flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
+	c.flags.StringVar(&config.Current, "at", "", "mark this `state` as the current one")
+	return func() (bool, error) {
+		t, file := c.tables[0], nameOf(c.files[0])
+		if _, found := t.StateIndex(config.Current); config.Current != "" && !found {
+			var names []string
+			for _, s := range t.States {
+				names = append(names, s.Name)
+			}
+			return false, fmt.Errorf("%s: -at: table %s has no state %q; its states are %q", file, t.Name, config.Current, names)
 		}
-		return false, fmt.Errorf("%s: -at: table %s has no state %q; its states are %q", nameOf(files[0]), t.Name, config.Current, names)
-	}
-	if *form == "svg" {
-		svg, err := graphviz(diagram.DOT(t, &config))
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", nameOf(files[0]), err)
+		if *form == "svg" {
+			svg, err := graphviz(diagram.DOT(t, &config))
+			if err != nil {
+				return false, fmt.Errorf("%s: %w", file, err)
+			}
+			return false, c.print(svg)
 		}
-		return false, c.print(svg)
+		draw := map[string]func(*fsm.Table, *diagram.Config) string{
+			"mermaid": diagram.Mermaid, "dot": diagram.DOT, "markdown": diagram.Markdown, "text": diagram.Text,
+		}[*form]
+		return false, c.print(draw(t, &config))
 	}
-	draw := map[string]func(*fsm.Table, *diagram.Config) string{
-		"mermaid": diagram.Mermaid, "dot": diagram.DOT, "markdown": diagram.Markdown, "text": diagram.Text,
-	}[*form]
-	return false, c.print(draw(t, &config))
 }
 
 // graphviz converts DOT to SVG. It runs the program dot.

@@ -24,18 +24,21 @@ type command struct {
 	name     string
 	args     string // of the usage line
 	min, max int    // number of arguments
+	tables   int    // number of the arguments that are tables
 	short    string
-	run      func(c *call, args []string) (findings bool, err error)
+	// declare declares the flags. It returns the function that runs the command after
+	// the call has parsed the flags and read the tables.
+	declare func(c *call) (run func() (findings bool, err error))
 }
 
 const unlimited = 1 << 30
 
 var commands = []command{
-	{"check", "table.json...", 1, unlimited, "report faults and oddities of tables", runCheck},
-	{"draw", "table.json", 1, 1, "draw a table", runDraw},
-	{"diff", "old.json new.json", 2, 2, "compare two versions of a table for a rolling upgrade", runDiff},
-	{"verify", "table.json [history]", 1, 2, "check a history by the table, or the table as a protocol", runVerify},
-	{"tour", "table.json", 1, 1, "list a path through all rows, and the refused requests", runTour},
+	{"check", "table.json...", 1, unlimited, unlimited, "report faults and oddities of tables", declareCheck},
+	{"draw", "table.json", 1, 1, 1, "draw a table", declareDraw},
+	{"diff", "old.json new.json", 2, 2, 2, "compare two versions of a table for a rolling upgrade", declareDiff},
+	{"verify", "table.json [history]", 1, 2, 1, "check a history by the table, or the table as a protocol", declareVerify},
+	{"tour", "table.json", 1, 1, 1, "list a path through all rows, and the refused requests", declareTour},
 }
 
 // run runs a command and returns its exit code.
@@ -55,7 +58,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	for _, cmd := range commands {
 		if cmd.name == name {
-			return cmd.exitCode(&call{cmd: cmd, in: in, out: out, errs: errs}, rest, errs)
+			c := &call{cmd: cmd, in: in, out: out, errs: errs, flags: flag.NewFlagSet(cmd.name, flag.ContinueOnError)}
+			return c.run(rest)
 		}
 	}
 	fmt.Fprintf(errs, "fsm: unknown command %q\n\n", name)
@@ -63,17 +67,21 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitUsage
 }
 
-// exitCode runs the command, prints its error and returns the exit code.
-func (cmd command) exitCode(c *call, args []string, errs io.Writer) int {
-	findings, err := cmd.run(c, args)
+// run runs the command, prints its error and returns the exit code.
+func (c *call) run(args []string) int {
+	cmd, run := c.cmd, c.cmd.declare(c)
+	findings, err := false, c.parse(args)
+	if err == nil {
+		findings, err = run()
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(errs, "fsm %s: %v\nusage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, err, cmd.name, cmd.args, cmd.name)
+		fmt.Fprintf(c.errs, "fsm %s: %v\nusage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, err, cmd.name, cmd.args, cmd.name)
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(errs, "fsm %s: %v\n", cmd.name, err)
+		fmt.Fprintf(c.errs, "fsm %s: %v\n", cmd.name, err)
 		return exitUsage
 	case findings:
 		return exitFindings

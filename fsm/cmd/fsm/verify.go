@@ -11,43 +11,36 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/fsm/history"
 	"github.com/interlock-go/interlock/internal/tablemodel"
 	"github.com/interlock-go/interlock/internal/terminal"
 )
 
-func runVerify(c *call, args []string) (bool, error) {
-	flags := c.flags()
-	form := format(flags)
-	h := historyFlags(c, flags)
-	p := protocolFlags(flags)
-	files, err := c.parse(flags, args)
-	if err != nil {
-		return false, err
-	}
-	// A forgotten history must not turn into another check.
-	wrong, why := historyFlagNames, "needs a history"
-	if len(files) == 2 {
-		wrong, why = protocolFlagNames, "is for a table without a history"
-	}
-	flags.Visit(func(f *flag.Flag) {
-		if slices.Contains(wrong, f.Name) {
-			err = misused("-%s %s", f.Name, why)
+func declareVerify(c *call) func() (bool, error) {
+	form := c.format()
+	h := c.historyFlags()
+	p := c.protocolFlags()
+	return func() (bool, error) {
+		// A forgotten history must not turn into another check.
+		wrong, why := historyFlagNames, "needs a history"
+		if len(c.files) == 2 {
+			wrong, why = protocolFlagNames, "is for a table without a history"
 		}
-	})
-	if err != nil {
-		return false, err
+		var err error
+		c.flags.Visit(func(f *flag.Flag) {
+			if slices.Contains(wrong, f.Name) {
+				err = misused("-%s %s", f.Name, why)
+			}
+		})
+		if err != nil {
+			return false, err
+		}
+		if len(c.files) == 1 {
+			return c.verifyProtocol(p, form)
+		}
+		return c.verifyHistory(h, form)
 	}
-	t, err := c.table(files[0])
-	if err != nil {
-		return false, err
-	}
-	if len(files) == 1 {
-		return c.verifyProtocol(t, files[0], p, form)
-	}
-	return c.verifyHistory(t, files[1], h, form)
 }
 
 // historyOptions has the flags for a history.
@@ -58,14 +51,14 @@ type historyOptions struct {
 
 var historyFlagNames = []string{"gaps", "ignore-others", "clock-slack", "version"}
 
-func historyFlags(c *call, flags *flag.FlagSet) *historyOptions {
+func (c *call) historyFlags() *historyOptions {
 	h := &historyOptions{}
-	flags.BoolVar(&h.config.Gaps, "gaps", false, "the history skips rows, repeats them or starts in the middle")
-	flags.BoolVar(&h.config.IgnoreOthers, "ignore-others", false, "skip rows of machines without a table")
-	flags.DurationVar(&h.config.ClockSlack, "clock-slack", 0, "a row may be older by this time than the row of its object before it")
+	c.flags.BoolVar(&h.config.Gaps, "gaps", false, "the history skips rows, repeats them or starts in the middle")
+	c.flags.BoolVar(&h.config.IgnoreOthers, "ignore-others", false, "skip rows of machines without a table")
+	c.flags.DurationVar(&h.config.ClockSlack, "clock-slack", 0, "a row may be older by this time than the row of its object before it")
 	usage := "a further table, `NAME@SINCE=FILE`, for rows of this version or from this time (RFC 3339) on; " +
 		"@SINCE is optional; repeatable"
-	flags.Func("version", usage, func(text string) error {
+	c.flags.Func("version", usage, func(text string) error {
 		v, err := c.version(text)
 		h.versions = append(h.versions, v)
 		return err
@@ -91,13 +84,14 @@ func (c *call) version(text string) (v history.TableVersion, err error) {
 }
 
 // verifyHistory compares a history with the table of its time.
-func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form *string) (bool, error) {
+func (c *call) verifyHistory(h *historyOptions, form *string) (bool, error) {
+	file := c.files[1]
 	in, err := c.open(file)
 	if err != nil {
 		return false, err
 	}
 	defer in.Close()
-	versions := append([]history.TableVersion{{Table: t}}, h.versions...)
+	versions := append([]history.TableVersion{{Table: c.tables[0]}}, h.versions...)
 	show, clear := terminal.Progress(c.errs)
 	summary, err := history.Check(counted(history.Read(in), show), versions, &h.config)
 	clear()
@@ -143,10 +137,10 @@ func (p *protocolOptions) String() string {
 
 var protocolFlagNames = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory", "trace"}
 
-func protocolFlags(flags *flag.FlagSet) *protocolOptions {
+func (c *call) protocolFlags() *protocolOptions {
 	p := &protocolOptions{Options: tablemodel.Usual(), megabytes: 1024}
 	count := func(n *int, name, usage string) {
-		flags.IntVar(n, name, *n, "without a history: "+usage)
+		c.flags.IntVar(n, name, *n, "without a history: "+usage)
 	}
 	count(&p.Operations, "operations", "users start this `many`")
 	count(&p.Capacity, "capacity", "at most this `many` messages are in flight in each direction")
@@ -154,7 +148,7 @@ func protocolFlags(flags *flag.FlagSet) *protocolOptions {
 	count(&p.Duplicate, "duplicate", "the channels duplicate this `many` messages")
 	count(&p.Crash, "crash", "the owner of the object dies this `many` times")
 	count(&p.megabytes, "memory", "stop, inconclusive, beyond this many `MiB`")
-	flags.StringVar(&p.trace, "trace", "", "without a history: write the path to a fault into this `file`, as a fixture for a replay")
+	c.flags.StringVar(&p.trace, "trace", "", "without a history: write the path to a fault into this `file`, as a fixture for a replay")
 	return p
 }
 
@@ -176,7 +170,8 @@ type protocolResult struct {
 
 // verifyProtocol explores the table as a protocol. Every outcome but holds is a
 // finding.
-func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, form *string) (bool, error) {
+func (c *call) verifyProtocol(p *protocolOptions, form *string) (bool, error) {
+	t, file := c.tables[0], c.files[0]
 	if min(p.Operations, p.Capacity, p.megabytes) < 1 {
 		return false, misused("-operations, -capacity and -memory: want 1 or more")
 	}
