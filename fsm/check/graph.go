@@ -8,19 +8,18 @@ import (
 
 // graph holds the edges between n states, each once.
 type graph struct {
-	n    int
 	to   [][]int      // successors, in order of add
 	from [][]int      // predecessors
 	seen []bitset.Set // by source: the successors as a set; nil without any
 }
 
 func newGraph(n int) *graph {
-	return &graph{n: n, to: make([][]int, n), from: make([][]int, n), seen: make([]bitset.Set, n)}
+	return &graph{to: make([][]int, n), from: make([][]int, n), seen: make([]bitset.Set, n)}
 }
 
 func (g *graph) add(from, to int) {
 	if g.seen[from] == nil {
-		g.seen[from] = bitset.New(g.n)
+		g.seen[from] = bitset.New(len(g.to))
 	}
 	if g.seen[from].Add(to) {
 		g.to[from] = append(g.to[from], to)
@@ -50,7 +49,7 @@ func distances(next [][]int, starts []int) []int {
 // Kosaraju: backwards from the node that a search leaves last, the other nodes of its
 // component are those that no component has yet.
 func (g *graph) components() (sizes []int) {
-	seen := bitset.New(g.n)
+	seen := bitset.New(len(g.to))
 	var left []int // in the order in which the search leaves the nodes
 	var search func(node int)
 	search = func(node int) {
@@ -61,12 +60,12 @@ func (g *graph) components() (sizes []int) {
 		}
 		left = append(left, node)
 	}
-	for root := range g.n {
+	for root := range g.to {
 		if seen.Add(root) {
 			search(root)
 		}
 	}
-	taken := bitset.New(g.n)
+	taken := bitset.New(len(g.to))
 	for _, root := range slices.Backward(left) {
 		if n := spread(taken, root, func(node int) []int { return g.from[node] }); n > 0 {
 			sizes = append(sizes, n)
@@ -77,8 +76,8 @@ func (g *graph) components() (sizes []int) {
 
 // parts returns the number of parts between which there are no edges.
 func (g *graph) parts() (n int) {
-	seen := bitset.New(g.n)
-	for root := range g.n {
+	seen := bitset.New(len(g.to))
+	for root := range g.to {
 		if spread(seen, root, func(node int) []int { return slices.Concat(g.to[node], g.from[node]) }) > 0 {
 			n++
 		}

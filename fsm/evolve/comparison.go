@@ -196,18 +196,14 @@ func (c *comparison) entries() {
 	case new.first != old.first:
 		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.states.name(newVersion, new.first))
 	default:
-		for actor := range c.actors.in[oldVersion] {
-			if slices.Contains(old.actors, actor) && !slices.Contains(new.actors, actor) && !c.sweeper(actor) {
-				added.actor = actor
-				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", cmp.Or(c.actors.name(oldVersion, actor), "any actor"))
-				h.Witness = []Act{c.act(&added)}
-				c.add(h, -1)
-				return
-			}
+		i := slices.IndexFunc(old.actors, func(actor int) bool { return !slices.Contains(new.actors, actor) && !c.sweeper(actor) })
+		if i < 0 {
+			return
 		}
-		return
+		added.actor = old.actors[i]
+		h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", cmp.Or(c.actors.name(oldVersion, added.actor), "any actor"))
 	}
-	if new.here[old.first] && !c.drained[old.first] {
+	if new.here[old.first] { // a state in which objects start is not drained
 		h.Witness = []Act{c.act(&added)}
 		c.add(h, -1)
 	}

@@ -3,7 +3,6 @@ package history
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -89,7 +88,7 @@ func (c *checker) row(row *Row) {
 		if o.ended > 0 {
 			o.ended = 0
 			c.sum.Alive++
-			if row.From == "" || m.absent(row.From) {
+			if row.From == "" || m.absent[row.From] {
 				c.sum.Objects++
 			}
 		}
@@ -152,7 +151,7 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 	if row.From != "" && !m.has(row.From) {
 		return true // judge reports the state
 	}
-	if row.From == o.state || m.absent(o.state) && (row.From == "" || m.absent(row.From)) {
+	if row.From == o.state || m.absent[o.state] && (row.From == "" || m.absent[row.From]) {
 		if row.From != "" && row.FromOrigin != "" && o.origin != "" && row.FromOrigin != o.origin {
 			c.found(row, "wrong-origin", "the origin before was "+row.FromOrigin, o.origin)
 		}
@@ -170,16 +169,6 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 		c.found(row, "broken-chain", "the row leads from "+row.From, "a row from "+was)
 	}
 	return true
-}
-
-// absent reports whether a state is an absent one, by the last version that has it.
-func (m *machine) absent(state string) bool {
-	for _, h := range slices.Backward(m.versions) {
-		if i := h.index(state); i >= 0 {
-			return h.t.States[i].Kind == fsm.Absent
-		}
-	}
-	return false
 }
 
 // step compares the row with the table and moves the object.

@@ -13,6 +13,7 @@ import (
 // continue in another version.
 type machine struct {
 	versions []*version         // by since
+	absent   map[string]bool    // by state: it is an absent one in the last version that has it
 	ends     map[string]bool    // by state: no version has a row that leads on
 	objects  map[string]*object // by id
 }
@@ -86,24 +87,26 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 		}
 		m := machines[v.Table.Name]
 		if m == nil {
-			m = &machine{ends: make(map[string]bool), objects: make(map[string]*object)}
+			m = &machine{absent: make(map[string]bool), ends: make(map[string]bool), objects: make(map[string]*object)}
 			machines[v.Table.Name] = m
 		}
 		if slices.ContainsFunc(m.versions, func(h *version) bool { return h.name == v.Name }) {
 			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, prose.Quote(v.Table.Name), prose.Quote(v.Name))
 		}
-		h := newVersion(v)
-		for state := range h.states {
-			over, seen := m.ends[state]
-			m.ends[state] = (over || !seen) && h.over(state)
-		}
-		m.versions = append(m.versions, h)
+		m.versions = append(m.versions, newVersion(v))
 	}
 	if len(machines) == 0 {
 		return nil, fmt.Errorf("%w: no table", fsm.ErrInvalid)
 	}
 	for _, m := range machines {
 		slices.SortStableFunc(m.versions, func(a, b *version) int { return a.since.Compare(b.since) })
+		for _, h := range m.versions {
+			for state, i := range h.states {
+				over, seen := m.ends[state]
+				m.ends[state] = (over || !seen) && h.over(i)
+				m.absent[state] = h.t.States[i].Kind == fsm.Absent
+			}
+		}
 	}
 	return machines, nil
 }
@@ -193,15 +196,10 @@ func (h *version) begins(state int) bool {
 
 // over reports whether a state ends an object: an absent state, or a final one
 // without rows that lead out.
-func (h *version) over(state string) bool {
-	i := h.states[state]
-	switch h.t.States[i].Kind {
-	case fsm.Absent:
-		return true
-	case fsm.Final:
-		return !slices.ContainsFunc(h.rows[[2]int{i, -1}], func(i int) bool { return h.t.Rows[i].Then != fsm.ThenIgnore })
-	}
-	return false
+func (h *version) over(state int) bool {
+	leads := func(row int) bool { return h.t.Rows[row].Then != fsm.ThenIgnore }
+	kind := h.t.States[state].Kind
+	return kind == fsm.Absent || kind == fsm.Final && !slices.ContainsFunc(h.rows[[2]int{state, -1}], leads)
 }
 
 // offers lists the rows of a state as text: those of an event, or all if the event
