@@ -20,10 +20,8 @@ type LintConfig struct {
 // the default. It is safe for concurrent use.
 func Lint(t *fsm.Table, config *LintConfig) Findings {
 	l := newLinter(t)
-	if config != nil {
-		for _, id := range config.Skip {
-			l.skip[id] = true
-		}
+	for _, id := range cmp.Or(config, &LintConfig{}).Skip {
+		l.skip[id] = true
 	}
 	for _, rule := range rules {
 		rule.find(l)

@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -20,10 +21,7 @@ type model struct {
 }
 
 func newModel(t *fsm.Table, c *Config) model {
-	if c == nil {
-		c = &Config{}
-	}
-	return model{t, *c}
+	return model{t, *cmp.Or(c, &Config{})}
 }
 
 // arrows returns the arrows in order of the first row of each. Rows with the same

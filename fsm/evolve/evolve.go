@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -145,9 +146,7 @@ type Act struct {
 // start in any state of rest. The time grows with the pairs of state and origin that
 // can occur, times their rows and actors.
 func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
-	if config == nil {
-		config = &Config{}
-	}
+	config = cmp.Or(config, &Config{})
 	p, err := join(old, new, config)
 	if err != nil {
 		return nil, err

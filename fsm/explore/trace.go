@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 )
 
@@ -186,12 +185,8 @@ func (tr *Trace) Fixture() ([]byte, error) {
 // errors match [ErrTrace].
 func ParseTrace(data []byte) (*Trace, error) {
 	f := fixture{Trace: &Trace{}}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&f); err != nil {
+	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTrace, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: text after the object", ErrTrace)
 	}
 	if f.Format != traceFormat {
 		return nil, fmt.Errorf("%w: format %q, want %q", ErrTrace, f.Format, traceFormat)

@@ -87,7 +87,7 @@ func TestFixturesThatDoNotFit(t *testing.T) {
 	good := string(data)
 	tests := map[string]struct{ old, new, want string }{
 		"no JSON":         {"{", "[", "invalid character"},
-		"more behind it":  {"\n}\n", "\n}\n{}", "text after the object"},
+		"more behind it":  {"\n}\n", "\n}\n{}", "after top-level value"},
 		"other format":    {"protocol-trace/1", "protocol-trace/2", `format "protocol-trace/2"`},
 		"unknown kind":    {`"kind": "send"`, `"kind": "shout"`, `unknown kind "shout"`},
 		"no actor":        {`"actor": "sender"`, `"actor": ""`, `unknown actor ""`},

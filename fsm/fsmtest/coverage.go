@@ -1,6 +1,7 @@
 package fsmtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -61,10 +62,7 @@ func Watch[S, E comparable, T any](m *fsm.Machine[S, E, T], config *CoverConfig)
 
 // newCoverage takes the names from a tour, so that they are those that objects reach.
 func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
-	c := &Coverage{table: t, seen: make(map[string]bool)}
-	if config != nil {
-		c.except = config.Except
-	}
+	c := &Coverage{table: t, except: cmp.Or(config, &CoverConfig{}).Except, seen: make(map[string]bool)}
 	plan, err := tour.New(t, nil)
 	if err != nil {
 		panic(fmt.Sprintf("fsmtest: tour of the table of a machine: %v", err)) // New has checked it

@@ -36,9 +36,7 @@ type MutateConfig struct {
 // never rewrites a file for a mutant.
 func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(t testing.TB, m *fsm.Machine[S, E, T]), config *MutateConfig) {
 	t.Helper()
-	if config == nil {
-		config = &MutateConfig{}
-	}
+	config = cmp.Or(config, &MutateConfig{})
 	timeout := cmp.Or(config.Timeout, 10*time.Second)
 	ctx := context.Background()
 	if detected, text := detects(ctx, t, m, test, timeout); detected {

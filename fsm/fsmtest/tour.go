@@ -1,6 +1,7 @@
 package fsmtest
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"testing"
@@ -26,9 +27,7 @@ const maxFaults = 10
 // sentinel, or refuses after a move.
 func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 	t.Helper()
-	if config == nil {
-		config = &TourConfig{}
-	}
+	config = cmp.Or(config, &TourConfig{})
 	plan, err := tour.New(table, nil)
 	if err != nil {
 		t.Fatal(err)

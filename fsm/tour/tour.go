@@ -1,6 +1,7 @@
 package tour
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,9 +71,7 @@ type Missed struct {
 // that it has not taken. It is short, and not always the shortest. The error is
 // [ErrTooLarge]. A nil config is the default.
 func New(t *fsm.Table, config *Config) (*Tour, error) {
-	if config == nil {
-		config = &Config{}
-	}
+	config = cmp.Or(config, &Config{})
 	w, err := newWalk(t)
 	if err != nil {
 		return nil, err
