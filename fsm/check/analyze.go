@@ -211,15 +211,12 @@ func kindName(k fsm.Kind) string {
 
 func (a *analysis) reach(r *Report) {
 	t := a.t
-	first, entries := []int{}, t.Initials
+	first := []int{}
 	if a.declared(t.Initial) {
 		first = append(first, t.Initial)
 		r.Initial = t.States[t.Initial].Name
 	}
-	if len(entries) == 0 {
-		entries = first
-	}
-	entries = slices.DeleteFunc(slices.Clone(entries), func(s int) bool { return !a.declared(s) })
+	entries := slices.DeleteFunc(slices.Clone(t.Entries()), func(s int) bool { return !a.declared(s) })
 	for _, s := range entries {
 		r.Initials = append(r.Initials, t.States[s].Name)
 	}
