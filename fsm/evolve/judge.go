@@ -35,7 +35,7 @@ func (p *pair) judge(e *Report, config *Config) error {
 // settle compares the versions until draining removes no further hazard.
 func (d *drains) settle() error {
 	for {
-		m := &exploration{pair: d.pair, plays: [2]bool{true, true}, held: d.held, drained: d.states}
+		m := &exploration{pair: d.pair, plays: []int{oldVersion, newVersion}, held: d.held, drained: d.states}
 		for _, v := range d.alone[oldVersion].visits {
 			m.field = append(m.field, v.at)
 		}

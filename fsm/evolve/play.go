@@ -94,7 +94,7 @@ var addObject = cell{-1, -1}
 // object.
 type exploration struct {
 	*pair
-	plays   [2]bool
+	plays   []int         // the versions
 	held    map[cell]bool // no caller fires these
 	drained map[int]bool  // states
 	field   []status      // the statuses of objects at the start
@@ -128,14 +128,11 @@ type step struct {
 func (m *exploration) explore() error {
 	m.index = make(map[status]int)
 	m.reach(noObject, -1, step{version: -1, from: noObject, to: noObject})
-	for h := range m.versions {
-		x := &m.versions[h]
-		if !m.plays[h] || m.held[addObject] {
-			continue
-		}
-		for _, s := range x.starts {
-			to := status{s, s}
-			m.reach(to, 0, step{version: h, actor: -1, from: noObject, to: to})
+	for _, h := range m.plays {
+		for _, s := range m.versions[h].starts {
+			if to := (status{s, s}); !m.held[addObject] {
+				m.reach(to, 0, step{version: h, actor: -1, from: noObject, to: to})
+			}
 		}
 	}
 	m.spread()
@@ -154,8 +151,7 @@ func (m *exploration) explore() error {
 // to which no row leads.
 func (p *pair) alone() (alone [2]*exploration, err error) {
 	for h := range alone {
-		alone[h] = &exploration{pair: p}
-		alone[h].plays[h] = true
+		alone[h] = &exploration{pair: p, plays: []int{h}}
 	}
 	old := &p.versions[oldVersion]
 	for s, here := range old.here {
@@ -170,8 +166,8 @@ func (p *pair) alone() (alone [2]*exploration, err error) {
 func (m *exploration) spread() {
 	for ; m.taken < len(m.visits) && len(m.visits) <= maxStatuses; m.taken++ {
 		at := m.visits[m.taken].at
-		for h := range m.versions {
-			if m.plays[h] && m.versions[h].canRead(at) {
+		for _, h := range m.plays {
+			if m.versions[h].canRead(at) {
 				m.steps(h, at, func(s step) { m.reach(s.to, m.taken, s) })
 			}
 		}
