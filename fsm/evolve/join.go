@@ -152,7 +152,8 @@ func (l *numbering) match(what string, given map[string]string) error {
 func (p *pair) version(t *fsm.Table, h int) version {
 	n, rows := len(p.states.in[h]), slices.Clone(t.Rows)
 	x := version{given: t, t: t.WithRows(rows), here: make([]bool, n), from: make([][]*arrow, n), absent: -1, first: -1}
-	x.t.States, x.t.Events, x.t.Actors = make([]fsm.TableState, n), make([]string, len(p.events.in[h])), make([]fsm.Actor, len(p.actors.in[h]))
+	x.t.States, x.t.Events = make([]fsm.TableState, n), make([]string, len(p.events.in[h]))
+	x.t.Actors = make([]fsm.Actor, len(p.actors.in[h]))
 	x.t.Initial, x.t.Initials = -1, nil
 	for i, s := range t.States {
 		number := p.states.of[h][i]

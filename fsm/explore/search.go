@@ -116,8 +116,8 @@ func (s *System) Explore(ctx context.Context, config *Config) (v *Verdict, err e
 func newSearch(sys *System, config *Config) *search {
 	t := newTables(sys)
 	s := &search{
-		t: t, config: *cmp.Or(config, &Config{}), verdict: &Verdict{System: sys.name, Outcome: Inconclusive}, store: newStore(t.lay.size),
-		edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1}, view: View{t: t},
+		t: t, config: *cmp.Or(config, &Config{}), verdict: &Verdict{System: sys.name, Outcome: Inconclusive},
+		store: newStore(t.lay.size), edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1}, view: View{t: t},
 	}
 	if s.config.MaxBytes <= 0 {
 		s.config.MaxBytes = defaultMaxBytes
