@@ -171,10 +171,11 @@ func TestCoalesceBehindARetry(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Minute} {
 		in(t, func(t *testing.T) {
 			q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
-			act := takes("look", 0, errBoom)
+			act := takes("look", time.Second, errBoom)
 			act.ID, act.Coalesce, act.Retry = "look at a", true, queue.Retry{Attempts: 2, Backoff: pauses(pause)}
 			first := submit(t, q, "a", act)
 			submit(t, q, "b", takes("other", time.Hour, nil)) // the second attempt waits for it
+			time.Sleep(time.Second)
 			synctest.Wait()
 			require.Equal(t, 1, first.Info().Attempt)
 			second := submit(t, q, "a", act)
