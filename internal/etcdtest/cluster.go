@@ -21,10 +21,9 @@ func StartCluster(t testing.TB, n int) Cluster {
 	t.Helper()
 	c, members := make(Cluster, n), make([]string, n)
 	for i := range c {
-		host := loopback()
-		name, peer := fmt.Sprint("member", i), freeAddress(t, host)
+		name, peer := fmt.Sprint("member", i), freeAddress(t, loopback())
 		members[i] = name + "=http://" + peer
-		c[i] = &Server{settings: settings{Dir: t.TempDir(), Host: host, Peer: peer, Name: name}}
+		c[i] = &Server{settings: settings{Dir: t.TempDir(), Host: loopback(), Peer: peer, Name: name}}
 		t.Cleanup(func() { c[i].Kill(t) })
 	}
 	for _, s := range c { // each of them waits for others

@@ -21,7 +21,7 @@ const variable = "INTERLOCK_ETCDTEST_SERVER"
 type settings struct {
 	Config
 	Dir      string
-	Host     string // of all addresses
+	Host     string // of Endpoint, if that is empty
 	Endpoint string // empty: a free port
 	Peer     string // the address for other members; empty: a free port
 	Name     string // empty: the only member
@@ -50,7 +50,8 @@ func serve(text string) error {
 		return err
 	}
 	client := url.URL{Scheme: "http", Host: cmp.Or(s.Endpoint, s.Host+":0")}
-	peer := url.URL{Scheme: "http", Host: cmp.Or(s.Peer, s.Host+":0")}
+	// On a host of its own: a free port there may be that of a server which starts again.
+	peer := url.URL{Scheme: "http", Host: cmp.Or(s.Peer, loopback()+":0")}
 	config := embed.NewConfig()
 	config.Dir = s.Dir
 	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
