@@ -203,7 +203,7 @@ func TestListPrefix(t *testing.T) {
 		require.LessOrEqual(t, len(store.queries), 11)
 	}
 	for prefix, want := range map[string][]string{
-		"0003": nil, "5": nil, strings.Repeat("0", lifecycle.MaxID): nil, "000": {"0004", "0005"},
+		"0003": nil, "5": nil, strings.Repeat("5", lifecycle.MaxID+1): nil, "000": {"0004", "0005"},
 	} {
 		page, err := m.List(t.Context(), lifecycle.Select[state]{Prefix: prefix, After: "0003", Limit: 2})
 		require.NoError(t, err)
