@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -20,7 +21,7 @@ const mostRequests = 3
 var world = []string{"/", "/a", "/a/b", "/a/c", "/a/b/d", "/ab", "/a!", "/c/d/e"}
 
 // randomSequences plays random sequences on fresh lockers. It shortens the first
-// one that fails and reports it with its seed.
+// one that fails, for as long as one call may take, and reports it with its seed.
 func randomSequences(e *env) {
 	play := func(sequence []step) error {
 		defer e.endCalls()
@@ -33,9 +34,12 @@ func randomSequences(e *env) {
 			sequence[k] = draw(random, e.bubble)
 		}
 		if err := play(sequence); err != nil {
-			sequence, err = shorten(sequence, err, play)
 			text := fmt.Sprintf("a random sequence (Seed %d) fails: %v\n", e.h.Seed, err)
-			for k, s := range sequence {
+			end := time.Now().Add(e.h.Patience)
+			inTime := func() bool { return e.bubble || time.Now().Before(end) }
+			shorter, err := shorten(sequence, err, inTime, play)
+			text += fmt.Sprintf("the shortest one that was found fails: %v\n", err)
+			for k, s := range shorter {
 				text += fmt.Sprintf("%3d %s\n", k+1, s.text)
 			}
 			e.Fatal(text)
@@ -44,9 +48,10 @@ func randomSequences(e *env) {
 }
 
 // shorten removes steps as long as the rest fails too, and returns the rest and its error.
-func shorten(steps []step, err error, play func([]step) error) ([]step, error) {
+// A play of a locker that hangs takes long, except in a bubble, so there is a limit.
+func shorten(steps []step, err error, inTime func() bool, play func([]step) error) ([]step, error) {
 	for size := len(steps) / 2; size > 0; size /= 2 {
-		for at := 0; at+size <= len(steps); {
+		for at := 0; at+size <= len(steps) && inTime(); {
 			fewer := slices.Concat(steps[:at], steps[at+size:])
 			if shorter := play(fewer); shorter != nil {
 				steps, err = fewer, shorter
