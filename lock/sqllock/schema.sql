@@ -112,12 +112,13 @@ BEGIN
 	END LOOP;
 END $$;
 
--- sweep ends the sessions that have expired, and one more, for ever, and removes what they
--- hold and wait for. It returns whether it removed something. A row that a transaction has
--- locked, see GuardStatement, stays for a later sweep, and so does its session: waiting for
--- it here would stop the tree.
+-- sweep ends the sessions that have expired, and one more, for ever, and removes what no other
+-- session holds and waits for. It returns whether it ended or removed something: what the caller has
+-- read before may be over. A row that a transaction has locked, see GuardStatement, stays for
+-- a later sweep, and so does its session: waiting for it here would stop the tree.
 CREATE OR REPLACE FUNCTION interlock_lock_sweep(t text, s bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
+	ended boolean;
 	gone bigint[];
 BEGIN
 	IF NOT EXISTS (SELECT FROM interlock_lock_sessions e WHERE e.tree = t AND (e.expires < clock_timestamp() OR e.id = s)) THEN
@@ -127,10 +128,12 @@ BEGIN
 	UPDATE interlock_lock_sessions e SET expires = '-infinity' WHERE e.tree = t AND e.id IN (
 		SELECT f.id FROM interlock_lock_sessions f
 		WHERE f.tree = t AND (f.expires < clock_timestamp() OR f.id = s) AND f.expires > '-infinity' FOR UPDATE SKIP LOCKED);
+	ended := FOUND;
 	PERFORM pg_notify('interlock_lock_' || e.id, '') FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity';
 	WITH free AS (
 		SELECT r.path, r.number FROM interlock_lock_requests r
-		WHERE r.tree = t AND r.session IN (SELECT e.id FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity')
+		WHERE r.tree = t
+		AND NOT EXISTS (SELECT FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = r.session AND e.expires > '-infinity')
 		FOR UPDATE SKIP LOCKED
 	), deleted AS (
 		DELETE FROM interlock_lock_requests r USING free f
@@ -140,7 +143,7 @@ BEGIN
 	DELETE FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity'
 	AND NOT EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.session = e.id);
 	PERFORM interlock_lock_settle(t, gone);
-	RETURN gone IS NOT NULL;
+	RETURN ended OR gone IS NOT NULL;
 END $$;
 
 -- begin begins a session in the place of another one. 0: of none.
@@ -194,6 +197,9 @@ DECLARE
 	b bigint;
 BEGIN
 	PERFORM interlock_lock_latch(t);
+	-- Bad schedule without the second look at the session: it expires after the first one, the
+	-- sweep deletes it, and the row that is inserted then belongs to no session. Nothing would
+	-- remove it.
 	LOOP
 		SELECT (SELECT e.generation > g FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s AND e.expires > clock_timestamp()),
 			(SELECT max(c.number) FROM interlock_lock_conflicts(t, l, h, m, i) c) INTO late, b;

@@ -198,3 +198,37 @@ func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	require.Same(t, g, granted(t, waits))
 	require.NoError(t, g.Unlock(t.Context()))
 }
+
+// A session expires after the engine has looked at it for a request, and the same request ends
+// all sessions that have expired. The request is refused: nothing would ever remove its row.
+func TestExpiryWithinARequest(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, &sqllock.Config{TTL: slow})
+	held := take(t, l, at(lock.X, "/a"))
+	_, err := d.db.Exec(`CREATE OR REPLACE FUNCTION interlock_lock_conflicts(t text, l text[], h text[], m integer[], i text)
+		RETURNS SETOF interlock_lock_requests LANGUAGE sql AS 'SELECT r.* FROM interlock_lock_requests r, pg_sleep(1.2) WHERE r.tree = t'`)
+	require.NoError(t, err)
+	_, err = d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires)
+		VALUES ($1, -1, '1 second', clock_timestamp() + interval '1 second')`, tree)
+	require.NoError(t, err)
+	var outcome string
+	require.NoError(t, d.db.QueryRow(`SELECT outcome FROM interlock_lock_acquire($1, -1, 0, 1, true, '{/a}', '{5}', '{}', '{}', '{}',
+		'', '', '', 0, 1)`, tree).Scan(&outcome))
+	require.Equal(t, "ended", outcome)
+	require.NoError(t, held.Unlock(t.Context()))
+	s, err := l.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, s.Nodes)
+}
+
+// A restore that is not complete may leave rows of no session. They go when a session ends.
+func TestRowsOfNoSession(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, nil)
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_requests (tree, path, number, mode, token, session, attempt, id, owner, reason, since)
+		VALUES ($1, '/a', 0, 5, 1, -1, 1, '', '', '', now())`, tree)
+	require.NoError(t, err)
+	next := wait(t, l, at(lock.X, "/a"), "next")
+	require.NoError(t, d.open(t, tree, nil).Close())
+	require.NoError(t, granted(t, next).Unlock(t.Context()))
+}
