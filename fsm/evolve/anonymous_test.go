@@ -154,7 +154,7 @@ func TestDiffWithoutActorsIsQuiet(t *testing.T) {
 			e, err = evolve.Diff(old, parsed(t, &more), nil)
 			require.NoError(t, err)
 			require.Equal(t, evolve.Compatible, e.Level, "%s", e)
-			require.Equal(t, evolve.RefusedByOld, e.Hazards[0].ID)
+			require.Equal(t, "refused-by-old", e.Hazards[0].ID)
 		}
 	}
 }

@@ -88,10 +88,10 @@ func (c *comparison) unreadable(at status, h int) {
 	default:
 		what = fmt.Sprintf("%q rests and has no other origin", c.states.name(h, at.state))
 	}
-	hz := Hazard{ID: UnknownToOld, Level: Unsafe, State: state, Witness: c.path(at)}
+	hz := Hazard{ID: "unknown-to-old", Level: Unsafe, State: state, Witness: c.path(at)}
 	reader, writer := "an old", "a new"
 	if h == newVersion {
-		hz.ID, hz.Level = UnknownToNew, NeedsDrain
+		hz.ID, hz.Level = "unknown-to-new", NeedsDrain
 		reader, writer = "a new", "an old"
 	}
 	hz.Message = fmt.Sprintf("%s node cannot read what %s one has written: %s; "+
@@ -106,7 +106,7 @@ func (c *comparison) deadlines(at status, byOld bool) {
 	if a != nil && b != nil && a.Event == b.Event && a.Forced != b.Forced {
 		c.forcedDeadline(at, a, b)
 	}
-	h, drain := Hazard{ID: DeadlineAction, Level: Unsafe, State: c.states.name(oldVersion, at.state)}, -1
+	h, drain := Hazard{ID: "deadline-action", Level: Unsafe, State: c.states.name(oldVersion, at.state)}, -1
 	if a != nil {
 		h.Event = c.events.name(oldVersion, a.Event)
 	}
@@ -114,7 +114,7 @@ func (c *comparison) deadlines(at status, byOld bool) {
 	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.Event == b.Event && a.Timeout == b.Timeout:
 		return
 	case a == nil:
-		h.ID, h.Level, h.Event, drain = DeadlineAdded, NeedsDrain, c.events.name(newVersion, b.Event), at.state
+		h.ID, h.Level, h.Event, drain = "deadline-added", NeedsDrain, c.events.name(newVersion, b.Event), at.state
 		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, so no sweeper fires %s for it", h.State, h.Event)
 		h.Witness = c.path(at)
 	case b == nil:
@@ -124,7 +124,7 @@ func (c *comparison) deadlines(at status, byOld bool) {
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.events.name(newVersion, b.Event))
 		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 	default:
-		h.ID, h.Level = DeadlineTime, Compatible
+		h.ID, h.Level = "deadline-time", Compatible
 		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.Timeout, b.Timeout)
 	}
 	c.add(h, drain)
@@ -168,11 +168,11 @@ func (c *comparison) kind(at status) {
 		if b == fsm.Failed {
 			keeps, drops = drops, keeps
 		}
-		h.ID, h.Level = Undo, NeedsDrain
+		h.ID, h.Level = "undo", NeedsDrain
 		h.Message = fmt.Sprintf("%s node keeps the payload for an undo when an object fails to %q, %s node drops it there", keeps, h.State, drops)
 		c.add(h, at.state)
 	default:
-		h.ID, h.Level = Kind, Unsafe
+		h.ID, h.Level = "kind", Unsafe
 		about := "an operation is under way, and where it began"
 		if a == fsm.Absent || b == fsm.Absent {
 			about = "there is an object"
@@ -189,7 +189,7 @@ func (c *comparison) entries() {
 		return // old nodes add none, or the new table has no initial state
 	}
 	added := step{version: oldVersion, actor: -1, from: noObject, to: status{old.first, old.first}}
-	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.states.name(oldVersion, old.first)}
+	h := Hazard{ID: "entry-forbidden", Level: Unsafe, State: c.states.name(oldVersion, old.first)}
 	switch {
 	case new.first < 0:
 		h.Message = fmt.Sprintf("an old node adds objects in %q, where the new table makes them by events only", h.State)
@@ -266,7 +266,7 @@ func (c *comparison) request(at status, event, actor int, force [2]bool) {
 		}) {
 			s := c.states.name(oldVersion, at.state)
 			c.add(Hazard{
-				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.events.name(oldVersion, event), Witness: c.path(at),
+				ID: "too-many-guards", Level: Unsafe, State: s, Event: c.events.name(oldVersion, event), Witness: c.path(at),
 				Message: fmt.Sprintf("the rows of %s in %q differ, and have more guards than Diff compares", c.events.name(oldVersion, event), s),
 			}, -1)
 		}
@@ -344,20 +344,20 @@ func (c *comparison) differ(act step, event int, force [2]bool, o, n result) {
 	request += where
 	switch {
 	case o.row == nil:
-		h.ID, h.Level = RefusedByOld, Compatible
+		h.ID, h.Level = "refused-by-old", Compatible
 		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", request, c.does(newVersion, at, n))
 	case force[oldVersion] != force[newVersion]:
-		h.ID = DeadlineAction
+		h.ID = "deadline-action"
 		h.Message = fmt.Sprintf("at the deadline in %q%s the sweeper of an old node fires %s%s and %s, that of a new one fires it%s and %s",
 			h.State, where, h.Event, byForce(force[oldVersion]), c.does(oldVersion, at, o), byForce(force[newVersion]), c.does(newVersion, at, n))
 	case n.row == nil && o.ignored():
-		h.ID = Ignored
+		h.ID = "ignored"
 		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", request)
 	case n.row == nil:
-		h.ID = Forbidden
+		h.ID = "forbidden"
 		h.Message = fmt.Sprintf("an old node accepts %s and %s, which the new table forbids", request, c.does(oldVersion, at, o))
 	default:
-		h.ID = TwoResults
+		h.ID = "two-results"
 		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", request, c.does(oldVersion, at, o), c.does(newVersion, at, n))
 	}
 	c.add(h, -1)

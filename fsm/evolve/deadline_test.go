@@ -114,7 +114,7 @@ func TestDiffOfReorderedDeadlines(t *testing.T) {
 	e, err := evolve.Diff(old, new, nil)
 	require.NoError(t, err)
 	require.Equal(t, evolve.Unsafe, e.Level)
-	require.Equal(t, evolve.DeadlineAction, e.Hazards[0].ID)
+	require.Equal(t, "deadline-action", e.Hazards[0].ID)
 	require.Equal(t, []string{"row reordered: B -stop->"}, lines(e.Differences))
 
 	later := short(t, "A stable, B stable", "A make B user", "B wait A within=2m", "B stop A within=1m", "B go A within=1m")

@@ -89,7 +89,7 @@ type Renaming struct {
 
 // Hazard is something that can happen while both versions run.
 type Hazard struct {
-	ID      string        `json:"id"`
+	ID      string        `json:"id"`    // see the package documentation
 	Level   Compatibility `json:"level"` // Compatible: a note
 	State   string        `json:"state,omitempty"`
 	Event   string        `json:"event,omitempty"`
@@ -98,25 +98,6 @@ type Hazard struct {
 	// field. Guards may agree or refuse.
 	Witness []Act `json:"witness,omitempty"`
 }
-
-// The ids of hazards, see the package documentation.
-const (
-	UnknownToOld   = "unknown-to-old"
-	UnknownToNew   = "unknown-to-new"
-	Forbidden      = "forbidden"
-	Ignored        = "ignored"
-	TwoResults     = "two-results"
-	RefusedByOld   = "refused-by-old"
-	DeadlineAction = "deadline-action"
-	DeadlineTime   = "deadline-time"
-	DeadlineAdded  = "deadline-added"
-	Undo           = "undo"
-	Stranded       = "stranded"
-	Renamed        = "renamed"
-	TooManyGuards  = "too-many-guards"
-	Kind           = "kind"
-	EntryForbidden = "entry-forbidden"
-)
 
 // Act is one step of a witness: what a node does to an object.
 type Act struct {

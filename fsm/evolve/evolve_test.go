@@ -224,7 +224,7 @@ func TestDiffFindsStrandedObjects(t *testing.T) {
 	e, err := evolve.Diff(old, new, nil)
 	require.NoError(t, err)
 	require.Equal(t, evolve.Unsafe, e.Level)
-	require.Equal(t, evolve.Stranded, e.Hazards[0].ID, "%s", e)
+	require.Equal(t, "stranded", e.Hazards[0].ID, "%s", e)
 	require.Equal(t, []string{"old node adds the object in A", "old node: A -over by user-> B, row 1", "new node: B -go by user-> T (from B), row 4"}, lines(e.Hazards[0].Witness))
 }
 
@@ -340,7 +340,7 @@ func TestWitnessNamesAGuardOnce(t *testing.T) {
 	new := short(t, "A stable, B stable", "A go A user [whole]", "B back A user")
 	e, err := evolve.Diff(old, new, &evolve.Config{Guards: map[string]string{"p": "whole"}})
 	require.NoError(t, err)
-	require.Equal(t, evolve.TwoResults, e.Hazards[0].ID)
+	require.Equal(t, "two-results", e.Hazards[0].ID)
 	require.Contains(t, e.Hazards[0].Message, "where p agrees")
 	last := e.Hazards[0].Witness[len(e.Hazards[0].Witness)-1]
 	require.Equal(t, []string{"p"}, last.Agree)
@@ -363,7 +363,7 @@ func TestDiffOfManyGuards(t *testing.T) {
 	changed[3] = "A go A user [g3]"
 	e, err = evolve.Diff(old, short(t, "A stable, B stable", changed...), nil)
 	require.NoError(t, err)
-	require.Equal(t, evolve.TooManyGuards, e.Hazards[0].ID)
+	require.Equal(t, "too-many-guards", e.Hazards[0].ID)
 	require.Equal(t, evolve.Unsafe, e.Level)
 }
 
@@ -411,7 +411,7 @@ func TestDiffOfSupersede(t *testing.T) {
 	e, err := evolve.Diff(old, short(t, states, rows...), nil)
 	require.NoError(t, err)
 	require.Equal(t, evolve.Unsafe, e.Level)
-	require.Equal(t, evolve.TwoResults, e.Hazards[0].ID)
+	require.Equal(t, "two-results", e.Hazards[0].ID)
 	require.Equal(t, `on delete by user in "Starting" an old node moves the object to "Deleting" with the origin "Off", `+
 		`a new node moves the object to "Deleting" with the origin "Off" in a new operation`, e.Hazards[0].Message)
 }
@@ -446,7 +446,7 @@ func TestDiffAtTheLimits(t *testing.T) {
 	e, err = evolve.Diff(large("last"), large("other"), nil)
 	require.NoError(t, err)
 	require.Equal(t, evolve.Unsafe, e.Level)
-	require.Equal(t, evolve.Forbidden, e.Hazards[0].ID)
+	require.Equal(t, "forbidden", e.Hazards[0].ID)
 }
 
 // TestDiffOfTooLargeTables requires an error for too many pairs of state and origin.
@@ -516,9 +516,9 @@ func TestDiffOfNames(t *testing.T) {
 		mapping  []evolve.Renaming
 		unmapped string // the worst hazard without the mapping
 	}{
-		{"device", "lamp2", evolve.Config{Actors: map[string]string{"device": "lamp2"}}, []evolve.Renaming{{Subject: "actor", Old: "device", New: "lamp2"}}, evolve.EntryForbidden},
-		{"burst", "pop", evolve.Config{Events: map[string]string{"burst": "pop"}}, []evolve.Renaming{{Subject: "event", Old: "burst", New: "pop"}}, evolve.Forbidden},
-		{"sound", "whole", evolve.Config{Guards: map[string]string{"sound": "whole"}}, []evolve.Renaming{}, evolve.Forbidden},
+		{"device", "lamp2", evolve.Config{Actors: map[string]string{"device": "lamp2"}}, []evolve.Renaming{{Subject: "actor", Old: "device", New: "lamp2"}}, "entry-forbidden"},
+		{"burst", "pop", evolve.Config{Events: map[string]string{"burst": "pop"}}, []evolve.Renaming{{Subject: "event", Old: "burst", New: "pop"}}, "forbidden"},
+		{"sound", "whole", evolve.Config{Guards: map[string]string{"sound": "whole"}}, []evolve.Renaming{}, "forbidden"},
 	} {
 		t.Run(c.from, func(t *testing.T) {
 			new := tabletest.Parse(t, strings.ReplaceAll(document, `"`+c.from+`"`, `"`+c.to+`"`))

@@ -70,7 +70,7 @@ func (d *drains) settle() error {
 // renamed returns the hazards of a mapping.
 func renamed(mapping []Renaming) (list []Hazard) {
 	for _, r := range mapping {
-		h := Hazard{ID: Renamed, Level: NeedsMapping}
+		h := Hazard{ID: "renamed", Level: NeedsMapping}
 		then := "each node refuses the other name"
 		switch r.Subject {
 		case "machine":
@@ -271,7 +271,7 @@ func (c *comparison) strand(alone [2]*exploration) {
 			}
 			state, origin := c.states.name(h, v.at.state), c.states.name(h, v.at.origin)
 			c.add(Hazard{
-				ID: Stranded, Level: Unsafe, State: state, Witness: c.path(v.at),
+				ID: "stranded", Level: Unsafe, State: state, Witness: c.path(v.at),
 				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", versionNames[h], state, origin),
 			}, -1)
 		}

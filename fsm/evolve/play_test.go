@@ -47,7 +47,7 @@ func TestVerdictsHold(t *testing.T) {
 		seen[e.Level.String()]++
 		may := func(state, event string) bool {
 			return slices.ContainsFunc(e.Hazards, func(h evolve.Hazard) bool {
-				return h.ID == evolve.RefusedByOld && h.Event == event &&
+				return h.ID == "refused-by-old" && h.Event == event &&
 					(h.State == state || state == "" && h.State == f.absent(1))
 			})
 		}
@@ -151,48 +151,48 @@ func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 		return at
 	}
 	switch h.ID {
-	case evolve.UnknownToOld, evolve.UnknownToNew:
+	case "unknown-to-old", "unknown-to-new":
 		reader := 0
-		if h.ID == evolve.UnknownToNew {
+		if h.ID == "unknown-to-new" {
 			reader = 1
 		}
 		_, err := f.read(reader, r)
 		require.Error(t, err)
 		_, err = f.read(1-reader, r)
 		require.NoError(t, err)
-	case evolve.Forbidden, evolve.Ignored:
+	case "forbidden", "ignored":
 		require.Equal(t, 0, node)
 		_, _, _, err := other(1)
 		require.Error(t, err, "%s", h.Message)
 		_, ignored, _, err := other(0)
 		require.NoError(t, err)
-		require.Equal(t, h.ID == evolve.Ignored, ignored)
-	case evolve.RefusedByOld:
+		require.Equal(t, h.ID == "ignored", ignored)
+	case "refused-by-old":
 		require.Equal(t, 1, node)
 		_, _, _, err := other(0)
 		require.Error(t, err, "%s", h.Message)
-	case evolve.TwoResults:
+	case "two-results":
 		to, ignored, begins, err := other(node)
 		require.NoError(t, err)
 		to2, ignored2, begins2, err := other(1 - node)
 		require.NoError(t, err)
 		require.False(t, to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Message)
-	case evolve.DeadlineAction:
+	case "deadline-action":
 		at, err := f.read(1, last)
 		require.NoError(t, err)
 		event, _ := f.deadline(1, at)
 		require.NotEqual(t, event, q.event)
 		require.Equal(t, fsm.Sweeper, q.actor)
-	case evolve.DeadlineAdded:
+	case "deadline-added":
 		_, has := f.deadline(0, read(0))
 		require.False(t, has)
 		_, has = f.deadline(1, read(1))
 		require.True(t, has)
-	case evolve.Kind, evolve.Undo:
+	case "kind", "undo":
 		require.NotEqual(t, f.nodes[0].Kind(read(0).State), f.nodes[1].Kind(read(1).State))
-	case evolve.Stranded:
+	case "stranded":
 		require.False(t, f.rests(t, 0, r) && f.rests(t, 1, r))
-	case evolve.EntryForbidden:
+	case "entry-forbidden":
 		if r == f.write(1, f.nodes[1].Start()) {
 			require.NotContains(t, f.tables[1].Actors, fsm.Actor(translated(f.renamed.actors, string(q.actor))))
 		}
