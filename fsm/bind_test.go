@@ -186,6 +186,7 @@ func TestBindRefuses(t *testing.T) {
 			var codes, texts []string
 			for _, p := range invalid.Problems {
 				codes, texts = append(codes, p.Code), append(texts, p.Text)
+				requireRow(t, p)
 			}
 			require.Equal(t, c.texts, texts)
 			require.Equal(t, c.codes, codes)

@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -137,4 +138,11 @@ func sentinel(t require.TestingT, err error) error {
 	}
 	require.Len(t, found, 1, "%v matches %v", err, found)
 	return found[0]
+}
+
+// requireRow requires that a problem has the index of the row that its text begins with, or -1.
+func requireRow(t require.TestingT, p fsm.Problem) {
+	row := -1
+	_, _ = fmt.Sscanf(p.Text, "row %d (", &row)
+	require.Equal(t, row, p.Row, p.Text)
 }

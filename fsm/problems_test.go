@@ -1,7 +1,6 @@
 package fsm_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -35,9 +34,7 @@ func TestNewRefuses(t *testing.T) {
 			require.Equal(t, f.code, p.Code)
 			require.Equal(t, f.text, p.Text)
 			require.Equal(t, f.text, p.String())
-			if p.Row >= 0 {
-				require.Contains(t, p.Text, fmt.Sprintf("row %d (", p.Row))
-			}
+			requireRow(t, p)
 			if p.State != "" {
 				require.Contains(t, p.Text, "state "+p.State+":")
 			}
