@@ -61,9 +61,6 @@ type Locker interface {
 // that conflict, the later has the greater token. No grant has token 0.
 type Token uint64
 
-// String returns the token as a decimal number.
-func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
-
 // Scope selects where [Locker].Holders looks, relative to its path.
 type Scope uint8
 
@@ -120,7 +117,7 @@ func (h Holder) String() string {
 	}
 	b.WriteString(" since " + h.Since.UTC().Format(time.RFC3339))
 	if !h.Waiting {
-		b.WriteString(", token " + h.Token.String())
+		fmt.Fprintf(&b, ", token %d", h.Token)
 	}
 	return b.String()
 }

@@ -92,7 +92,7 @@ func (t *Tree) Revoke(ctx context.Context, token Token, reason string) error {
 	case c == nil:
 		return notHeld(token)
 	case c.grant == nil:
-		return &InvalidError{"token", token.String(), "is of a Handle, which cannot be revoked: break it"}
+		return &InvalidError{"token", fmt.Sprint(token), "is of a Handle, which cannot be revoked: break it"}
 	}
 	if !c.lose(&LostError{Token: token, Reason: reason, Err: ErrRevoked}) && !errors.Is(c.grant.Check(), ErrRevoked) {
 		return notHeld(token) // released or broken meanwhile

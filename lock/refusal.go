@@ -59,7 +59,7 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 // in the order of their paths. The owner is that of the refused request.
 func (t *Tree) holders(entries []*entry, owner string) []Holder {
 	slices.SortFunc(entries, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), a.Path.Compare(b.Path))
+		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), a.Path.compare(b.Path))
 	})
 	holders := make([]Holder, len(entries))
 	for i, e := range entries {

@@ -65,7 +65,7 @@ func New(config *Config) (*Tree, error) {
 	case c.MaxHolders < 0:
 		return nil, &InvalidError{"MaxHolders", fmt.Sprint(c.MaxHolders), "is negative"}
 	case c.FirstToken > math.MaxInt64:
-		return nil, &InvalidError{"FirstToken", c.FirstToken.String(), "is above 1<<63 - 1"}
+		return nil, &InvalidError{"FirstToken", fmt.Sprint(c.FirstToken), "is above 1<<63 - 1"}
 	}
 	t.config = *config
 	t.token = max(config.FirstToken, 1) - 1

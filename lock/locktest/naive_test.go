@@ -177,7 +177,7 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 	}
 	n.pause("an id is checked, then granted")
 	var mark *place
-	if n.fault == "intentions are stored on the ancestors" && !asked[0].Path.IsRoot() {
+	if n.fault == "intentions are stored on the ancestors" && asked[0].Path != lock.Root() {
 		// Other callers can conflict with the mark of a request that is refused.
 		mark = n.enter([]lock.Request{{Path: lock.Root(), Mode: asked[0].Mode.Intent()}}, o)
 		mark.token = 1
