@@ -92,8 +92,6 @@ type Holder struct {
 	// computes it from the time of day at its first use and the monotonic clock.
 	Since   time.Time `json:"since"`
 	Waiting bool      `json:"waiting,omitempty"`
-	// Mine reports that the refused request has the same, non-empty owner.
-	Mine bool `json:"mine,omitempty"`
 }
 
 // String returns one line, such as "X at /a/b held by deploy-7 (version 12) since

@@ -249,7 +249,7 @@ func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
 func (t *Tree) leave(c *claim, why error) (effects, *ConflictError) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	refused := t.refusal(c.asked, &c.options, why, c)
+	refused := t.refusal(c.asked, why, c)
 	c.calls--
 	if c.calls > 0 || c.returned || c.state == gone {
 		return effects{}, refused
