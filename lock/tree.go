@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/tee"
 )
 
 // Tree is the [Locker] of one process. The zero Tree is ready to use with default
@@ -284,7 +286,7 @@ func (a *effects) run(ctx context.Context) {
 	for _, c := range a.granted {
 		close(c.granted)
 	}
-	callAll(ctx, a.events)
+	tee.Each(a.events, func(e event) { e(ctx) })
 }
 
 func (a *effects) add(e event) {
