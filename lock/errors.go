@@ -108,7 +108,7 @@ type LostError struct {
 func (e *LostError) Error() string {
 	text := fmt.Sprint(e.Err)
 	if e.Token != 0 {
-		text += ": token " + e.Token.String()
+		text += fmt.Sprintf(": token %d", e.Token)
 	}
 	if e.Reason != "" {
 		text += ": " + printable(e.Reason)
@@ -127,7 +127,7 @@ type StaleTokenError struct {
 
 // Error returns both tokens.
 func (e *StaleTokenError) Error() string {
-	return "lock: token " + e.Token.String() + " is stale: the fence has admitted token " + e.Highest.String()
+	return fmt.Sprintf("lock: token %d is stale: the fence has admitted token %d", e.Token, e.Highest)
 }
 
 // Is reports whether target is [ErrStaleToken].

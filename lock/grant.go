@@ -157,7 +157,7 @@ func (g *Grant) Downgrade(ctx context.Context, m Mode) error {
 }
 
 func (g *Grant) convert(ctx context.Context, m Mode, do func(context.Context, Mode) error) error {
-	if !m.Valid() {
+	if !m.valid() {
 		return invalidMode(m)
 	}
 	if err := g.Check(); err != nil {

@@ -18,7 +18,7 @@ type Handle struct {
 //
 // Errors: [ErrConflict], [ErrInvalid]. After an error nothing is held.
 func (t *Tree) Try(p Path, m Mode) (Handle, error) {
-	if !p.Valid() || !m.Valid() {
+	if !p.Valid() || !m.valid() {
 		return Handle{}, Request{p, m}.Validate()
 	}
 	key := p.key()

@@ -61,9 +61,6 @@ type Locker interface {
 // that conflict, the later has the greater token. No grant has token 0.
 type Token uint64
 
-// String returns the token as a decimal number.
-func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
-
 // Scope selects where [Locker].Holders looks, relative to its path.
 type Scope uint8
 
@@ -95,8 +92,6 @@ type Holder struct {
 	// computes it from the time of day at its first use and the monotonic clock.
 	Since   time.Time `json:"since"`
 	Waiting bool      `json:"waiting,omitempty"`
-	// Mine reports that the refused request has the same, non-empty owner.
-	Mine bool `json:"mine,omitempty"`
 }
 
 // String returns one line, such as "X at /a/b held by deploy-7 (version 12) since
@@ -120,7 +115,7 @@ func (h Holder) String() string {
 	}
 	b.WriteString(" since " + h.Since.UTC().Format(time.RFC3339))
 	if !h.Waiting {
-		b.WriteString(", token " + h.Token.String())
+		fmt.Fprintf(&b, ", token %d", h.Token)
 	}
 	return b.String()
 }

@@ -46,8 +46,7 @@ var compatible = perMode[modeSet]{
 
 var intents = perMode[Mode]{IS: IS, IX: IX, S: IS, SIX: IX, X: IX}
 
-// Valid reports whether m is one of the five modes.
-func (m Mode) Valid() bool { return m >= IS && m <= X }
+func (m Mode) valid() bool { return m >= IS && m <= X }
 
 // Intent returns the mode that a request of mode m sets on every ancestor of its
 // node: IS for IS and S, IX for the others.
@@ -72,7 +71,7 @@ var modeNames = perMode[string]{IS: "IS", IX: "IX", S: "S", SIX: "SIX", X: "X"}
 
 // String returns the name of the mode, such as "SIX".
 func (m Mode) String() string {
-	if m.Valid() {
+	if m.valid() {
 		return modeNames[m]
 	}
 	return "Mode(" + strconv.Itoa(int(m)) + ")"
@@ -90,7 +89,7 @@ func ParseMode(name string) (Mode, error) {
 
 // MarshalText returns the name of the mode. The error is [ErrInvalid].
 func (m Mode) MarshalText() ([]byte, error) {
-	if !m.Valid() {
+	if !m.valid() {
 		return nil, invalidMode(m)
 	}
 	return []byte(modeNames[m]), nil

@@ -69,21 +69,6 @@ type Released struct {
 // event calls an observer function. A nil event calls none.
 type event func(context.Context)
 
-// callAll calls the events in their order. If one panics or calls runtime.Goexit,
-// the others are called before the caller goes on with that.
-func callAll(ctx context.Context, events []event) {
-	defer func() {
-		if len(events) > 0 {
-			callAll(ctx, events)
-		}
-	}()
-	for len(events) > 0 {
-		e := events[0]
-		events = events[1:]
-		e(ctx)
-	}
-}
-
 // The functions below make an event while the tree is locked. It is called after
 // the tree is unlocked.
 

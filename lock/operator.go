@@ -20,7 +20,7 @@ func (t *Tree) Holders(ctx context.Context, p Path, s Scope) ([]Holder, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.holders(slices.Collect(t.trie.visit(p.key(), scoped(s))), ""), nil
+	return t.holders(slices.Collect(t.trie.visit(p.key(), scoped(s)))), nil
 }
 
 // Snapshot implements [Locker]. It reads up to 1,024 acquisitions at one moment.
@@ -55,7 +55,7 @@ func (t *Tree) list(pause func()) []Holder {
 			entries = append(entries, &c.entries[i])
 		}
 		if read++; read%piece == 0 {
-			holders = append(holders, t.holders(entries, "")...)
+			holders = append(holders, t.holders(entries)...)
 			entries = nil
 			mark := new(claim) // keeps the place, without entries
 			mark.link(c.newer)
@@ -64,7 +64,7 @@ func (t *Tree) list(pause func()) []Holder {
 			mark.unlink()
 		}
 	}
-	return append(holders, t.holders(entries, "")...)
+	return append(holders, t.holders(entries)...)
 }
 
 // Counts returns the numbers of a [Snapshot], without Holders. It costs the same at
@@ -92,7 +92,7 @@ func (t *Tree) Revoke(ctx context.Context, token Token, reason string) error {
 	case c == nil:
 		return notHeld(token)
 	case c.grant == nil:
-		return &InvalidError{"token", token.String(), "is of a Handle, which cannot be revoked: break it"}
+		return &InvalidError{"token", fmt.Sprint(token), "is of a Handle, which cannot be revoked: break it"}
 	}
 	if !c.lose(&LostError{Token: token, Reason: reason, Err: ErrRevoked}) && !errors.Is(c.grant.Check(), ErrRevoked) {
 		return notHeld(token) // released or broken meanwhile

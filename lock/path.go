@@ -82,9 +82,6 @@ func (p Path) Valid() bool { return p.name != "" }
 // String returns the text of the path, and "" for the zero Path.
 func (p Path) String() string { return p.name }
 
-// IsRoot reports whether p is "/".
-func (p Path) IsRoot() bool { return p.name == "/" }
-
 // Child returns the path of a node directly below p. The error is [ErrInvalid],
 // also for a segment with a slash in it.
 func (p Path) Child(segment string) (Path, error) {
@@ -112,10 +109,9 @@ func (p Path) Covers(other Path) bool {
 	return p.Valid() && other.Valid() && covers(p.key(), other.key())
 }
 
-// Compare orders paths as a walk of the tree: parents before children, and
-// children by the bytes of their segments. It returns a negative number if p comes
-// before other, 0 if they are equal, and a positive number otherwise.
-func (p Path) Compare(other Path) int {
+// compare orders paths as a walk of the tree: parents before children, and
+// children by the bytes of their segments.
+func (p Path) compare(other Path) int {
 	a, b := p.key(), other.key()
 	for i := range min(len(a), len(b)) {
 		x, y := a[i], b[i]
@@ -153,7 +149,7 @@ func (p *Path) UnmarshalText(text []byte) error {
 // key returns the form in which an ancestor is a prefix that ends before a slash:
 // every segment follows a slash, and the root is empty.
 func (p Path) key() string {
-	if p.IsRoot() {
+	if p == Root() {
 		return ""
 	}
 	return p.name

@@ -8,7 +8,7 @@ import (
 
 // refuse makes a refusal, unlocks the tree and calls the observer.
 func (t *Tree) refuse(ctx context.Context, rs []Request, o *Options, why error, own *claim) error {
-	err := t.refusal(rs, o, why, own)
+	err := t.refusal(rs, why, own)
 	t.mu.Unlock()
 	t.observeRefused(ctx, err, err.Requests, o)
 	return err
@@ -18,7 +18,7 @@ func (t *Tree) refuse(ctx context.Context, rs []Request, o *Options, why error, 
 // a claim of their own, neither that claim nor later ones conflict, unless the
 // claim is held and upgrades. For an id in use, the list is that claim. The tree is
 // locked.
-func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *ConflictError {
+func (t *Tree) refusal(rs []Request, why error, own *claim) *ConflictError {
 	err := &ConflictError{Requests: slices.Clone(rs), Err: why}
 	limit := cmp.Or(t.config.MaxHolders, defaultMaxHolders)
 	var found []*entry
@@ -27,7 +27,7 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 			found = append(found, &own.entries[i])
 		}
 		err.More = len(own.entries) > limit
-		err.Holders = t.holders(found, o.Owner)
+		err.Holders = t.holders(found)
 		return err
 	}
 	// A held claim of its own is that of an upgrade, except after a wait: a claim
@@ -51,15 +51,15 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 			}
 		}
 	}
-	err.Holders = t.holders(found, o.Owner)
+	err.Holders = t.holders(found)
 	return err
 }
 
 // holders describes entries in the order of their arrival, and those of one claim
-// in the order of their paths. The owner is that of the refused request.
-func (t *Tree) holders(entries []*entry, owner string) []Holder {
+// in the order of their paths.
+func (t *Tree) holders(entries []*entry) []Holder {
 	slices.SortFunc(entries, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), a.Path.Compare(b.Path))
+		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), a.Path.compare(b.Path))
 	})
 	holders := make([]Holder, len(entries))
 	for i, e := range entries {
@@ -68,7 +68,6 @@ func (t *Tree) holders(entries []*entry, owner string) []Holder {
 			Path: e.Path, Mode: e.Mode,
 			ID: c.options.ID, Owner: c.options.Owner, Reason: c.options.Reason,
 			Token: c.token, Since: t.base.Add(c.since), Waiting: c.state == waiting,
-			Mine: owner != "" && owner == c.options.Owner,
 		}
 	}
 	return holders

@@ -38,7 +38,7 @@ func (r Request) Validate() error {
 	if !r.Path.Valid() {
 		return invalidPath("", "is the zero Path")
 	}
-	if !r.Mode.Valid() {
+	if !r.Mode.valid() {
 		return invalidMode(r.Mode)
 	}
 	return nil
@@ -102,10 +102,10 @@ func printable(text string) string {
 	return text
 }
 
-// Normalize checks a list and returns it in its canonical form: in the order of
-// [Path.Compare], with the requests for one node joined. It does not change the
-// list. The error is [ErrInvalid], also for an empty list. Lock drivers use it;
-// callers of a [Locker] do not need it.
+// Normalize checks a list and returns it in its canonical form: parents before children,
+// and children by the bytes of their segments, with the requests for one node joined. It
+// does not change the list. The error is [ErrInvalid], also for an empty list. Lock drivers
+// use it; callers of a [Locker] do not need it.
 func Normalize(requests []Request) ([]Request, error) {
 	if len(requests) == 0 {
 		return nil, &InvalidError{What: "list", Reason: "has no request"}
@@ -121,7 +121,7 @@ func Normalize(requests []Request) ([]Request, error) {
 		}
 	}
 	sorted := slices.Clone(requests)
-	slices.SortStableFunc(sorted, func(a, b Request) int { return a.Path.Compare(b.Path) })
+	slices.SortStableFunc(sorted, func(a, b Request) int { return a.Path.compare(b.Path) })
 	joined := sorted[:1]
 	for _, r := range sorted[1:] {
 		if last := &joined[len(joined)-1]; last.Path == r.Path {

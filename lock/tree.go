@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/tee"
 )
 
 // Tree is the [Locker] of one process. The zero Tree is ready to use with default
@@ -65,7 +67,7 @@ func New(config *Config) (*Tree, error) {
 	case c.MaxHolders < 0:
 		return nil, &InvalidError{"MaxHolders", fmt.Sprint(c.MaxHolders), "is negative"}
 	case c.FirstToken > math.MaxInt64:
-		return nil, &InvalidError{"FirstToken", c.FirstToken.String(), "is above 1<<63 - 1"}
+		return nil, &InvalidError{"FirstToken", fmt.Sprint(c.FirstToken), "is above 1<<63 - 1"}
 	}
 	t.config = *config
 	t.token = max(config.FirstToken, 1) - 1
@@ -249,7 +251,7 @@ func (t *Tree) wait(ctx context.Context, c *claim, e event) (*Grant, error) {
 func (t *Tree) leave(c *claim, why error) (effects, *ConflictError) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	refused := t.refusal(c.asked, &c.options, why, c)
+	refused := t.refusal(c.asked, why, c)
 	c.calls--
 	if c.calls > 0 || c.returned || c.state == gone {
 		return effects{}, refused
@@ -284,7 +286,7 @@ func (a *effects) run(ctx context.Context) {
 	for _, c := range a.granted {
 		close(c.granted)
 	}
-	callAll(ctx, a.events)
+	tee.Each(a.events, func(e event) { e(ctx) })
 }
 
 func (a *effects) add(e event) {

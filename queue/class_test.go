@@ -45,7 +45,7 @@ func TestUnnamedClasses(t *testing.T) {
 		require.Zero(t, running("aws/paris"), "a third region")
 		require.NoError(t, q.PauseClass("aws/tokyo"))
 		require.Equal(t, []queue.ClassInfo{
-			{Limit: queue.Limit{MaxRunning: queue.DefaultMaxRunning}, Running: 3},
+			{Limit: queue.Limit{MaxRunning: 1024}, Running: 3},
 			{Path: "aws", Limit: queue.Limit{MaxChildren: 2}, Running: 3},
 			{Path: "aws/*", Limit: queue.Limit{MaxRunning: 2}},
 			{Path: "aws/paris", Limit: queue.Limit{MaxRunning: 2}, Ready: 3},
@@ -53,7 +53,7 @@ func TestUnnamedClasses(t *testing.T) {
 			{Path: "aws/tokyo", Limit: queue.Limit{MaxRunning: 1}, Paused: true, Running: 1, Ready: 2},
 		}, q.Classes())
 		require.NoError(t, q.ResumeClass("aws/tokyo"))
-		require.Equal(t, []queue.ClassInfo{{Limit: queue.Limit{MaxRunning: queue.DefaultMaxRunning}}}, new(queue.Queuer[string]).Classes())
+		require.Equal(t, []queue.ClassInfo{{Limit: queue.Limit{MaxRunning: 1024}}}, new(queue.Queuer[string]).Classes())
 		for _, class := range []string{"aws/seoul/a", "aws/*", "aws/", "gcp/seoul", "gcp"} {
 			require.ErrorIs(t, submit(class), queue.ErrInvalid, class)
 		}

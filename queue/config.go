@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DefaultMaxRunning is the limit of running actions if Config.MaxRunning is 0.
-const DefaultMaxRunning = 1024
+// defaultMaxRunning is the limit of running actions if Config.MaxRunning is 0.
+const defaultMaxRunning = 1024
 
 // Config configures a [Queuer]. A nil *Config and the zero value mean the
 // defaults. [New] copies what it needs.
@@ -19,7 +19,7 @@ type Config[K comparable] struct {
 	// context.Background(). The context of the submitter is not used: the end of a
 	// request must not end an accepted action.
 	Base context.Context
-	// MaxRunning limits the actions that run at once. 0: [DefaultMaxRunning].
+	// MaxRunning limits the actions that run at once. 0: 1,024.
 	MaxRunning int
 	// MaxPerKey limits the actions of one key, running and waiting. 0: no limit.
 	MaxPerKey int

@@ -3,6 +3,8 @@ package queue
 import (
 	"runtime/debug"
 	"slices"
+
+	"github.com/interlock-go/interlock/internal/tee"
 )
 
 // An action ends in two steps. First its outcome is decided under the lock and its
@@ -34,22 +36,11 @@ func (q *Queuer[K]) claim(list []*Ticket[K], end *EndError) (claimed []*Ticket[K
 // caller. If an observer panics or calls runtime.Goexit, the others are retired before
 // the caller goes on with that.
 func (q *Queuer[K]) retireAll(claimed []*Ticket[K]) {
-	defer func() {
-		if len(claimed) > 0 {
-			q.retireAll(claimed)
-		}
-	}()
-	for len(claimed) > 0 {
-		t := claimed[0]
-		claimed = claimed[1:]
-		q.retireOne(t)
-	}
-}
-
-func (q *Queuer[K]) retireOne(t *Ticket[K]) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.retire(t, false)
+	tee.Each(claimed, func(t *Ticket[K]) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.retire(t, false)
+	})
 }
 
 // stop ends actions: the contexts of running ones end, and those that wait by now end
@@ -82,21 +73,13 @@ func (t *Ticket[K]) interrupt(end *EndError) {
 // goroutine of the queue. REQUIRES: q.mu, which it releases for Settle and the
 // observer.
 func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
-	if t.act.Settle != nil || q.config.Observer.Finished != nil || q.config.Observer.Halted != nil {
-		worker := t.hasWorker()
-		q.mu.Unlock()
-		defer q.release(t, worker)
-		defer q.reportEnd(t, ours)
-		if t.act.Settle != nil {
-			q.guard(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
-		}
-		return
+	worker := t.hasWorker()
+	q.mu.Unlock()
+	defer q.release(t, worker)
+	defer q.reportEnd(t, ours)
+	if t.act.Settle != nil {
+		q.guard(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
 	}
-	if t.state == Ended { // abandoned after claim, while retireAll settled another one
-		q.found(false)
-		return
-	}
-	q.end(t)
 }
 
 // release ends a ticket, also if Settle or the observer did not return. It locks q.mu.
@@ -142,13 +125,13 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
 			calls = append(calls, func() { q.config.Observer.Halted(q.config.Base, Halted[K]{k, info}) })
 		}
 	}
-	for _, call := range slices.Backward(calls) { // the last defer runs first
+	tee.Each(calls, func(call func()) {
 		if ours {
-			defer q.guard(t, call)
+			q.guard(t, call)
 		} else {
-			defer call()
+			call()
 		}
-	}
+	})
 }
 
 // end takes the ticket out of everything, publishes its outcome, and starts what may

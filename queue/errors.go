@@ -137,11 +137,8 @@ func (e *EndError) Error() string {
 	return text
 }
 
-// Is matches the sentinel of Outcome.
-func (e *EndError) Is(target error) bool { return target == sentinels[e.Outcome] }
-
-// Unwrap returns Cause and Err.
-func (e *EndError) Unwrap() error { return errors.Join(e.Cause, e.Err) }
+// Unwrap returns the sentinel of Outcome, Cause and Err.
+func (e *EndError) Unwrap() error { return errors.Join(sentinels[e.Outcome], e.Cause, e.Err) }
 
 // PanicError is the error of an action that panicked or called runtime.Goexit. It
 // matches [ErrPanic], and Value if that is an error.
@@ -159,13 +156,10 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%v: %v", ErrPanic, e.Value)
 }
 
-// Is matches [ErrPanic].
-func (e *PanicError) Is(target error) bool { return target == ErrPanic }
-
-// Unwrap returns Value if it is an error.
+// Unwrap returns [ErrPanic], and Value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
-	return err
+	return errors.Join(ErrPanic, err)
 }
 
 // DrainError reports what was left when the context of a drain ended. It matches

@@ -4,7 +4,7 @@ package queue
 // root, and one that ends in "*" is a pattern, whose limit also applies to the classes
 // that use it now. A class that the queue does not have is made, and so are the classes
 // above it. Actions that run continue; if they are more than the limit allows, none starts
-// until enough have ended. At the root a MaxRunning of 0 means [DefaultMaxRunning].
+// until enough have ended. At the root a MaxRunning of 0 means 1,024.
 //
 // SetLimit returns an [*InvalidError] for a negative number and for a bad path, and
 // changes nothing then. It does not change whether the class is paused.
@@ -17,7 +17,7 @@ func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 	defer q.mu.Unlock()
 	c := q.ownRule(class)
 	if c == &q.root && limit.MaxRunning == 0 {
-		limit.MaxRunning = DefaultMaxRunning
+		limit.MaxRunning = defaultMaxRunning
 	}
 	c.rule.limit = limit
 	q.pump(q.now())

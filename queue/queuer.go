@@ -52,7 +52,7 @@ func (q *Queuer[K]) prepare() {
 		q.root.rule = new(rule)
 	}
 	if q.root.rule.limit.MaxRunning == 0 {
-		q.root.rule.limit.MaxRunning = DefaultMaxRunning
+		q.root.rule.limit.MaxRunning = defaultMaxRunning
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package tee joins the functions of observers.
+// Package tee calls several functions of observers, all of them also if one panics.
 package tee
 
 import "context"
@@ -15,5 +15,20 @@ func Both[Event any](first, second func(context.Context, Event)) func(context.Co
 	return func(ctx context.Context, e Event) {
 		defer second(ctx, e)
 		first(ctx, e)
+	}
+}
+
+// Each calls a function for every element of a list, in order. If a call panics or calls
+// runtime.Goexit, those after it are made before the caller goes on with that.
+func Each[E any](list []E, call func(E)) {
+	defer func() {
+		if len(list) > 0 {
+			Each(list, call)
+		}
+	}()
+	for len(list) > 0 {
+		e := list[0]
+		list = list[1:]
+		call(e)
 	}
 }

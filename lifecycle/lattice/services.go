@@ -40,7 +40,7 @@ func (c *Controller) SetService(ctx context.Context, system SystemID, service lo
 	if err := system.check(); err != nil {
 		return err
 	}
-	if !service.Valid() || service.IsRoot() {
+	if !service.Valid() || service == lock.Root() {
 		return fmt.Errorf("lattice: %w: the path of a service of %s is below the root, not %q", lifecycle.ErrInvalid, system, service)
 	}
 	if err := c.saw(ctx, string(system)+service.String(), state); err != nil {

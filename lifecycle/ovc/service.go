@@ -38,8 +38,7 @@ type Config struct {
 	// that waits for another process, or for the store in its turn, counts under MaxRunning.
 	// Default: each process has turns of its own.
 	Shared bool
-	// MaxRunning bounds the actions that run at once. Default:
-	// [queue.DefaultMaxRunning].
+	// MaxRunning bounds the actions that run at once. Default: 1,024.
 	MaxRunning int
 	// Observer receives what happens to objects. Default: none.
 	Observer lifecycle.Observer

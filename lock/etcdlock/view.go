@@ -204,11 +204,11 @@ func (v *view) renumbered(upgraded *claim) []*claim {
 	return list
 }
 
-// holder describes a request of a claim. The owner is that of a refused request.
-func (v *view) holder(c *claim, r lock.Request, owner string) lock.Holder {
+// holder describes a request of a claim.
+func (v *view) holder(c *claim, r lock.Request) lock.Holder {
 	h := lock.Holder{
 		Path: r.Path, Mode: r.Mode, ID: c.ID, Owner: c.Owner, Reason: c.Reason, Since: c.Since,
-		Waiting: !v.free(c), Mine: owner != "" && owner == c.Owner,
+		Waiting: !v.free(c),
 	}
 	if !h.Waiting {
 		h.Token = c.token()
@@ -221,7 +221,7 @@ func (v *view) holders(is func(lock.Request) bool) (list []lock.Holder) {
 	for _, c := range v.claims {
 		for _, r := range c.Requests {
 			if is(r) {
-				list = append(list, v.holder(c, r, ""))
+				list = append(list, v.holder(c, r))
 			}
 		}
 	}
@@ -233,13 +233,13 @@ func (v *view) holders(is func(lock.Request) bool) (list []lock.Holder) {
 func (v *view) refusal(of *claim, limit int, why error) *lock.ConflictError {
 	e := &lock.ConflictError{Requests: slices.Clone(of.Requests), Err: why}
 	if why == lock.ErrIDInUse {
-		of = &claim{record: record{ID: of.ID, Owner: of.Owner}, arrival: of.arrival}
+		of = &claim{record: record{ID: of.ID}, arrival: of.arrival}
 	}
 	for c, r := range v.blockers(of) {
 		if e.More = len(e.Holders) == limit; e.More {
 			break
 		}
-		e.Holders = append(e.Holders, v.holder(c, r, of.Owner))
+		e.Holders = append(e.Holders, v.holder(c, r))
 	}
 	return e
 }

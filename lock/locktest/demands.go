@@ -2,6 +2,7 @@ package locktest
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,12 @@ func scripted() (list []demand) {
 			}
 			list = append(list, d)
 		default:
-			list[len(list)-1].script += line + "\n"
+			s, err := parseStep(line)
+			if err != nil {
+				panic(fmt.Sprintf("locktest: parse %q: %v", line, err))
+			}
+			d := &list[len(list)-1]
+			d.steps = append(d.steps, s)
 		}
 	}
 	return list

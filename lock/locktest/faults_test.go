@@ -23,7 +23,6 @@ var faults = []struct{ fault, demand string }{
 	{"a refusal lists one holder", "G6_conflicts_have_names/all_with_details"},
 	{"a refusal is of one request", "G6_conflicts_have_names/all_with_details"},
 	{"holders have no Since", "G6_conflicts_have_names/all_with_details"},
-	{"an empty owner is Mine", "G6_conflicts_have_names/mine"},
 	{"a cancelled wait lists later requests", "G6_conflicts_have_names/cancelled_waits"},
 	{"a cancelled wait lists no holder", "G6_conflicts_have_names/cancelled_waits"},
 	{"an upgrade lists itself", "G6_conflicts_have_names/upgrades"},

@@ -86,13 +86,14 @@ func (h Harness) withDefaults() *Harness {
 	return &h
 }
 
-// demand is one requirement of the contract. It has either a script or a test.
+// demand is one requirement of the contract. It has either a sequence of steps or a test.
 type demand struct {
 	name   string // group/requirement
+	about  string // of a vector: its group
 	needs  string // the field of Harness that must be set
 	config lock.Config
-	crowd  bool   // many goroutines run at once: no bubble
-	script string // see parseScript
+	crowd  bool // many goroutines run at once: no bubble
+	steps  []step
 	test   func(*env)
 }
 
@@ -117,13 +118,7 @@ func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 		d.test(e)
 		return
 	}
-	steps, err := parseScript(d.script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.play(steps); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.play(d.steps), "%s", d.about)
 }
 
 // env is the environment of one demand: a fresh locker and the settings.

@@ -171,13 +171,13 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if p := n.known(o.ID); p != nil {
-		if g, done, err := n.again(ctx, p, asked, o, wait); done {
+		if g, done, err := n.again(ctx, p, asked, wait); done {
 			return g, err
 		}
 	}
 	n.pause("an id is checked, then granted")
 	var mark *place
-	if n.fault == "intentions are stored on the ancestors" && !asked[0].Path.IsRoot() {
+	if n.fault == "intentions are stored on the ancestors" && asked[0].Path != lock.Root() {
 		// Other callers can conflict with the mark of a request that is refused.
 		mark = n.enter([]lock.Request{{Path: lock.Root(), Mode: asked[0].Mode.Intent()}}, o)
 		mark.token = 1
@@ -202,9 +202,9 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 				}
 			}
 		}
-		return nil, n.refusal(asked, o, blocked, lock.ErrConflict)
+		return nil, n.refusal(asked, blocked, lock.ErrConflict)
 	case len(blocked) > 0 && full:
-		return nil, n.refusal(asked, o, blocked, lock.ErrQueueFull)
+		return nil, n.refusal(asked, blocked, lock.ErrQueueFull)
 	}
 	p := n.enter(asked, o)
 	if len(blocked) == 0 {
@@ -229,15 +229,15 @@ func (n *naive) known(id string) *place {
 }
 
 // again handles a repeated id. The acquisition goes on unless done.
-func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, o *lock.Options, wait bool) (_ *lock.Grant, done bool, _ error) {
+func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, wait bool) (_ *lock.Grant, done bool, _ error) {
 	switch {
 	case n.fault == "an id returns its grant for any requests" && !p.waiting:
 	case !slices.Equal(p.asked, asked), !p.waiting && !covers(p.has, asked):
-		return nil, true, n.refusal(asked, o, []*place{p}, lock.ErrIDInUse)
+		return nil, true, n.refusal(asked, []*place{p}, lock.ErrIDInUse)
 	case p.waiting && n.fault == "a waiting id queues again":
 		return nil, false, nil
 	case p.waiting && !wait:
-		return nil, true, n.refusal(asked, o, n.blockers(asked, p), lock.ErrConflict)
+		return nil, true, n.refusal(asked, n.blockers(asked, p), lock.ErrConflict)
 	case p.waiting:
 		p.waiters++
 		g, err := n.wait(ctx, p)
@@ -274,7 +274,7 @@ func (n *naive) wait(ctx context.Context, p *place) (*lock.Grant, error) {
 		p.handles++
 		return p.grant, nil
 	}
-	var err error = n.refusal(p.asked, &p.o, n.blockers(p.asked, p), why)
+	var err error = n.refusal(p.asked, n.blockers(p.asked, p), why)
 	if n.fault == "a cancelled wait lists no holder" {
 		err = why
 	}
@@ -367,7 +367,7 @@ func (n *naive) waiting() (count int) {
 	return count
 }
 
-func (n *naive) refusal(rs []lock.Request, o *lock.Options, blocked []*place, why error) *lock.ConflictError {
+func (n *naive) refusal(rs []lock.Request, blocked []*place, why error) *lock.ConflictError {
 	e := &lock.ConflictError{Requests: rs, Err: why}
 	for _, p := range blocked {
 		for _, r := range p.has {
@@ -378,9 +378,7 @@ func (n *naive) refusal(rs []lock.Request, o *lock.Options, blocked []*place, wh
 				e.More = n.fault != "More is not set"
 				return e
 			}
-			h := p.holder(r)
-			h.Mine = p.o.Owner == o.Owner && (o.Owner != "" || n.fault == "an empty owner is Mine")
-			e.Holders = append(e.Holders, h)
+			e.Holders = append(e.Holders, p.holder(r))
 		}
 	}
 	switch n.fault {

@@ -118,7 +118,7 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 		if n.fault == "a refused upgrade is not undone" {
 			p.has = raised
 		}
-		return n.refusal(asked, &p.o, blocked, lock.ErrConflict)
+		return n.refusal(asked, blocked, lock.ErrConflict)
 	}
 	n.pause("an upgrade is checked, then granted")
 	if slices.Equal(raised, p.has) {

@@ -65,28 +65,13 @@ func kindOf(err error) string {
 	return "unexpected"
 }
 
-// parseScript reads a script, one call in each line:
+// parseStep reads a line of a script:
 //
 //	client operation [MODE PATH ...] [id=ID] [ended] [: ANSWER [names]] [; grants names]
 //
 // The answer is "ok" where none is stated. The names are those of the clients that
 // a refusal lists, and of those that a wait waits for. A step that grants waits
 // states them, in order. The context of a call that is "ended" has ended before.
-func parseScript(text string) ([]step, error) {
-	var steps []step
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		s, err := parseStep(line)
-		if err != nil {
-			return nil, fmt.Errorf("locktest: parse %q: %w", line, err)
-		}
-		steps = append(steps, s)
-	}
-	return steps, nil
-}
-
 func parseStep(line string) (step, error) {
 	line, grants, _ := strings.Cut(line, "; grants ")
 	line, want, _ := strings.Cut(line, ": ")

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -45,14 +43,11 @@ func parseVectors(data []byte) (list []demand, err error) {
 		return nil, fmt.Errorf("format %d with %d sequences: format 1 is required", file.Format, len(file.Sequences))
 	}
 	for _, s := range file.Sequences {
-		list = append(list, demand{name: "Vectors/" + s.Name, test: func(e *env) {
-			e.Helper()
-			var steps []step
-			for _, v := range s.Steps {
-				steps = append(steps, v.step())
-			}
-			require.NoError(e, e.play(steps), "%s", file.Groups[s.Group])
-		}})
+		d := demand{name: "Vectors/" + s.Name, about: file.Groups[s.Group]}
+		for _, v := range s.Steps {
+			d.steps = append(d.steps, v.step())
+		}
+		list = append(list, d)
 	}
 	return list, nil
 }

@@ -197,7 +197,7 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 		}
 		return nil
 	case err == nil && a.outcome == "conflict":
-		return l.refusal(changed, &c.options, lock.ErrConflict, a.holders)
+		return l.refusal(changed, lock.ErrConflict, a.holders)
 	case err == nil:
 		reason, err = "the grant was broken, or its session has ended", lock.ErrNotHeld
 	default:

@@ -60,7 +60,7 @@ func conflicts(rs []lock.Request) (all ranges) {
 // key is the text of a path in the tables: that of an ancestor is a prefix that ends before a
 // slash.
 func key(p lock.Path) string {
-	if p.IsRoot() {
+	if p == lock.Root() {
 		return ""
 	}
 	return p.String()

@@ -156,19 +156,16 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 		return l.join(ctx, c, rs, o, true)
 	}
 	if err == nil {
-		err = l.refusal(rs, o, why, found)
+		err = l.refusal(rs, why, found)
 	}
 	return nil, err
 }
 
 // refusal returns a ConflictError with as many holders as the configuration permits.
-func (l *Locker) refusal(rs []lock.Request, o *lock.Options, why error, found []lock.Holder) error {
+func (l *Locker) refusal(rs []lock.Request, why error, found []lock.Holder) error {
 	err := &lock.ConflictError{Requests: slices.Clone(rs), Holders: found, Err: why}
 	if len(found) > l.config.MaxHolders {
 		err.Holders, err.More = found[:l.config.MaxHolders], true
-	}
-	for i, h := range err.Holders {
-		err.Holders[i].Mine = o.Owner != "" && o.Owner == h.Owner
 	}
 	return err
 }
@@ -199,9 +196,9 @@ func (l *Locker) request(ctx context.Context, c *claim, wait bool) (*lock.Grant,
 	case err != nil:
 		return nil, err
 	case a.outcome == "conflict":
-		return nil, l.refusal(c.asked, &c.options, lock.ErrConflict, a.holders)
+		return nil, l.refusal(c.asked, lock.ErrConflict, a.holders)
 	case a.outcome == "full":
-		return nil, l.refusal(c.asked, &c.options, lock.ErrQueueFull, a.holders)
+		return nil, l.refusal(c.asked, lock.ErrQueueFull, a.holders)
 	}
 	return l.wait(ctx, c)
 }
@@ -287,7 +284,7 @@ func (l *Locker) cancelled(ctx context.Context, c *claim, before int64) error {
 		id = ""
 	}
 	blockers, _ := l.report(soon, conflicts(c.asked), id, before, l.config.MaxHolders+1) // none without an answer
-	return l.refusal(c.asked, &c.options, lock.Ended(ctx), blockers)
+	return l.refusal(c.asked, lock.Ended(ctx), blockers)
 }
 
 // leave takes back one call. The channel is nil if others remain.

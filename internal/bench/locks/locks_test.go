@@ -75,7 +75,7 @@ func beside(t *lock.Tree, p lock.Path, siblings int) *lock.Tree {
 // forked holds a sibling of every node on the way, so that no edge is longer
 // than a segment.
 func forked(t *lock.Tree, p lock.Path) *lock.Tree {
-	for q := p; !q.IsRoot(); q, _ = q.Parent() {
+	for q := p; q != lock.Root(); q, _ = q.Parent() {
 		beside(t, q, 1)
 	}
 	return t

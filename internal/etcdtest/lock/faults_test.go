@@ -234,7 +234,7 @@ func TestGuardedWritesAfterALoss(t *testing.T) {
 	stale := map[string]int{}
 	// write counts a write that comes after one with a later token.
 	write := func(key string, g *lock.Grant, conditions ...clientv3.Cmp) bool {
-		r, err := client.Txn(t.Context()).If(conditions...).Then(clientv3.OpPut(key, g.Token().String())).Commit()
+		r, err := client.Txn(t.Context()).If(conditions...).Then(clientv3.OpPut(key, fmt.Sprint(g.Token()))).Commit()
 		require.NoError(t, err)
 		if r.Succeeded && g.Token() < latest {
 			stale[key]++

@@ -69,7 +69,7 @@ func hold(text string) error {
 // writeGuarded writes if the claim of a grant exists.
 func writeGuarded(ctx context.Context, client *clientv3.Client, prefix string, g *lock.Grant) (bool, error) {
 	held := g.Driver().(etcdlock.Guard).GuardCompare()
-	r, err := client.Txn(ctx).If(held).Then(clientv3.OpPut("guarded "+prefix, g.Token().String())).Commit()
+	r, err := client.Txn(ctx).If(held).Then(clientv3.OpPut("guarded "+prefix, fmt.Sprint(g.Token()))).Commit()
 	return err == nil && r.Succeeded, err
 }
 
