@@ -112,5 +112,5 @@ func (c *census) add(o *Object, place map[string]int) {
 // trim sorts the oldest objects and keeps as many as the page shows.
 func (c *census) trim() {
 	slices.SortStableFunc(c.oldest, func(a, b Object) int { return a.Since.Compare(b.Since) })
-	c.oldest = c.oldest[:min(len(c.oldest), ShownObjects)]
+	c.oldest = c.oldest[:min(len(c.oldest), shownObjects)]
 }

@@ -68,8 +68,8 @@ func TestFleet(t *testing.T) {
 		require.Equal(t, 5_000, doc.Transitional)
 		require.Equal(t, lifecycle.MaxPage, doc.Stuck)
 		require.False(t, doc.More)
-		require.Len(t, doc.StuckObjects, inspect.ShownObjects)
-		require.Len(t, doc.Oldest, inspect.ShownObjects)
+		require.Len(t, doc.StuckObjects, 20)
+		require.Len(t, doc.Oldest, 20)
 		list := document[inspect.ObjectList](t, page, "/objects?machine=vm&stuck=1")
 		require.Len(t, list.Objects, 100)
 		require.True(t, list.More)
@@ -113,7 +113,7 @@ func TestMaxObjects(t *testing.T) {
 // TestHistoryPages: the pages of a history have every row once, the newest first, also after
 // the removal of the object.
 func TestHistoryPages(t *testing.T) {
-	for _, n := range []int{1, inspect.ShownRows - 1, inspect.ShownRows, inspect.ShownRows + 1, 1100} {
+	for _, n := range []int{1, 50 - 1, 50, 50 + 1, 1100} {
 		store := &lifecycle.MemoryStore{KeepHistory: -1}
 		m := vms(store, lifecycle.Config[string]{})
 		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
