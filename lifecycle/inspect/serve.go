@@ -67,7 +67,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	case "picture":
 		return p.picture(w, r)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	if path == "picture.dot" {
 		text, err := p.dot(ctx, r)
