@@ -217,11 +217,12 @@ func (o *Owner) Leave(ctx context.Context) error {
 // OwnerInfo is what a store has about an [Owner]. It is a value.
 type OwnerInfo struct {
 	OwnerRef
-	Alive bool          // neither left nor declared dead
-	TTL   time.Duration // of the owner
+	Alive bool `json:"alive"` // neither left nor declared dead
 	// Since is when the owner joined, or when it was declared dead. Heartbeat is when it
 	// sent its last heartbeat, zero for a dead owner. Both are by the store's clock.
-	Since, Heartbeat time.Time
+	Since     time.Time     `json:"since"`
+	Heartbeat time.Time     `json:"heartbeat,omitzero"`
+	TTL       time.Duration `json:"-"`
 }
 
 // Owners returns the owners in the store of a manager, in order of name. It has those that

@@ -238,8 +238,8 @@ type Message struct {
 
 // OwnerRef is one life of an owner: its name and epoch.
 type OwnerRef struct {
-	Name  string
-	Epoch uint64
+	Name  string `json:"name"`
+	Epoch uint64 `json:"epoch"`
 }
 
 // Key returns the key of the owner's record.

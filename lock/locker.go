@@ -122,8 +122,6 @@ func (h Holder) String() string {
 
 // Snapshot is what a [Locker] holds at one moment.
 type Snapshot struct {
-	// Holders are all requests, in the order of their arrival.
-	Holders []Holder `json:"holders"`
 	// Held and Waiting count grants and waiting acquisitions. An acquisition of
 	// several requests counts once.
 	Held    int `json:"held"`
@@ -136,6 +134,8 @@ type Snapshot struct {
 	// [Config].FirstToken. A driver that draws other numbers from the same sequence
 	// returns the latest number.
 	LastToken Token `json:"lastToken"`
+	// Holders are all requests, in the order of their arrival.
+	Holders []Holder `json:"holders,omitempty"`
 }
 
 // Ended returns the error of a context that has ended. It matches ctx.Err() and

@@ -43,15 +43,15 @@ type Config[K comparable] struct {
 // Limit limits a class and everything below it. 0: no limit.
 type Limit struct {
 	// MaxRunning limits the actions that run at once.
-	MaxRunning int
+	MaxRunning int `json:"maxRunning"`
 	// MaxChildren limits the classes directly below that have a running action.
-	MaxChildren int
+	MaxChildren int `json:"maxChildren"`
 	// Fair shares the class between the classes directly below, and the actions of the
 	// class itself as one more: the next action is of the one that has the fewest running
 	// actions, or, of several, that has waited longest since its last start. A class that
 	// an action has created waits since then. Without Fair the oldest action is next, so
 	// that a class with many actions delays the others.
-	Fair bool
+	Fair bool `json:"fair,omitempty"`
 }
 
 // New returns a queue. It returns an [*InvalidError] if a number is negative or

@@ -61,22 +61,22 @@ func (q *Queuer[K]) Inspect(key K) []Info[K] {
 
 // LaneInfo is the state of a key at one moment.
 type LaneInfo struct {
-	Waiting  int // without the running one
-	Running  string
-	Since    time.Time // when Running started; zero if no action runs
-	Delayed  int       // of Waiting
-	Oldest   time.Time // since when the first waiting action waits; zero if all are delayed
-	Halted   bool
-	Stopping bool
+	Running      string    `json:"running,omitempty"`     // the name of the action
+	RunningSince time.Time `json:"runningSince,omitzero"` // when Running started; zero if no action runs
+	Waiting      int       `json:"waiting"`               // without the running one
+	Delayed      int       `json:"delayed"`               // of Waiting
+	WaitingSince time.Time `json:"waitingSince,omitzero"` // of the first waiting action; zero if all are delayed
+	Halted       bool      `json:"halted,omitempty"`
+	Stopping     bool      `json:"stopping,omitempty"`
 }
 
 func (l *lane[K]) info() LaneInfo {
 	i := LaneInfo{Waiting: l.waitingBeside(nil), Delayed: len(l.delayed), Halted: l.halted, Stopping: l.drained != nil}
 	if r := l.running(); r != nil {
-		i.Running, i.Since = r.act.Name, r.q.at(r.started)
+		i.Running, i.RunningSince = r.act.Name, r.q.at(r.started)
 	}
 	if t := l.oldest(); t != nil {
-		i.Oldest = t.q.at(max(t.accepted, t.due))
+		i.WaitingSince = t.q.at(max(t.accepted, t.due))
 	}
 	return i
 }
@@ -116,11 +116,11 @@ func (q *Queuer[K]) All() iter.Seq2[K, LaneInfo] {
 
 // ClassInfo is a class and its limit at one moment.
 type ClassInfo struct {
-	Path    string // empty: the root, which is the whole queue
-	Limit   Limit
-	Paused  bool // by [Queuer.PauseClass] of this class, not of one above
-	Running int  // actions of the class and of those below, also in a back-off with [Retry].Keep
-	Ready   int  // actions of the class itself that only limits and pauses keep from starting
+	Path    string `json:"path"`    // empty: the root, which is the whole queue
+	Running int    `json:"running"` // actions of the class and of those below, also in a back-off with [Retry].Keep
+	Ready   int    `json:"ready"`   // actions of the class itself that only limits and pauses keep from starting
+	Limit
+	Paused bool `json:"paused,omitempty"` // by [Queuer.PauseClass] of this class, not of one above
 }
 
 // Classes returns the classes that the queue has now, the patterns among them, in order of
@@ -138,23 +138,24 @@ func (q *Queuer[K]) Classes() []ClassInfo {
 }
 
 func (c *class[K]) info() ClassInfo {
-	return ClassInfo{c.path, c.rule.limit, c.rule.paused, c.total.running, len(c.ready)}
+	return ClassInfo{c.path, c.total.running, len(c.ready), c.rule.limit, c.rule.paused}
 }
 
 // Stats are gauges of one moment.
 type Stats struct {
-	Keys      int // with an action, or halted
-	Running   int
-	Waiting   int // accepted or reserved, and not running
-	Delayed   int // of Waiting
-	Retrying  int // of Waiting: between two attempts
-	Admitting int // of Waiting: reserved
-	Blocked   int // submitters that wait for room
-	Halted    int // keys
-	Abandoned int // goroutines of abandoned actions that have not returned
+	Keys      int `json:"keys"` // with an action, or halted
+	Running   int `json:"running"`
+	Waiting   int `json:"waiting"`   // accepted or reserved, and not running
+	Delayed   int `json:"delayed"`   // of Waiting
+	Retrying  int `json:"retrying"`  // of Waiting: between two attempts
+	Admitting int `json:"admitting"` // of Waiting: reserved
+	Blocked   int `json:"blocked"`   // submitters that wait for room
+	Halted    int `json:"halted"`    // keys
+	Abandoned int `json:"abandoned"` // goroutines of abandoned actions that have not returned
 
-	OldestWaiting  time.Duration // since its acceptance or the end of its Delay
-	LongestRunning time.Duration // of the present attempt
+	// The JSON form has no durations: a reader needs points in time.
+	OldestWaiting  time.Duration `json:"-"` // since its acceptance or the end of its Delay
+	LongestRunning time.Duration `json:"-"` // of the present attempt
 }
 
 // Stats counts. It visits every key: call it for a scrape, not for every request.

@@ -63,7 +63,7 @@ func TestKeepShare(t *testing.T) {
 		require.Equal(t, "first second", started.String())
 		require.Equal(t, queue.Stats{Keys: 3, Waiting: 3, Retrying: 2, OldestWaiting: time.Minute + time.Second}, q.Stats())
 		require.Equal(t, 2, sharesOf(t, q, "aws"))
-		require.Equal(t, queue.LaneInfo{Waiting: 1, Oldest: first.Info().Accepted}, maps.Collect(q.All())["a"])
+		require.Equal(t, queue.LaneInfo{Waiting: 1, WaitingSince: first.Info().Accepted}, maps.Collect(q.All())["a"])
 
 		require.NoError(t, first.Wait(t.Context()))
 		require.NoError(t, second.Wait(t.Context()))

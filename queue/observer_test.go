@@ -117,8 +117,8 @@ func TestInspect(t *testing.T) {
 			lanes[k] = l
 		}
 		require.Equal(t, map[string]queue.LaneInfo{
-			"a": {Waiting: 1, Running: "run", Since: start, Oldest: start.Add(time.Second)},
-			"b": {Running: "run", Since: start},
+			"a": {Waiting: 1, Running: "run", RunningSince: start, WaitingSince: start.Add(time.Second)},
+			"b": {Running: "run", RunningSince: start},
 		}, lanes)
 		for range q.All() {
 			break

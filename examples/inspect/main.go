@@ -111,11 +111,8 @@ func (w *world) page() (*inspect.Page, error) {
 // routes returns the handler of all requests: the page, the metrics, and the verbs for
 // operators.
 func (w *world) routes(page *inspect.Page) (http.Handler, error) {
-	admin, err := page.Admin(inspect.AdminConfig{
-		Authorize: authorize,
-		Audit: func(_ context.Context, a inspect.Action) {
-			w.log.Printf("audit: %s by %s: machine %q, object %q, reason %q, error %v", a.Verb, a.Actor, a.Machine, a.ID, a.Reason, a.Err)
-		},
+	admin, err := page.Admin(authorize, func(_ context.Context, a inspect.Action) {
+		w.log.Printf("audit: %s by %s: machine %q, object %q, reason %q, error %v", a.Verb, a.Actor, a.Machine, a.ID, a.Reason, a.Err)
 	})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.metrics)

@@ -14,10 +14,8 @@ import (
 
 // The sources of gauges.
 type (
-	// Queue is a [queue.Queuer] of any key.
-	Queue interface{ Stats() queue.Stats }
-	// Locks is a [lock.Tree].
-	Locks interface{ Counts() lock.Snapshot }
+	queuer   interface{ Stats() queue.Stats }
+	lockTree interface{ Counts() lock.Snapshot }
 )
 
 // Gauges are values that are read when a back end needs them. The zero value has none. It
@@ -26,31 +24,28 @@ type (
 type Gauges struct {
 	mu       sync.Mutex
 	managers map[string]*stuck
-	queues   map[string]Queue
-	locks    map[string]Locks
+	queues   map[string]queuer
+	locks    map[string]lockTree
 }
 
-// Record receives the value of a gauge.
-type Record func(m *Metric, value float64, labels ...string)
-
-// Read reads all gauges. Managers are read at once, so that a store that does not answer
-// delays a scrape by readWithin, however many machines it has.
-func (g *Gauges) Read(ctx context.Context, record Record) {
+// Read reads all gauges, and calls record with each value. Managers are read at once, so that
+// a store that does not answer delays a scrape by readWithin, however many machines it has.
+func (g *Gauges) Read(ctx context.Context, record func(m *Metric, value float64, labels ...string)) {
 	g.mu.Lock()
 	managers, queues, locks := maps.Clone(g.managers), maps.Clone(g.queues), maps.Clone(g.locks)
 	g.mu.Unlock()
 	for name, q := range queues {
 		s := q.Stats()
-		record(QueueDepth, float64(s.Running), name, "running")
-		record(QueueDepth, float64(s.Waiting), name, "waiting")
-		record(QueueDepth, float64(s.Delayed), name, "delayed")
-		record(QueueDepth, float64(s.Retrying), name, "retrying")
-		record(QueueOldest, s.OldestWaiting.Seconds(), name)
+		record(queueDepth, float64(s.Running), name, "running")
+		record(queueDepth, float64(s.Waiting), name, "waiting")
+		record(queueDepth, float64(s.Delayed), name, "delayed")
+		record(queueDepth, float64(s.Retrying), name, "retrying")
+		record(queueOldest, s.OldestWaiting.Seconds(), name)
 	}
 	for name, l := range locks {
 		s := l.Counts()
-		record(LockRequests, float64(s.Held), name, "held")
-		record(LockRequests, float64(s.Waiting), name, "waiting")
+		record(lockRequests, float64(s.Held), name, "held")
+		record(lockRequests, float64(s.Waiting), name, "waiting")
 	}
 	var reads sync.WaitGroup
 	machines := slices.Collect(maps.Keys(managers))
@@ -61,7 +56,7 @@ func (g *Gauges) Read(ctx context.Context, record Record) {
 	reads.Wait()
 	for i, machine := range machines {
 		for cause, n := range counts[i] {
-			record(Stuck, float64(n), machine, cause)
+			record(stuckObjects, float64(n), machine, cause)
 		}
 	}
 }
@@ -72,10 +67,10 @@ func (g *Gauges) AddManager(machine string, find func(context.Context) ([]lifecy
 }
 
 // AddQueue adds the depth of a queue, and how long its first action waits.
-func (g *Gauges) AddQueue(name string, q Queue) { add(g, &g.queues, name, q) }
+func (g *Gauges) AddQueue(name string, q queuer) { add(g, &g.queues, name, q) }
 
 // AddLocks adds the numbers of requests in a lock tree.
-func (g *Gauges) AddLocks(name string, l Locks) { add(g, &g.locks, name, l) }
+func (g *Gauges) AddLocks(name string, l lockTree) { add(g, &g.locks, name, l) }
 
 func add[Source any](g *Gauges, sources *map[string]Source, name string, source Source) {
 	g.mu.Lock()

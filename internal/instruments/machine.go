@@ -60,18 +60,18 @@ func Machine(b Backend, t *fsm.Table) lifecycle.Observer {
 // makeSeries makes the series that the table determines. An increase is seen only in a series
 // that exists before it.
 func (m *machine) makeSeries() {
-	m.counts.of(Conflicts)
+	m.counts.of(conflicts)
 	for verdict := range lifecycle.Refused + 1 {
-		m.counts.of(Reports, verdict.String())
+		m.counts.of(reports, verdict.String())
 	}
 	for _, call := range []string{"get", "list", "commit"} {
-		m.calls[call] = m.times.of(StoreTime, call)
+		m.calls[call] = m.times.of(storeTime, call)
 	}
 	if sweepable(m.table) {
-		m.times.of(SweepTime, lifecycle.Code(nil))
+		m.times.of(sweepTime, lifecycle.Code(nil))
 		for _, cause := range []string{ownerDead, overdue, unattended} {
 			for r := lifecycle.Moved; r <= lifecycle.NotMoved; r++ {
-				m.counts.of(SweepResults, cause, nameOf(r))
+				m.counts.of(sweepResults, cause, nameOf(r))
 			}
 		}
 	}
@@ -81,11 +81,11 @@ func (m *machine) makeSeries() {
 		}
 		from := &m.table.States[edge.From]
 		s := step{m.table.Events[edge.Event], from.Name, m.table.States[edge.To].Name}
-		made := transition{count: m.counts.of(Transitions, s.event, s.from, s.to)}
+		made := transition{count: m.counts.of(transitions, s.event, s.from, s.to)}
 		if from.Kind == fsm.Absent {
 			s.from = ""
 		} else {
-			made.inState = m.times.of(StateTime, s.from)
+			made.inState = m.times.of(stateTime, s.from)
 		}
 		m.steps[s] = made
 	}
@@ -101,9 +101,9 @@ func sweepable(t *fsm.Table) bool {
 func (m *machine) changed(ctx context.Context, e lifecycle.Changed) {
 	made, ok := m.steps[step{e.Event, e.From, e.To}]
 	if !ok { // an override, a migration, or names of an older version
-		made.count = m.counts.of(Transitions, cmp.Or(e.Event, "(add)"), e.From, e.To)
+		made.count = m.counts.of(transitions, cmp.Or(e.Event, "(add)"), e.From, e.To)
 		if e.From != "" {
-			made.inState = m.times.of(StateTime, e.From)
+			made.inState = m.times.of(stateTime, e.From)
 		}
 	}
 	made.count(ctx)
@@ -123,26 +123,26 @@ func (m *machine) refused(ctx context.Context, err error) {
 	} else if _, declared := m.table.EventIndex(event); !declared {
 		event = "(undeclared)" // it may be the text of a client
 	}
-	m.counts.of(Refusals, event, lifecycle.Code(err))(ctx)
+	m.counts.of(refusals, event, lifecycle.Code(err))(ctx)
 }
 
 func (m *machine) reported(ctx context.Context, e lifecycle.Reported) {
-	m.counts.of(Reports, e.Verdict.String())(ctx)
+	m.counts.of(reports, e.Verdict.String())(ctx)
 }
 
 func (m *machine) finished(ctx context.Context, e lifecycle.Finished) {
-	m.times.of(OperationTime, e.Event, lifecycle.Code(e.Err))(ctx, e.Took)
+	m.times.of(operationTime, e.Event, lifecycle.Code(e.Err))(ctx, e.Took)
 }
 
 func (m *machine) retried(ctx context.Context, e lifecycle.Retried) {
-	m.counts.of(Retries, e.Event)(ctx)
+	m.counts.of(retries, e.Event)(ctx)
 }
 
 func (m *machine) swept(ctx context.Context, e lifecycle.Swept) {
-	m.times.of(SweepTime, lifecycle.Code(e.Err))(ctx, e.Took)
+	m.times.of(sweepTime, lifecycle.Code(e.Err))(ctx, e.Took)
 	for i := range e.Results {
 		r := &e.Results[i]
-		m.counts.of(SweepResults, causeOf(r), nameOf(r.Resolution))(ctx)
+		m.counts.of(sweepResults, causeOf(r), nameOf(r.Resolution))(ctx)
 	}
 }
 
@@ -151,9 +151,9 @@ func (m *machine) stored(ctx context.Context, e lifecycle.Stored) {
 	switch {
 	case e.Err == nil:
 	case errors.Is(e.Err, lifecycle.ErrConflict):
-		m.counts.of(Conflicts)(ctx)
+		m.counts.of(conflicts)(ctx)
 	default:
-		m.counts.of(StoreErrors, e.Call, lifecycle.Code(e.Err))(ctx)
+		m.counts.of(storeErrors, e.Call, lifecycle.Code(e.Err))(ctx)
 	}
 }
 

@@ -27,71 +27,71 @@ type Metric struct {
 // The metrics. The values of all labels are bounded by the tables of the machines, the
 // names of queues and locks, and the constants of this repository.
 var (
-	Transitions = &Metric{
+	transitions = &Metric{
 		Kind: Counter, Name: "interlock.transition.count", Prometheus: "interlock_transitions_total", Unit: "{transition}",
 		Help: "Changes that were committed.", Labels: []string{"machine", "event", "from", "to"},
 	}
-	StateTime = &Metric{
+	stateTime = &Metric{
 		Kind: Histogram, Name: "interlock.state.duration", Prometheus: "interlock_state_duration_seconds", Unit: "s",
 		Help: "Time in a state until the next change of the object.", Labels: []string{"machine", "state"}, Buckets: slow,
 	}
-	Refusals = &Metric{
+	refusals = &Metric{
 		Kind: Counter, Name: "interlock.refusal.count", Prometheus: "interlock_refusals_total", Unit: "{request}",
 		Help: "Requests that should have changed an object and returned an error.", Labels: []string{"machine", "event", "code"},
 	}
-	Conflicts = &Metric{
+	conflicts = &Metric{
 		Kind: Counter, Name: "interlock.conflict.count", Prometheus: "interlock_conflicts_total", Unit: "{commit}",
 		Help: "Commits that another writer has overtaken, repeated ones included.", Labels: []string{"machine"},
 	}
-	Reports = &Metric{
+	reports = &Metric{
 		Kind: Counter, Name: "interlock.report.count", Prometheus: "interlock_reports_total", Unit: "{report}",
 		Help: "Reports of peers by verdict.", Labels: []string{"machine", "verdict"},
 	}
-	OperationTime = &Metric{
+	operationTime = &Metric{
 		Kind: Histogram, Name: "interlock.operation.duration", Prometheus: "interlock_operation_duration_seconds", Unit: "s",
 		Help: "Time from the start of an operation to its outcome.", Labels: []string{"machine", "event", "code"}, Buckets: slow,
 	}
-	Retries = &Metric{
+	retries = &Metric{
 		Kind: Counter, Name: "interlock.retry.count", Prometheus: "interlock_retries_total", Unit: "{attempt}",
 		Help: "Attempts of work that failed and are repeated.", Labels: []string{"machine", "event"},
 	}
-	SweepTime = &Metric{
+	sweepTime = &Metric{
 		Kind: Histogram, Name: "interlock.sweep.duration", Prometheus: "interlock_sweep_duration_seconds", Unit: "s",
 		Help: "Time of a sweep.", Labels: []string{"machine", "code"}, Buckets: fast,
 	}
-	SweepResults = &Metric{
+	sweepResults = &Metric{
 		Kind: Counter, Name: "interlock.sweep.result.count", Prometheus: "interlock_sweep_results_total", Unit: "{object}",
 		Help: "Stuck objects that sweeps have found.", Labels: []string{"machine", "cause", "resolution"},
 	}
-	StoreTime = &Metric{
+	storeTime = &Metric{
 		Kind: Histogram, Name: "interlock.store.duration", Prometheus: "interlock_store_duration_seconds", Unit: "s",
 		Help: "Time of a call of the store.", Labels: []string{"machine", "call"}, Buckets: fast,
 	}
-	StoreErrors = &Metric{
+	storeErrors = &Metric{
 		Kind: Counter, Name: "interlock.store.error.count", Prometheus: "interlock_store_errors_total", Unit: "{call}",
 		Help: "Calls of the store that returned an error other than a conflict.", Labels: []string{"machine", "call", "code"},
 	}
-	Stuck = &Metric{
+	stuckObjects = &Metric{
 		Kind: Gauge, Name: "interlock.stuck.count", Prometheus: "interlock_stuck_objects", Unit: "{object}",
 		Help: "Objects that a sweep would find now, up to 1000.", Labels: []string{"machine", "cause"},
 	}
-	QueueDepth = &Metric{
+	queueDepth = &Metric{
 		Kind: Gauge, Name: "interlock.queue.depth", Prometheus: "interlock_queue_depth", Unit: "{action}",
 		Help: "Actions in a queue. Those that are delayed or retrying are waiting too.", Labels: []string{"queue", "state"},
 	}
-	QueueOldest = &Metric{
+	queueOldest = &Metric{
 		Kind: Gauge, Name: "interlock.queue.oldest", Prometheus: "interlock_queue_oldest_seconds", Unit: "s",
 		Help: "Time that the first action in a queue has waited.", Labels: []string{"queue"},
 	}
-	QueueWait = &Metric{
+	queueWait = &Metric{
 		Kind: Histogram, Name: "interlock.queue.wait.duration", Prometheus: "interlock_queue_wait_seconds", Unit: "s",
 		Help: "Time from the acceptance of an action to its first attempt, without its delay.", Labels: []string{"queue"}, Buckets: slow,
 	}
-	LockRequests = &Metric{
+	lockRequests = &Metric{
 		Kind: Gauge, Name: "interlock.lock.depth", Prometheus: "interlock_lock_requests", Unit: "{request}",
 		Help: "Requests in a lock tree.", Labels: []string{"lock", "state"},
 	}
-	LockWait = &Metric{
+	lockWait = &Metric{
 		Kind: Histogram, Name: "interlock.lock.wait.duration", Prometheus: "interlock_lock_wait_seconds", Unit: "s",
 		Help: "Time from a request for a lock to its grant.", Labels: []string{"lock"}, Buckets: slow,
 	}
@@ -99,8 +99,8 @@ var (
 
 // All lists the metrics.
 var All = []*Metric{
-	Transitions, StateTime, Refusals, Conflicts, Reports, OperationTime, Retries, Stuck, SweepTime, SweepResults,
-	StoreTime, StoreErrors, QueueDepth, QueueOldest, QueueWait, LockRequests, LockWait,
+	transitions, stateTime, refusals, conflicts, reports, operationTime, retries, stuckObjects, sweepTime, sweepResults,
+	storeTime, storeErrors, queueDepth, queueOldest, queueWait, lockRequests, lockWait,
 }
 
 // From half a millisecond to ten seconds, and from ten milliseconds to a day.

@@ -91,11 +91,7 @@ type Spec[S, C comparable] struct {
 // Aggregate is a compiled rule. [New] makes it; the zero Aggregate is not usable.
 // It is immutable, safe for concurrent use, and must not be copied.
 type Aggregate[S, C comparable] struct {
-	name     string
-	rule     Rule
-	children Machine[S]
-	classes  []Class[S, C]
-	empty    C
+	spec Spec[S, C] // with classes of its own
 }
 
 // Result is the state of a parent with the numbers behind it. It is a plain value.
@@ -116,7 +112,6 @@ type Result[C comparable] struct {
 //   - a class has no states, or there are two classes for one state;
 //   - the name, the machine or the classes are missing, or the rule is unknown.
 func New[S, C comparable](spec Spec[S, C]) (*Aggregate[S, C], error) {
-	a := &Aggregate[S, C]{name: spec.Name, rule: spec.Rule, children: spec.Children, empty: spec.Empty}
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if spec.Name == "" {
@@ -128,6 +123,7 @@ func New[S, C comparable](spec Spec[S, C]) (*Aggregate[S, C], error) {
 	if len(spec.Classes) == 0 {
 		fault("the aggregate has no classes")
 	}
+	spec.Classes = slices.Clone(spec.Classes)
 	classOf := make(map[S]C)
 	for i, c := range spec.Classes {
 		if slices.ContainsFunc(spec.Classes[:i], func(before Class[S, C]) bool { return before.State == c.State }) {
@@ -146,11 +142,11 @@ func New[S, C comparable](spec Spec[S, C]) (*Aggregate[S, C], error) {
 			case spec.Children == nil:
 			case spec.Children.StateIndex(s) < 0:
 				fault("class %v: machine %s has no state %v", c.State, spec.Children.Table().Name, s)
-			case a.absent(s):
+			case spec.Children.Table().States[spec.Children.StateIndex(s)].Kind == fsm.Absent:
 				fault("class %v: state %v is absent, and an absent child is not counted", c.State, s)
 			}
 		}
-		a.classes = append(a.classes, Class[S, C]{State: c.State, States: slices.Clone(c.States)})
+		spec.Classes[i].States = slices.Clone(c.States)
 	}
 	if spec.Children == nil {
 		fault("the aggregate has no machine of the children")
@@ -164,7 +160,7 @@ func New[S, C comparable](spec Spec[S, C]) (*Aggregate[S, C], error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("aggregate: compile %q: %w:\n\t%s", spec.Name, lifecycle.ErrInvalid, strings.Join(faults, "\n\t"))
 	}
-	return a, nil
+	return &Aggregate[S, C]{spec}, nil
 }
 
 // Must is [New] for package variables. It panics with the text of the error.
@@ -184,45 +180,29 @@ func Must[S, C comparable](spec Spec[S, C]) *Aggregate[S, C] {
 // does not declare, and [lifecycle.ErrInvalid] for a negative number, which means
 // that the caller has missed a change or recorded it twice.
 func (a *Aggregate[S, C]) Of(counts map[S]int) (Result[C], error) {
+	children := a.spec.Children
 	for s, n := range counts {
-		if err := a.check(s); err != nil {
-			return Result[C]{}, err
+		i := children.StateIndex(s)
+		if i < 0 {
+			return Result[C]{}, fmt.Errorf("aggregate: compute %q: %w: machine %q has no state %#v",
+				a.spec.Name, fsm.ErrUnknownState, children.Table().Name, s)
 		}
-		if n < 0 && !a.absent(s) {
-			return Result[C]{}, fmt.Errorf("aggregate: compute %q: %w: %d children in state %q", a.name, lifecycle.ErrInvalid, n, a.stateName(s))
+		if st := children.Table().States[i]; n < 0 && st.Kind != fsm.Absent {
+			return Result[C]{}, fmt.Errorf("aggregate: compute %q: %w: %d children in state %q",
+				a.spec.Name, lifecycle.ErrInvalid, n, st.Name)
 		}
 	}
-	result := Result[C]{State: a.empty}
-	for _, class := range a.classes {
+	result := Result[C]{State: a.spec.Empty}
+	for _, class := range a.spec.Classes {
 		n := 0
 		for _, s := range class.States {
 			n += counts[s]
 		}
 		result.Total += n
-		if n > result.Count && (a.rule == Dominant || result.Count == 0) {
+		if n > result.Count && (a.spec.Rule == Dominant || result.Count == 0) {
 			result.State, result.Count = class.State, n
 		}
 	}
 	result.Partial = result.Count < result.Total
 	return result, nil
-}
-
-// check refuses a state that the children's machine does not declare.
-func (a *Aggregate[S, C]) check(s S) error {
-	if a.children.StateIndex(s) < 0 {
-		return fmt.Errorf("aggregate: compute %q: %w: machine %q has no state %#v", a.name, fsm.ErrUnknownState, a.children.Table().Name, s)
-	}
-	return nil
-}
-
-// absent reports whether a child in this state does not exist.
-// REQUIRES: the machine declares s.
-func (a *Aggregate[S, C]) absent(s S) bool {
-	return a.children.Table().States[a.children.StateIndex(s)].Kind == fsm.Absent
-}
-
-// stateName returns the name of a state.
-// REQUIRES: the machine declares s.
-func (a *Aggregate[S, C]) stateName(s S) string {
-	return a.children.Table().States[a.children.StateIndex(s)].Name
 }

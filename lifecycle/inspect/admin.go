@@ -13,17 +13,6 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// AdminConfig has the functions of the handler of [Page.Admin]. Both are required.
-type AdminConfig struct {
-	// Authorize returns the actor that sends a request, such as the account of an operator,
-	// or an error, if it does not permit the action. The answer is then 403, or the status
-	// of an error with a method HTTPStatus() int. The Actor of the action is not set yet.
-	Authorize func(r *http.Request, action Action) (fsm.Actor, error)
-	// Audit records an action that Authorize has permitted, after it was performed or has
-	// failed. The history of an object records overrides only.
-	Audit func(ctx context.Context, action Action)
-}
-
 // Action is one request for the handler of [Page.Admin], and its JSON answer. It is a value.
 type Action struct {
 	Verb   string    `json:"verb"` // the route without its slash
@@ -75,17 +64,27 @@ var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 // other queues. Queues and lock trees are those of this process. The answer is the [Action]
 // or the problem, as JSON.
 //
-// The error matches [lifecycle.ErrInvalid] if one of the functions is missing.
-func (p *Page) Admin(config AdminConfig) (http.Handler, error) {
-	if config.Authorize == nil || config.Audit == nil {
-		return nil, fmt.Errorf("%w: inspect: Admin needs Authorize and Audit", lifecycle.ErrInvalid)
+// The function authorize returns the actor that sends a request, such as the account of an
+// operator, or an error, if it does not permit the action. The answer is then 403, or the
+// status of an error with a method HTTPStatus() int. The Actor of the action is not set yet.
+//
+// The function audit records an action that authorize has permitted, after it was performed
+// or has failed. The history of an object records overrides only.
+//
+// The error matches [lifecycle.ErrInvalid] if one of the functions is nil.
+func (p *Page) Admin(
+	authorize func(*http.Request, Action) (fsm.Actor, error), audit func(context.Context, Action),
+) (http.Handler, error) {
+	if authorize == nil || audit == nil {
+		return nil, fmt.Errorf("%w: inspect: Admin needs authorize and audit", lifecycle.ErrInvalid)
 	}
-	return &admin{p, config, http.NewCrossOriginProtection()}, nil
+	return &admin{p, authorize, audit, http.NewCrossOriginProtection()}, nil
 }
 
 type admin struct {
 	page      *Page
-	config    AdminConfig
+	authorize func(*http.Request, Action) (fsm.Actor, error)
+	audit     func(context.Context, Action)
 	crossSite *http.CrossOriginProtection
 }
 
@@ -119,7 +118,7 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 	if err := a.read(w, r); err != nil {
 		return a, err
 	}
-	if a.Actor, err = h.config.Authorize(r, a); err != nil || a.Actor == "" {
+	if a.Actor, err = h.authorize(r, a); err != nil || a.Actor == "" {
 		if _, own := errors.AsType[interface {
 			error
 			HTTPStatus() int
@@ -129,7 +128,7 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 		return a, &refusal{http.StatusForbidden, "forbidden", "the request is not permitted"}
 	}
 	a.Err = errPanicked
-	defer func() { h.config.Audit(context.WithoutCancel(r.Context()), a) }()
+	defer func() { h.audit(context.WithoutCancel(r.Context()), a) }()
 	a.Err = do(h.page, r.Context(), &a)
 	return a, a.Err
 }

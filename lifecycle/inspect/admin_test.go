@@ -33,22 +33,21 @@ type admin struct {
 
 func newAdmin(t *testing.T, page *inspect.Page) *admin {
 	a := &admin{}
+	authorize := func(r *http.Request, action inspect.Action) (fsm.Actor, error) {
+		switch user := r.Header.Get("User"); {
+		case user == "":
+			return "", unauthorized{}
+		case user == "guest" && action.Verb == "override":
+			return "", errors.New("guests may not override")
+		case user == "nameless":
+			return "", nil
+		default:
+			return fsm.Actor(user), nil
+		}
+	}
+	audit := func(_ context.Context, action inspect.Action) { a.audit = append(a.audit, action) }
 	var err error
-	a.Handler, err = page.Admin(inspect.AdminConfig{
-		Authorize: func(r *http.Request, action inspect.Action) (fsm.Actor, error) {
-			switch user := r.Header.Get("User"); {
-			case user == "":
-				return "", unauthorized{}
-			case user == "guest" && action.Verb == "override":
-				return "", errors.New("guests may not override")
-			case user == "nameless":
-				return "", nil
-			default:
-				return fsm.Actor(user), nil
-			}
-		},
-		Audit: func(_ context.Context, action inspect.Action) { a.audit = append(a.audit, action) },
-	})
+	a.Handler, err = page.Admin(authorize, audit)
 	require.NoError(t, err)
 	return a
 }
@@ -193,7 +192,7 @@ func TestAdminRefuses(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "running", rec.State)
 
-		_, err = w.page.Admin(inspect.AdminConfig{})
+		_, err = w.page.Admin(nil, nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	})
 }

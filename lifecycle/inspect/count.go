@@ -20,8 +20,7 @@ type census struct {
 
 // counter counts the objects of a machine for all requests. However many pages are open, it
 // uses one connection to the store, and pauses after each count, also after one that has
-// failed. A request waits for its turn no longer than its context lasts, which
-// [Config].Timeout ends.
+// failed. A request waits for its turn no longer than its context lasts.
 type counter struct {
 	turn  chan struct{} // has a value while a request counts, or reads the fields below
 	last  *census
@@ -44,7 +43,7 @@ func (p *Page) count(ctx context.Context, m Machine) (*census, error) {
 		return c.last, c.err
 	}
 	// A client that leaves does not end the count: others wait for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	c.last, c.err = countAll(ctx, m, p.config.MaxObjects)
 	end := time.Now()
@@ -112,5 +111,5 @@ func (c *census) add(o *Object, place map[string]int) {
 // trim sorts the oldest objects and keeps as many as the page shows.
 func (c *census) trim() {
 	slices.SortStableFunc(c.oldest, func(a, b Object) int { return a.Since.Compare(b.Since) })
-	c.oldest = c.oldest[:min(len(c.oldest), ShownObjects)]
+	c.oldest = c.oldest[:min(len(c.oldest), shownObjects)]
 }

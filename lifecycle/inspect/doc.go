@@ -21,7 +21,8 @@
 //     page that shows more. It is never an empty list. Answers have no text of a store.
 //   - Payloads are shown only as far as the function given to [Of] shows them. Counts and
 //     lists do not read them.
-//   - Lists of objects, keys and lock holders have limits, and so has the number of streams.
+//   - Lists of objects, keys and lock holders have limits. At most 100 streams are open at
+//     once. An answer reads for at most 10 seconds.
 //     Counts read all objects of a machine up to [Config].MaxObjects, stuck objects only the
 //     ranges that a sweep reads. Each machine has one count at a time.
 //   - Names and texts of objects, tables, queues and locks are harmless in a page, whatever

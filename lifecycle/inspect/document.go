@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // The types of this file are the documents of the routes, as JSON and as the data of the
@@ -62,13 +63,12 @@ type MachinePage struct {
 	Versions []VersionCount `json:"versions"` // of the tables that wrote the records, by name
 	// StuckObjects are the first of the stuck objects, explained, and Oldest are the
 	// transitional objects that have not changed for the longest time: at most
-	// [ShownObjects] each.
+	// 20 each.
 	StuckObjects []Object `json:"stuckObjects"`
 	Oldest       []Object `json:"oldest"`
 }
 
-// ShownObjects is the greatest length of the lists of a [MachinePage].
-const ShownObjects = 20
+const shownObjects = 20
 
 // VersionCount is the number of records that one version of the table wrote.
 type VersionCount struct {
@@ -128,7 +128,7 @@ type ObjectPage struct {
 	Payload     json.RawMessage           `json:"payload,omitempty"`
 	Removed     bool                      `json:"removed,omitempty"`
 	Problem     *lifecycle.ProblemDetails `json:"problem,omitempty"`
-	// History has at most [ShownRows] rows, the newest first. Before is the parameter
+	// History has at most 50 rows, the newest first. Before is the parameter
 	// before of the page with the rows in front of them; 0: there are none. NoHistory: the
 	// store keeps no history. HistoryProblem is why the rows cannot be read.
 	History        []lifecycle.HistoryRow    `json:"history"`
@@ -137,8 +137,7 @@ type ObjectPage struct {
 	HistoryProblem *lifecycle.ProblemDetails `json:"historyProblem,omitempty"`
 }
 
-// ShownRows is the greatest length of the history of an [ObjectPage].
-const ShownRows = 50
+const shownRows = 50
 
 // OwnerPage is the document of the route "/owners".
 type OwnerPage struct {
@@ -148,16 +147,10 @@ type OwnerPage struct {
 	Problem *lifecycle.ProblemDetails `json:"problem,omitempty"`
 }
 
-// Owner is a process that executes operations, see [lifecycle.Owner].
+// Owner is a process that executes operations.
 type Owner struct {
-	Name  string `json:"name"`
-	Epoch uint64 `json:"epoch"`
-	Alive bool   `json:"alive"`
-	// Since is when the owner joined or was declared dead. Heartbeat is its last heartbeat,
-	// omitted for a dead owner. Both are by the clock of the store.
-	Since     time.Time `json:"since"`
-	Heartbeat time.Time `json:"heartbeat,omitzero"`
-	TTL       float64   `json:"ttlSeconds"`
+	lifecycle.OwnerInfo
+	TTL float64 `json:"ttlSeconds"`
 }
 
 // QueuePage is the document of the route "/queues".
@@ -168,15 +161,8 @@ type QueuePage struct {
 
 // QueueSummary is one queue of this process.
 type QueueSummary struct {
-	Name      string `json:"name"`
-	Keys      int    `json:"keys"` // with an action, or halted
-	Running   int    `json:"running"`
-	Waiting   int    `json:"waiting"`   // accepted or reserved, and not running
-	Delayed   int    `json:"delayed"`   // of Waiting
-	Retrying  int    `json:"retrying"`  // of Waiting
-	Blocked   int    `json:"blocked"`   // submitters that wait for room
-	Halted    int    `json:"halted"`    // keys
-	Abandoned int    `json:"abandoned"` // goroutines of abandoned actions that have not returned
+	Name string `json:"name"`
+	queue.Stats
 	// WaitingSince is when the oldest waiting action was accepted, and RunningSince when
 	// the oldest running one started.
 	WaitingSince time.Time `json:"waitingSince,omitzero"`
@@ -184,38 +170,21 @@ type QueueSummary struct {
 
 	// Classes are the limits, by path. Lanes are the keys with an action, at most
 	// [ShownLanes], the one whose action is oldest first.
-	Classes []Class `json:"classes,omitempty"`
-	Lanes   []Lane  `json:"lanes,omitempty"`
+	Classes []queue.ClassInfo `json:"classes,omitempty"`
+	Lanes   []Lane            `json:"lanes,omitempty"`
 }
 
 // ShownLanes is the greatest number of lanes of a [QueueSummary], and of holders of a
 // [LockSummary].
 const ShownLanes = 200
 
-// Class is a class of a queue and its limits, see [queue.Limit]. A limit of 0 is none.
-type Class struct {
-	Path        string `json:"path"` // empty: the root
-	Running     int    `json:"running"`
-	Ready       int    `json:"ready"` // actions that only the limits keep from starting
-	MaxRunning  int    `json:"maxRunning"`
-	MaxChildren int    `json:"maxChildren"`
-	Fair        bool   `json:"fair,omitempty"`
-	Paused      bool   `json:"paused,omitempty"` // the class itself
-}
-
 // Lane is a key of a queue.
 type Lane struct {
 	Key string `json:"key"`
 	// Machine and ID are those of the object, if the queue is that of managers.
-	Machine      string    `json:"machine,omitempty"`
-	ID           string    `json:"id,omitempty"`
-	Running      string    `json:"running,omitempty"` // the name of the action
-	RunningSince time.Time `json:"runningSince,omitzero"`
-	Waiting      int       `json:"waiting"` // without the running one
-	Delayed      int       `json:"delayed"` // of Waiting
-	WaitingSince time.Time `json:"waitingSince,omitzero"`
-	Halted       bool      `json:"halted,omitempty"`
-	Stopping     bool      `json:"stopping,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	ID      string `json:"id,omitempty"`
+	queue.LaneInfo
 }
 
 // LockPage is the document of the route "/locks".
@@ -224,16 +193,10 @@ type LockPage struct {
 	Locks []LockSummary `json:"locks"` // by name
 }
 
-// LockSummary is one lock tree.
+// LockSummary is one lock tree. It has at most [ShownLanes] holders and waiting requests.
 type LockSummary struct {
-	Name      string     `json:"name"`
-	Held      int        `json:"held"`    // grants
-	Waiting   int        `json:"waiting"` // acquisitions
-	Nodes     int        `json:"nodes"`
-	LastToken lock.Token `json:"lastToken"`
-	// Holders are the requests that are held or waiting, in the order of their arrival, at
-	// most [ShownLanes].
-	Holders []lock.Holder `json:"holders,omitempty"`
+	Name string `json:"name"`
+	lock.Snapshot
 	// Problem is why the tree could not be read. All numbers mean nothing then.
 	Problem *lifecycle.ProblemDetails `json:"problem,omitempty"`
 }

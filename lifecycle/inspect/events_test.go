@@ -88,9 +88,13 @@ func TestEventsClose(t *testing.T) {
 // TestEventsLimit: one stream more than the limit is refused until one has ended.
 func TestEventsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, err := inspect.New(&inspect.Config{MaxStreams: 1})
+		page, err := inspect.New(nil)
 		require.NoError(t, err)
 		_, end := open(t, page, "/events")
+		for range 99 {
+			_, end := open(t, page, "/events")
+			defer end()
+		}
 		answer := ask(page, "GET", "/events", "Accept", "application/json")
 		require.Equal(t, "too-many-streams", problem(t, answer).Code)
 		require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)

@@ -60,15 +60,14 @@ func ExamplePage_Admin() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	admin, err := page.Admin(inspect.AdminConfig{
-		Authorize: func(r *http.Request, _ inspect.Action) (fsm.Actor, error) {
-			user, _, _ := r.BasicAuth() // a proxy has checked it
-			return fsm.Actor(user), nil
-		},
-		Audit: func(_ context.Context, a inspect.Action) {
-			fmt.Println("audit:", a.Actor, a.Verb, a.Machine, a.ID, a.To, a.Reason, a.Err)
-		},
-	})
+	authorize := func(r *http.Request, _ inspect.Action) (fsm.Actor, error) {
+		user, _, _ := r.BasicAuth() // a proxy has checked it
+		return fsm.Actor(user), nil
+	}
+	audit := func(_ context.Context, a inspect.Action) {
+		fmt.Println("audit:", a.Actor, a.Verb, a.Machine, a.ID, a.To, a.Reason, a.Err)
+	}
+	admin, err := page.Admin(authorize, audit)
 	if err != nil {
 		log.Fatal(err)
 	}

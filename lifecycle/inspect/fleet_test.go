@@ -68,8 +68,8 @@ func TestFleet(t *testing.T) {
 		require.Equal(t, 5_000, doc.Transitional)
 		require.Equal(t, lifecycle.MaxPage, doc.Stuck)
 		require.False(t, doc.More)
-		require.Len(t, doc.StuckObjects, inspect.ShownObjects)
-		require.Len(t, doc.Oldest, inspect.ShownObjects)
+		require.Len(t, doc.StuckObjects, 20)
+		require.Len(t, doc.Oldest, 20)
 		list := document[inspect.ObjectList](t, page, "/objects?machine=vm&stuck=1")
 		require.Len(t, list.Objects, 100)
 		require.True(t, list.More)
@@ -113,7 +113,7 @@ func TestMaxObjects(t *testing.T) {
 // TestHistoryPages: the pages of a history have every row once, the newest first, also after
 // the removal of the object.
 func TestHistoryPages(t *testing.T) {
-	for _, n := range []int{1, inspect.ShownRows - 1, inspect.ShownRows, inspect.ShownRows + 1, 1100} {
+	for _, n := range []int{1, 50 - 1, 50, 50 + 1, 1100} {
 		store := &lifecycle.MemoryStore{KeepHistory: -1}
 		m := vms(store, lifecycle.Config[string]{})
 		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
@@ -429,4 +429,60 @@ func TestUnreadLock(t *testing.T) {
 		require.Nil(t, doc.Locks[1].Problem, url)
 		require.Contains(t, body(t, ask(page, "GET", url)), "store is unavailable", url)
 	}
+}
+
+// TestLocksOverview: the overview has no holders, also of a lock driver without counts.
+func TestLocksOverview(t *testing.T) {
+	tree := lock.Must(nil)
+	_, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/shop"), Mode: lock.X}, nil)
+	require.NoError(t, err)
+	driver := struct{ lock.Locker }{tree}
+	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"driver": driver}})
+	require.NoError(t, err)
+	doc := document[inspect.Overview](t, page, "/").Locks[0]
+	require.Equal(t, 1, doc.Held)
+	require.Empty(t, doc.Holders)
+	require.Len(t, document[inspect.LockPage](t, page, "/locks").Locks[0].Holders, 1)
+}
+
+// unlisted is a store whose lists panic.
+type unlisted struct{ *lifecycle.MemoryStore }
+
+func (unlisted) List(context.Context, lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	panic(errBoom)
+}
+
+// TestPanic: a panic of a store continues in the goroutine of the request, where net/http
+// expects it, also if the page reads several stores at once.
+func TestPanic(t *testing.T) {
+	m := vms(unlisted{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{})
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	require.PanicsWithValue(t, errBoom, func() { ask(page, "GET", "/") })
+}
+
+// TestAges: a page shows an age in the greatest unit of which there are at least two.
+func TestAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{})
+		_, err := m.Create(t.Context(), "a", "create", "user", vm{}, nil)
+		require.NoError(t, err)
+		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+		require.NoError(t, err)
+		began := time.Now()
+		for _, age := range []struct {
+			time time.Duration
+			text string
+		}{
+			{119 * time.Second, "119 s ago"},
+			{2 * time.Minute, "2 min ago"},
+			{119 * time.Minute, "119 min ago"},
+			{2 * time.Hour, "2 h ago"},
+			{47 * time.Hour, "47 h ago"},
+			{48 * time.Hour, "2 d ago"},
+		} {
+			time.Sleep(time.Until(began.Add(age.time)))
+			require.Contains(t, body(t, ask(page, "GET", "/objects?machine=vm")), ">"+age.text+"<")
+		}
+	})
 }

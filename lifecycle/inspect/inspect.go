@@ -28,16 +28,18 @@ type Config struct {
 	// MaxObjects is how many objects of each machine one answer counts: it reads all of
 	// them, without payloads, in pages of [lifecycle.MaxPage]. 0: 100,000.
 	MaxObjects int
-	// MaxStreams is how many streams of the route "/events" are open at once. 0: 100.
-	MaxStreams int
-	// Timeout is how long an answer may read, and how long a count of a machine's objects
-	// may. It does not apply to streams. 0: 10 seconds.
-	Timeout time.Duration
 	// Failed receives the errors of answers with a status of 500 and above, and of streams,
 	// for the log: the answers do not have the texts of stores. It is called concurrently.
 	// Default: nothing.
 	Failed func(context.Context, error)
 }
+
+const (
+	// timeout is how long an answer may read, and how long a count of a machine's objects
+	// may. It does not apply to streams.
+	timeout    = 10 * time.Second
+	maxStreams = 100 // that are open at once
+)
 
 // Page is the operator's page: an [http.Handler] that is read only. [New] makes one; the
 // zero Page is not usable. It is safe for concurrent use. Every answer reads the stores;
@@ -56,21 +58,22 @@ type Page struct {
 }
 
 // New returns the page. The error matches [lifecycle.ErrInvalid]: there are two machines of
-// one name, a zero Machine or Queue, a nil lock, or a negative number.
+// one name, a zero Machine or Queue, a nil lock, or a negative number of objects.
 func New(config *Config) (*Page, error) {
 	if config == nil {
 		config = &Config{}
 	}
-	p := &Page{config: *config, machines: map[string]Machine{}, counters: map[string]*counter{}}
+	p := &Page{
+		config: *config, machines: map[string]Machine{}, counters: map[string]*counter{},
+		streams: make(chan struct{}, maxStreams),
+	}
 	c := &p.config
 	c.Machines, c.Locks = slices.Clone(c.Machines), maps.Clone(c.Locks)
 	p.locks = slices.Sorted(maps.Keys(c.Locks))
-	if c.MaxObjects < 0 || c.MaxStreams < 0 || c.Timeout < 0 {
-		return nil, refuse("a negative number in the Config")
+	if c.MaxObjects < 0 {
+		return nil, refuse("MaxObjects %d is below 0", c.MaxObjects)
 	}
-	c.Title = cmp.Or(c.Title, "Interlock")
-	c.MaxObjects, c.MaxStreams = cmp.Or(c.MaxObjects, 100_000), cmp.Or(c.MaxStreams, 100)
-	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Title, c.MaxObjects = cmp.Or(c.Title, "Interlock"), cmp.Or(c.MaxObjects, 100_000)
 	for _, m := range c.Machines {
 		if m.manager == nil {
 			return nil, refuse("a Machine that Of did not make")
@@ -90,7 +93,6 @@ func New(config *Config) (*Page, error) {
 	if p.queues, err = queuesOf(c); err != nil {
 		return nil, err
 	}
-	p.streams = make(chan struct{}, c.MaxStreams)
 	p.closed, p.close = context.WithCancel(context.Background())
 	return p, nil
 }

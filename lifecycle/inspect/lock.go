@@ -11,33 +11,31 @@ import (
 func (p *Page) readLocks(ctx context.Context, whole bool) []LockSummary {
 	list := []LockSummary{}
 	for _, name := range p.locks {
-		doc, err := readLock(ctx, p.config.Locks[name], whole)
+		s, err := readLock(ctx, p.config.Locks[name], whole)
+		doc := LockSummary{Name: name, Snapshot: s}
 		if err != nil {
 			doc.Problem = p.problem(ctx, err)
 		}
-		doc.Name = name
 		list = append(list, doc)
 	}
 	return list
 }
 
-func readLock(ctx context.Context, l lock.Locker, whole bool) (doc LockSummary, err error) {
-	var s lock.Snapshot
+func readLock(ctx context.Context, l lock.Locker, whole bool) (lock.Snapshot, error) {
 	if counter, ok := l.(interface{ Counts() lock.Snapshot }); ok && !whole {
-		s = counter.Counts()
-	} else if s, err = l.Snapshot(ctx); err != nil {
-		return doc, err
+		return counter.Counts(), nil
 	}
-	doc = LockSummary{Held: s.Held, Waiting: s.Waiting, Nodes: s.Nodes, LastToken: s.LastToken}
-	if whole {
-		doc.Holders = s.Holders[:min(len(s.Holders), ShownLanes)]
-		for i := range doc.Holders {
-			doc.Holders[i].Since = doc.Holders[i].Since.UTC()
-		}
+	s, err := l.Snapshot(ctx)
+	s.Holders = s.Holders[:min(len(s.Holders), ShownLanes)]
+	for i := range s.Holders {
+		s.Holders[i].Since = s.Holders[i].Since.UTC()
 	}
-	return doc, nil
+	if !whole {
+		s.Holders = nil
+	}
+	return s, err
 }
 
-func (p *Page) lockPage(ctx context.Context, _ *http.Request) (any, error) {
-	return LockPage{Time: now(), Locks: p.readLocks(ctx, true)}, nil
+func (p *Page) lockPage(ctx context.Context, _ *http.Request) (view, error) {
+	return view{Heading: "Locks", Doc: LockPage{Time: now(), Locks: p.readLocks(ctx, true)}}, nil
 }

@@ -16,10 +16,10 @@ import (
 // defaultLimit is the length of a list without the parameter limit.
 const defaultLimit = 100
 
-func (p *Page) objectList(ctx context.Context, r *http.Request) (any, error) {
+func (p *Page) objectList(ctx context.Context, r *http.Request) (view, error) {
 	m, err := p.machine(r)
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	query := r.URL.Query()
 	doc := ObjectList{
@@ -27,38 +27,38 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (any, error) {
 		Limit: defaultLimit, Objects: []Object{},
 	}
 	if limit, err := number(query, "limit"); err != nil {
-		return nil, err
+		return view{}, err
 	} else if limit > 0 {
 		doc.Limit = int(min(limit, lifecycle.MaxPage+1)) // the manager refuses more than MaxPage
 	}
 	if doc.Stuck {
 		if len(doc.States) > 0 || query.Has("after") {
-			return nil, fmt.Errorf("%w: the list of stuck objects has no parameter state or after", lifecycle.ErrInvalid)
+			return view{}, fmt.Errorf("%w: the list of stuck objects has no parameter state or after", lifecycle.ErrInvalid)
 		}
 		stuck, err := lifecycle.Stuck(ctx, m, doc.Limit)
 		if err != nil {
-			return nil, err
+			return view{}, err
 		}
 		doc.More = len(stuck) == doc.Limit
 		doc.Objects = p.explainStuck(ctx, m, stuck)
-		return doc, nil
+		return view{Heading: "Stuck objects", Machine: doc.Machine, Doc: doc}, nil
 	}
 	doc.Objects, err = m.list(ctx, doc.States, query.Get("after"), doc.Limit)
 	if len(doc.Objects) == doc.Limit {
 		doc.Next = doc.Objects[doc.Limit-1].ID
 	}
-	return doc, err
+	return view{Heading: "Objects", Machine: doc.Machine, Doc: doc}, err
 }
 
-func (p *Page) objectPage(ctx context.Context, r *http.Request) (any, error) {
+func (p *Page) objectPage(ctx context.Context, r *http.Request) (view, error) {
 	m, err := p.machine(r)
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	query := r.URL.Query()
 	before, err := number(query, "before")
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	doc := ObjectPage{Time: now(), Machine: m.table().Name, ID: query.Get("id")}
 	x, err := m.Explain(ctx, doc.ID)
@@ -75,32 +75,32 @@ func (p *Page) objectPage(ctx context.Context, r *http.Request) (any, error) {
 	case errors.Is(err, lifecycle.ErrForeign):
 		doc.Explanation, doc.Problem = nil, new(lifecycle.Problem(err))
 	case err != nil:
-		return nil, err
+		return view{}, err
 	}
 	rows, failed := newestRows(ctx, m, doc.ID, o.Sequence, before)
 	switch {
 	case errors.Is(failed, errors.ErrUnsupported):
 		doc.NoHistory = true
 	case failed != nil && doc.Explanation == nil:
-		return nil, failed
+		return view{}, failed
 	case failed != nil:
 		doc.HistoryProblem = new(lifecycle.Problem(failed))
 	}
 	if gone && len(rows) == 0 {
-		return nil, err
+		return view{}, err
 	}
 	doc.History = rows
-	if n := len(rows); n == ShownRows && rows[n-1].Sequence > 1 {
+	if n := len(rows); n == shownRows && rows[n-1].Sequence > 1 {
 		doc.Before = rows[n-1].Sequence
 	}
-	return doc, nil
+	return view{Heading: doc.ID, Machine: doc.Machine, Doc: doc}, nil
 }
 
 // newestRows returns the last rows of an object's history, the newest first: of those with
 // a sequence number below before, unless that is 0. The last change of the object has the
 // sequence number last; 0: it is not known, and all rows are read.
 func newestRows(ctx context.Context, m Machine, id string, last, before uint64) ([]lifecycle.HistoryRow, error) {
-	end, limit := before, ShownRows // the rows are below end
+	end, limit := before, shownRows // the rows are below end
 	switch {
 	case before == 0 && last == 0:
 		end, limit = math.MaxUint64, lifecycle.MaxPage
@@ -108,8 +108,8 @@ func newestRows(ctx context.Context, m Machine, id string, last, before uint64) 
 		end = last + 1
 	}
 	rows, after := []lifecycle.HistoryRow{}, uint64(0)
-	if limit == ShownRows {
-		after = end - min(end, ShownRows+1)
+	if limit == shownRows {
+		after = end - min(end, shownRows+1)
 	}
 	for {
 		page, err := m.History(ctx, id, after, limit)
@@ -122,7 +122,7 @@ func newestRows(ctx context.Context, m Machine, id string, last, before uint64) 
 				rows = append(rows, page[i])
 			}
 		}
-		rows = slices.Delete(rows, 0, max(0, len(rows)-ShownRows))
+		rows = slices.Delete(rows, 0, max(0, len(rows)-shownRows))
 		if len(page) < limit || after >= end-1 {
 			break
 		}

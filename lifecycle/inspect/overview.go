@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-func (p *Page) overview(ctx context.Context, _ *http.Request) (any, error) {
+func (p *Page) overview(ctx context.Context, _ *http.Request) (view, error) {
 	doc := Overview{Title: p.config.Title, Time: now(), Machines: make([]MachineSummary, len(p.config.Machines))}
 	// A store that is slow leaves the time of the others.
 	parts := []func(){
@@ -30,7 +30,7 @@ func (p *Page) overview(ctx context.Context, _ *http.Request) (any, error) {
 		parts = append(parts, func() { doc.Machines[i] = p.summary(ctx, m) })
 	}
 	together(parts)
-	return doc, nil
+	return view{Heading: doc.Title, Doc: doc}, nil
 }
 
 // summary returns the counts of a machine, or why there are none.
@@ -65,14 +65,14 @@ func together(functions []func()) {
 	}
 }
 
-func (p *Page) machinePage(ctx context.Context, r *http.Request) (any, error) {
+func (p *Page) machinePage(ctx context.Context, r *http.Request) (view, error) {
 	m, err := p.machine(r)
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	c, err := p.count(ctx, m)
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	doc := MachinePage{Time: now(), MachineSummary: c.MachineSummary, Versions: []VersionCount{}, Oldest: c.oldest}
 	if doc.Oldest == nil {
@@ -81,8 +81,8 @@ func (p *Page) machinePage(ctx context.Context, r *http.Request) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.versions)) {
 		doc.Versions = append(doc.Versions, VersionCount{Version: name, Count: c.versions[name]})
 	}
-	doc.StuckObjects = p.explainStuck(ctx, m, c.stuck[:min(len(c.stuck), ShownObjects)])
-	return doc, nil
+	doc.StuckObjects = p.explainStuck(ctx, m, c.stuck[:min(len(c.stuck), shownObjects)])
+	return view{Heading: doc.Name, Machine: doc.Name, Doc: doc}, nil
 }
 
 // explainStuck returns stuck objects with what moves them next. It leaves out those that

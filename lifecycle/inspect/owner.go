@@ -22,10 +22,8 @@ func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
 		owners, err := lifecycle.Owners(ctx, m)
 		failed = cmp.Or(failed, err)
 		for _, o := range owners {
-			found[life{o.OwnerRef, o.Alive}] = Owner{
-				Name: o.Name, Epoch: o.Epoch, Alive: o.Alive, Since: o.Since.UTC(),
-				Heartbeat: o.Heartbeat.UTC(), TTL: o.TTL.Seconds(),
-			}
+			o.Since, o.Heartbeat = o.Since.UTC(), o.Heartbeat.UTC()
+			found[life{o.OwnerRef, o.Alive}] = Owner{o, o.TTL.Seconds()}
 		}
 	}
 	list = slices.SortedFunc(maps.Values(found), func(a, b Owner) int {
@@ -34,11 +32,11 @@ func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
 	return append([]Owner{}, list...), failed
 }
 
-func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (any, error) {
+func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (view, error) {
 	owners, err := p.readOwners(ctx)
 	doc := OwnerPage{Time: now(), Owners: owners}
 	if len(owners) > 0 && err != nil {
 		doc.Problem, err = new(lifecycle.Problem(err)), nil
 	}
-	return doc, err
+	return view{Heading: "Owners", Doc: doc}, err
 }

@@ -39,8 +39,8 @@ type queued[K comparable] struct{ *queue.Queuer[K] }
 func (q queued[K]) lanes() (list []Lane) {
 	for key, i := range q.All() {
 		l := laneOf(key)
-		l.Running, l.RunningSince, l.WaitingSince = i.Running, i.Since.UTC(), i.Oldest.UTC()
-		l.Waiting, l.Delayed, l.Halted, l.Stopping = i.Waiting, i.Delayed, i.Halted, i.Stopping
+		i.RunningSince, i.WaitingSince = i.RunningSince.UTC(), i.WaitingSince.UTC()
+		l.LaneInfo = i
 		list = append(list, l)
 	}
 	slices.SortFunc(list, func(a, b Lane) int {
@@ -126,10 +126,7 @@ func (p *Page) readQueues(whole bool) []QueueSummary {
 	list := []QueueSummary{}
 	for _, q := range p.queues {
 		s := q.Stats()
-		doc := QueueSummary{
-			Name: q.name, Keys: s.Keys, Running: s.Running, Waiting: s.Waiting, Delayed: s.Delayed, Retrying: s.Retrying,
-			Blocked: s.Blocked, Halted: s.Halted, Abandoned: s.Abandoned,
-		}
+		doc := QueueSummary{Name: q.name, Stats: s}
 		if s.OldestWaiting > 0 {
 			doc.WaitingSince = now().Add(-s.OldestWaiting)
 		}
@@ -137,13 +134,7 @@ func (p *Page) readQueues(whole bool) []QueueSummary {
 			doc.RunningSince = now().Add(-s.LongestRunning)
 		}
 		if whole {
-			for _, c := range q.Classes() {
-				doc.Classes = append(doc.Classes, Class{
-					Path: c.Path, Running: c.Running, Ready: c.Ready, Paused: c.Paused,
-					MaxRunning: c.Limit.MaxRunning, MaxChildren: c.Limit.MaxChildren, Fair: c.Limit.Fair,
-				})
-			}
-			doc.Lanes = q.lanes()
+			doc.Classes, doc.Lanes = q.Classes(), q.lanes()
 			doc.Lanes = doc.Lanes[:min(len(doc.Lanes), ShownLanes)]
 		}
 		list = append(list, doc)
@@ -151,6 +142,6 @@ func (p *Page) readQueues(whole bool) []QueueSummary {
 	return list
 }
 
-func (p *Page) queuePage(context.Context, *http.Request) (any, error) {
-	return QueuePage{Time: now(), Queues: p.readQueues(true)}, nil
+func (p *Page) queuePage(context.Context, *http.Request) (view, error) {
+	return view{Heading: "Queues", Doc: QueuePage{Time: now(), Queues: p.readQueues(true)}}, nil
 }

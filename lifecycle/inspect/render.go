@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/visible"
-	"github.com/interlock-go/interlock/lifecycle"
 )
 
 //go:embed templates
@@ -32,40 +31,14 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	return pages
 })
 
-// view is the data of a template.
+// view is a document, and what its page has beside it.
 type view struct {
-	Service string // the title of the config
-	Heading string // of the page
-	Route   string // of the page, and the name of its template
+	Heading string
 	Machine string // that the page is about; empty: none
-	Doc     any
-}
+	Doc     any    // the JSON form
 
-// newView returns the view of a document.
-func newView(route string, doc any) view {
-	v := view{Route: route, Doc: doc}
-	switch d := doc.(type) {
-	case Overview:
-		v.Heading = d.Title
-	case MachinePage:
-		v.Heading, v.Machine = d.Name, d.Name
-	case ObjectList:
-		v.Heading, v.Machine = "Objects", d.Machine
-		if d.Stuck {
-			v.Heading = "Stuck objects"
-		}
-	case ObjectPage:
-		v.Heading, v.Machine = d.ID, d.Machine
-	case QueuePage:
-		v.Heading = "Queues"
-	case LockPage:
-		v.Heading = "Locks"
-	case OwnerPage:
-		v.Heading = "Owners"
-	case lifecycle.ProblemDetails:
-		v.Heading = d.Title
-	}
-	return v
+	Service string // the title of the config
+	Route   string // the name of the template; empty: that of the overview
 }
 
 // moment is a time on a page: exact, and how long ago it was or in how long it will be.

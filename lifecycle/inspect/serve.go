@@ -33,7 +33,7 @@ func secure(h http.Header) {
 }
 
 // documents read the document of a route. The path is the name of the template.
-var documents = map[string]func(p *Page, ctx context.Context, r *http.Request) (any, error){
+var documents = map[string]func(p *Page, ctx context.Context, r *http.Request) (view, error){
 	"":        (*Page).overview,
 	"machine": (*Page).machinePage,
 	"objects": (*Page).objectList,
@@ -67,7 +67,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	case "picture":
 		return p.picture(w, r)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	if path == "picture.dot" {
 		text, err := p.dot(ctx, r)
@@ -81,11 +81,12 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return &refusal{http.StatusNotFound, "not-found", "there is no such page"}
 	}
-	doc, err := read(p, ctx, r)
+	v, err := read(p, ctx, r)
 	if err != nil {
 		return err
 	}
-	return p.write(w, r, http.StatusOK, path, doc)
+	v.Route = path
+	return p.write(w, r, http.StatusOK, v)
 }
 
 // fail answers with an error. It writes what [lifecycle.Problem] shows, without the details
@@ -95,18 +96,18 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if problem.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "5")
 	}
-	if err := p.write(w, r, problem.Status, "problem", *problem); err != nil {
+	if err := p.write(w, r, problem.Status, view{Heading: problem.Title, Doc: *problem, Route: "problem"}); err != nil {
 		panic(err) // a problem can always be written
 	}
 }
 
 // write answers with a document, as JSON or as a page. After an error it has answered
 // nothing.
-func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, route string, doc any) error {
+func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	if wantsJSON(r) {
-		return writeJSON(w, status, doc)
+		return writeJSON(w, status, v.Doc)
 	}
-	return p.writePage(w, status, newView(route, doc))
+	return p.writePage(w, status, v)
 }
 
 // writePage answers with a page. Names and texts in it come from anywhere: package template

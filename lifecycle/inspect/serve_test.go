@@ -207,14 +207,12 @@ func TestStatic(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	m := inspect.Of(vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{}), nil)
 	for name, config := range map[string]inspect.Config{
-		"no machine":    {Machines: []inspect.Machine{{}}},
-		"twice":         {Machines: []inspect.Machine{m, m}},
-		"no queue":      {Queues: map[string]inspect.Queue{"q": {}}},
-		"queue's name":  {Machines: []inspect.Machine{m}, Queues: map[string]inspect.Queue{"vm": inspect.OfQueue(&queue.Queuer[int]{})}},
-		"no lock":       {Locks: map[string]lock.Locker{"l": nil}},
-		"bad objects":   {MaxObjects: -1},
-		"bad streams":   {MaxStreams: -1},
-		"negative time": {Timeout: -1},
+		"no machine":   {Machines: []inspect.Machine{{}}},
+		"twice":        {Machines: []inspect.Machine{m, m}},
+		"no queue":     {Queues: map[string]inspect.Queue{"q": {}}},
+		"queue's name": {Machines: []inspect.Machine{m}, Queues: map[string]inspect.Queue{"vm": inspect.OfQueue(&queue.Queuer[int]{})}},
+		"no lock":      {Locks: map[string]lock.Locker{"l": nil}},
+		"bad objects":  {MaxObjects: -1},
 	} {
 		_, err := inspect.New(&config)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)

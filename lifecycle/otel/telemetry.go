@@ -44,10 +44,7 @@ type Telemetry struct {
 
 // New returns instruments. The error is that of the meter, which refuses an instrument.
 func New(config *Config) (*Telemetry, error) {
-	c := Config{}
-	if config != nil {
-		c = *config
-	}
+	c := cmp.Or(config, new(Config))
 	t := &Telemetry{
 		tracer:     cmp.Or(c.TracerProvider, otel.GetTracerProvider()).Tracer(scope),
 		propagator: cmp.Or(c.Propagator, otel.GetTextMapPropagator()),
@@ -112,19 +109,17 @@ func (t *Telemetry) AddManager(machine string, m lifecycle.AnyManager) {
 	})
 }
 
-// AddQueue makes collections read the depth of a queue. It visits every key that is busy.
+// AddQueue makes collections read the depth of a [queue.Queuer]. It visits every key that is busy.
 // A later queue of the same name replaces it.
-func (t *Telemetry) AddQueue(name string, q Queue) { t.gauges.AddQueue(name, q) }
+func (t *Telemetry) AddQueue(name string, q interface{ Stats() queue.Stats }) {
+	t.gauges.AddQueue(name, q)
+}
 
-// AddLocks makes collections read the numbers of locks that are held and that wait. A later
+// AddLocks makes collections read the numbers of locks of a [lock.Tree] that are held and that wait. A later
 // tree of the same name replaces it.
-func (t *Telemetry) AddLocks(name string, l Locks) { t.gauges.AddLocks(name, l) }
-
-// Queue is a [queue.Queuer] of any key.
-type Queue interface{ Stats() queue.Stats }
-
-// Locks is a [lock.Tree].
-type Locks interface{ Counts() lock.Snapshot }
+func (t *Telemetry) AddLocks(name string, l interface{ Counts() lock.Snapshot }) {
+	t.gauges.AddLocks(name, l)
+}
 
 // backend makes series.
 type backend struct {

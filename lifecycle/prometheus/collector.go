@@ -70,19 +70,17 @@ func (c *Collector) AddManager(machine string, m lifecycle.AnyManager) {
 	})
 }
 
-// AddQueue makes scrapes read the depth of a queue. It visits every key that is busy. A
+// AddQueue makes scrapes read the depth of a [queue.Queuer]. It visits every key that is busy. A
 // later queue of the same name replaces it.
-func (c *Collector) AddQueue(name string, q Queue) { c.gauges.AddQueue(name, q) }
+func (c *Collector) AddQueue(name string, q interface{ Stats() queue.Stats }) {
+	c.gauges.AddQueue(name, q)
+}
 
-// AddLocks makes scrapes read the numbers of locks that are held and that wait. A later
+// AddLocks makes scrapes read the numbers of locks of a [lock.Tree] that are held and that wait. A later
 // tree of the same name replaces it.
-func (c *Collector) AddLocks(name string, l Locks) { c.gauges.AddLocks(name, l) }
-
-// Queue is a [queue.Queuer] of any key.
-type Queue interface{ Stats() queue.Stats }
-
-// Locks is a [lock.Tree].
-type Locks interface{ Counts() lock.Snapshot }
+func (c *Collector) AddLocks(name string, l interface{ Counts() lock.Snapshot }) {
+	c.gauges.AddLocks(name, l)
+}
 
 // Describe implements the collector of the client library.
 func (c *Collector) Describe(ch chan<- *client.Desc) {

@@ -69,7 +69,7 @@ type Relation[S comparable] struct {
 	name   string
 	parent Machine[S]
 	roles  map[string]*fsm.Table
-	need   map[S][]Condition // by state of the parent
+	need   map[int][]Condition // by index of the parent's state
 }
 
 // New compiles a specification. The error matches [lifecycle.ErrInvalid] and lists
@@ -84,7 +84,7 @@ type Relation[S comparable] struct {
 //   - no name, or no machine of the parent.
 func New[S comparable](spec Spec[S]) (*Relation[S], error) {
 	r := &Relation[S]{
-		name: spec.Name, parent: spec.Parent, roles: make(map[string]*fsm.Table), need: make(map[S][]Condition),
+		name: spec.Name, parent: spec.Parent, roles: make(map[string]*fsm.Table), need: make(map[int][]Condition),
 	}
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -101,7 +101,7 @@ func New[S comparable](spec Spec[S]) (*Relation[S], error) {
 			}
 		}
 		for i, st := range spec.Parent.Table().States {
-			if _, ok := r.need[spec.Parent.StateAt(i)]; !ok && st.Kind != fsm.Absent {
+			if _, ok := r.need[i]; !ok && st.Kind != fsm.Absent {
 				fault("state %s of machine %s has no row", st.Name, spec.Parent.Table().Name)
 			}
 		}
@@ -132,10 +132,10 @@ func (r *Relation[S]) addStates(row Row[S]) (faults []string) {
 			faults = append(faults, fmt.Sprintf("machine %s has no state %s", r.parent.Table().Name, st.name))
 			continue
 		}
-		if _, taken := r.need[s]; taken {
+		if _, taken := r.need[st.index]; taken {
 			faults = append(faults, fmt.Sprintf("state %s already has a row", st.name))
 		}
-		r.need[s] = row.Need
+		r.need[st.index] = row.Need
 	}
 	return faults
 }
@@ -220,7 +220,7 @@ func (r *Relation[S]) Check(parent S, related ...Related) error {
 		}
 		seen[o.key()] = true
 	}
-	for _, c := range r.need[parent] {
+	for _, c := range r.need[st.index] {
 		if why := c.unmet(related); why != "" {
 			return fmt.Errorf("relation: check %q: %w: %s needs %v, but %s", r.name, lifecycle.ErrPrecondition, st.name, c, why)
 		}

@@ -14,7 +14,6 @@ import (
 type Machine[S comparable] interface {
 	Table() *fsm.Table
 	StateIndex(S) int // -1 if the machine does not declare the state
-	StateAt(int) S
 }
 
 // Role names the objects of one machine that belong to a parent: the reservations
