@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
 // TestMain is the service in the processes that run starts.
@@ -59,7 +62,10 @@ func TestVerifyDetectsFaults(t *testing.T) {
 			var out strings.Builder
 			require.NoError(t, serve(t.Context(), &out, dir, false))
 			test.spoil(t, dir)
-			err := verify(t.Context(), &out, dir)
+			db, store, err := open(t.Context(), dir)
+			require.NoError(t, err)
+			defer db.Close()
+			err = verify(t.Context(), &out, lifecycle.Must(edgecloud.ClusterInst, store, nil), cloudlet{dir: dir})
 			if test.err == "" {
 				require.NoError(t, err)
 				return
