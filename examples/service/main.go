@@ -11,7 +11,7 @@
 //	vm.go        the table of a VM's life, and the quota guard
 //	schema.sql   the SQL table that keeps the records
 //	versions.go  version 2 of the table, and the way to it
-//	store.go     opens the database, maps the columns, and deletes old history
+//	store.go     opens the database, creates its tables, maps the columns, deletes old history
 //	provider.go  the cloud where the VMs run: its API, or simulated
 //	work.go      the manager of the VMs: work and its retries
 //	api.go       requests
