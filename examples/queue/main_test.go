@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"testing"
 
@@ -22,6 +23,12 @@ func Example() {
 	// disk-1: detach from vm-2, attach to vm-3
 	// seoul: 3 VMs created, at most 2 at once
 	// tokyo: 3 VMs created, at most 2 at once
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard), context.Canceled)
 }
 
 // The program is a test of the queue only if it detects faults.

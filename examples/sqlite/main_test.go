@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,6 +36,32 @@ func TestOutput(t *testing.T) {
 	want, err := os.ReadFile("testdata/output.txt")
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard), context.Canceled)
+}
+
+// A service whose cloudlet hangs ends with its context.
+func TestHanging(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := cloudlet{dir: t.TempDir(), hangs: make(chan struct{})}
+	for _, cluster := range []string{id(0), id(wanted - 1)} {
+		ended := make(chan error, 1)
+		go func() { ended <- c.do(ctx, cluster, 1) }()
+		<-c.hangs
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	executed, err := c.executed(id(0))
+	require.NoError(t, err)
+	require.Equal(t, []string{"operation 1"}, executed)
+	executed, err = c.executed(id(wanted - 1))
+	require.NoError(t, err)
+	require.Empty(t, executed)
 }
 
 // The program is a test of the store only if verify detects every fault.
