@@ -15,15 +15,20 @@ type hosts struct {
 
 	mu      sync.Mutex
 	holders map[string]string // lease by type
-	next    map[string]string // behaviour of the next call, by call and type
+	next    map[string]error  // of the next call, by call and type; none: success
 	calls   []string
 	faults  []error
 }
 
-var errDown = errors.New("the switch is down")
+// What calls return.
+var (
+	errDown    = errors.New("the switch is down")
+	errRefused = fmt.Errorf("%w: reserved by another lease", blazar.ErrRefused)
+	errHangs   = errors.New("the call hangs") // it does not return before the end
+)
 
 func newHosts() *hosts {
-	return &hosts{wake: make(chan struct{}), holders: map[string]string{}, next: map[string]string{}}
+	return &hosts{wake: make(chan struct{}), holders: map[string]string{}, next: map[string]error{}}
 }
 
 func (h *hosts) plugins() map[string]blazar.Plugin {
@@ -54,33 +59,28 @@ func (h *hosts) call(ctx context.Context, verb, kind, lease string) error {
 	return nil
 }
 
-// set sets the behaviour of the next call: "fails", "refuses" or "hangs".
-func (h *hosts) set(call, behaviour string) {
+// set sets what the next call returns.
+func (h *hosts) set(call string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.next[call] = behaviour
+	h.next[call] = err
 }
 
-// behave records a call, and performs its behaviour.
+// behave records a call, and returns what is set for it.
 func (h *hosts) behave(ctx context.Context, call, lease string) error {
 	h.mu.Lock()
-	behaviour := h.next[call]
+	err := h.next[call]
 	delete(h.next, call)
 	h.calls = append(h.calls, fmt.Sprintf("%s for %s", call, lease))
 	h.mu.Unlock()
-	switch behaviour {
-	case "fails":
-		return errDown
-	case "refuses":
-		return fmt.Errorf("%w: reserved by another lease", blazar.ErrRefused)
-	case "hangs":
-		select {
-		case <-h.wake:
-		case <-ctx.Done():
-		}
-		return context.Cause(ctx)
+	if err != errHangs {
+		return err
 	}
-	return nil
+	select {
+	case <-h.wake:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
 }
 
 // take returns the calls since the last take.

@@ -61,7 +61,7 @@ func (d *demo) processLate(ctx context.Context, p *process) {
 func (d *demo) failStart(ctx context.Context, p *process) {
 	d.printf("lease-4: the start of the network fails; the lease cannot end, and can be deleted")
 	d.create(ctx, p, "lease-4", 4, 8, "rack", "network")
-	d.hosts.set("start network", "fails")
+	d.hosts.set("start network", errDown)
 	d.hours.Add(1)
 	d.process(ctx, p)
 	d.show(ctx, p, "lease-4")
@@ -72,7 +72,7 @@ func (d *demo) failStart(ctx context.Context, p *process) {
 
 func (d *demo) refuseUpdate(ctx context.Context, p *process) {
 	d.printf("lease-3: an update is refused; then resources are missing")
-	d.hosts.set("update host", "refuses")
+	d.hosts.set("update host", errRefused)
 	_, err := p.UpdateLease(ctx, "lease-3", blazar.LeaseUpdate{End: hour(20), Attributes: json.RawMessage(`{"budget":2}`)})
 	d.refused(err, blazar.ErrRefused)
 	lease, err := p.GetLease(ctx, "lease-3")
@@ -87,7 +87,7 @@ func (d *demo) refuseUpdate(ctx context.Context, p *process) {
 func (d *demo) crashInStart(ctx context.Context, p, crashes *process) {
 	d.printf("lease-5: %s is killed during the start", crashes.name)
 	d.create(ctx, p, "lease-5", 5, 8, "rack")
-	d.hosts.set("start rack", "hangs")
+	d.hosts.set("start rack", errHangs)
 	d.hours.Add(1)
 	d.process(ctx, crashes)
 	d.show(ctx, p, "lease-5")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -28,6 +29,12 @@ func TestRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), out.String())
 	})
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard, time.Minute), context.Canceled)
 }
 
 func TestVerifyDetectsFaults(t *testing.T) {

@@ -40,34 +40,32 @@ func TestOutput(t *testing.T) {
 // verify makes the program fail, so it must find every fault.
 func TestVerify(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	b, err := newBackend(t.Context(), store)
+	p, err := start(t.Context(), io.Discard, store)
 	require.NoError(t, err)
-	d := &demo{io.Discard, b}
-	check := func() error { return verify(t.Context(), store, d) }
+	check := func() error { return verify(t.Context(), store, p) }
 	require.EqualError(t, check(), "0 records exist, want 13")
-	_, err = d.CreateSystem(t.Context(), "bank", nil)
+	_, err = p.CreateSystem(t.Context(), "bank", nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, check(), "lattice-system bank: state is")
-	require.NoError(t, d.remove(t.Context(), "bank"))
+	require.NoError(t, p.remove(t.Context(), "bank"))
 
 	defer func(before map[string]string) { ends = before }(ends)
 	ends = nil
 	require.NoError(t, check())
-	require.NoError(t, d.Actions().AcquireDeploy("shop", "d", lock.MustParse("/a")))
+	require.NoError(t, p.Actions().AcquireDeploy("shop", "d", lock.MustParse("/a")))
 	require.EqualError(t, check(), "system shop has locks")
-	require.NoError(t, d.Close(t.Context()))
+	require.NoError(t, p.Close(t.Context()))
 }
 
 // Every step returns the error of its request.
 func TestErrors(t *testing.T) {
-	b, err := newBackend(t.Context(), lifecycle.NewMemoryStore(), "held")
+	p, err := start(t.Context(), io.Discard, lifecycle.NewMemoryStore(), "held")
 	require.NoError(t, err)
-	d := &demo{io.Discard, b}
-	require.ErrorIs(t, d.remove(t.Context(), "none"), lifecycle.ErrNotFound)
-	require.ErrorIs(t, d.deploy(t.Context(), "none", "d", "/a"), lifecycle.ErrNotFound)
-	require.ErrorIs(t, d.tearDown(t.Context(), "none", "t"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, p.remove(t.Context(), "none"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, p.deploy(t.Context(), "none", "d", "/a"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, p.tearDown(t.Context(), "none", "t"), lifecycle.ErrNotFound)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, d.answer(ctx, "held", nil), context.Canceled)
-	require.NoError(t, d.Close(t.Context()))
+	require.ErrorIs(t, p.answer(ctx, "held", nil), context.Canceled)
+	require.NoError(t, p.Close(t.Context()))
 }

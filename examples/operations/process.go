@@ -31,9 +31,9 @@ func start(ctx context.Context, store lifecycle.Store, name string, ttl time.Dur
 	if err != nil {
 		return nil, err
 	}
-	p := &process{}
 	work, kill := context.WithCancel(ctx)
-	p.kill = kill
+	alive, die := context.WithCancel(ctx)
+	p := &process{kill: kill, die: die}
 	p.queue = queue.Must(&queue.Config[lifecycle.Key]{Base: work})
 	p.vms = lifecycle.Must(ovc.VM, store, &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
@@ -41,8 +41,6 @@ func start(ctx context.Context, store lifecycle.Store, name string, ttl time.Dur
 		Owner:    owner,
 		Queue:    p.queue,
 	})
-	alive, die := context.WithCancel(ctx)
-	p.die = die
 	p.heartbeats.Go(func() error { return owner.Run(alive) })
 	return p, nil
 }

@@ -29,10 +29,9 @@ type demo struct {
 
 func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
-// end releases all held methods and waits until nothing runs.
+// end releases held methods and waits until nothing runs.
 func (d *demo) end(ctx context.Context) {
-	d.hypervisor.release(ovc.Migrate)
-	d.hypervisor.release(ovc.Reboot)
+	d.hypervisor.release()
 	_ = d.cloud.Close(context.WithoutCancel(ctx)) // it waits for all actions
 }
 
@@ -106,26 +105,24 @@ func (d *demo) show(ctx context.Context) error {
 	return err
 }
 
-// hypervisor performs held methods after their release, and all other methods at once.
+// hypervisor performs methods at once, and held ones after their release.
 type hypervisor struct {
-	started chan ovc.Event // receives each held method that starts
+	started chan struct{} // receives for each held method that starts
 
 	mu    sync.Mutex
-	held  map[ovc.Event]chan struct{} // closed by release
-	calls []ovc.Call                  // ended calls
+	held  chan struct{} // closed by release; nil: methods are not held
+	calls []ovc.Call    // ended calls
 }
 
-func newHypervisor() *hypervisor {
-	return &hypervisor{started: make(chan ovc.Event, 100), held: map[ovc.Event]chan struct{}{}}
-}
+func newHypervisor() *hypervisor { return &hypervisor{started: make(chan struct{}, 100)} }
 
 // perform has no context, like many clients of remote services.
 func (h *hypervisor) perform(call ovc.Call) {
 	h.mu.Lock()
-	held := h.held[call.Method]
+	held := h.held
 	h.mu.Unlock()
 	if held != nil {
-		h.started <- call.Method
+		h.started <- struct{}{}
 		<-held
 	}
 	h.mu.Lock()
@@ -133,20 +130,20 @@ func (h *hypervisor) perform(call ovc.Call) {
 	h.calls = append(h.calls, call)
 }
 
-// hold delays a method until its release.
-func (h *hypervisor) hold(method ovc.Event) {
+// hold delays methods until their release.
+func (h *hypervisor) hold() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.held[method] = make(chan struct{})
+	h.held = make(chan struct{})
 }
 
-// release ends the delay of a method.
-func (h *hypervisor) release(method ovc.Event) {
+// release ends the delay, if there is one.
+func (h *hypervisor) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if held := h.held[method]; held != nil {
-		close(held)
-		h.held[method] = nil
+	if h.held != nil {
+		close(h.held)
+		h.held = nil
 	}
 }
 

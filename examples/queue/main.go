@@ -33,7 +33,10 @@ func run(ctx context.Context, out io.Writer) error {
 	q := queue.Must(&queue.Config[string]{
 		Classes: map[string]queue.Limit{"seoul": {MaxRunning: 2}, "tokyo": {MaxRunning: 2}},
 	})
-	s := &service{queue: q, state: map[string]string{"vm-1": "RUNNING", "vm-2": "RUNNING", "vm-3": "RUNNING"}, busy: map[string]string{}}
+	s := &service{queue: q}
+	for _, vm := range []string{"vm-1", "vm-2", "vm-3"} {
+		s.state.Store(vm, "RUNNING")
+	}
 	err := s.destroyDuringMigration(ctx, out)
 	if err == nil {
 		err = s.moveDisk(ctx, out)
@@ -47,19 +50,17 @@ func run(ctx context.Context, out io.Writer) error {
 // service keeps the states of the VMs. A real service keeps them in a store.
 type service struct {
 	queue *queue.Queuer[string]
-
-	mu    sync.Mutex
-	state map[string]string
-	busy  map[string]string // the running action by object
+	state sync.Map // by VM
+	busy  sync.Map // the running action by object
 }
 
 // destroyDuringMigration submits two requests while a migration runs.
 func (s *service) destroyDuringMigration(ctx context.Context, out io.Writer) error {
 	started, end := make(chan struct{}), make(chan struct{})
-	migrate, err := s.queue.Submit(ctx, "vm-1", &queue.Action{Name: "migrate", Run: s.exclusive("migrate", []string{"vm-1"}, func() {
+	migrate, err := s.submit(ctx, "migrate", func() {
 		close(started)
 		<-end
-	})})
+	}, "vm-1")
 	if err != nil {
 		return err
 	}
@@ -90,15 +91,11 @@ func (s *service) destroyDuringMigration(ctx context.Context, out io.Writer) err
 func (s *service) moveDisk(ctx context.Context, out io.Writer) error {
 	var order []string // the queue runs the actions of disk-1 one at a time
 	record := func(name string) func() { return func() { order = append(order, name) } }
-	detach, err := s.queue.SubmitAll(ctx, []string{"disk-1", "vm-2"}, &queue.Action{
-		Name: "detach", Run: s.exclusive("detach", []string{"disk-1", "vm-2"}, record("detach from vm-2")),
-	})
+	detach, err := s.submit(ctx, "detach", record("detach from vm-2"), "disk-1", "vm-2")
 	if err != nil {
 		return err
 	}
-	attach, err := s.queue.SubmitAll(ctx, []string{"disk-1", "vm-3"}, &queue.Action{
-		Name: "attach", Run: s.exclusive("attach", []string{"disk-1", "vm-3"}, record("attach to vm-3")),
-	})
+	attach, err := s.submit(ctx, "attach", record("attach to vm-3"), "disk-1", "vm-3")
 	if err != nil {
 		return err
 	}
@@ -132,7 +129,7 @@ func (s *service) createInRegions(ctx context.Context, out io.Writer) error {
 				count(region, 1)
 				count(region, -1)
 			}),
-			Settle: func(context.Context, queue.Outcome, error) { s.set(vm, "RUNNING") },
+			Settle: func(context.Context, queue.Outcome, error) { s.state.Store(vm, "RUNNING") },
 		}
 		all.Go(func() error {
 			ticket, err := s.queue.Submit(ctx, vm, create)
@@ -154,71 +151,51 @@ func (s *service) createInRegions(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
+// submit submits an action that changes no state, and takes all objects.
+func (s *service) submit(ctx context.Context, name string, work func(), objects ...string) (*queue.Ticket[string], error) {
+	return s.queue.SubmitAll(ctx, objects, &queue.Action{Name: name, Run: s.exclusive(name, objects, work)})
+}
+
 // transition returns an action that changes the state of a VM: to during when it is
 // admitted, and to after when it ends. It is refused unless the VM is RUNNING.
 func (s *service) transition(name, vm, during, after string) *queue.Action {
 	return &queue.Action{
 		Name: name,
 		Admit: func(context.Context) error {
-			if state := s.get(vm); state != "RUNNING" {
-				return fmt.Errorf("%s is %s", vm, state)
+			if !s.state.CompareAndSwap(vm, "RUNNING", during) {
+				return fmt.Errorf("%s is %v", vm, s.get(vm))
 			}
-			s.set(vm, during)
 			return nil
 		},
 		Run:    s.exclusive(name, []string{vm}, func() {}),
-		Settle: func(context.Context, queue.Outcome, error) { s.set(vm, after) },
+		Settle: func(context.Context, queue.Outcome, error) { s.state.Store(vm, after) },
 	}
 }
 
 // exclusive returns work that fails if another action runs on one of the objects.
 func (s *service) exclusive(name string, objects []string, work func()) func(context.Context) error {
 	return func(context.Context) error {
-		if err := s.enter(name, objects); err != nil {
-			return err
+		for _, object := range objects {
+			if other, busy := s.busy.LoadOrStore(object, name); busy {
+				return fmt.Errorf("%s: %s runs during %s", object, name, other)
+			}
+			defer s.busy.Delete(object)
 		}
-		defer s.leave(objects)
 		work()
 		return nil
 	}
 }
 
-func (s *service) enter(name string, objects []string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, object := range objects {
-		if other := s.busy[object]; other != "" {
-			return fmt.Errorf("%s: %s runs during %s", object, name, other)
-		}
-		s.busy[object] = name
-	}
-	return nil
-}
-
-func (s *service) leave(objects []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, object := range objects {
-		delete(s.busy, object)
-	}
-}
-
-func (s *service) get(vm string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state[vm]
-}
-
-func (s *service) set(vm, state string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state[vm] = state
+// get returns the state of a VM, nil if there is none.
+func (s *service) get(vm string) any {
+	state, _ := s.state.Load(vm)
+	return state
 }
 
 // verify returns an error if a VM is in a wrong state.
 func (s *service) verify(vm, want string) error {
 	if state := s.get(vm); state != want {
-		return fmt.Errorf("%s ended in %s, not in %s", vm, state, want)
+		return fmt.Errorf("%s ended in %v, not in %s", vm, state, want)
 	}
 	return nil
 }

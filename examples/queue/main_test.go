@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"testing"
 
@@ -24,13 +25,22 @@ func Example() {
 	// tokyo: 3 VMs created, at most 2 at once
 }
 
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard), context.Canceled)
+}
+
 // The program is a test of the queue only if it detects faults.
 func TestDetectsFaults(t *testing.T) {
-	s := &service{state: map[string]string{"vm-1": "RUNNING"}, busy: map[string]string{}}
+	s := &service{}
+	s.state.Store("vm-1", "RUNNING")
 	require.NoError(t, s.verify("vm-1", "RUNNING"))
 	require.EqualError(t, s.verify("vm-1", "STOPPED"), "vm-1 ended in RUNNING, not in STOPPED")
-	require.NoError(t, s.enter("attach", []string{"disk-1", "vm-1"}))
-	require.EqualError(t, s.enter("detach", []string{"disk-1"}), "disk-1: detach runs during attach")
-	s.leave([]string{"disk-1", "vm-1"})
-	require.NoError(t, s.enter("detach", []string{"disk-1"}))
+	detach := s.exclusive("detach", []string{"disk-1"}, func() {})
+	var during error
+	attach := s.exclusive("attach", []string{"disk-1", "vm-1"}, func() { during = detach(t.Context()) })
+	require.NoError(t, attach(t.Context()))
+	require.EqualError(t, during, "disk-1: detach runs during attach")
+	require.NoError(t, detach(t.Context()))
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -68,10 +70,7 @@ func (c *controller) repeat(ctx context.Context) error {
 		edgecloud.UpdateRequested: edgecloud.UpdateRequested, edgecloud.Updating: edgecloud.UpdateRequested,
 		edgecloud.DeleteRequested: edgecloud.DeleteRequested, edgecloud.Deleting: edgecloud.DeleteRequested,
 	}
-	unanswered := lifecycle.Select[edgecloud.State]{UnchangedFor: 5 * time.Millisecond}
-	for state := range requested {
-		unanswered.States = append(unanswered.States, state)
-	}
+	unanswered := lifecycle.Select[edgecloud.State]{States: slices.Collect(maps.Keys(requested)), UnchangedFor: 5 * time.Millisecond}
 	for rec, err := range c.mgr.All(ctx, unanswered) {
 		if err != nil {
 			return err

@@ -12,11 +12,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/terminal"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -71,7 +71,7 @@ type user struct {
 	mgr *manager
 	out io.Writer
 	n   int
-	// show shows how many clusters are not in transition. Nil: out is no terminal.
+	// show shows how many clusters are Ready or deleted. Nil: out is no terminal.
 	show  func(what string, done, total int)
 	clear func()
 }
@@ -108,15 +108,11 @@ func (u *user) every(ctx context.Context, step int, e edgecloud.Event, change *l
 	return u.settled(ctx)
 }
 
-// settled waits until no cluster is in transition and every failure is undone.
+// settled waits until every cluster is Ready: none is in transition, and every failure is undone.
 func (u *user) settled(ctx context.Context) error {
 	defer u.clear()
-	var busy []edgecloud.State
-	for s := range edgecloud.ClusterInst.States() {
-		if k := edgecloud.ClusterInst.Kind(s); k == fsm.Transitional || k == fsm.Failed {
-			busy = append(busy, s)
-		}
-	}
+	busy := slices.Collect(edgecloud.ClusterInst.States())
+	busy = slices.DeleteFunc(busy, func(s edgecloud.State) bool { return s == edgecloud.Ready })
 	for {
 		left, err := u.mgr.List(ctx, lifecycle.Select[edgecloud.State]{States: busy, WithoutPayload: true})
 		if u.show != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -17,6 +18,12 @@ func TestRun(t *testing.T) {
 	require.NoError(t, run(t.Context(), &out, 60))
 	require.Contains(t, out.String(), "undone by the controller: 6 creations, 6 updates and 2 deletions that failed\n")
 	require.Regexp(t, `end: 38 of 60 clusters are Ready, 22 do not exist\n$`, out.String())
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard, 5), context.Canceled)
 }
 
 // The program is a test of the library only if verify detects faults.

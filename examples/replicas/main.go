@@ -186,8 +186,9 @@ func (w *world) serve(handler http.Handler) (url string, err error) {
 // play strikes the replicas while users send requests, and waits until no VM is in
 // transition.
 func (w *world) play(ctx context.Context) error {
-	w.users = newUsers(w.vms, w.replicas)
-	defer w.users.client.CloseIdleConnections()
+	client := &http.Client{Timeout: *ttl, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+	defer client.CloseIdleConnections()
+	w.users = &users{vms: w.vms, replicas: w.replicas, client: client, requests: map[string][]request{}}
 	group, ending := errgroup.WithContext(ctx)
 	asking, leave := context.WithCancel(ending)
 	for i := range 16 {

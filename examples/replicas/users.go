@@ -36,11 +36,6 @@ type users struct {
 	requests map[string][]request // by VM
 }
 
-func newUsers(vms *manager, replicas []*replica) *users {
-	client := &http.Client{Timeout: *ttl, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-	return &users{vms: vms, replicas: replicas, client: client, requests: map[string][]request{}}
-}
-
 // nameOf returns the name of a VM. One half of them is the control, see [fenced].
 func nameOf(number int) string {
 	if number%2 == 1 {

@@ -10,49 +10,45 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// events returns the handler of the stream of all VMs. The stream ends when ending does.
+// events returns the handler of the stream of all VMs, as server-sent events: each VM first,
+// and then each one that changes. A VM may come twice without a change, and several changes
+// may come as one: its history has all of them. A client that connects again, also to another
+// replica, gets all VMs again. The stream ends when ending does.
 func events(ending context.Context, vms *manager) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, stop := context.WithCancel(r.Context())
 		defer stop()
 		defer context.AfterFunc(ending, stop)()
-		stream(ctx, w, vms)
-	}
-}
-
-// stream writes server-sent events: each VM first, and then each one that changes. A VM may
-// come twice without a change, and several changes may come as one: its history has all of
-// them. A client that connects again, also to another replica, gets all VMs again.
-func stream(ctx context.Context, w http.ResponseWriter, vms *manager) {
-	changes := lifecycle.Watch(ctx, vms) // before the list, so that no change is missed in between
-	w.Header().Set("Content-Type", "text/event-stream")
-	flush := http.NewResponseController(w).Flush
-	if flush() != nil { // the stream begins, also without VMs
-		return
-	}
-	write := func(vm record) error {
-		data, err := json.Marshal(viewOf(vm))
-		_, failed := fmt.Fprintf(w, "data: %s\n\n", data)
-		return errors.Join(err, failed, flush())
-	}
-	for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) {
-		if err != nil && vm.ID == "" || write(vm) != nil {
+		changes := lifecycle.Watch(ctx, vms) // before the list, so that no change is missed in between
+		w.Header().Set("Content-Type", "text/event-stream")
+		flush := http.NewResponseController(w).Flush
+		if flush() != nil { // the stream begins, also without VMs
 			return
 		}
-	}
-	for changed, err := range changes {
-		if err != nil {
-			return // the client connects again
+		write := func(vm record) error {
+			data, err := json.Marshal(viewOf(vm))
+			_, failed := fmt.Fprintf(w, "data: %s\n\n", data)
+			return errors.Join(err, failed, flush())
 		}
-		vm, err := vms.Get(ctx, changed.ID)
-		switch {
-		case errors.Is(err, lifecycle.ErrNotFound):
-			vm, err = removed(changed.ID), nil
-		case errors.Is(err, lifecycle.ErrForeign): // as in the list
-			vm, err = record{ID: changed.ID, Err: err}, nil
+		for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) {
+			if err != nil && vm.ID == "" || write(vm) != nil {
+				return
+			}
 		}
-		if err != nil || write(vm) != nil {
-			return
+		for changed, err := range changes {
+			if err != nil {
+				return // the client connects again
+			}
+			vm, err := vms.Get(ctx, changed.ID)
+			switch {
+			case errors.Is(err, lifecycle.ErrNotFound):
+				vm, err = removed(changed.ID), nil
+			case errors.Is(err, lifecycle.ErrForeign): // as in the list
+				vm, err = record{ID: changed.ID, Err: err}, nil
+			}
+			if err != nil || write(vm) != nil {
+				return
+			}
 		}
 	}
 }

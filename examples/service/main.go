@@ -11,7 +11,7 @@
 //	vm.go        the table of a VM's life, and the quota guard
 //	schema.sql   the SQL table that keeps the records
 //	versions.go  version 2 of the table, and the way to it
-//	store.go     opens the database, maps the columns, and deletes old history
+//	store.go     opens the database, creates its tables, maps the columns, deletes old history
 //	provider.go  the cloud where the VMs run: its API, or simulated
 //	work.go      the manager of the VMs: work and its retries
 //	api.go       requests
@@ -36,6 +36,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -74,11 +75,21 @@ func run(ctx context.Context) error {
 	if *printing {
 		return fsm.WriteTable(os.Stdout, setVersion(&lifecycle.Config[Event]{}).Table())
 	}
-	db, store, err := open(ctx)
+	db, dialect, err := connect(*database)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	if *migrate {
+		if err := createTables(ctx, db, dialect); err != nil {
+			return err
+		}
+	}
+	// Open refuses a table that does not fit, with the SQL that changes it.
+	store, err := sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
+	if err != nil {
+		return err
+	}
 	defer store.Close()
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {

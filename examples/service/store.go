@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,28 +37,15 @@ var table = sqlstore.ExistingTable{
 	Micros: true,
 }
 
-// open opens the database and the store in it. With -migrate it first creates the tables
-// that are missing. Open refuses a table that does not fit, with the SQL that changes it.
-func open(ctx context.Context) (*sql.DB, *sqlstore.Store, error) {
-	db, dialect, err := connect(*database)
-	if err != nil {
-		return nil, nil, err
+// createTables creates the tables that are missing, and updates those of the library.
+func createTables(ctx context.Context, db *sql.DB, dialect sqlstore.Dialect) error {
+	show, clear := progress()
+	defer clear()
+	if err := sqlstore.Migrate(ctx, db, dialect, &sqlstore.Config{Progress: show}); err != nil {
+		return err
 	}
-	if *migrate {
-		show, clear := progress()
-		if err = sqlstore.Migrate(ctx, db, dialect, &sqlstore.Config{Progress: show}); err == nil {
-			_, err = db.ExecContext(ctx, schema)
-		}
-		clear()
-	}
-	var store *sqlstore.Store
-	if err == nil {
-		store, err = sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
-	}
-	return db, store, nil
+	_, err := db.ExecContext(ctx, schema)
+	return err
 }
 
 // connect opens a SQLite file, or the PostgreSQL of a URL.

@@ -22,8 +22,11 @@ type cloudlet struct {
 // do executes an operation. If the calls hang, the cloudlet executes the operations of the
 // first half of the clusters, and does not start those of the other half.
 func (c cloudlet) do(ctx context.Context, cluster string, operation lifecycle.OpID) error {
-	if c.hangs == nil || cluster < id(wanted/2) {
-		if err := c.execute(cluster, operation); err != nil || c.hangs == nil {
+	if c.hangs == nil {
+		return c.execute(cluster, operation)
+	}
+	if cluster < id(wanted/2) {
+		if err := c.execute(cluster, operation); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,12 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	db, store, err := open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
 	fmt.Fprintln(out, "the service starts, and its cloudlet does not answer")
 	switch killed, err := process(ctx, out, dir, "slow"); {
 	case err != nil:
@@ -59,7 +65,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return errors.New("the service has ended before it could be killed")
 	}
 	fmt.Fprintln(out, "the service is killed. The file contains:")
-	if err := show(ctx, out, dir); err != nil {
+	if err := show(ctx, out, clusters); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "the service starts again, on the same file")
@@ -67,10 +73,10 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, "the service has ended. The file contains:")
-	if err := show(ctx, out, dir); err != nil {
+	if err := show(ctx, out, clusters); err != nil {
 		return err
 	}
-	return verify(ctx, out, dir)
+	return verify(ctx, out, clusters, cloudlet{dir: dir})
 }
 
 // process runs the service until it ends, and copies its output. It kills the
@@ -121,13 +127,7 @@ func open(ctx context.Context, dir string) (*sql.DB, *sqlstore.Store, error) {
 var example = id(9)
 
 // show prints the number of clusters in each state, and the explanation of one.
-func show(ctx context.Context, out io.Writer, dir string) error {
-	db, store, err := open(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
+func show(ctx context.Context, out io.Writer, clusters *manager) error {
 	count := map[edgecloud.State]int{}
 	for c, err := range clusters.All(ctx, lifecycle.Select[edgecloud.State]{}) {
 		if err != nil {
@@ -144,13 +144,7 @@ func show(ctx context.Context, out io.Writer, dir string) error {
 }
 
 // verify checks every cluster, in the file and at the cloudlet.
-func verify(ctx context.Context, out io.Writer, dir string) error {
-	db, store, err := open(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
+func verify(ctx context.Context, out io.Writer, clusters *manager, cloudlet cloudlet) error {
 	for i := range wanted {
 		c, err := clusters.Get(ctx, id(i))
 		if err != nil {
@@ -159,7 +153,7 @@ func verify(ctx context.Context, out io.Writer, dir string) error {
 		if c.State != edgecloud.Ready || c.Payload.Nodes != nodes {
 			return fmt.Errorf("%s ended in %s with %d nodes, not in Ready with %d", c.ID, c.State, c.Payload.Nodes, nodes)
 		}
-		executed, err := cloudlet{dir: dir}.executed(c.ID)
+		executed, err := cloudlet.executed(c.ID)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
 // TestMain is the service in the processes that run starts.
@@ -31,6 +36,32 @@ func TestOutput(t *testing.T) {
 	want, err := os.ReadFile("testdata/output.txt")
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard), context.Canceled)
+}
+
+// A service whose cloudlet hangs ends with its context.
+func TestHanging(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := cloudlet{dir: t.TempDir(), hangs: make(chan struct{})}
+	for _, cluster := range []string{id(0), id(wanted - 1)} {
+		ended := make(chan error, 1)
+		go func() { ended <- c.do(ctx, cluster, 1) }()
+		<-c.hangs
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	executed, err := c.executed(id(0))
+	require.NoError(t, err)
+	require.Equal(t, []string{"operation 1"}, executed)
+	executed, err = c.executed(id(wanted - 1))
+	require.NoError(t, err)
+	require.Empty(t, executed)
 }
 
 // The program is a test of the store only if verify detects every fault.
@@ -59,7 +90,10 @@ func TestVerifyDetectsFaults(t *testing.T) {
 			var out strings.Builder
 			require.NoError(t, serve(t.Context(), &out, dir, false))
 			test.spoil(t, dir)
-			err := verify(t.Context(), &out, dir)
+			db, store, err := open(t.Context(), dir)
+			require.NoError(t, err)
+			defer db.Close()
+			err = verify(t.Context(), &out, lifecycle.Must(edgecloud.ClusterInst, store, nil), cloudlet{dir: dir})
 			if test.err == "" {
 				require.NoError(t, err)
 				return

@@ -19,9 +19,8 @@ type cloud struct {
 	mu        sync.Mutex
 	vms       map[string]*machine
 	resources map[tumblebug.Resource]bool
-	reject    map[string]bool // requests such as "Create web-2"
-	silent    map[string]bool // requests that have an effect, and no answer
-	paused    chan struct{}   // while not nil, no request starts until it is closed
+	answers   map[string]error // to requests such as "Create web-2"; none: success
+	paused    chan struct{}    // while not nil, no request starts until it is closed
 }
 
 // machine is a VM at its provider.
@@ -32,21 +31,28 @@ type machine struct {
 }
 
 func newCloud(delay time.Duration) *cloud {
-	return &cloud{
-		delay: delay, vms: map[string]*machine{}, resources: map[tumblebug.Resource]bool{},
-		reject: map[string]bool{}, silent: map[string]bool{},
-	}
+	return &cloud{delay: delay, vms: map[string]*machine{}, resources: map[tumblebug.Resource]bool{}, answers: map[string]error{}}
 }
 
-var errRejected = fmt.Errorf("%w: quota exceeded", tumblebug.ErrRejected)
+var (
+	errRejected = fmt.Errorf("%w: quota exceeded", tumblebug.ErrRejected) // the request has no effect
+	errLost     = errors.New("no answer")                                 // the request has an effect
+)
+
+// answer sets the answer to a request, or to the preparation of resources of a kind.
+func (c *cloud) answer(request string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[request] = err
+}
 
 func (c *cloud) Validate(context.Context, tumblebug.SubGroup) error { return nil }
 
 func (c *cloud) Prepare(_ context.Context, r tumblebug.Resource) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reject[string(r.Kind)] {
-		return errRejected
+	if err := c.answers[string(r.Kind)]; err != nil {
+		return err
 	}
 	c.resources[r] = true
 	return nil
@@ -76,18 +82,15 @@ func (c *cloud) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Act
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	request := string(a) + " " + vm.VMID
-	if c.reject[request] {
-		return errRejected
+	answer := c.answers[string(a)+" "+vm.VMID]
+	if answer == errRejected {
+		return answer
 	}
 	id := vm.Life + "/" + vm.VMID // the name of an MCI may be used again
 	if m := c.vms[id]; m == nil || m.operation != vm.Operation {
 		c.vms[id] = &machine{a.Target(), time.Now().Add(c.delay), vm.Operation}
 	}
-	if c.silent[request] {
-		return errors.New("no answer")
-	}
-	return nil
+	return answer
 }
 
 func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, error) {
@@ -103,12 +106,23 @@ func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, 
 	return m.then, nil
 }
 
-// pause delays all requests, or ends the delay. The caller holds mu.
-func (c *cloud) pause(on bool) {
-	if on {
-		c.paused = make(chan struct{})
-	} else {
-		close(c.paused)
-		c.paused = nil
-	}
+// pause delays all requests until resume.
+func (c *cloud) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = make(chan struct{})
+}
+
+func (c *cloud) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.paused)
+	c.paused = nil
+}
+
+// left returns the number of resources that are left.
+func (c *cloud) left() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.resources)
 }

@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -31,8 +30,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-const ns = "default"
 
 // run starts the server, performs all steps, and ends the server.
 func run(ctx context.Context, out io.Writer) error {
@@ -56,185 +53,76 @@ func run(ctx context.Context, out io.Writer) error {
 	d := &demo{out: out, clouds: clouds, system: system, url: "http://" + listener.Addr().String()}
 	group.Go(func() error {
 		defer server.Close()
-		if err := d.perform(ctx, steps); err != nil {
-			return err
+		defer d.client.CloseIdleConnections()
+		for _, scenario := range []func(context.Context){d.create, d.suspend, d.loseAnswer, d.withdraw, d.terminate, d.verify} {
+			if scenario(ctx); d.err != nil {
+				return d.err
+			}
 		}
 		return system.Close(ctx)
 	})
 	return group.Wait()
 }
 
-// step is one line of the program. It fails if the result is not the expected one.
-type step func(ctx context.Context, d *demo) error
-
-var steps = []step{
-	section("create an MCI of five VMs; the cloud rejects web-3"),
-	change(func(c *cloud) { c.reject["Create web-3"] = true }),
-	create("shop", false, group("web", 3, "aws", "ap-northeast-2"), group("db", 2, "azure", "koreacentral")),
-	rests("shop", "Partial-Running:4 (R:4/5)"),
-	post("shop?action=refine", 200),
-	rests("shop", "Running:4 (R:4/4)"),
-
-	section("suspend the MCI; requests during the action, and requests that the matrix excludes"),
-	change(func(c *cloud) { c.pause(true) }),
-	post("shop?action=suspend", 200),
-	post("shop?action=resume", 409),
-	post("shop/vm/db-1?action=terminate", 409),
-	change(func(c *cloud) { c.pause(false) }),
-	rests("shop", "Suspended:4 (R:0/4)"),
-	post("shop?action=suspend", 403),
-	post("shop?action=unknown", 400),
-	post("shop?action=resume", 200),
-	rests("shop", "Running:4 (R:4/4)"),
-
-	section("suspend one VM; the cloud does it and does not answer"),
-	change(func(c *cloud) { c.silent["Suspend db-2"] = true }),
-	post("shop/vm/db-2?action=suspend", 200),
-	rests("shop", "Partial-Running:3 (R:3/4)"),
-	post("shop/vm/db-2?action=resume", 200),
-	rests("shop", "Running:4 (R:4/4)"),
-
-	section("withdraw a creation on hold; another MCI cannot be prepared"),
-	create("later", true, group("a", 2, "gcp", "asia-northeast3")),
-	rests("later", "Prepared"),
-	post("later?action=withdraw", 200),
-	get("later", 404),
-	change(func(c *cloud) { c.reject[string(tumblebug.SSHKey)] = true }),
-	create("none", false, group("a", 2, "ncp", "kr")),
-	rests("none", "Failed"),
-
-	section("terminate by force during a suspend"),
-	change(func(c *cloud) { c.pause(true) }),
-	post("shop?action=suspend", 200),
-	post("shop?action=terminate", 409),
-	post("shop?action=terminate&force=true", 200),
-	change(func(c *cloud) { c.pause(false) }),
-	rests("shop", "Terminated:4 (R:0/4)"),
-	post("shop?action=resume&force=true", 409),
-	verify,
+func (d *demo) create(ctx context.Context) {
+	d.printf("create an MCI of five VMs; the cloud rejects web-3")
+	d.clouds.answer("Create web-3", errRejected)
+	d.createMci(ctx, "shop", false, group("web", 3, "aws", "ap-northeast-2"), group("db", 2, "azure", "koreacentral"))
+	d.rests(ctx, "shop", "Partial-Running:4 (R:4/5)")
+	d.post(ctx, "shop?action=refine", 200)
+	d.rests(ctx, "shop", "Running:4 (R:4/4)")
 }
 
-// demo performs the steps.
-type demo struct {
-	out    io.Writer
-	clouds *cloud
-	system *tumblebug.System
-	client http.Client
-	url    string
+func (d *demo) suspend(ctx context.Context) {
+	d.printf("suspend the MCI; requests during the action, and requests that the matrix excludes")
+	d.clouds.pause()
+	d.post(ctx, "shop?action=suspend", 200)
+	d.post(ctx, "shop?action=resume", 409)
+	d.post(ctx, "shop/vm/db-1?action=terminate", 409)
+	d.clouds.resume()
+	d.rests(ctx, "shop", "Suspended:4 (R:0/4)")
+	d.post(ctx, "shop?action=suspend", 403)
+	d.post(ctx, "shop?action=unknown", 400)
+	d.post(ctx, "shop?action=resume", 200)
+	d.rests(ctx, "shop", "Running:4 (R:4/4)")
 }
 
-func (d *demo) perform(ctx context.Context, steps []step) error {
-	defer d.client.CloseIdleConnections()
-	for _, do := range steps {
-		if err := do(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
+func (d *demo) loseAnswer(ctx context.Context) {
+	d.printf("suspend one VM; the cloud does it and does not answer")
+	d.clouds.answer("Suspend db-2", errLost)
+	d.post(ctx, "shop/vm/db-2?action=suspend", 200)
+	d.rests(ctx, "shop", "Partial-Running:3 (R:3/4)")
+	d.post(ctx, "shop/vm/db-2?action=resume", 200)
+	d.rests(ctx, "shop", "Running:4 (R:4/4)")
 }
 
-// request sends a request, and decodes the answer or returns the detail of the problem.
-// Another status code is an error.
-func (d *demo) request(ctx context.Context, method, path string, code int, into any) (detail string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, d.url+"/tumblebug/ns/"+ns+"/mci/"+path, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := d.client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	var problem lifecycle.ProblemDetails
-	if resp.StatusCode != http.StatusOK {
-		into = &problem
-	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return "", err
-	}
-	if resp.StatusCode != code {
-		return "", fmt.Errorf("%s %s: HTTP %d, want %d: %+v", method, path, resp.StatusCode, code, into)
-	}
-	return problem.Detail, nil
+func (d *demo) withdraw(ctx context.Context) {
+	d.printf("withdraw a creation on hold; another MCI cannot be prepared")
+	d.createMci(ctx, "later", true, group("a", 2, "gcp", "asia-northeast3"))
+	d.rests(ctx, "later", "Prepared")
+	d.post(ctx, "later?action=withdraw", 200)
+	d.get(ctx, "later", 404)
+	d.printf("  GET later: HTTP 404")
+	d.clouds.answer(string(tumblebug.SSHKey), errRejected)
+	d.createMci(ctx, "none", false, group("a", 2, "ncp", "kr"))
+	d.rests(ctx, "none", "Failed")
 }
 
-func (d *demo) status(ctx context.Context, mci string, code int) (status tumblebug.MciStatus, err error) {
-	_, err = d.request(ctx, http.MethodGet, mci+"?option=status", code, &status)
-	return status, err
+func (d *demo) terminate(ctx context.Context) {
+	d.printf("terminate by force during a suspend")
+	d.clouds.pause()
+	d.post(ctx, "shop?action=suspend", 200)
+	d.post(ctx, "shop?action=terminate", 409)
+	d.post(ctx, "shop?action=terminate&force=true", 200)
+	d.clouds.resume()
+	d.rests(ctx, "shop", "Terminated:4 (R:0/4)")
+	d.post(ctx, "shop?action=resume&force=true", 409)
 }
 
-// section prints the title of the next steps.
-func section(title string) step {
-	return func(_ context.Context, d *demo) error {
-		_, err := fmt.Fprintln(d.out, title)
-		return err
+// verify keeps an error if a resource is left.
+func (d *demo) verify(context.Context) {
+	if n := d.clouds.left(); n > 0 {
+		d.keep(fmt.Errorf("%d resources are left in the clouds", n))
 	}
-}
-
-// change changes the behaviour of the clouds.
-func change(f func(c *cloud)) step {
-	return func(_ context.Context, d *demo) error {
-		d.clouds.mu.Lock()
-		defer d.clouds.mu.Unlock()
-		f(d.clouds)
-		return nil
-	}
-}
-
-func create(name string, hold bool, groups ...tumblebug.SubGroup) step {
-	return func(ctx context.Context, d *demo) error {
-		_, err := d.system.CreateMci(ctx, ns, tumblebug.MciReq{Name: name, Hold: hold, SubGroups: groups})
-		return err
-	}
-}
-
-func group(name string, size int, provider, region string) tumblebug.SubGroup {
-	return tumblebug.SubGroup{Name: name, Size: size, Provider: provider, Region: region, Spec: "2 vCPU", Image: "ubuntu22.04"}
-}
-
-func post(path string, code int) step {
-	return func(ctx context.Context, d *demo) error {
-		var m struct{ Message string }
-		detail, err := d.request(ctx, http.MethodPost, path, code, &m)
-		fmt.Fprintf(d.out, "  POST %s: HTTP %d %s\n", path, code, m.Message+detail)
-		return err
-	}
-}
-
-func get(mci string, code int) step {
-	return func(ctx context.Context, d *demo) error {
-		status, err := d.status(ctx, mci, code)
-		fmt.Fprintf(d.out, "  GET %s: HTTP %d %s\n", mci, code, status.Status)
-		return err
-	}
-}
-
-// rests waits until the MCI and its VMs are at rest or the MCI is on hold.
-func rests(mci, want string) step {
-	return func(ctx context.Context, d *demo) error {
-		if _, err := d.system.Wait(ctx, ns, mci); err != nil {
-			return err
-		}
-		status, err := d.status(ctx, mci, http.StatusOK)
-		if err != nil {
-			return err
-		}
-		if status.Status != want {
-			return fmt.Errorf("%s: status is %s, want %s", mci, status.Status, want)
-		}
-		fmt.Fprintf(d.out, "  %s: status %s, target action %s, reason %q\n",
-			mci, status.Status, status.TargetAction, status.SystemMessage)
-		return nil
-	}
-}
-
-// verify returns an error if a resource is left.
-func verify(_ context.Context, d *demo) error {
-	d.clouds.mu.Lock()
-	defer d.clouds.mu.Unlock()
-	if n := len(d.clouds.resources); n > 0 {
-		return fmt.Errorf("%d resources are left in the clouds", n)
-	}
-	_, err := fmt.Fprintln(d.out, "end: no network, security group or key is left in the clouds")
-	return err
+	d.printf("end: no network, security group or key is left in the clouds")
 }

@@ -49,16 +49,23 @@ func start(t *testing.T) *demo {
 	return &demo{out: io.Discard, clouds: c, system: system, url: server.URL}
 }
 
-// A step with an unexpected result ends the program with an error.
+// An unexpected result ends the program with an error.
 func TestUnexpectedResults(t *testing.T) {
 	d := start(t)
-	begin := []step{create("m", false, group("a", 1, "aws", "r")), rests("m", "Running:1 (R:1/1)")}
-	require.NoError(t, d.perform(t.Context(), begin))
-	require.EqualError(t, d.perform(t.Context(), []step{rests("m", "Suspended:1 (R:0/1)")}),
-		"m: status is Running:1 (R:1/1), want Suspended:1 (R:0/1)")
-	require.ErrorContains(t, d.perform(t.Context(), []step{post("m?action=resume", 200)}), "HTTP 403, want 200")
-	require.ErrorIs(t, d.perform(t.Context(), []step{rests("none", "Failed")}), lifecycle.ErrNotFound)
+	d.createMci(t.Context(), "m", false, group("a", 1, "aws", "r"))
+	d.rests(t.Context(), "m", "Running:1 (R:1/1)")
+	require.NoError(t, d.err)
+	d.rests(t.Context(), "m", "Suspended:1 (R:0/1)")
+	require.EqualError(t, d.err, "m: status is Running:1 (R:1/1), want Suspended:1 (R:0/1)")
+	d.err = nil
+	d.post(t.Context(), "m?action=resume", 200)
+	require.ErrorContains(t, d.err, "HTTP 403, want 200")
+	d.err = nil
+	d.rests(t.Context(), "none", "Failed")
+	require.ErrorIs(t, d.err, lifecycle.ErrNotFound)
+	d.err = nil
+	d.verify(t.Context())
+	require.EqualError(t, d.err, "3 resources are left in the clouds")
 	_, err := (&demo{url: "http://%"}).request(t.Context(), http.MethodGet, "m", 200, nil)
 	require.ErrorContains(t, err, "invalid URL")
-	require.EqualError(t, d.perform(t.Context(), []step{verify}), "3 resources are left in the clouds")
 }

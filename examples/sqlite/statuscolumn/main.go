@@ -20,7 +20,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	_ "modernc.org/sqlite" // driver sqlite
 
@@ -103,16 +102,15 @@ func adapt(ctx context.Context, out io.Writer, db *sql.DB) (*sqlstore.Store, err
 	}
 	config := &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}}
 	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite, config)
-	if unfit, ok := errors.AsType[*sqlstore.TableError](err); ok {
-		fmt.Fprint(out, unfit.Fix)
-		for statement := range strings.SplitSeq(unfit.Fix, ";\n") {
-			if _, err := db.ExecContext(ctx, statement); err != nil {
-				return nil, err
-			}
-		}
-		return sqlstore.Open(ctx, db, sqlstore.SQLite, config)
+	unfit, ok := errors.AsType[*sqlstore.TableError](err)
+	if !ok {
+		return store, err
 	}
-	return store, err
+	fmt.Fprint(out, unfit.Fix)
+	if _, err := db.ExecContext(ctx, unfit.Fix); err != nil {
+		return nil, err
+	}
+	return sqlstore.Open(ctx, db, sqlstore.SQLite, config)
 }
 
 type manager = lifecycle.Manager[string, string, vm]

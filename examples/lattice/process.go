@@ -3,17 +3,20 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"sync"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 )
 
-// backend is one process: a controller and its simulated infrastructure. Work ends at
+// process is one process: a controller and its simulated infrastructure. Work ends at
 // once, except for held jobs, which end after their answer.
-type backend struct {
+type process struct {
 	*lattice.Controller
 
+	out  io.Writer
 	jobs map[string]*job // by name, such as "deploy shop/d1"; does not change
 }
 
@@ -24,19 +27,19 @@ type job struct {
 	answer  chan error
 }
 
-// newBackend starts a process that holds these jobs.
-func newBackend(ctx context.Context, store lifecycle.Store, hold ...string) (*backend, error) {
-	b := &backend{jobs: map[string]*job{}}
+// start starts a process that holds these jobs.
+func start(ctx context.Context, out io.Writer, store lifecycle.Store, hold ...string) (*process, error) {
+	p := &process{out: out, jobs: map[string]*job{}}
 	for _, name := range hold {
-		b.jobs[name] = &job{started: make(chan struct{}), answer: make(chan error, 1)}
+		p.jobs[name] = &job{started: make(chan struct{}), answer: make(chan error, 1)}
 	}
 	action := func(verb string) func(context.Context, lattice.Running) error {
 		return func(ctx context.Context, r lattice.Running) error {
-			return b.perform(ctx, verb+" "+string(r.System)+"/"+r.ID)
+			return p.perform(ctx, verb+" "+string(r.System)+"/"+r.ID)
 		}
 	}
 	var err error
-	b.Controller, err = lattice.Start(ctx, store, lattice.Infrastructure{
+	p.Controller, err = lattice.Start(ctx, store, lattice.Infrastructure{
 		Initialize: func(_ context.Context, s lattice.SystemID) error {
 			if s == "park" {
 				return errors.New("the definition is invalid")
@@ -45,11 +48,13 @@ func newBackend(ctx context.Context, store lifecycle.Store, hold ...string) (*ba
 		},
 		Build: action("build"), Deploy: action("deploy"), Teardown: action("teardown"),
 	}, nil)
-	return b, err
+	return p, err
 }
 
-func (b *backend) perform(ctx context.Context, name string) error {
-	j := b.jobs[name]
+func (p *process) printf(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+
+func (p *process) perform(ctx context.Context, name string) error {
+	j := p.jobs[name]
 	if j == nil {
 		return nil
 	}
@@ -63,10 +68,10 @@ func (b *backend) perform(ctx context.Context, name string) error {
 }
 
 // await waits until held jobs have started.
-func (b *backend) await(ctx context.Context, names ...string) error {
+func (p *process) await(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		select {
-		case <-b.jobs[name].started:
+		case <-p.jobs[name].started:
 		case <-ctx.Done():
 			return lifecycle.Ended(ctx)
 		}
@@ -75,10 +80,10 @@ func (b *backend) await(ctx context.Context, names ...string) error {
 }
 
 // answer ends a held job.
-func (b *backend) answer(ctx context.Context, name string, result error) error {
-	if err := b.await(ctx, name); err != nil {
+func (p *process) answer(ctx context.Context, name string, result error) error {
+	if err := p.await(ctx, name); err != nil {
 		return err
 	}
-	b.jobs[name].answer <- result
+	p.jobs[name].answer <- result
 	return nil
 }
