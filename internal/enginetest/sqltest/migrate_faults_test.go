@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
 // A migration that has waited for another one sees what that one has made, whatever the
@@ -43,5 +45,36 @@ func TestMigrateWaitsAtEveryIsolation(t *testing.T) {
 				require.NoError(t, group.Wait(), "%s, from version %d", level, before)
 			}
 		}
+	})
+}
+
+// The context of a migration ends between two statements, and the engine does not answer any
+// more. Migrate returns, and the engine undoes the migration when the connection ends.
+func TestMigrateIsCutOff(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if !e.networked() {
+			t.Skip("skipped: the engine is in this process")
+		}
+		w := e.open(t)
+		by, p := w.through(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		release := make(chan struct{})
+		defer close(release)
+		config := &sqlstore.Config{Progress: func(string, int, int) {
+			cancel()
+			p.Hold(storetest.BeforeRequest, 1, func() { <-release })
+		}}
+		ended := make(chan error, 1)
+		db := pool(t, by)
+		go func() { ended <- sqlstore.Migrate(ctx, db, e.dialect, config) }()
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "Migrate waits for the engine")
+		}
+		p.SetDown(true)
+		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
 	})
 }
