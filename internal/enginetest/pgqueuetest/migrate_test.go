@@ -40,3 +40,14 @@ func TestMigrateDuringSlowCommit(t *testing.T) {
 	require.NoError(t, tx.Commit())
 	idle(t, db)
 }
+
+// Migrate makes an index that is missing.
+func TestMigrateMakesIndexes(t *testing.T) {
+	_, db := database(t)
+	for _, index := range []string{"interlock_queue_actions_at", "interlock_queue_actions_delayed"} {
+		execute(t, db, "DROP INDEX "+index)
+		require.NoError(t, pgqueue.Migrate(t.Context(), db))
+		execute(t, db, "DROP INDEX "+index)
+		require.NoError(t, pgqueue.Migrate(t.Context(), db))
+	}
+}
