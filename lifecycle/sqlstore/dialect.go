@@ -137,7 +137,9 @@ var postgres = &engine{
 
 	raiseNumbers: "SELECT setval(pg_get_serial_sequence('%[1]s', 'number'), nextval(pg_get_serial_sequence('%[1]s', 'number')) + %[2]d)",
 
-	beginMigration: []string{"BEGIN", "SELECT pg_advisory_xact_lock(6001973320)"},
+	// At a higher level, which may be the default, it would not see what another one has made
+	// while it waited for the lock.
+	beginMigration: []string{"BEGIN ISOLATION LEVEL READ COMMITTED", "SELECT pg_advisory_xact_lock(6001973320)"},
 	endMigration:   "COMMIT", undoMigration: "ROLLBACK",
 }
 

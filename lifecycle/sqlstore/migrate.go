@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Version is the version of the tables that [Migrate] makes. [Open] also accepts:
@@ -71,8 +72,10 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 			return
 		}
 		// The connection goes back to its pool, also after the end of the context or a panic
-		// of Progress. If it cannot be cleaned, the pool drops it.
-		if _, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undoMigration); undo != nil {
+		// of Progress. If it cannot be cleaned in time, the pool drops it.
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
+		defer stop()
+		if _, undo := conn.ExecContext(ctx, d.undoMigration); undo != nil {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
@@ -89,6 +92,10 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	ended = true
 	return nil
 }
+
+// undoFor bounds how long the engine may take to undo a migration. The end of the caller's
+// context does not shorten it.
+const undoFor = 5 * time.Second
 
 // beginMigrate begins a migration, and waits for the end of others.
 func (s *Store) beginMigrate(ctx context.Context) error {

@@ -45,9 +45,17 @@ CREATE TABLE IF NOT EXISTS interlock_queue_actions (
 	error     text NOT NULL DEFAULT ''
 ) WITH (fillfactor = 70);
 
-CREATE INDEX IF NOT EXISTS interlock_queue_actions_at ON interlock_queue_actions (at) WHERE ahead = 0;
-
-CREATE INDEX IF NOT EXISTS interlock_queue_actions_delayed ON interlock_queue_actions (at) WHERE seq IS NULL;
+-- CREATE INDEX IF NOT EXISTS waits for all transactions that have written the table, and
+-- meanwhile all later ones wait, also if the index exists. The bad schedule: a process starts and
+-- migrates, a producer is slow, and no worker can renew a lease.
+DO $$
+BEGIN
+	IF (SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema()
+		AND indexname IN ('interlock_queue_actions_at', 'interlock_queue_actions_delayed')) < 2 THEN
+		CREATE INDEX IF NOT EXISTS interlock_queue_actions_at ON interlock_queue_actions (at) WHERE ahead = 0;
+		CREATE INDEX IF NOT EXISTS interlock_queue_actions_delayed ON interlock_queue_actions (at) WHERE seq IS NULL;
+	END IF;
+END $$;
 
 -- For operators: the actions and their states. Those of a key run in the order of seq.
 CREATE OR REPLACE VIEW interlock_queue AS

@@ -1,0 +1,53 @@
+package pgqueuetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+	"github.com/interlock-go/interlock/queue/pgqueue"
+)
+
+// Migrate of a process that starts does not wait for a slow producer, and holds up no worker: a
+// handler of another process keeps its lease.
+func TestMigrateDuringSlowCommit(t *testing.T) {
+	_, db := database(t)
+	e := newEvents()
+	release := make(chan struct{})
+	running := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Retries: pgqueue.Retries{Attempts: 1}})
+	run(t, db, handler(func(ctx context.Context, _ *pgqueue.Task) error {
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}), &pgqueue.Config{Observer: e.observer(), Lease: 3 * time.Second, Poll: 50 * time.Millisecond})
+	next(t, e.started)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	enqueue(t, tx, pgqueue.Action{Keys: []string{"b"}})
+	migrated := make(chan error, 1)
+	go func() { migrated <- pgqueue.Migrate(context.Background(), db) }()
+	require.NoError(t, next(t, migrated), "it waits for no producer")
+	renewed(t, db, running)
+	close(release)
+	require.Equal(t, queue.OK, next(t, e.finished).Outcome)
+	require.NoError(t, tx.Commit())
+	idle(t, db)
+}
+
+// Migrate makes an index that is missing.
+func TestMigrateMakesIndexes(t *testing.T) {
+	_, db := database(t)
+	for _, index := range []string{"interlock_queue_actions_at", "interlock_queue_actions_delayed"} {
+		execute(t, db, "DROP INDEX "+index)
+		require.NoError(t, pgqueue.Migrate(t.Context(), db))
+		execute(t, db, "DROP INDEX "+index)
+		require.NoError(t, pgqueue.Migrate(t.Context(), db))
+	}
+}

@@ -1,0 +1,80 @@
+package sqltest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
+)
+
+// A migration that has waited for another one sees what that one has made, whatever the
+// default isolation level of its connection.
+func TestMigrateWaitsAtEveryIsolation(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name != "postgres" {
+			t.Skip("skipped: the lock of the engine comes before what the migration reads")
+		}
+		for _, level := range []string{"read committed", "repeatable read", "serializable"} {
+			for before := range sqlstore.Version {
+				w := e.open(t)
+				db := pool(t, w)
+				for version := 1; version <= before; version++ {
+					runSchema(t, e, db, "", version)
+				}
+				gate, err := db.Begin()
+				require.NoError(t, err)
+				_, err = gate.Exec("SELECT pg_advisory_xact_lock(6001973320)")
+				require.NoError(t, err)
+				var group errgroup.Group
+				for range 2 {
+					own := pool(t, w.with(t, "default_transaction_isolation="+level))
+					group.Go(func() error { return sqlstore.Migrate(t.Context(), own, e.dialect, nil) })
+				}
+				require.Eventually(t, func() bool {
+					n := 0
+					err := db.QueryRow("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted" +
+						" AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&n)
+					return err == nil && n == 2
+				}, time.Minute, 10*time.Millisecond, "both migrations wait")
+				require.NoError(t, gate.Rollback())
+				require.NoError(t, group.Wait(), "%s, from version %d", level, before)
+			}
+		}
+	})
+}
+
+// The context of a migration ends between two statements, and the engine does not answer any
+// more. Migrate returns, and the engine undoes the migration when the connection ends.
+func TestMigrateIsCutOff(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if !e.networked() {
+			t.Skip("skipped: the engine is in this process")
+		}
+		w := e.open(t)
+		by, p := w.through(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		release := make(chan struct{})
+		defer close(release)
+		config := &sqlstore.Config{Progress: func(string, int, int) {
+			cancel()
+			p.Hold(storetest.BeforeRequest, 1, func() { <-release })
+		}}
+		ended := make(chan error, 1)
+		db := pool(t, by)
+		go func() { ended <- sqlstore.Migrate(ctx, db, e.dialect, config) }()
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "Migrate waits for the engine")
+		}
+		p.SetDown(true)
+		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
+	})
+}
