@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) 
 	}
 	if r.State != state || r.Sequence != last.Sequence || r.Operation != last.Operation {
 		return fmt.Sprintf("the record is %s at #%d in operation %d, the last row is: %v",
-			stateOr(r.State), r.Sequence, r.Operation, last)
+			cmp.Or(r.State, "absent"), r.Sequence, r.Operation, last)
 	}
 	return ""
 }

@@ -272,22 +272,17 @@ func (s *simulation) unrest() (why []string) {
 func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
 	for _, machine := range slices.Sorted(maps.Keys(s.managers)) {
 		t := s.managers[machine].table
-		for _, r := range s.records(machine) {
+		records, err := s.inner.List(context.Background(), lifecycle.Query{Machine: machine, Limit: everything})
+		if err != nil {
+			s.report("List: %v", err)
+		}
+		for _, r := range records {
 			i, ok := t.StateIndex(r.State)
 			if ok && t.States[i].Kind == fsm.Transitional && t.States[i].Manual == "" &&
 				!slices.Contains(s.s.Ends[r.Key], r.State) {
 				list = append(list, r)
 			}
 		}
-	}
-	return list
-}
-
-// records reads all objects of a machine.
-func (s *simulation) records(machine string) []lifecycle.StoredRecord {
-	list, err := s.inner.List(context.Background(), lifecycle.Query{Machine: machine, Limit: everything})
-	if err != nil {
-		s.report("List: %v", err)
 	}
 	return list
 }

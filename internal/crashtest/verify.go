@@ -75,7 +75,7 @@ func (s *simulation) state(r *lifecycle.StoredRecord, t *fsm.Table) {
 	switch {
 	case named && slices.Contains(allowed, r.State):
 	case named:
-		s.report("%s is %s in the end, allowed are %q", nameOf(r.Key), stateOr(r.State), allowed)
+		s.report("%s is %s in the end, allowed are %q", nameOf(r.Key), cmp.Or(r.State, "absent"), allowed)
 	case t == nil || !r.Exists():
 	default:
 		if i, ok := t.StateIndex(r.State); ok && t.States[i].Kind == fsm.Transitional {
@@ -131,11 +131,4 @@ func (s *simulation) messages() {
 			s.report("the message %s is there %d times, it was committed %d times", m, found[m], n)
 		}
 	}
-}
-
-func stateOr(name string) string {
-	if name == "" {
-		return "absent"
-	}
-	return name
 }

@@ -1,7 +1,7 @@
 // Package etcdtest runs etcd for tests, and its subpackages test what this repository
 // builds on etcd.
 //
-// A server is a [Process] of its own: the program of the tests, which starts itself again.
+// A server is a process of its own, see package child.
 // Several of them are a [Cluster]. A package that uses it calls [Main] from TestMain:
 //
 //	func TestMain(m *testing.M) { etcdtest.Main(m) }

@@ -2,19 +2,22 @@ package etcdtest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/url"
 	"os"
+	"runtime"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+
+	"github.com/interlock-go/interlock/internal/enginetest/child"
 )
 
-// variable holds the settings of a server in the environment of its process.
+// variable is that of the children that are servers.
 const variable = "INTERLOCK_ETCDTEST_SERVER"
 
 // settings are those of one process.
@@ -29,26 +32,25 @@ type settings struct {
 }
 
 // Main is the body of TestMain. It runs the tests, and fails them if they leave
-// goroutines. In a process that [Start] has started, it is the server.
+// goroutines. In a child that [Start] has started, it is the server.
 func Main(m goleak.TestingM) {
-	text, server := os.LookupEnv(variable)
-	if !server {
-		goleak.VerifyTestMain(m)
-		return
+	child.Main(variable, serve)
+	goleak.VerifyTestMain(m)
+}
+
+// loopback returns an address of this machine that no other server listens at. The bad
+// schedule at 127.0.0.1: while a server is down, another program gets its port, or a client
+// that dials gets it for its own side, and is connected to itself. Only Linux has more than
+// one such address.
+func loopback() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1"
 	}
-	if err := serve(text); err != nil {
-		fmt.Fprintln(os.Stderr, "etcdtest:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
 }
 
 // serve runs etcd until the standard input ends, which it does with the parent process.
-func serve(text string) error {
-	var s settings
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return err
-	}
+func serve(s settings) error {
 	client := url.URL{Scheme: "http", Host: cmp.Or(s.Endpoint, s.Host+":0")}
 	// On a host of its own: a free port there may be that of a server which starts again.
 	peer := url.URL{Scheme: "http", Host: cmp.Or(s.Peer, loopback()+":0")}

@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -8,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/internal/enginetest/child"
 )
 
 // patience is the longest time that a start may take.
@@ -28,7 +32,7 @@ type Config struct {
 // goroutine at a time.
 type Server struct {
 	settings settings
-	process  *Process // nil: stopped
+	process  *child.Process // nil: stopped
 }
 
 // Start starts a server on an empty directory. It ends with the test.
@@ -46,23 +50,41 @@ func Start(t testing.TB, config *Config) *Server {
 // Endpoint returns the address of the server, as host:port.
 func (s *Server) Endpoint() string { return s.settings.Endpoint }
 
-// Client returns a client of the server that is closed at the end of the test.
-func (s *Server) Client(t testing.TB) *clientv3.Client {
+// PID returns the number of the server's process.
+func (s *Server) PID() int { return s.process.PID() }
+
+// Client returns a client of the server, with options, that is closed at the end of the test.
+func (s *Server) Client(t testing.TB, options ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
-	return Client(t, s.Endpoint())
+	return Connect(t, clientv3.Config{Endpoints: []string{s.Endpoint()}, DialOptions: options})
 }
 
 // Client returns a client of the servers at some addresses, which may be those of proxies.
-// It leaves a server that has not answered for about eleven seconds, which is the shortest
-// time that grpc permits. It is closed at the end of the test.
+// It is closed at the end of the test.
 func Client(t testing.TB, endpoints ...string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: time.Second, Logger: zap.NewNop(),
-	})
+	return Connect(t, clientv3.Config{Endpoints: endpoints})
+}
+
+// Connect returns a client that leaves a server which has not answered for about eleven
+// seconds, which is the shortest time that grpc permits. It is closed at the end of the test.
+func Connect(t testing.TB, config clientv3.Config) *clientv3.Client {
+	t.Helper()
+	config.DialKeepAliveTime, config.DialKeepAliveTimeout, config.Logger = 10*time.Second, time.Second, zap.NewNop()
+	client, err := clientv3.New(config)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// Through returns an option of clients: their calls pass through a function, and send sends
+// them.
+func Through(call func(ctx context.Context, req, reply any, send func() error) error) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(
+		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		return call(ctx, req, reply, func() error { return invoke(ctx, method, req, reply, cc, opts...) })
+	})
 }
 
 // Restart starts the server again on its data and its port, and returns when it serves.
@@ -77,14 +99,16 @@ func (s *Server) Restart(t testing.TB) {
 // begin starts a server that is stopped. await must be called next.
 func (s *Server) begin(t testing.TB) {
 	t.Helper()
-	s.process = StartProcess(t, variable, s.settings)
+	var err error
+	s.process, err = child.Start(variable, s.settings)
+	require.NoError(t, err)
 }
 
 // await returns when the server serves. A member of a cluster needs a quorum for that.
 func (s *Server) await(t testing.TB) {
 	t.Helper()
-	line := s.process.Line(t)
-	require.Contains(t, line, ":", "etcdtest: no server: does TestMain call etcdtest.Main?")
+	line, err := s.process.Line()
+	require.NoError(t, err, "etcdtest: no server: does TestMain call etcdtest.Main?")
 	s.settings.Endpoint = line
 }
 
@@ -93,7 +117,7 @@ func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if p := s.process; p != nil {
 		s.process = nil
-		p.Stop(t)
+		require.NoError(t, p.Stop())
 	}
 }
 
@@ -126,11 +150,11 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 // open, and nothing is answered.
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
-	s.process.Pause(t)
+	require.NoError(t, s.process.Pause())
 }
 
 // Continue ends a [Server.Pause].
 func (s *Server) Continue(t testing.TB) {
 	t.Helper()
-	s.process.Continue(t)
+	require.NoError(t, s.process.Continue())
 }

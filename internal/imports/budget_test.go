@@ -179,16 +179,8 @@ var budget = []line{
 		may: []string{"lock", "github.com/anishathalye/porcupine", "github.com/stretchr/testify/..."},
 		why: "the conformance suite of lock drivers: it is imported by tests, and uses what tests use; porcupine checks its histories",
 	},
-	{
-		pkg: "queue/queuetest", kit: true, may: []string{"queue"},
-		why: "the conformance suite of queue engines",
-	},
 
 	// What users do not import.
-	{
-		pkg: "",
-		why: "tests of the README only",
-	},
 	{
 		pkg: "internal/conform", kit: true, may: []string{"fsm", "github.com/google/go-cmp/cmp"},
 		why: "tests that compare a machine with the published document of its table",

@@ -12,7 +12,7 @@ import (
 // section is the text below one heading.
 type section struct {
 	title string   // "Table of NAME"
-	lines []string // of the comment
+	lines []string // of the comment; the first is the heading
 }
 
 const (
@@ -22,7 +22,8 @@ const (
 )
 
 func newSection(t *fsm.Table) section {
-	s := section{title: titleOf(t), lines: []string{"//", intro}}
+	s := section{title: titleOf(t)}
+	s.lines = []string{heading + s.title, "//", intro}
 	preformatted := func(text string) {
 		s.lines = append(s.lines, "//")
 		for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -58,13 +59,11 @@ func titleOf(t *fsm.Table) string {
 // tables and repeated ones, and appends the sections that have no heading yet.
 func replace(lines []string, sections []section) (out []string) {
 	done := make(map[string]bool)
-	emit := func(s section) {
-		done[s.title] = true
+	add := func(part []string) {
 		if out = trimBlank(out); len(out) > 0 {
 			out = append(out, "//")
 		}
-		out = append(out, heading+s.title)
-		out = append(out, s.lines...)
+		out = append(out, part...)
 	}
 	for i := 0; i < len(lines); {
 		end := i + 1
@@ -77,20 +76,18 @@ func replace(lines []string, sections []section) (out []string) {
 		case !isHeading(lines, i):
 			out = append(out, lines[i:end]...)
 		case at >= 0 && !done[title]:
-			emit(sections[at])
+			done[title] = true
+			add(sections[at].lines)
 		case at >= 0 || strings.HasPrefix(title, titlePrefix) && slices.Contains(lines[i+1:end], intro):
 			out = trimBlank(out)
 		default:
-			if out = trimBlank(out); len(out) > 0 {
-				out = append(out, "//")
-			}
-			out = append(out, lines[i:end]...)
+			add(lines[i:end])
 		}
 		i = end
 	}
 	for _, s := range sections {
 		if !done[s.title] {
-			emit(s)
+			add(s.lines)
 		}
 	}
 	return out

@@ -20,8 +20,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// asChild is the environment variable that makes the test binary a process of the
-// service. It holds the orders as JSON.
+// asChild is the variable of the children that are processes of the service.
 const asChild = "INTERLOCK_CRASH_CHILD"
 
 // orders are what a child is to do.
@@ -42,13 +41,9 @@ type orders struct {
 // ready is the line that a child prints when its clients run.
 const ready = "ready"
 
-// child runs a process of the service until it is killed, finds that it was
+// serve runs a process of the service until it is killed, finds that it was
 // declared dead, or loses its parent.
-func child(text string) error {
-	var o orders
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return err
-	}
+func serve(o orders) error {
 	e := engines[slices.IndexFunc(engines, func(e engine) bool { return e.name == o.Engine })]
 	e.existing = o.Existing
 	db, err := e.pool(o.DSN)

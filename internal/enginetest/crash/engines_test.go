@@ -3,7 +3,6 @@ package crash
 import (
 	"database/sql"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/internal/crashtest"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -34,14 +34,11 @@ var engines = func() []engine {
 		{name: "SQLite", driver: "sqlite", dialect: sqlstore.SQLite, database: servers.SQLiteFast},
 		{name: "PostgreSQL", driver: "pgx", dialect: sqlstore.Postgres, database: fastPostgres},
 	}
-	if long {
+	if scale.Full {
 		list = append(list, engine{name: "MariaDB", driver: "mysql", dialect: sqlstore.MySQL, database: servers.MySQL})
 	}
 	return list
 }()
-
-// long reports whether tests may take minutes each.
-var long = os.Getenv("INTERLOCK_LONG") != ""
 
 func fastPostgres(t testing.TB) string {
 	t.Helper()

@@ -3,16 +3,12 @@
 package crash
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/child"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -48,10 +46,7 @@ func TestKill(t *testing.T) { testKill(t, false) }
 func TestKillOverAnExistingTable(t *testing.T) { testKill(t, true) }
 
 func testKill(t *testing.T, existing bool) {
-	kills := 8 // of each of the two
-	if long {
-		kills = 250
-	}
+	kills := scale.Of(8, 250) // of each of the two
 	onEach(t, func(t *testing.T, e engine) {
 		e.existing = existing
 		s := &service{e: e, kills: kills, objects: 8}
@@ -118,43 +113,20 @@ func (s *service) slot(t *testing.T, name string, dice *rand.Rand) {
 // life runs a process from its start to its end. It reports whether the process was
 // killed.
 func (s *service) life(o orders, after time.Duration) (killed bool, err error) {
-	text, err := json.Marshal(o)
+	p, err := child.Start(asChild, o)
 	if err != nil {
 		return false, err
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asChild+"="+string(text))
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe() // it ends with this process
-	if err != nil {
-		return false, err
-	}
-	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return false, err
-	}
-	if err := cmd.Start(); err != nil {
-		return false, err
-	}
-	slow := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGABRT) })
-	defer slow.Stop()
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	if o.At == 0 && strings.TrimSpace(line) == ready {
+	if _, err := p.Line(); err == nil && o.At == 0 { // it is ready
 		time.Sleep(after)
-		_ = cmd.Process.Kill()
+		p.Kill()
 	}
-	_, _ = io.Copy(io.Discard, out)
-	_ = cmd.Wait() // whose error is the state
-	switch state := cmd.ProcessState; {
-	case state.Success():
-		return false, nil
-	case state.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+	err = p.Wait()
+	ended, _ := errors.AsType[*exec.ExitError](err)
+	if ended != nil && ended.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true, nil
-	default:
-		return false, fmt.Errorf("%v: %s%s", state, line, stderr.String())
 	}
+	return false, err
 }
 
 // resend sends all requests again, each twice, from a process that has sent none of them.

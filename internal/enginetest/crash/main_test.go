@@ -3,20 +3,14 @@
 package crash
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/internal/enginetest/child"
 )
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(asChild); text != "" {
-		if err := child(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	child.Main(asChild, serve)
 	goleak.VerifyTestMain(m)
 }

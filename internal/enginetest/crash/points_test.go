@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/internal/crashtest"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -23,7 +24,7 @@ func points(t *testing.T, s crashtest.Scenario[disks], short ...crashtest.Kind) 
 func pointsOf(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]), short ...crashtest.Kind) {
 	onEach(t, func(t *testing.T, e engine) {
 		h, s := of(t, e)
-		if h.Kinds = short; long {
+		if h.Kinds = short; scale.Full {
 			h.Kinds = crashtest.Kinds()
 		}
 		require.Greater(t, crashtest.Run(t, h, s), 15, "writes")

@@ -114,7 +114,7 @@ func TestSlowCommit(t *testing.T) {
 		id, _ := pgqueue.Enqueue(context.Background(), db, &pgqueue.Action{Keys: []string{"a"}, Name: "work", Args: []byte("quick")})
 		quick <- id
 	}()
-	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond, "the other producer waits for the lane")
+	awaitLock(t, db) // the other producer waits for the lane
 	enqueue(t, db, pgqueue.Action{Keys: []string{"b"}, Args: []byte("other")})
 	require.Equal(t, "other", string(next(t, e.finished).Args))
 	require.Empty(t, quick)
@@ -144,7 +144,7 @@ func TestSlowCommitDuringEnd(t *testing.T) {
 	require.NoError(t, err)
 	enqueue(t, tx, pgqueue.Action{Keys: []string{"a"}, Args: []byte("2")})
 	close(release)
-	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond, "the end waits for the lane")
+	awaitLock(t, db) // the end waits for the lane
 	renewed(t, db, first.ID)
 	require.Empty(t, e.started)
 	require.NoError(t, tx.Commit())
@@ -197,9 +197,7 @@ func TestSlowCancelHoldsUpItsSuccessors(t *testing.T) {
 	successor := enqueue(t, db, pgqueue.Action{Keys: []string{"0", "other"}})
 	tx, err := db.Begin()
 	require.NoError(t, err)
-	removed, err := pgqueue.Cancel(t.Context(), tx, canceled)
-	require.NoError(t, err)
-	require.True(t, removed)
+	cancel(t, tx, canceled)
 	run(t, db, handler(func(_ context.Context, task *pgqueue.Task) error {
 		if task.ID != successor {
 			<-release[task.Keys[0][0]-'0']
@@ -210,7 +208,7 @@ func TestSlowCancelHoldsUpItsSuccessors(t *testing.T) {
 		next(t, e.started)
 	}
 	close(release[0])
-	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond, "the end waits")
+	awaitLock(t, db) // the end waits
 	for _, c := range release[1:] {
 		close(c)
 	}
@@ -255,8 +253,7 @@ func TestSeveralKeys(t *testing.T) {
 	started("a", "b")
 	close(gates["a"])
 	next(t, e.finished)
-	list, err := pgqueue.Inspect(t.Context(), db, "a")
-	require.NoError(t, err)
+	list := inspect(t, db, "a")
 	require.Equal(t, "waiting", list[0].State)
 	require.Equal(t, []string{"a", "b"}, list[0].Keys)
 	require.Equal(t, 1, list[0].Ahead)
@@ -411,8 +408,7 @@ func TestRetryPause(t *testing.T) {
 		return nil
 	}), &pgqueue.Config{Observer: e.observer(), Classes: map[string]int{"aws": 1}})
 	require.Equal(t, []string{"b"}, next(t, e.finished).Keys)
-	list, err := pgqueue.Inspect(t.Context(), db, "a")
-	require.NoError(t, err)
+	list := inspect(t, db, "a")
 	require.Len(t, list, 1)
 	require.Equal(t, "retrying", list[0].State)
 	require.Equal(t, "bad", list[0].Error)
@@ -420,9 +416,7 @@ func TestRetryPause(t *testing.T) {
 	require.Equal(t, 2, list[0].Retries.Attempts)
 	require.Zero(t, list[0].Token)
 	require.Greater(t, time.Until(list[0].At), 30*time.Minute)
-	removed, err := pgqueue.Cancel(t.Context(), db, list[0].ID)
-	require.NoError(t, err)
-	require.True(t, removed)
+	cancel(t, db, list[0].ID)
 	empty(t, db)
 }
 
@@ -442,8 +436,7 @@ func TestDelay(t *testing.T) {
 	}), &pgqueue.Config{Observer: e.observer(), Poll: 50 * time.Millisecond, Lease: time.Hour})
 	require.Equal(t, "first", string(next(t, e.started).Args))
 	states := func() (states []string) {
-		list, err := pgqueue.Inspect(t.Context(), db, "a")
-		require.NoError(t, err)
+		list := inspect(t, db, "a")
 		for _, i := range list {
 			states = append(states, i.State)
 		}
@@ -456,9 +449,7 @@ func TestDelay(t *testing.T) {
 	for _, want := range []string{"first", "delayed", "last"} {
 		require.Equal(t, want, string(next(t, e.finished).Args))
 	}
-	removed, err := pgqueue.Cancel(t.Context(), db, late)
-	require.NoError(t, err)
-	require.True(t, removed)
+	cancel(t, db, late)
 	empty(t, db)
 }
 
@@ -534,8 +525,7 @@ func TestNoHandler(t *testing.T) {
 		require.ErrorIs(t, next(t, e.retried).Reason, pgqueue.ErrNoHandler)
 	}
 	require.ErrorIs(t, stop(), context.Canceled)
-	list, err := pgqueue.Inspect(t.Context(), db, "a")
-	require.NoError(t, err)
+	list := inspect(t, db, "a")
 	require.Len(t, list, 2)
 	require.Zero(t, list[0].Attempt)
 	require.Equal(t, `pgqueue: no handler: "new" in worker old`, list[0].Error)
@@ -740,7 +730,7 @@ func TestLateEnd(t *testing.T) {
 			late <- done
 		}
 	}()
-	require.Eventually(t, func() bool { return waiting(db) == 1 }, patience, 10*time.Millisecond)
+	awaitLock(t, db)
 	execute(t, db, "UPDATE interlock_queue_actions SET token = 2")
 	require.NoError(t, tx.Commit())
 	require.False(t, next(t, late))
@@ -755,10 +745,4 @@ func TestLateEnd(t *testing.T) {
 	require.Equal(t, "a1", lanes())
 	run(t, db, handler(nothing), nil)
 	idle(t, db)
-}
-
-// waiting returns the number of statements that wait for a lock.
-func waiting(db *sql.DB) (n int) {
-	_ = db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()").Scan(&n)
-	return n
 }

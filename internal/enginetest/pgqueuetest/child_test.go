@@ -3,14 +3,11 @@
 package pgqueuetest
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -18,12 +15,12 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/child"
 	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
 
-// asChild is the environment variable that makes the test binary a process with a worker. It
-// holds the orders as JSON.
+// asChild is the variable of the children that have a worker.
 const asChild = "INTERLOCK_PGQUEUE_CHILD"
 
 type orders struct {
@@ -42,13 +39,9 @@ type report struct {
 	At    time.Time
 }
 
-// child runs a worker until it is killed or loses its parent. Each action writes the table
+// work runs a worker until it is killed or loses its parent. Each action writes the table
 // target, which refuses lower tokens, and then waits for the gate, whatever its context.
-func child(text string) error {
-	var o orders
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return err
-	}
+func work(o orders) error {
 	db, err := sql.Open("pgx", o.DSN)
 	if err != nil {
 		return err
@@ -68,7 +61,7 @@ func child(text string) error {
 		}
 	}()
 	send := func(event string, t *pgqueue.Task) { lines <- report{event, t.ID, t.Token, time.Now()} }
-	work := func(ctx context.Context, t *pgqueue.Task) error {
+	write := func(ctx context.Context, t *pgqueue.Task) error {
 		for _, key := range t.Keys {
 			// Without the handler's context: a late write is to reach the target.
 			if _, err := db.ExecContext(context.Background(), `INSERT INTO target AS old VALUES ($1, $2, 1)
@@ -82,7 +75,7 @@ func child(text string) error {
 		}
 		return nil
 	}
-	h := pgqueue.Handler{Run: work, Settle: settle}
+	h := pgqueue.Handler{Run: write, Settle: settle}
 	if o.Stops {
 		h.Settle = func(ctx context.Context, tx *sql.Tx, t *pgqueue.Task, outcome queue.Outcome, cause error) error {
 			if err := settle(ctx, tx, t, outcome, cause); err != nil {
@@ -119,48 +112,26 @@ const target = "CREATE TABLE target (key text PRIMARY KEY, token bigint NOT NULL
 
 // process is a running child.
 type process struct {
-	name    string
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	reports chan report // closed at its end
+	*child.Process
+	name string
 }
 
 // launch starts a child and returns when it is ready.
 func launch(t *testing.T, o orders) *process {
 	t.Helper()
-	text, err := json.Marshal(o)
+	c, err := child.Start(asChild, o)
 	require.NoError(t, err)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asChild+"="+string(text))
-	cmd.Stderr = os.Stderr
-	p := &process{name: o.Name, cmd: cmd, reports: make(chan report, 100_000)}
-	p.in, err = cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	go func() {
-		defer close(p.reports)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			var r report
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				fmt.Fprintln(os.Stderr, lines.Text())
-				continue
-			}
-			p.reports <- r
-		}
-	}()
-	t.Cleanup(p.kill)
-	require.Equal(t, "ready", next(t, p.reports).Event)
+	t.Cleanup(c.Kill)
+	p := &process{c, o.Name}
+	require.Equal(t, "ready", p.next(t).Event)
 	return p
 }
 
-// kill ends the child as kill -9 does. It may be called again.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
-	for range p.reports { // until its end
-	}
-	_ = p.cmd.Wait() // whose error is the state
-	_ = p.in.Close()
+// next returns the next report of the child.
+func (p *process) next(t *testing.T) (r report) {
+	t.Helper()
+	line, err := p.Line()
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal([]byte(line), &r))
+	return r
 }

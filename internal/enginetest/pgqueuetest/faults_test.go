@@ -20,6 +20,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/enginetest/private"
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
@@ -116,11 +117,8 @@ func TestClaimIsNotReceived(t *testing.T) {
 	defer deaf.Close(context.Background())
 	// The result is not read.
 	deaf.Exec(t.Context(), fmt.Sprintf("SELECT args FROM interlock_queue_claim('deaf', 3000000, '{aws}', '{%d}', %[1]d)", actions))
-	require.Eventually(t, func() bool {
-		n := 0
-		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite' AND query LIKE '%deaf%'").Scan(&n)
-		return err == nil && n == 1
-	}, patience, 10*time.Millisecond, "the server waits for the process")
+	// The server waits for the process.
+	awaitCount(t, db, 1, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite' AND query LIKE '%deaf%'")
 	e := newEvents()
 	enqueue(t, db, pgqueue.Action{Keys: []string{"other"}})
 	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer(), Classes: map[string]int{"aws": actions}})
@@ -269,10 +267,7 @@ func TestCutConnections(t *testing.T) {
 	dsn, db := database(t)
 	execute(t, db, effect)
 	execute(t, db, batchTable)
-	n := 300
-	if long {
-		n = 10_000
-	}
+	n := scale.Of(300, 10_000)
 	g := &guard{tokens: map[string]int64{}}
 	handlers := map[string]pgqueue.Handler{"work": {Settle: settle, Run: func(_ context.Context, task *pgqueue.Task) error {
 		g.write(task)
@@ -299,10 +294,7 @@ func TestCutConnections(t *testing.T) {
 
 // The server is killed and started again while workers and producers use it.
 func TestRestart(t *testing.T) {
-	kills := 2
-	if long {
-		kills = 10
-	}
+	kills := scale.Of(2, 10)
 	s := servers.PrivatePostgres(t, &private.Config{Fast: true}) // commits survive a kill
 	db := pool(t, s.DSN())
 	require.NoError(t, pgqueue.Migrate(t.Context(), db))
@@ -480,10 +472,7 @@ func TestDiskFull(t *testing.T) {
 // The limits of classes hold over two workers together, and all of them are used.
 func TestClasses(t *testing.T) {
 	dsn, db := database(t)
-	n := 150
-	if long {
-		n = 3_000
-	}
+	n := scale.Of(150, 3_000)
 	limits := map[string]int{"": 6, "aws": 4, "aws/*": 2, "aws/seoul": 1, "azure": 3}
 	classes := []string{"aws/seoul", "aws/tokyo", "aws/oslo/a", "aws/oslo/b", "aws", "azure", ""}
 	var mu sync.Mutex
@@ -541,10 +530,7 @@ func TestClasses(t *testing.T) {
 func TestNoDeadlock(t *testing.T) {
 	dsn, db := database(t)
 	execute(t, db, effect)
-	n := 300
-	if long {
-		n = 10_000
-	}
+	n := scale.Of(300, 10_000)
 	errs := make(chan error, 1000)
 	dice := rand.New(rand.NewPCG(5, 6))
 	for i := range n {

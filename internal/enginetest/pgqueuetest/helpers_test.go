@@ -183,14 +183,41 @@ func execute(t testing.TB, db executor, text string, args ...any) {
 	require.NoError(t, err)
 }
 
+// cancel cancels an action that has not started.
+func cancel(t testing.TB, on pgqueue.Tx, id int64) {
+	t.Helper()
+	removed, err := pgqueue.Cancel(t.Context(), on, id)
+	require.NoError(t, err)
+	require.True(t, removed)
+}
+
+func inspect(t testing.TB, db *sql.DB, key string) []*pgqueue.Info {
+	t.Helper()
+	list, err := pgqueue.Inspect(t.Context(), db, key)
+	require.NoError(t, err)
+	return list
+}
+
+// awaitCount waits until a query returns a number.
+func awaitCount(t testing.TB, db *sql.DB, want int, query string, args ...any) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		n := -1
+		err := db.QueryRow(query, args...).Scan(&n)
+		return err == nil && n == want
+	}, patience, 10*time.Millisecond, query)
+}
+
+// awaitLock waits until one statement waits for a lock.
+func awaitLock(t testing.TB, db *sql.DB) {
+	t.Helper()
+	awaitCount(t, db, 1, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+}
+
 // listening waits until so many workers have begun.
 func listening(t testing.TB, db *sql.DB, workers int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		n := 0
-		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()").Scan(&n)
-		return err == nil && n == workers
-	}, patience, 10*time.Millisecond)
+	awaitCount(t, db, workers, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()")
 }
 
 // executor is a *sql.DB or a *sql.Tx.

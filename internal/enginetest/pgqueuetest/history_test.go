@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
@@ -77,10 +78,7 @@ func (h *history) add(client int, c call, from, to int64) {
 // TestHistories checks that histories of producers and workers, whose connections are cut at
 // random, are those of a FIFO for each key.
 func TestHistories(t *testing.T) {
-	histories := 6
-	if long {
-		histories = 400
-	}
+	histories := scale.Of(6, 400)
 	dsn, db := database(t)
 	operations, unknown := 0, 0
 	for n := range histories {

@@ -6,22 +6,19 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
 
 // Three processes run actions; one at random is killed by SIGKILL again and again, and
 // another one takes its place. Some actions have two keys.
 func TestKill(t *testing.T) {
-	actions, kills := 1_500, 3
-	if long {
-		actions, kills = 60_000, 12
-	}
+	actions, kills := scale.Of(1_500, 60_000), scale.Of(3, 12)
 	dsn, db := database(t)
 	execute(t, db, effect)
 	execute(t, db, target)
@@ -47,7 +44,7 @@ func TestKill(t *testing.T) {
 			return err == nil && done >= actions*(k+1)/(kills+1)
 		}, 10*patience, 5*time.Millisecond)
 		victim := dice.IntN(len(processes))
-		processes[victim].kill()
+		processes[victim].Kill()
 		at := time.Now()
 		// What it had claimed is claimed again when its leases are over.
 		var held int
@@ -55,11 +52,7 @@ func TestKill(t *testing.T) {
 		require.NoError(t, db.QueryRow("SELECT count(*) FROM interlock_queue_actions WHERE owner = $1", owner).Scan(&held))
 		interrupted += held
 		processes[victim] = spawn()
-		require.Eventually(t, func() bool {
-			n := 0
-			err := db.QueryRow("SELECT count(*) FROM interlock_queue_actions WHERE owner = $1", owner).Scan(&n)
-			return err == nil && n == 0
-		}, patience, 20*time.Millisecond)
+		awaitCount(t, db, 0, "SELECT count(*) FROM interlock_queue_actions WHERE owner = $1", owner)
 		longest = max(longest, time.Since(at))
 	}
 	require.NoError(t, <-produced)
@@ -90,24 +83,24 @@ func TestPause(t *testing.T) {
 	first := launch(t, orders{DSN: dsn, Name: "first", Lease: lease, Gated: true})
 	tokens := map[int64]int64{}
 	for len(tokens) < keys {
-		r := next(t, first.reports)
+		r := first.next(t)
 		tokens[r.ID] = r.Token
 	}
-	require.NoError(t, first.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, first.Pause())
 	stopped := time.Now()
 	second := launch(t, orders{DSN: dsn, Name: "second", Lease: lease})
 	idle(t, db)
 	_, err = closed.ExecContext(t.Context(), "SELECT pg_advisory_unlock($1)", gate)
 	require.NoError(t, err)
-	require.NoError(t, first.cmd.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, first.Continue())
 	for range keys {
-		r := next(t, first.reports)
+		r := first.next(t)
 		require.Equal(t, "lost", r.Event)
 		require.Equal(t, tokens[r.ID], r.Token)
 	}
 	overlapped := 0
 	for range 2 * keys {
-		r := next(t, second.reports)
+		r := second.next(t)
 		require.Equal(t, "started", r.Event)
 		if old, again := tokens[r.ID]; again {
 			require.Greater(t, r.Token, old)
@@ -131,17 +124,14 @@ func TestPauseBeforeCommit(t *testing.T) {
 	first := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("1")})
 	const lease = 3 * time.Second
 	launch(t, orders{DSN: dsn, Name: "first", Lease: lease, Stops: true})
-	require.Eventually(t, func() bool {
-		n := 0
-		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%interlock_queue_leave%'").Scan(&n)
-		return err == nil && n == 1
-	}, patience, 10*time.Millisecond, "the action is removed, and that is not committed")
+	// The action is removed, and that is not committed.
+	awaitCount(t, db, 1, "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%interlock_queue_leave%'")
 	patient, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	_, err := pgqueue.Enqueue(patient, db, &pgqueue.Action{Keys: []string{"a"}, Name: "work", Args: []byte("2")})
 	require.NoError(t, err)
 	second := launch(t, orders{DSN: dsn, Name: "second", Lease: lease})
-	require.Equal(t, first, next(t, second.reports).ID)
+	require.Equal(t, first, second.next(t).ID)
 	idle(t, db)
 	require.Equal(t, []string{"1", "2"}, effects(t, db, "a"))
 }

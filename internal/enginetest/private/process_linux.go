@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	osuser "os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,27 +27,18 @@ func launch(command []string, dir string, env []string, log *os.File, u user) (*
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:    true, // a signal from a terminal is not for the server
-		Pdeathsig:  syscall.SIGKILL,
+		Setpgid:    true,            // a signal from a terminal is not for the server
+		Pdeathsig:  syscall.SIGKILL, // at the end of the thread: Go ends none whose goroutine has not locked it
 		Credential: u.credential,
 	}
-	p := &process{cmd: cmd, ended: make(chan struct{})}
-	started := make(chan error)
-	// The kernel sends Pdeathsig when the thread ends that forked. Go ends a thread that
-	// is locked with its goroutine: so this goroutine lives as long as the process.
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = cmd.Wait()
-			close(p.ended)
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("in %s: %w", dir, err)
 	}
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
 	return p, nil
 }
 

@@ -14,13 +14,11 @@ import (
 func TestAdoptRowsOfAnExistingTable(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, userTable(t, db, e))
 		for i, row := range []struct{ state, was string }{
 			{"open", ""}, {"paid", "paid"}, {"paying", "open"}, {"paying", ""}, {"shipped", ""}, {"none", ""},
 		} {
-			exec(t, db, fmt.Sprintf("INSERT INTO shop_orders (no, status, was, rev, seq) VALUES ('%d', '%s', '%s', 0, 0)", i, row.state, row.was))
+			exec(t, db, fmt.Sprintf("INSERT INTO shop_things (no, status, was, rev, seq) VALUES ('%d', '%s', '%s', 0, 0)", i, row.state, row.was))
 		}
 		m := manage(store)
 		for _, want := range []int{3, 0} {
@@ -44,10 +42,9 @@ func TestAdoptRowsOfAnExistingTable(t *testing.T) {
 		v, err := m.Report(t.Context(), "2", paying.Operation, settled, bank, nil)
 		require.NoError(t, err)
 		require.Equal(t, lifecycle.Applied, v)
-		_, err = m.Fire(t.Context(), "0", pay, customer, nil)
-		require.NoError(t, err)
+		fire(t, m, "0", pay, customer)
 		var rest int
-		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM shop_orders WHERE seq = 0 AND rev = 0").Scan(&rest))
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM shop_things WHERE seq = 0 AND rev = 0").Scan(&rest))
 		require.Equal(t, 3, rest)
 	})
 }

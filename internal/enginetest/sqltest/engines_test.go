@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,13 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/private"
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
-
-// long reports whether tests may take minutes each.
-func long() bool { return os.Getenv("INTERLOCK_LONG") != "" }
 
 // engine is one that tests run on.
 type engine struct {
@@ -68,6 +65,24 @@ func unhurried(e engine) engine {
 	inner := e.open
 	e.open = func(t testing.TB) way { return inner(t).with(t, "synchronous_commit=off") }
 	return e
+}
+
+// durable returns the engine on a durable server of the test's own: nil for SQLite, which has
+// none.
+func durable(t testing.TB, e engine) (engine, *private.Server) {
+	t.Helper()
+	var server *private.Server
+	switch e.name {
+	case "postgres":
+		server = servers.PrivatePostgres(t, nil)
+		e.open = func(testing.TB) way { return way{"pgx", server.DSN()} }
+	case "mysql":
+		server = servers.PrivateMariaDB(t, nil)
+		e.open = func(testing.TB) way { return way{"mysql", server.DSN()} }
+	default:
+		e.open = func(t testing.TB) way { return way{"sqlite", servers.SQLite(t)} }
+	}
+	return e, server
 }
 
 // through returns the way to the same database through a proxy.

@@ -3,13 +3,12 @@ package sqltest
 import (
 	"database/sql"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/internal/enginetest/servers"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
@@ -17,14 +16,11 @@ import (
 
 // names returns the type of a column whose collation distinguishes all names that the
 // library distinguishes.
-func names(t testing.TB, e engine) string {
-	if e.name != "mysql" {
+func names(t testing.TB, db *sql.DB, e engine) string {
+	switch {
+	case e.name != "mysql":
 		return "varchar(600)"
-	}
-	var version string
-	db := pool(t, way{"mysql", servers.MySQL(t)})
-	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
-	if strings.Contains(version, "MariaDB") {
+	case isMariaDB(t, db):
 		return "varchar(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
 	}
 	return "varchar(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
@@ -39,7 +35,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix string) sqlstore.ExistingT
 	if e.name == "mysql" {
 		token, long = "binary(16)", "mediumtext CHARACTER SET utf8mb4"
 	}
-	name := names(t, e)
+	name := names(t, db, e)
 	exec(t, db, fmt.Sprintf(`CREATE TABLE %[1]sthings (
 		no %[2]s NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
 		status %[2]s NOT NULL, was %[2]s, rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
@@ -128,7 +124,7 @@ func (s *usersStores) age(t testing.TB, store lifecycle.Store, d time.Duration) 
 // A user's table with a user's history passes the conformance suite.
 func TestExistingTableStore(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		if !long() {
+		if !scale.Full {
 			e = unhurried(e)
 		}
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{})}
@@ -149,9 +145,7 @@ func TestSmallestExistingHistory(t *testing.T) {
 		a.Machine, a.Micros = "order", true
 		a.ExistingHistory = sqlstore.ExistingHistory{Table: "small", ID: "id", Sequence: "n", Revision: "rev", Token: "token", To: "state", At: "at"}
 		a.Columns.ChangedAt, a.Columns.Deadline, a.Columns.Operation = "", "", ""
-		store, err := openTable(t, db, e, a)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, a)
 		c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
 		require.NoError(t, store.Commit(t.Context(), c))
 		c2 := next(c.Changes[0].To, 0)

@@ -15,9 +15,7 @@ import (
 func TestExistingTableOwner(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, userTable(t, db, e))
 		owner, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 		require.NoError(t, err)
 		key := lifecycle.Key{Machine: "order", ID: "a"}
@@ -42,7 +40,7 @@ func TestExistingTableOwner(t *testing.T) {
 		require.Len(t, results, 1)
 		require.Contains(t, results[0].Cause, `owner "alpha" of epoch 1`)
 		var user, own int
-		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM shop_orders").Scan(&user))
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM shop_things").Scan(&user))
 		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM interlock_objects WHERE state = 'alive'").Scan(&own))
 		require.Equal(t, []int{1, 1}, []int{user, own})
 	})
@@ -52,9 +50,7 @@ func TestExistingTableOwner(t *testing.T) {
 func TestExistingTableWithOwnTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, userTable(t, db, e))
 		order, other := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "crane", ID: "a"}
 		both := func() *lifecycle.Commit {
 			c := next(get(t, store, order), 1)
@@ -87,9 +83,7 @@ func TestExistingTableAbsence(t *testing.T) {
 			t.Skip("skipped: the engine has one writer at a time")
 		}
 		db := pool(t, e.open(t))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, userTable(t, db, e))
 		a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
 		create := next(get(t, store, a), 0)
 		create.Require = []lifecycle.Precondition{{Key: b, States: []string{""}}}
@@ -132,9 +126,7 @@ func TestTwoExistingTables(t *testing.T) {
 		_, err = openTable(t, db, e, first, same)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.ErrorContains(t, err, `without a column for Machine`)
-		store, err := openTable(t, db, e, first, second)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, first, second)
 		const changes = 2 * leastKept
 		for _, machine := range []string{"order", "crane", "truck"} {
 			for range changes {

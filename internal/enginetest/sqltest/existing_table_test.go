@@ -3,7 +3,6 @@ package sqltest
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -24,40 +23,24 @@ func types(e engine) (blob, moment string) {
 	return "blob", "integer"
 }
 
-// A user's table with all columns under other names, and with a column that the library
-// does not use.
+// userTable is a table for orders, whose history is in the library's own tables.
 func userTable(t testing.TB, db *sql.DB, e engine) sqlstore.ExistingTable {
-	blob, moment := types(e)
-	exec(t, db, fmt.Sprintf(`CREATE TABLE shop_orders (
-		no varchar(100) NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
-		status varchar(50) NOT NULL, was varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
-		who varchar(50), life bigint, task varchar(50), task_args %[1]s, task_options %[1]s, due %[2]s, touched %[2]s,
-		goal varchar(50), doer varchar(50), cause varchar(50), why varchar(500), body %[1]s, body_before %[1]s, token %[1]s, begun %[1]s, moved_by %[1]s, fence bigint, form varchar(50))`, blob, moment))
-	return sqlstore.ExistingTable{
-		Machine: "order", Table: "shop_orders",
-		Columns: sqlstore.ColumnMap{
-			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Owner: "who", Epoch: "life",
-			Work: "task", Args: "task_args", WorkOptions: "task_options", Deadline: "due", ChangedAt: "touched", Target: "goal",
-			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "begun", ChangeToken: "moved_by", Fence: "fence", Version: "form",
-		},
-	}
+	table := users(t, db, e, "shop_")
+	table.Machine, table.ExistingHistory = "order", sqlstore.ExistingHistory{}
+	return table
 }
 
 func TestExistingTable(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, userTable(t, db, e))
 		m := manage(store)
 		never := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
 
-		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
-		exec(t, db, "UPDATE shop_orders SET price = 12 WHERE no = 'a'")
-		r, err := m.Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
+		create(t, m, "a")
+		exec(t, db, "UPDATE shop_things SET price = 12 WHERE no = 'a'")
+		r := fire(t, m, "a", pay, customer)
 		require.False(t, r.Deadline.IsZero())
 		got, err := m.Get(t.Context(), "a")
 		require.NoError(t, err)
@@ -68,8 +51,7 @@ func TestExistingTable(t *testing.T) {
 		v, err := m.Report(t.Context(), "a", r.Operation, settled, bank, nil)
 		require.NoError(t, err)
 		require.Equal(t, lifecycle.Applied, v)
-		last, err := m.Fire(t.Context(), "a", drop, customer, nil)
-		require.NoError(t, err)
+		last := fire(t, m, "a", drop, customer)
 		_, err = m.Get(t.Context(), "a")
 		require.ErrorIs(t, err, lifecycle.ErrNotFound)
 
@@ -83,7 +65,7 @@ func TestExistingTable(t *testing.T) {
 		require.Len(t, rows, 5)
 
 		var price int
-		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT price FROM shop_orders WHERE no = 'a'").Scan(&price))
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT price FROM shop_things WHERE no = 'a'").Scan(&price))
 		require.Equal(t, 7, price, "the row is a new one")
 	})
 }
@@ -94,24 +76,17 @@ func TestExistingTableSecondWriter(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, userTable(t, db, e))
 		m := manage(store)
-		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, m, "a")
 		for _, bypass := range []string{
-			"UPDATE shop_orders SET status = 'paid' WHERE no = 'a'",
-			"UPDATE shop_orders SET rev = rev + 1 WHERE no = 'a'",
-			"DELETE FROM shop_orders WHERE no = 'a'",
+			"UPDATE shop_things SET status = 'paid' WHERE no = 'a'",
+			"UPDATE shop_things SET rev = rev + 1 WHERE no = 'a'",
+			"DELETE FROM shop_things WHERE no = 'a'",
 		} {
-			now, err := store.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
-			require.NoError(t, err)
+			late := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
 			exec(t, db, bypass)
-			to := now
-			to.Sequence++
-			commit := &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: now.Revision, From: now.State, To: to}}}
-			require.ErrorIs(t, store.Commit(t.Context(), commit), lifecycle.ErrConflict, bypass)
+			require.ErrorIs(t, store.Commit(t.Context(), late), lifecycle.ErrConflict, bypass)
 		}
 	})
 }
@@ -129,12 +104,10 @@ func TestExistingTableOfFourColumns(t *testing.T) {
 		db := pool(t, e.open(t))
 		exec(t, db, "CREATE TABLE plain (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
 		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'paid', 1, 1), ('C ', 'open', 1, 1), ('b', 'open', 1, 1)")
-		store, err := openTable(t, db, e, sqlstore.ExistingTable{
+		store := existing(t, db, e, sqlstore.ExistingTable{
 			Machine: "order", Table: "plain", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
 		})
-		require.NoError(t, err)
-		defer store.Close()
-		_, err = lifecycle.New(order, store, nil)
+		_, err := lifecycle.New(order, store, nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.ErrorContains(t, err, "the store cannot keep the field Origin of machine order: the machine has transitional states")
 		key := lifecycle.Key{Machine: "order", ID: "a"}
@@ -237,14 +210,8 @@ func TestExistingTableWithoutUniqueIndex(t *testing.T) {
 			return
 		}
 		a.Table = "viewed"
-		store, err := openTable(t, db, e, a)
-		require.NoError(t, err)
-		defer store.Close()
-		r, err := store.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
-		require.NoError(t, err)
-		to := r
-		to.State, to.Origin = "paid", "paid"
-		err = store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: "open", To: to}}})
+		store := existing(t, db, e, a)
+		err = store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict)
 		var n int
@@ -258,4 +225,13 @@ func openTable(t testing.TB, db *sql.DB, e engine, tables ...sqlstore.ExistingTa
 	t.Helper()
 	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 	return sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Tables: tables})
+}
+
+// existing is openTable for a store that is closed at the end of the test.
+func existing(t testing.TB, db *sql.DB, e engine, tables ...sqlstore.ExistingTable) *sqlstore.Store {
+	t.Helper()
+	store, err := openTable(t, db, e, tables...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }

@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -197,58 +198,44 @@ func TestListUsesIndexes(t *testing.T) {
 // fill creates 20,000 objects, of which queries select a few.
 func fill(t *testing.T, e engine, db *sql.DB) {
 	now := time.Now()
-	var b strings.Builder
+	var rows []string
+	add := func(machine string, i int, state, owner string, epoch int, deadline string, changed time.Time) {
+		rows = append(rows, fmt.Sprintf("('%s', 'id %05d', '%s', '', '', 1, 1, 0, '%s', %d, '', %s, %d, '', '', '', 'sixteen bytes ok')",
+			machine, i, state, owner, epoch, deadline, changed.UnixMicro()))
+	}
 	for i := range 10_000 {
-		if i%500 == 0 {
-			b.Reset()
-			b.WriteString("INSERT INTO interlock_objects (machine, id, state, origin, target, revision, sequence, operation, owner, epoch, work, deadline, changed_at, actor, event, reason, token) VALUES ")
-		}
-		state, deadline, owner, age := "open", "NULL", "", 0
+		state, deadline, owner, epoch, changed := "open", "NULL", "", 0, now
 		if i%100 == 0 {
 			state = "paying"
 			deadline = fmt.Sprint(now.Add(time.Duration(i-8000) * time.Minute).UnixMicro())
-			owner = fmt.Sprint("process ", i%7)
+			owner, epoch = fmt.Sprint("process ", i%7), 9
 		}
 		if i%250 == 1 {
-			age = 100
+			changed = now.Add(-100 * time.Hour)
 		}
-		epoch := 9
 		switch {
 		case i%1000 == 3:
 			state = "lost"
 		case i%4 == 2 && i%100 != 0:
 			state, owner, epoch = "packing", "packer", 4+i%8/4
 		}
-		if owner == "" {
-			epoch = 0
-		}
-		fmt.Fprintf(&b, "('%s', 'id %05d', '%s', 'open', '', 1, 1, 0, '%s', %d, '', %s, %d, '', '', '', 'sixteen bytes ok')",
-			[]string{"order", "order", "truck"}[i%3], i, state, owner, epoch, deadline, now.Add(-time.Duration(age)*time.Hour).UnixMicro())
-		if i%500 == 499 {
-			exec(t, db, b.String())
-		} else {
-			b.WriteString(", ")
-		}
+		add([]string{"order", "order", "truck"}[i%3], i, state, owner, epoch, deadline, changed)
 	}
 	for i := range 10_000 {
-		if i%500 == 0 {
-			b.Reset()
-			b.WriteString("INSERT INTO interlock_objects (machine, id, state, origin, target, revision, sequence, operation, owner, epoch, work, changed_at, actor, event, reason, token) VALUES ")
-		}
 		state := "docked"
 		if i >= 9000 {
 			state = []string{"sailing", "sunk"}[i%2]
 		}
-		fmt.Fprintf(&b, "('ship', 'id %05d', '%s', '', '', 1, 1, 0, '', 0, '', %d, '', '', '', 'sixteen bytes ok')", i, state, now.UnixMicro())
-		if i%500 == 499 {
-			exec(t, db, b.String())
-		} else {
-			b.WriteString(", ")
-		}
+		add("ship", i, state, "", 0, "NULL", now)
 	}
-	if e.name == "mysql" {
-		exec(t, db, "ANALYZE TABLE interlock_objects")
-	} else {
-		exec(t, db, "ANALYZE interlock_objects")
+	insert(t, e, db, "interlock_objects", "machine, id, state, origin, target, revision, sequence, operation, owner, epoch, work, deadline, changed_at, actor, event, reason, token", rows)
+}
+
+// insert adds rows to a table, whose plans know them then. A row is its values in parentheses.
+func insert(t *testing.T, e engine, db *sql.DB, table, columns string, rows []string) {
+	t.Helper()
+	for some := range slices.Chunk(rows, 500) {
+		exec(t, db, "INSERT INTO "+table+" ("+columns+") VALUES "+strings.Join(some, ", "))
 	}
+	exec(t, db, map[string]string{"mysql": "ANALYZE TABLE ", "postgres": "ANALYZE ", "sqlite": "ANALYZE "}[e.name]+table)
 }

@@ -21,28 +21,21 @@ func TestFence(t *testing.T) {
 		db := pool(t, e.open(t))
 		bare := userTable(t, db, e)
 		bare.Columns.Fence = ""
-		store, err := openTable(t, db, e)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e)
 		m := manage(store)
 		with := func(token lock.Token) *lifecycle.Change[string] { return &lifecycle.Change[string]{Fence: token} }
-		_, err = m.Create(t.Context(), "a", place, customer, "one", with(7))
+		_, err := m.Create(t.Context(), "a", place, customer, "one", with(7))
 		require.NoError(t, err)
-		other, err := openTable(t, db, e)
-		require.NoError(t, err)
-		defer other.Close()
+		other := existing(t, db, e)
 		_, err = manage(other).Fire(t.Context(), "a", note, customer, with(6))
 		require.ErrorIs(t, err, lock.ErrStaleToken)
 		key := lifecycle.Key{Machine: "order", ID: "a"}
 		require.EqualValues(t, 7, get(t, other, key).Fence)
-		_, err = m.Fire(t.Context(), "a", drop, customer, nil)
-		require.NoError(t, err)
+		fire(t, m, "a", drop, customer)
 		_, err = m.Create(t.Context(), "a", place, customer, "two", with(6))
 		require.ErrorIs(t, err, lock.ErrStaleToken)
 
-		over, err := openTable(t, db, e, bare)
-		require.NoError(t, err)
-		defer over.Close()
+		over := existing(t, db, e, bare)
 		_, err = manage(over).Create(t.Context(), "b", place, customer, "one", with(7))
 		require.ErrorContains(t, err, "the table has no column for fence")
 	})
@@ -71,12 +64,9 @@ func TestGrantInTheSameDatabase(t *testing.T) {
 			"sqlite":   "SELECT token FROM grants WHERE token = ?", // one writer at a time
 		}[e.name]
 		require.NotEmpty(t, query, e.name)
-		store, err := openTable(t, db, e)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e)
 		m := manage(store)
-		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, m, "a")
 		grant, _ := lock.NewGrant(&rowGrant{query: query})
 		under := func(store lifecycle.Store) error {
 			_, err := manage(store).Fire(t.Context(), "a", note, customer, &lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: grant}}})

@@ -24,14 +24,10 @@ func TestExistingTableSchema(t *testing.T) {
 		require.Equal(t, []string{"there is no table orders"}, fault.Faults)
 		require.True(t, strings.HasPrefix(text, fault.Fix), text)
 		execAll(t, db, text)
-		store, err := openTable(t, db, e, table)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, table)
 		m := manage(store)
-		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
-		paying, err := m.Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
+		create(t, m, "a")
+		paying := fire(t, m, "a", pay, customer)
 		got, err := m.Get(t.Context(), "a")
 		require.NoError(t, err)
 		require.Equal(t, paying, got)
@@ -110,8 +106,7 @@ func TestExistingTableFix(t *testing.T) {
 		}
 		require.NoError(t, err)
 		defer store.Close()
-		_, err = manage(store).Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, manage(store), "a")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
@@ -130,7 +131,7 @@ func testConfig(
 			return open(t, through), p
 		}
 	}
-	if long() {
+	if scale.Full {
 		config.Attempts = 100
 	}
 	return config

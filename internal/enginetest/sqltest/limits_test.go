@@ -20,10 +20,8 @@ func TestReasonsAreBounded(t *testing.T) {
 		}
 		s := newStores(t, e, sqlstore.Config{})
 		m := manage(s.new(t))
-		_, err := m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
-		begun, err := m.Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
+		create(t, m, "a")
+		begun := fire(t, m, "a", pay, customer)
 		for range 3 {
 			_, err := m.Report(t.Context(), "a", begun.Operation, settled, bank, &lifecycle.Change[string]{Reason: strings.Repeat("x", 20<<20)})
 			require.ErrorIs(t, err, lifecycle.ErrInvalid)

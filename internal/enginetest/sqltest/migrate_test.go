@@ -277,8 +277,7 @@ func TestTablesInAnotherSchema(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
-		_, err = manage(store).Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, manage(store), "a")
 		require.NoError(t, store.Close())
 
 		exec(t, db, "CREATE SCHEMA app")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -21,7 +22,7 @@ import (
 // INTERLOCK_LONG adds outages of 5 and 30 seconds.
 func TestOutcomesThroughOutages(t *testing.T) {
 	lasts := []time.Duration{time.Second}
-	if long() {
+	if scale.Full {
 		lasts = append(lasts, 5*time.Second, 30*time.Second)
 	}
 	onNetworks(t, func(t *testing.T, p *proxy.Proxy, through, direct *sqlstore.Store) {

@@ -3,7 +3,6 @@ package sqltest
 import (
 	"fmt"
 	"iter"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,12 +24,8 @@ func TestRecentReadsItsTime(t *testing.T) {
 		var rows []string
 		for i := range 10_000 {
 			rows = append(rows, fmt.Sprintf("('order', 'id %d', 1, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)", i, old))
-			if len(rows) == 1000 {
-				exec(t, db, "INSERT INTO interlock_history (machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at) VALUES "+strings.Join(rows, ", "))
-				rows = nil
-			}
 		}
-		exec(t, db, map[string]string{"mysql": "ANALYZE TABLE interlock_history", "postgres": "ANALYZE interlock_history", "sqlite": "ANALYZE interlock_history"}[e.name])
+		insert(t, e, db, "interlock_history", historyColumns, rows)
 		o, heard := overhear(t, db, way.dsn)
 		store, err := sqlstore.Open(t.Context(), heard, e.dialect, nil)
 		require.NoError(t, err)

@@ -16,17 +16,13 @@ func TestRemovedRows(t *testing.T) {
 		own, db := fresh(t, e, nil)
 		table := users(t, db, e, "")
 		table.Machine = "order"
-		existing, err := openTable(t, db, e, table)
-		require.NoError(t, err)
-		defer existing.Close()
+		existing := existing(t, db, e, table)
 		for name, store := range map[string]*sqlstore.Store{"own": own, "existing": existing} {
 			m := manage(store)
 			for _, id := range []string{"a", "b", "c"} {
-				_, err := m.Create(t.Context(), id, place, customer, "one", nil)
-				require.NoError(t, err)
+				create(t, m, id)
 			}
-			_, err := m.Fire(t.Context(), "b", drop, customer, nil)
-			require.NoError(t, err)
+			fire(t, m, "b", drop, customer)
 			for _, q := range []lifecycle.Query{
 				{},
 				{States: []string{"open"}},

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/internal/enginetest/private"
-	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
@@ -19,17 +17,7 @@ import (
 // leaves.
 func TestRestart(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		var server *private.Server
-		switch e.name {
-		case "postgres":
-			server = servers.PrivatePostgres(t, nil)
-			e.open = func(testing.TB) way { return way{"pgx", server.DSN()} }
-		case "mysql":
-			server = servers.PrivateMariaDB(t, nil)
-			e.open = func(testing.TB) way { return way{"mysql", server.DSN()} }
-		default:
-			e.open = func(t testing.TB) way { return way{"sqlite", servers.SQLite(t)} }
-		}
+		e, server := durable(t, e)
 		s := newStores(t, e, sqlstore.Config{})
 		restart := func(t testing.TB, store lifecycle.Store) {
 			if server != nil {

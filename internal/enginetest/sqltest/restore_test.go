@@ -58,7 +58,7 @@ func TestAfterRestore(t *testing.T) {
 					t.Cleanup(func() { require.NoError(t, store.Close()) })
 					return store, manage(store)
 				}
-				must := func(r lifecycle.Record[state, string], err error) lifecycle.Record[state, string] {
+				must := func(r record, err error) record {
 					t.Helper()
 					require.NoError(t, err)
 					return r
@@ -79,7 +79,7 @@ func TestAfterRestore(t *testing.T) {
 				// These commits are lost.
 				must(m.Create(t.Context(), "removed", place, customer, "two", nil))
 				must(m.Create(t.Context(), "unseen", place, customer, "one", nil))
-				lost := map[string]lifecycle.Record[state, string]{}
+				lost := map[string]record{}
 				for _, id := range []string{"known", "removed", "unseen"} {
 					lost[id] = must(m.Fire(t.Context(), id, pay, customer, nil))
 				}
@@ -139,14 +139,11 @@ func TestReportAfterALoss(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
 		m := manage(store)
-		_, err := m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, m, "a")
 		restore := backup(t, e, db, ownTables...)
-		lost, err := m.Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
+		lost := fire(t, m, "a", pay, customer)
 		restore()
-		again, err := m.Fire(t.Context(), "a", pay, customer, nil)
-		require.NoError(t, err)
+		again := fire(t, m, "a", pay, customer)
 		require.Equal(t, lost.Operation, again.Operation)
 		verdict, err := m.Report(t.Context(), "a", lost.Operation, settled, bank, &lifecycle.Change[string]{Admission: lost.Admission})
 		require.NoError(t, err)
@@ -196,10 +193,8 @@ func TestPartialRestore(t *testing.T) {
 				store, db := fresh(t, e, nil)
 				m := manage(store)
 				for _, id := range []string{"a", "b"} {
-					_, err := m.Create(t.Context(), id, place, customer, "one", nil)
-					require.NoError(t, err)
-					_, err = m.Fire(t.Context(), id, note, customer, nil)
-					require.NoError(t, err)
+					create(t, m, id)
+					fire(t, m, id, note, customer)
 				}
 				exec(t, db, c.lost)
 				err := sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 0)

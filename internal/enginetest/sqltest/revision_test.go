@@ -22,10 +22,8 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 		own, err := sqlstore.Open(t.Context(), db, e.dialect, config)
 		require.NoError(t, err)
 		defer own.Close()
-		users, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer users.Close()
-		for table, store := range map[string]*sqlstore.Store{"own_objects": own, "shop_orders": users} {
+		users := existing(t, db, e, userTable(t, db, e))
+		for table, store := range map[string]*sqlstore.Store{"own_objects": own, "shop_things": users} {
 			t.Run(table, func(t *testing.T) {
 				a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
 				require.NoError(t, store.Commit(t.Context(), next(get(t, store, a), 0)))
@@ -60,11 +58,9 @@ func TestExistingTableRowsWithoutToken(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		store, err := openTable(t, db, e, userTable(t, db, e))
-		require.NoError(t, err)
-		defer store.Close()
-		exec(t, db, "INSERT INTO shop_orders (no, status, rev, seq) VALUES ('null', 'open', 1, 1)")
-		exec(t, db, "INSERT INTO shop_orders (no, status, rev, seq, token) VALUES ('empty', 'open', 0, 0, '')")
+		store := existing(t, db, e, userTable(t, db, e))
+		exec(t, db, "INSERT INTO shop_things (no, status, rev, seq) VALUES ('null', 'open', 1, 1)")
+		exec(t, db, "INSERT INTO shop_things (no, status, rev, seq, token) VALUES ('empty', 'open', 0, 0, '')")
 		for _, id := range []string{"null", "empty"} {
 			r := get(t, store, lifecycle.Key{Machine: "order", ID: id})
 			require.NoError(t, store.Commit(t.Context(), next(r, 0)), id)

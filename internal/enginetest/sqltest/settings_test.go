@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"database/sql"
 	"errors"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -49,26 +51,24 @@ func TestSettings(t *testing.T) {
 			t.Run(s.engine+"/"+s.name, func(t *testing.T) {
 				inner := e.open
 				e.open = func(t testing.TB) way { return inner(t).with(t, s.query) }
-				if long() {
+				if scale.Full {
 					stores := newStores(t, e, sqlstore.Config{})
 					storetest.Run(t, stores.new, stores.testConfig())
 				}
 				w := e.open(t)
 				if strings.Contains(s.query, "tx_isolation") || strings.Contains(s.query, "snapshot") || strings.Contains(s.query, "SIMULTANEOUS") || strings.Contains(s.query, "ORACLE") {
-					onMariaDB(t)
+					onMariaDB(t, pool(t, inner(t)))
 				}
 				// The same database by two pools, as two processes have it.
 				first := pool(t, w)
 				second := pool(t, w)
 				require.NoError(t, sqlstore.Migrate(t.Context(), first, e.dialect, nil))
-				var both []*sqlstore.Store
 				first.SetMaxOpenConns(1)
 				one, err := sqlstore.Open(t.Context(), first, e.dialect, nil)
 				require.NoError(t, err)
 				other, err := sqlstore.Open(t.Context(), second, e.dialect, nil)
 				require.NoError(t, err)
-				both = append(both, one, other)
-				hammer(t, both, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "never"}, States: []string{""}})
+				hammer(t, []*sqlstore.Store{one, other}, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "never"}, States: []string{""}})
 				require.NoError(t, one.Close())
 				require.NoError(t, other.Close())
 			})
@@ -79,8 +79,9 @@ func TestSettings(t *testing.T) {
 // A store that reads uncommitted rows could find a commit of its own that the server rolls
 // back later.
 func TestReadUncommittedIsRefused(t *testing.T) {
-	onMariaDB(t)
-	db := pool(t, way{"mysql", servers.MySQL(t)}.with(t, "tx_isolation=%27READ-UNCOMMITTED%27"))
+	w := way{"mysql", servers.MySQL(t)}
+	onMariaDB(t, pool(t, w))
+	db := pool(t, w.with(t, "tx_isolation=%27READ-UNCOMMITTED%27"))
 	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.MySQL, nil))
 	_, err := sqlstore.Open(t.Context(), db, sqlstore.MySQL, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
@@ -88,13 +89,16 @@ func TestReadUncommittedIsRefused(t *testing.T) {
 }
 
 // onMariaDB skips a setting that MySQL does not have.
-func onMariaDB(t testing.TB) {
-	var version string
-	db := pool(t, way{"mysql", servers.MySQL(t)})
-	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
-	if !strings.Contains(version, "MariaDB") {
-		t.Skipf("skipped: a setting of MariaDB, and this is %s", version)
+func onMariaDB(t testing.TB, db *sql.DB) {
+	if !isMariaDB(t, db) {
+		t.Skip("skipped: a setting of MariaDB, and this is MySQL")
 	}
+}
+
+func isMariaDB(t testing.TB, db *sql.DB) bool {
+	var version string
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
+	return strings.Contains(version, "MariaDB")
 }
 
 // hammer lets many writers move two objects, alone and together, through two stores, some

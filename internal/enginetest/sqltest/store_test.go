@@ -3,13 +3,14 @@ package sqltest
 import (
 	"testing"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
 func TestStore(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		if !long() {
+		if !scale.Full {
 			e = unhurried(e)
 		}
 		s := newStores(t, e, sqlstore.Config{})
@@ -21,12 +22,12 @@ func TestStore(t *testing.T) {
 // those of all others in the library's own. INTERLOCK_LONG runs all demands.
 func TestStoreOfBothTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		if !long() {
+		if !scale.Full {
 			e = unhurried(e)
 		}
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), mixed: true, bare: true}
 		config := s.testConfig()
-		if !long() {
+		if !scale.Full {
 			config.Groups = []string{"Commit", "Concurrent", "Model"}
 		}
 		storetest.Run(t, s.new, config)
@@ -37,12 +38,12 @@ func TestStoreOfBothTables(t *testing.T) {
 // tables. INTERLOCK_LONG runs all demands.
 func TestExistingTableWithOwnHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		if !long() {
+		if !scale.Full {
 			e = unhurried(e)
 		}
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), bare: true}
 		config := s.testConfig()
-		if !long() {
+		if !scale.Full {
 			config.Groups = []string{"Capabilities", "Commit", "Numbers", "Concurrent", "Model"}
 		}
 		storetest.Run(t, s.new, config)

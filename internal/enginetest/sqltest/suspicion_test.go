@@ -15,9 +15,7 @@ import (
 func TestExistingTableAbsenceWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		store, err := openTable(t, db, e, users(t, db, e, ""))
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, users(t, db, e, ""))
 		try := func(level sql.IsolationLevel) error {
 			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
 			require.NoError(t, err)
@@ -56,14 +54,12 @@ func TestExistingTableOtherUniqueIndex(t *testing.T) {
 		db := pool(t, e.open(t))
 		a := users(t, db, e, "")
 		exec(t, db, "CREATE UNIQUE INDEX lonely ON things (price)")
-		store, err := openTable(t, db, e, a)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, a)
 		make := func(id string) error {
 			return store.Commit(t.Context(), next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: kind, ID: id}, Revision: "0"}, 0))
 		}
 		require.NoError(t, make("a"))
-		err = failsAtOnce(t, func() error { return make("b") }) // of the same price
+		err := failsAtOnce(t, func() error { return make("b") }) // of the same price
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict)
 		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
@@ -90,12 +86,10 @@ func TestExistingTableRefusesValues(t *testing.T) {
 			db.SetMaxOpenConns(1) // the setting is that of a connection
 			exec(t, db, "PRAGMA foreign_keys = on")
 		}
-		store, err := openTable(t, db, e, sqlstore.ExistingTable{
+		store := existing(t, db, e, sqlstore.ExistingTable{
 			Machine: "server", Table: "servers", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
 			Fields: map[string]string{"cpus": "cpus", "born": "born", "size": "size", "zone": "zone"}, Types: map[string]sqlstore.Type{"cpus": sqlstore.Integer},
 		})
-		require.NoError(t, err)
-		defer store.Close()
 		with := func(r lifecycle.StoredRecord, payload string) *lifecycle.Commit {
 			r.Payload = []byte(payload)
 			return next(r, 0)
@@ -132,11 +126,9 @@ func TestExistingTableOfNumberedRows(t *testing.T) {
 		}[e.name]
 		_, moment := types(e)
 		exec(t, db, "CREATE TABLE numbered ("+number+", id varchar(100) NOT NULL UNIQUE, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, touched "+moment+")")
-		store, err := openTable(t, db, e, sqlstore.ExistingTable{
+		store := existing(t, db, e, sqlstore.ExistingTable{
 			Machine: "order", Table: "numbered", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", ChangedAt: "touched"},
 		})
-		require.NoError(t, err)
-		defer store.Close()
 		c := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "order", ID: "a"}, Revision: "0"}, 0)
 		require.NoError(t, store.Commit(t.Context(), c))
 		require.WithinDuration(t, time.Now(), c.Changes[0].To.ChangedAt, time.Minute)
@@ -157,11 +149,9 @@ func TestExistingTableCollations(t *testing.T) {
 			exec(t, db, "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
 		}
 		exec(t, db, "CREATE TABLE named (id "+id+" NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
-		store, err := openTable(t, db, e, sqlstore.ExistingTable{
+		store := existing(t, db, e, sqlstore.ExistingTable{
 			Machine: "order", Table: "named", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
 		})
-		require.NoError(t, err)
-		defer store.Close()
 		a := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "order", ID: "a"}, Revision: "0"}, 0)
 		require.NoError(t, store.Commit(t.Context(), a))
 		capital := lifecycle.Key{Machine: "order", ID: "A"}

@@ -157,6 +157,8 @@ func TestTrimWhileWriting(t *testing.T) {
 	})
 }
 
+const historyColumns = "machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at"
+
 // A Trim that has nothing to do reads neither the rows that are kept nor the young ones:
 // only what has changed since the last Trim.
 func TestTrimReadsWhatIsNew(t *testing.T) {
@@ -164,7 +166,6 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 		way := unhurried(e).open(t)
 		db := pool(t, way)
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		const columns = "machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at"
 		const objects, each = 1000, 2 * leastKept
 		old, young := time.Now().Add(-240*time.Hour), time.Now().Add(-time.Hour)
 		var rows []string
@@ -176,12 +177,8 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 				}
 				rows = append(rows, fmt.Sprintf("('order', 'id %d', %d, %d, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)", i, n+1, n+1, at.UnixMicro()))
 			}
-			if i%100 == 99 {
-				exec(t, db, "INSERT INTO interlock_history ("+columns+") VALUES "+strings.Join(rows, ", "))
-				rows = nil
-			}
 		}
-		exec(t, db, map[string]string{"mysql": "ANALYZE TABLE interlock_history", "postgres": "ANALYZE interlock_history", "sqlite": "ANALYZE interlock_history"}[e.name])
+		insert(t, e, db, "interlock_history", historyColumns, rows)
 		o, heard := overhear(t, db, way.dsn)
 		store, err := sqlstore.Open(t.Context(), heard, e.dialect, nil)
 		require.NoError(t, err)
@@ -208,7 +205,7 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 		t.Logf("the next Trim: %d rows read", read)
 		// New rows push out the oldest ones, once these are old.
 		for n := range 3 {
-			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history ("+columns+") VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)",
+			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history ("+historyColumns+") VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)",
 				each+n+1, time.Now().UnixMicro()))
 		}
 		deleted, read = trim(30 * time.Minute)

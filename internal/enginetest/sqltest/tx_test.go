@@ -17,8 +17,7 @@ func TestWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
-		_, err := manage(store).Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, manage(store), "a")
 
 		book := func(end func(*sql.Tx) error) {
 			tx, err := db.BeginTx(t.Context(), nil)
@@ -63,23 +62,15 @@ func TestWithTxConflict(t *testing.T) {
 		store, db := fresh(t, e, nil)
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 		m := manage(store)
-		_, err := m.Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
-		before, err := store.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
-		require.NoError(t, err)
-		after, err := m.Fire(t.Context(), "a", note, customer, nil)
-		require.NoError(t, err)
+		create(t, m, "a")
+		before := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+		after := fire(t, m, "a", note, customer)
 
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
 		defer func() { _ = tx.Rollback() }()
-		to := before
-		to.State, to.Origin, to.Sequence = "paid", "paid", before.Sequence+1
-		commit := &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-			Expect: before.Revision, From: "open", FromOrigin: "open", To: to,
-		}}}
 		var conflict *lifecycle.ConflictError
-		require.ErrorAs(t, store.WithTx(tx).Commit(t.Context(), commit), &conflict)
+		require.ErrorAs(t, store.WithTx(tx).Commit(t.Context(), next(before, 0)), &conflict)
 		require.Equal(t, after.Revision, conflict.Current.Revision)
 		exec(t, tx, "INSERT INTO ledger (entry) VALUES ('a')")
 		require.NoError(t, tx.Commit())
@@ -97,30 +88,20 @@ func TestWithTxIsolation(t *testing.T) {
 				}
 				store, db := fresh(t, e, nil)
 				key := lifecycle.Key{Machine: "order", ID: "a"}
-				_, err := manage(store).Create(t.Context(), "a", place, customer, "one", nil)
-				require.NoError(t, err)
+				create(t, manage(store), "a")
 				tx, err := db.BeginTx(t.Context(), options)
 				require.NoError(t, err)
 				defer func() { _ = tx.Rollback() }()
-				before, err := store.WithTx(tx).Get(t.Context(), key)
-				require.NoError(t, err)
+				before := get(t, store.WithTx(tx), key)
 				if e.name == "mysql" && level == sql.LevelSerializable {
 					t.Skip("skipped: a read locks the row there, so that no commit comes between")
 				}
-				_, err = manage(store).Fire(t.Context(), "a", note, customer, nil)
-				require.NoError(t, err)
-				to := before
-				to.Sequence++
-				err = store.WithTx(tx).Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-					Expect: before.Revision, From: "open", FromOrigin: "open", To: to,
-				}}})
-				require.Error(t, err)
-				var conflict *lifecycle.ConflictError
-				isConflict := errors.As(err, &conflict)
-				lost := errors.Is(err, sqlstore.ErrRollback)
-				require.True(t, isConflict || lost, "%v", err)
-				if isConflict {
+				fire(t, manage(store), "a", note, customer)
+				err = store.WithTx(tx).Commit(t.Context(), next(before, 0))
+				if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
 					require.EqualValues(t, 2, conflict.Current.Sequence)
+				} else {
+					require.ErrorIs(t, err, sqlstore.ErrRollback)
 				}
 			})
 		})
@@ -131,15 +112,13 @@ func TestWithTxIsolation(t *testing.T) {
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
-		_, err := manage(store).Create(t.Context(), "a", place, customer, "one", nil)
-		require.NoError(t, err)
+		create(t, manage(store), "a")
 		db.SetMaxOpenConns(1)
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
 		m := manage(store.WithTx(tx))
 		for range 2 {
-			_, err = m.Fire(t.Context(), "a", note, customer, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", note, customer)
 		}
 		_, err = m.List(t.Context(), lifecycle.Select[state]{})
 		require.NoError(t, err)
@@ -164,11 +143,7 @@ func TestWithTxBatch(t *testing.T) {
 			},
 		}
 		for _, id := range []string{"b", "a"} {
-			now, err := in.Get(t.Context(), lifecycle.Key{Machine: "order", ID: id})
-			require.NoError(t, err)
-			to := now
-			to.State, to.Origin, to.Sequence = "open", "open", now.Sequence+1
-			commit.Changes = append(commit.Changes, lifecycle.StoredChange{Expect: now.Revision, To: to})
+			commit.Changes = append(commit.Changes, next(get(t, in, lifecycle.Key{Machine: "order", ID: id}), 0).Changes...)
 		}
 		require.NoError(t, in.Commit(t.Context(), commit))
 		require.NoError(t, in.Commit(t.Context(), commit), "the same token again")

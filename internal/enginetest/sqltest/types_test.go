@@ -99,9 +99,7 @@ func TestExistingTableTypes(t *testing.T) {
 					exec(t, db, "CREATE TYPE vm_status AS ENUM ('none', 'open', 'paying', 'paid')")
 				}
 				execAll(t, db, text)
-				store, err := openTable(t, db, e, table)
-				require.NoError(t, err)
-				defer store.Close()
+				store := existing(t, db, e, table)
 				m := lifecycle.Must(vms, store, nil)
 				note := "it's \"new\""
 				spec := vmSpec{Region: "eu", CPUs: 4, Labels: map[string]any{"b": "x", "a": []any{1.5}}, Note: &note, Tenant: "0b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"}
@@ -157,8 +155,7 @@ func TestExistingTableTypes(t *testing.T) {
 				}
 				require.Equal(t, c.ids, recent)
 
-				paying, err := m.Fire(t.Context(), a, pay, customer, nil)
-				require.NoError(t, err)
+				paying := fire(t, m, a, pay, customer)
 				list, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"paying"}})
 				require.NoError(t, err)
 				require.Len(t, list, 1)
@@ -235,9 +232,7 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 
 		table.Columns.Payload = ""
 		delete(table.Types, "spec")
-		store, err = openTable(t, db, e, table)
-		require.NoError(t, err)
-		defer store.Close()
+		store = existing(t, db, e, table)
 		c.Changes[0].To.Payload, c.Changes[0].To.State = []byte(`{"labels": 1}`), "open"
 		err = store.Commit(t.Context(), c)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
@@ -270,11 +265,9 @@ func TestTypeThatPanics(t *testing.T) {
 		}
 		table, text := typedTable(t, e, sqlstore.Integer, status)
 		execAll(t, db, text)
-		store, err := openTable(t, db, e, table)
-		require.NoError(t, err)
-		defer store.Close()
+		store := existing(t, db, e, table)
 		m := lifecycle.Must(vms, store, nil)
-		_, err = m.Create(t.Context(), "1", place, customer, vmSpec{}, nil)
+		_, err := m.Create(t.Context(), "1", place, customer, vmSpec{}, nil)
 		require.NoError(t, err)
 		exec(t, db, "UPDATE vms SET status = 17 WHERE id = 1") // by another program
 

@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/internal/enginetest/private"
-	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -17,17 +15,10 @@ import (
 // connection.
 func TestUnavailableServer(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		var server *private.Server
-		switch e.name {
-		case "postgres":
-			server = servers.PrivatePostgres(t, nil)
-			e.open = func(testing.TB) way { return way{"pgx", server.DSN()} }
-		case "mysql":
-			server = servers.PrivateMariaDB(t, nil)
-			e.open = func(testing.TB) way { return way{"mysql", server.DSN()} }
-		default:
+		if !e.networked() {
 			return // it runs in this process
 		}
+		e, server := durable(t, e)
 		s := newStores(t, e, sqlstore.Config{RetryFor: time.Millisecond})
 		store := s.new(t)
 		key := lifecycle.Key{Machine: kind, ID: "a"}

@@ -18,10 +18,8 @@ func TestReadableView(t *testing.T) {
 		require.NoError(t, err)
 		_, err = m.Fire(t.Context(), "a", pay, customer, &lifecycle.Change[string]{Reason: "now"})
 		require.NoError(t, err)
-		_, err = m.Create(t.Context(), "b", place, customer, "one", nil)
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "b", drop, customer, nil)
-		require.NoError(t, err)
+		create(t, m, "b")
+		fire(t, m, "b", drop, customer)
 		var id, state, payload, reason, year string
 		query := "SELECT id, state, payload, reason, " + map[string]string{
 			"sqlite": "strftime('%Y', deadline)", "postgres": "to_char(deadline, 'YYYY')", "mysql": "date_format(deadline, '%Y')",

@@ -50,9 +50,27 @@ var order = fsm.Must[string](fsm.Spec[state, event]{
 	),
 })
 
-type orders = lifecycle.Manager[state, event, string]
+type (
+	orders = lifecycle.Manager[state, event, string]
+	record = lifecycle.Record[state, string]
+)
 
 func manage(store lifecycle.Store) *orders { return lifecycle.Must(order, store, nil) }
+
+// create makes an order for one lamp.
+func create(t testing.TB, m *orders, id string) record {
+	t.Helper()
+	r, err := m.Create(t.Context(), id, place, customer, "one", nil)
+	require.NoError(t, err)
+	return r
+}
+
+func fire[T any](t testing.TB, m *lifecycle.Manager[state, event, T], id string, e event, by fsm.Actor) lifecycle.Record[state, T] {
+	t.Helper()
+	r, err := m.Fire(t.Context(), id, e, by, nil)
+	require.NoError(t, err)
+	return r
+}
 
 // fresh returns a store in a database of its own.
 func fresh(t testing.TB, e engine, config *sqlstore.Config) (*sqlstore.Store, *sql.DB) {

@@ -25,8 +25,8 @@ import (
 // BenchmarkRatios compares with the mutex of etcd's client. A pair is measured in the
 // processor time of client and server, handovers in elapsed time.
 func BenchmarkRatios(b *testing.B) {
-	client := etcdtest.Start(b, nil).Client(b)
-	server := child(b)
+	server := etcdtest.Start(b, nil)
+	client := server.Client(b)
 	var pairs []ratio.Pair
 	for _, depth := range []int{1, 4, 16, 32} {
 		pairs = append(pairs, ratio.Pair{
@@ -35,7 +35,7 @@ func BenchmarkRatios(b *testing.B) {
 		})
 	}
 	config := &ratio.Config{Rounds: 51, Slice: 20 * time.Millisecond}
-	config.Clock = func() time.Duration { return processorTime(b, 0) + processorTime(b, server) }
+	config.Clock = func() time.Duration { return processorTime(b, 0) + processorTime(b, server.PID()) }
 	figures := ratio.Measure(pairs, config)
 
 	config = &ratio.Config{Rounds: 5, Slice: time.Second}
@@ -47,22 +47,6 @@ func BenchmarkRatios(b *testing.B) {
 }
 
 func deepPath(depth int) lock.Path { return lock.MustParse(strings.Repeat("/node", depth)) }
-
-// child returns the process of the server, the only child of this process.
-func child(b *testing.B) int {
-	entries, err := os.ReadDir("/proc")
-	require.NoError(b, err)
-	for _, e := range entries {
-		text, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
-		var pid, parent int
-		var name, state string
-		if _, err := fmt.Sscan(string(text), &pid, &name, &state, &parent); err == nil && parent == os.Getpid() {
-			return pid
-		}
-	}
-	require.FailNow(b, "no server process")
-	return 0
-}
 
 // processorTime returns the processor time that a process has used; 0 is this process.
 func processorTime(b *testing.B, pid int) time.Duration {

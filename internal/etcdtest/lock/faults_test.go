@@ -14,10 +14,10 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/etcdlock"
@@ -104,26 +104,14 @@ func claims(t testing.TB, l *etcdlock.Locker) int {
 	return s.Nodes
 }
 
-// intercepted returns a client whose requests pass through a function.
-func intercepted(t testing.TB, server *etcdtest.Server, through grpc.UnaryClientInterceptor, options ...grpc.DialOption) *clientv3.Client {
-	t.Helper()
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(),
-		DialOptions: append(options, grpc.WithChainUnaryInterceptor(through)),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
 // A pair takes two round trips at any depth, a refusal one, a list two.
 func TestRoundTrips(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var trips atomic.Int64
-	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	client := server.Client(t, etcdtest.Through(func(_ context.Context, _, _ any, send func() error) error {
 		trips.Add(1)
-		return call(ctx, method, req, reply, cc, opts...)
-	})
+		return send()
+	}))
 	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: time.Minute})
 	take(t, l, at(lock.X, "/other"), "other")
 	counted := func(do func()) int64 {
@@ -159,7 +147,9 @@ func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var delay atomic.Bool
 	gate, arrived := make(chan struct{}), make(chan *etcdserverpb.TxnResponse)
-	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	client := server.Client(t, grpc.WithChainUnaryInterceptor(func(
+		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
 		if !delay.CompareAndSwap(true, false) {
 			return call(ctx, method, req, reply, cc, opts...)
 		}
@@ -171,7 +161,7 @@ func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 		}()
 		<-ctx.Done()
 		return ctx.Err()
-	})
+	}))
 	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: time.Minute})
 	g := take(t, l, at(lock.S, "/g"), "upgraded")
 	for _, c := range []struct {
@@ -225,10 +215,7 @@ func TestGuardedWritesAfterALoss(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	client, prefix := server.Client(t), freshPrefix()
 	lockers := []*etcdlock.Locker{open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)}
-	rounds, writes := 25, 4
-	if long {
-		rounds, writes = 1000, 10
-	}
+	rounds, writes := scale.Of(25, 1000), scale.Of(4, 10)
 	var guarded, refused, unguarded int
 	var latest lock.Token // that has written
 	stale := map[string]int{}
@@ -475,10 +462,7 @@ func TestCancelledWaits(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	l := open(t, server.Client(t), freshPrefix(), nil)
 	g := take(t, l, at(lock.X, "/a"), "holder")
-	n := 100
-	if long {
-		n = 1000
-	}
+	n := scale.Of(100, 1000)
 	done := make(chan error, n)
 	ctx, cancel := context.WithCancel(t.Context())
 	for range n {

@@ -9,9 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lock"
@@ -23,11 +20,7 @@ import (
 func TestIDOfAGrantThatIsNotSeenYet(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var hangs sync.RWMutex // locked: no answer of a watch arrives
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{hangingWatch(&hangs)},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
+	client := server.Client(t, hangingWatch(&hangs))
 	prefix, deploy := freshPrefix(), &lock.Options{ID: "deploy"}
 	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
 	first := take(t, other, at(lock.X, "/a"), "first")
@@ -38,7 +31,7 @@ func TestIDOfAGrantThatIsNotSeenYet(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return claims(t, other) == 2 }, 10*time.Second, 5*time.Millisecond)
 	// This call returns when the watch has shown that the claim waits.
-	_, err = l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+	_, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
 	require.ErrorIs(t, err, lock.ErrConflict)
 	hangs.Lock()
 	require.NoError(t, first.Unlock(t.Context()))
@@ -57,15 +50,15 @@ func TestLockBesideFasterWriters(t *testing.T) {
 	other := open(t, server.Client(t), prefix, nil)
 	var racing atomic.Bool
 	var overtaken atomic.Int64
-	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	client := server.Client(t, etcdtest.Through(func(ctx context.Context, req, _ any, send func() error) error {
 		if _, txn := req.(*etcdserverpb.TxnRequest); txn && racing.Load() {
 			overtaken.Add(1)
 			if err := take(t, other, at(lock.X, "/b"), "faster").Unlock(ctx); err != nil {
 				return err
 			}
 		}
-		return call(ctx, method, req, reply, cc, opts...)
-	})
+		return send()
+	}))
 	for _, c := range []struct {
 		limit int
 		id    string

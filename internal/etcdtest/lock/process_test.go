@@ -3,7 +3,6 @@ package lock_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
@@ -13,13 +12,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/interlock-go/interlock/internal/enginetest/child"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/etcdlock"
 )
 
-// asHolder is the variable of the environment that makes this program a holder. It has the
-// orders.
+// asHolder is the variable of the children that are holders.
 const asHolder = "INTERLOCK_ETCDLOCK_HOLDER"
 
 // orders are what a holder is to do: hold X at /a.
@@ -30,11 +30,7 @@ type orders struct {
 
 // hold is the program of a holder. It prints "held TOKEN" and waits for a line. Then it prints
 // the first answer of Check, and what becomes of its writes.
-func hold(text string) error {
-	var o orders
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return err
-	}
+func hold(o orders) error {
 	ctx := context.Background()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{o.Endpoint}, Logger: zap.NewNop()})
 	if err != nil {
@@ -81,12 +77,15 @@ func writeFenced(ctx context.Context, client *clientv3.Client, prefix string, to
 }
 
 // startHolder starts a process and returns its token.
-func startHolder(t *testing.T, o orders) (*etcdtest.Process, lock.Token) {
+func startHolder(t *testing.T, o orders) (*child.Process, lock.Token) {
 	t.Helper()
-	p := etcdtest.StartProcess(t, asHolder, o)
+	p, err := child.Start(asHolder, o)
+	require.NoError(t, err)
 	t.Cleanup(p.Kill)
+	line, err := p.Line()
+	require.NoError(t, err)
 	var token lock.Token
-	_, err := fmt.Sscanf(p.Line(t), "held %d", &token)
+	_, err = fmt.Sscanf(line, "held %d", &token)
 	require.NoError(t, err)
 	return p, token
 }
@@ -115,17 +114,14 @@ func TestKilledHolder(t *testing.T) {
 func TestStoppedHolder(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	client := server.Client(t)
-	rounds := 2
-	if long {
-		rounds = 20
-	}
+	rounds := scale.Of(2, 20)
 	for range rounds {
 		prefix := freshPrefix()
 		p, token := startHolder(t, orders{server.Endpoint(), prefix, holderTTL})
 		w := queue(t, open(t, client, prefix, nil), client, prefix, at(lock.X, "/a"), "next")
-		p.Pause(t)
+		require.NoError(t, p.Pause())
 		stopped := time.Now()
-		p.Order(t, "write") // it gets this when it continues
+		require.NoError(t, p.Order("write")) // it gets this when it continues
 		g := w.granted(t)
 		t.Logf("granted %v after the stop, with a TTL of %v", time.Since(stopped).Round(time.Millisecond), holderTTL)
 		require.Greater(t, g.Token(), token)
@@ -133,8 +129,10 @@ func TestStoppedHolder(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, written)
 		time.Sleep(time.Until(stopped.Add(holderTTL))) // the fault, which is longer than the TTL
-		p.Continue(t)
-		require.Equal(t, "lost true, guarded write false, fenced write false", p.Line(t))
+		require.NoError(t, p.Continue())
+		line, err := p.Line()
+		require.NoError(t, err)
+		require.Equal(t, "lost true, guarded write false, fenced write false", line)
 		require.NoError(t, g.Unlock(t.Context()))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,13 +25,12 @@ import (
 func nextTxn(t testing.TB, server *etcdtest.Server, through func(execute func() error) error, options ...grpc.DialOption) (client *clientv3.Client, arm func()) {
 	t.Helper()
 	var armed atomic.Bool
-	client = intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		execute := func() error { return call(ctx, method, req, reply, cc, opts...) }
+	client = server.Client(t, append(options, etcdtest.Through(func(_ context.Context, req, _ any, execute func() error) error {
 		if _, txn := req.(*etcdserverpb.TxnRequest); txn && armed.CompareAndSwap(true, false) {
 			return through(execute)
 		}
 		return execute()
-	}, options...)
+	}))...)
 	return client, func() { armed.Store(true) }
 }
 
@@ -76,11 +74,7 @@ func TestUpgradeLeavesTheTokensOfOthers(t *testing.T) {
 func TestBreakWhileTheWatchHangs(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var hangs sync.RWMutex // locked: no answer of a watch arrives
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{hangingWatch(&hangs)},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
+	client := server.Client(t, hangingWatch(&hangs))
 	direct, prefix := server.Client(t), freshPrefix()
 	l, other := open(t, client, prefix, &etcdlock.Config{TTL: 5 * time.Second}), open(t, direct, prefix, nil)
 	g := take(t, other, at(lock.X, "/a"), "first")
@@ -203,8 +197,8 @@ func TestLateLease(t *testing.T) {
 	const ttl = 5 * time.Second
 	var late atomic.Bool
 	var lateLease int64
-	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		err := call(ctx, method, req, reply, cc, opts...)
+	client := server.Client(t, etcdtest.Through(func(ctx context.Context, _, reply any, send func() error) error {
+		err := send()
 		lease, granted := reply.(*etcdserverpb.LeaseGrantResponse)
 		if !granted || !late.CompareAndSwap(true, false) {
 			return err
@@ -216,7 +210,7 @@ func TestLateLease(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	})
+	}))
 	prefix := freshPrefix()
 	l := open(t, client, prefix, &etcdlock.Config{TTL: ttl})
 	g := take(t, l, at(lock.X, "/a"), "first")

@@ -1,8 +1,6 @@
 package lock_test
 
 import (
-	"fmt"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -11,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/interlock-go/interlock/internal/enginetest/child"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/etcdlock"
@@ -18,19 +18,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	orders, holder := os.LookupEnv(asHolder)
-	if !holder {
-		etcdtest.Main(m)
-		return
-	}
-	if err := hold(orders); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Main(asHolder, hold)
+	etcdtest.Main(m)
 }
-
-// long makes the tests run at full size.
-var long = os.Getenv("INTERLOCK_LONG") != ""
 
 var trees atomic.Int64
 
@@ -76,7 +66,7 @@ func conforms(t *testing.T, faulty func(testing.TB, lock.Config) lock.Locker, op
 		MaxWaiters: true, MaxHolders: true, Faulty: faulty, Unknown: unknown, TTL: faultyTTL,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
-	if long {
+	if scale.Full {
 		h.Steps, h.Histories, h.Attempts = 10_000, 400, 100
 	}
 	locktest.Run(t, h)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/etcdstore"
@@ -159,27 +160,20 @@ func membersFail(t *testing.T, failures int, fail, mend func(*etcdtest.Server)) 
 		close(done)
 		group.Wait()
 	})
-	r, err := p.open(t).Get(t.Context(), shared)
-	require.NoError(t, err)
+	r := get(t, p.open(t), shared)
 	require.EqualValues(t, contest.written.Load(), r.Sequence)
 	t.Logf("%d failures; %v", failures, &contest)
 }
 
 func TestMembersAreKilled(t *testing.T) {
-	kills := 4
-	if long {
-		kills = 40
-	}
+	kills := scale.Of(4, 40)
 	membersFail(t, kills, func(s *etcdtest.Server) { s.Kill(t) }, func(s *etcdtest.Server) { s.Restart(t) })
 }
 
 // A member that is stopped keeps its connections, and answers nothing. The clients find that
 // by their DialKeepAliveTime.
 func TestMembersAreStopped(t *testing.T) {
-	stops := 1
-	if long {
-		stops = 10
-	}
+	stops := scale.Of(1, 10)
 	membersFail(t, stops, func(s *etcdtest.Server) { s.Pause(t) }, func(s *etcdtest.Server) { s.Continue(t) })
 }
 
@@ -233,8 +227,7 @@ func TestNoQuorum(t *testing.T) {
 		err := store.Commit(t.Context(), c)
 		return err == nil || errors.Is(err, lifecycle.ErrConflict)
 	}, time.Minute, 10*time.Millisecond)
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	now := get(t, store, r.Key)
 	require.EqualValues(t, 2, now.Sequence, "one of the two commits was written, once")
 	c = commitOf(change(now, "Idle"))
 	require.Eventually(t, func() bool {

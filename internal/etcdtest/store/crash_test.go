@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/crashtest"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/etcdstore"
@@ -188,7 +189,7 @@ func TestCrashPoints(t *testing.T) {
 	}()
 	t.Cleanup(func() { close(calls) })
 	kinds := []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer, crashtest.DeathAfter}
-	if long {
+	if scale.Full {
 		kinds = crashtest.Kinds()
 	}
 	var now atomic.Pointer[time.Time]

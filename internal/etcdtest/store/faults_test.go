@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,18 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/etcdstore"
 )
-
-// long reports whether tests may take minutes each.
-var long = os.Getenv("INTERLOCK_LONG") != ""
 
 func key(id string) lifecycle.Key { return lifecycle.Key{Machine: "crane", ID: id} }
 
@@ -42,11 +38,23 @@ func commitOf(changes ...lifecycle.StoredChange) *lifecycle.Commit {
 	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: changes}
 }
 
+func get(t testing.TB, store lifecycle.Store, k lifecycle.Key) lifecycle.StoredRecord {
+	t.Helper()
+	r, err := store.Get(t.Context(), k)
+	require.NoError(t, err)
+	return r
+}
+
+// awaitAnswer waits until the connections of a store are back.
+func awaitAnswer(t testing.TB, store lifecycle.Store) {
+	t.Helper()
+	require.Eventually(t, func() bool { _, err := store.Get(t.Context(), key("a")); return err == nil }, time.Minute, 10*time.Millisecond)
+}
+
 // put moves an object to a state, or creates it.
 func put(t testing.TB, store lifecycle.Store, k lifecycle.Key, state string) lifecycle.StoredRecord {
 	t.Helper()
-	before, err := store.Get(t.Context(), k)
-	require.NoError(t, err)
+	before := get(t, store, k)
 	c := commitOf(change(before, state))
 	require.NoError(t, store.Commit(t.Context(), c))
 	return c.Changes[0].To
@@ -120,8 +128,7 @@ func exact(t *testing.T, p place, through func() lifecycle.Store, trouble func()
 	require.NoError(t, errors.Join(errs[:]...))
 	direct, total := p.open(t), uint64(0)
 	for i := range writers {
-		r, err := direct.Get(t.Context(), key(fmt.Sprint(i)))
-		require.NoError(t, err)
+		r := get(t, direct, key(fmt.Sprint(i)))
 		require.Equal(t, written[i], r.Sequence, "commits of writer %d", i)
 		rows, err := direct.History(t.Context(), r.Key, 0, int(written[i])+1)
 		require.NoError(t, err)
@@ -138,10 +145,7 @@ func exact(t *testing.T, p place, through func() lifecycle.Store, trouble func()
 func TestLostAnswers(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
 	network := proxy.New(t, "tcp", p.server.Endpoint())
-	cuts := 100
-	if long {
-		cuts = 2000
-	}
+	cuts := scale.Of(100, 2000)
 	exact(t, p, func() lifecycle.Store { return p.over(t, etcdtest.Client(t, network.Addr())) }, func() {
 		network.CutAtRandom(30)
 		require.Eventually(t, func() bool { return network.Cuts() >= cuts }, 5*time.Minute, time.Millisecond)
@@ -173,10 +177,7 @@ func progress(t *testing.T, client *clientv3.Client) {
 // The server is killed again and again. Nothing that was acknowledged is lost.
 func TestKills(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
-	kills := 4
-	if long {
-		kills = 20
-	}
+	kills := scale.Of(4, 20)
 	counts := exact(t, p, func() lifecycle.Store { return p.open(t) }, func() {
 		client := p.server.Client(t)
 		for range kills {
@@ -219,9 +220,8 @@ func TestStoppedServer(t *testing.T) {
 	}
 	require.NoError(t, ctx.Err())
 	p.server.Restart(t)
-	require.Eventually(t, func() bool { _, err := store.Get(t.Context(), r.Key); return err == nil }, time.Minute, 10*time.Millisecond)
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	awaitAnswer(t, store)
+	now := get(t, store, r.Key)
 	require.Equal(t, r, now)
 }
 
@@ -250,12 +250,11 @@ func TestPausedServer(t *testing.T) {
 	_, err = store.Get(ctx, r.Key)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	p.server.Continue(t)
-	require.Eventually(t, func() bool { _, err := store.Get(t.Context(), r.Key); return err == nil }, time.Minute, 10*time.Millisecond)
+	awaitAnswer(t, store)
 	if err := store.Commit(t.Context(), c); err != nil { // the commit of calls, whose outcome was unknown too, may have been first
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 	}
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	now := get(t, store, r.Key)
 	require.EqualValues(t, 2, now.Sequence, "one of the two commits was written, once")
 }
 
@@ -280,8 +279,7 @@ func TestFullStorage(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 	require.ErrorContains(t, err, "database space exceeded")
 	require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	now := get(t, store, r.Key)
 	require.Equal(t, r.Revision, now.Revision, "a refused commit writes nothing")
 	rows, err := store.History(t.Context(), r.Key, r.Sequence, 10)
 	require.NoError(t, err)
@@ -305,15 +303,12 @@ func TestFullStorage(t *testing.T) {
 func TestRestoredBackup(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
 	store := p.open(t)
-	first := put(t, store, key("a"), "Idle")
+	put(t, store, key("a"), "Idle")
 	restore := p.server.Backup(t)
-	eventually := func() {
-		require.Eventually(t, func() bool { _, err := store.Get(t.Context(), first.Key); return err == nil }, time.Minute, 10*time.Millisecond)
-	}
-	eventually()
+	awaitAnswer(t, store)
 	lost := put(t, store, key("a"), "Moving")
 	restore()
-	eventually()
+	awaitAnswer(t, store)
 	again := put(t, store, key("a"), "Moving")
 	require.Equal(t, lost.Sequence, again.Sequence)
 	require.NotEqual(t, lost.Revision, again.Revision)
@@ -326,13 +321,13 @@ func TestRestoredBackup(t *testing.T) {
 func TestMixedCommitIsSentAgain(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
 	var armed atomic.Bool
-	store := p.over(t, intercepted(t, p.server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		err := invoke(ctx, method, req, reply, cc, opts...)
+	store := p.over(t, p.server.Client(t, etcdtest.Through(func(_ context.Context, req, _ any, send func() error) error {
+		err := send()
 		if txn, ok := req.(*etcdserverpb.TxnRequest); ok && len(txn.Compare) > 0 && armed.CompareAndSwap(true, false) {
 			return status.Error(codes.Unavailable, "the answer is lost")
 		}
 		return err
-	}))
+	})))
 	for _, metadataFirst := range []bool{false, true} {
 		name := fmt.Sprint("metadata first: ", metadataFirst)
 		moved, beaten := put(t, store, key("moved "+name), "Idle"), put(t, store, key("beaten "+name), "Idle")

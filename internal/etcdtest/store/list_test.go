@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -19,16 +18,16 @@ import (
 // counted returns a client that counts the keys that the server sends.
 func counted(t testing.TB, server *etcdtest.Server) (client *clientv3.Client, keys *atomic.Int64) {
 	keys = new(atomic.Int64)
-	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		err := invoke(ctx, method, req, reply, cc, opts...)
+	client = server.Client(t, etcdtest.Through(func(_ context.Context, _, reply any, send func() error) error {
+		err := send()
 		if resp, ok := reply.(*etcdserverpb.TxnResponse); ok {
 			for _, r := range resp.Responses {
 				keys.Add(int64(len(r.GetResponseRange().GetKvs())))
 			}
 		}
 		return err
-	}
-	return intercepted(t, server, count), keys
+	}))
+	return client, keys
 }
 
 // The queries of sweeps and of users read what they select, and little more, among many
@@ -41,8 +40,7 @@ func TestQueriesReadWhatTheySelect(t *testing.T) {
 	n := 0
 	create := func(count int, state, owner string, timeout time.Duration) {
 		for range count {
-			r, err := store.Get(t.Context(), key(fmt.Sprintf("%04d", n*7919%10000)))
-			require.NoError(t, err)
+			r := get(t, store, key(fmt.Sprintf("%04d", n*7919%10000)))
 			ch := change(r, state)
 			ch.Timeout, ch.To.Owner = timeout, owner
 			if owner != "" {

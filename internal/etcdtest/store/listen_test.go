@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -92,12 +91,7 @@ func TestListenSkipsStrayKeys(t *testing.T) {
 func TestListenEndsIfTheUserIsRefused(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
 	as := func(user string) *clientv3.Client {
-		client, err := clientv3.New(clientv3.Config{
-			Endpoints: []string{p.server.Endpoint()}, Username: user, Password: "secret", Logger: zap.NewNop(),
-		})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = client.Close() })
-		return client
+		return etcdtest.Connect(t, clientv3.Config{Endpoints: []string{p.server.Endpoint()}, Username: user, Password: "secret"})
 	}
 	admin := p.server.Client(t)
 	for name, role := range map[string]string{"root": "root", "vms": "writer"} {

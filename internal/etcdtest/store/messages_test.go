@@ -15,8 +15,7 @@ import (
 func TestDiscardFromALongOutbox(t *testing.T) {
 	store := newPlace(etcdtest.Start(t, nil)).open(t)
 	const commits, each = 16, 100
-	before, err := store.Get(t.Context(), key("a"))
-	require.NoError(t, err)
+	before := get(t, store, key("a"))
 	send := func() {
 		t.Helper()
 		c := commitOf(change(before, "Idle"))

@@ -73,8 +73,7 @@ func TestTooLarge(t *testing.T) {
 	require.ErrorContains(t, err, "see Config.MaxTxnOps", "the server takes fewer operations than the configuration has")
 	c.Messages = make([]lifecycle.Message, 129)
 	require.ErrorIs(t, wide.Commit(t.Context(), c), errors.ErrUnsupported)
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	now := get(t, store, r.Key)
 	require.Equal(t, r, now)
 
 	// The largest commit that the capabilities declare, with 16 messages.
@@ -85,8 +84,7 @@ func TestTooLarge(t *testing.T) {
 		full := change(before, "dead")
 		full.To.Owner, full.To.Epoch, full.Timeout, full.Request = "one", 1, time.Hour, o.ID
 		require.NoError(t, store.Commit(t.Context(), commitOf(full)))
-		before, err := store.Get(t.Context(), o)
-		require.NoError(t, err)
+		before = get(t, store, o)
 		next := change(before, "alive")
 		next.To.Owner, next.To.Epoch, next.Timeout, next.Request = "two", 2, time.Hour, "again "+o.ID
 		c.Changes = append(c.Changes, next)
@@ -138,8 +136,7 @@ func TestGrant(t *testing.T) {
 	_, err := client.Delete(t.Context(), "locks/2")
 	require.NoError(t, err)
 	require.ErrorIs(t, under(), lock.ErrLost)
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	now := get(t, store, r.Key)
 	require.Equal(t, r, now)
 }
 
@@ -168,8 +165,7 @@ func TestGrantOfEtcdlock(t *testing.T) {
 	c = commitOf(change(r, "Idle"))
 	c.Require = []lifecycle.Precondition{{Grant: grant}}
 	require.ErrorIs(t, store.Commit(t.Context(), c), lock.ErrLost)
-	now, err := store.Get(t.Context(), r.Key)
-	require.NoError(t, err)
+	now := get(t, store, r.Key)
 	require.Equal(t, r, now)
 	<-grant.Lost()
 	require.ErrorIs(t, grant.Check(), lock.ErrLost)

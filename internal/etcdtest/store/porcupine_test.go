@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/etcdstore"
@@ -62,10 +63,7 @@ func register(first string) porcupine.Model {
 func TestHistoriesUnderFaults(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
 	network := proxy.New(t, "tcp", p.server.Endpoint())
-	histories := 40
-	if long {
-		histories = 400
-	}
+	histories := scale.Of(40, 400)
 	const callers, each = 4, 12
 	var stores [callers]*etcdstore.Store
 	for i := range stores {

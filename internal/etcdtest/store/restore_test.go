@@ -16,15 +16,14 @@ import (
 func restorable(t *testing.T, p place) (*etcdstore.Store, disks) {
 	t.Helper()
 	store := p.open(t)
-	require.Eventually(t, func() bool { _, err := store.Get(t.Context(), key("a")); return err == nil }, time.Minute, 10*time.Millisecond)
+	awaitAnswer(t, store)
 	return store, lifecycle.Must(disk, store, nil)
 }
 
 // send commits a message about an object and returns its number.
 func send(t *testing.T, store *etcdstore.Store) uint64 {
 	t.Helper()
-	before, err := store.Get(t.Context(), key("a"))
-	require.NoError(t, err)
+	before := get(t, store, key("a"))
 	c := commitOf(change(before, "Idle"))
 	c.Messages = make([]lifecycle.Message, 1)
 	require.NoError(t, store.Commit(t.Context(), c))
@@ -107,8 +106,7 @@ func TestAfterRestore(t *testing.T) {
 		}
 	}
 	// A creation that was decided before a restore is a conflict.
-	missing, err := store.Get(t.Context(), key("decided"))
-	require.NoError(t, err)
+	missing := get(t, store, key("decided"))
 	require.EqualValues(t, 1000, missing.Sequence)
 	require.ErrorIs(t, store.AfterRestore(t.Context(), 1<<40+1), lifecycle.ErrInvalid)
 	require.NoError(t, store.AfterRestore(t.Context(), 0), "once more")

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -40,18 +38,6 @@ func (p place) over(t testing.TB, client *clientv3.Client) *etcdstore.Store {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store
-}
-
-// intercepted returns a client whose requests pass through a function.
-func intercepted(t testing.TB, server *etcdtest.Server, through grpc.UnaryClientInterceptor) *clientv3.Client {
-	t.Helper()
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(through)},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 var prefixes atomic.Int64

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -24,8 +23,7 @@ func TestTrim(t *testing.T) {
 	store := p.open(t)
 	move := func(id string, n int) {
 		for range n {
-			r, err := store.Get(t.Context(), key(id))
-			require.NoError(t, err)
+			r := get(t, store, key(id))
 			ch := change(r, "Idle")
 			ch.Request = fmt.Sprint(id, " ", ch.To.Sequence)
 			require.NoError(t, store.Commit(t.Context(), commitOf(ch)))
@@ -77,18 +75,17 @@ func TestTrimByTwoProcesses(t *testing.T) {
 	p := newPlace(etcdtest.Start(t, nil))
 	sent, deliver := make(chan struct{}), make(chan struct{})
 	var armed atomic.Bool
-	hold := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	client := p.server.Client(t, etcdtest.Through(func(_ context.Context, req, _ any, send func() error) error {
 		txn, _ := req.(*etcdserverpb.TxnRequest)
 		if txn != nil && txn.Success[0].GetRequestDeleteRange() != nil && armed.CompareAndSwap(true, false) {
 			close(sent)
 			<-deliver
 		}
-		return invoke(ctx, method, req, reply, cc, opts...)
-	}
-	slow, fast := p.over(t, intercepted(t, p.server, hold)), p.open(t)
+		return send()
+	}))
+	slow, fast := p.over(t, client), p.open(t)
 	move := func(request string) {
-		r, err := fast.Get(t.Context(), key("a"))
-		require.NoError(t, err)
+		r := get(t, fast, key("a"))
 		ch := change(r, "Idle")
 		ch.Request = request
 		require.NoError(t, fast.Commit(t.Context(), commitOf(ch)))

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package etcdtest
+package child
 
 import (
 	"errors"
@@ -9,7 +9,5 @@ import (
 )
 
 func dieWithParent(*exec.Cmd) {}
-
-func loopback() string { return "127.0.0.1" }
 
 func signalPause(*os.Process, bool) error { return errors.ErrUnsupported }
