@@ -268,3 +268,11 @@ func TestSharedTurnHangs(t *testing.T) {
 		}
 	}
 }
+
+// A shared queue refuses what its queue refuses.
+func TestSharedQueueWithoutAction(t *testing.T) {
+	q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, lifecycle.NewMemoryStore(), "one", nil))
+	_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, nil)
+	_, isInvalid := errors.AsType[*queue.InvalidError](err)
+	require.True(t, isInvalid, "%v", err)
+}

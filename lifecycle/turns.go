@@ -83,6 +83,9 @@ func (q *sharedQueue) SubmitAll(ctx context.Context, keys []Key, act *queue.Acti
 // actions of one process, the one that is first here must not wait for a turn behind the
 // other one.
 func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
+	if act == nil {
+		return nil // the queue refuses it
+	}
 	own := *act
 	// The bad schedule without Keep: an attempt fails, another action takes the share of the
 	// limits and waits for this turn, and the next attempt waits for the share. With Keep
