@@ -180,10 +180,15 @@ type answer struct {
 	holders list[lock.Holder]
 }
 
-func (l *Locker) ask(ctx context.Context, function string, args ...any) (a answer, err error) {
+func (l *Locker) ask(ctx context.Context, s *session, function string, args ...any) (a answer, err error) {
 	var number sql.NullInt64
 	since := new(any) // which only holders show
-	err = l.query(ctx, function, args, &a.outcome, &number, since, &a.holders)
+	bounded, cancel := s.bound(ctx)
+	defer cancel()
+	err = l.query(bounded, function, args, &a.outcome, &number, since, &a.holders)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = errSession
+	}
 	a.number = number.Int64
 	return a, err
 }
@@ -222,7 +227,7 @@ func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err e
 		l.mu.Lock()
 		generation := l.generation
 		l.mu.Unlock()
-		a, err = l.ask(ctx, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
+		a, err = l.ask(ctx, c.session, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
 			c.options.ID, c.options.Owner, c.options.Reason, l.config.MaxWaiters, l.config.MaxHolders+1)
 		if err != nil {
 			return a, err
