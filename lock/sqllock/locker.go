@@ -364,7 +364,10 @@ func (l *Locker) Break(ctx context.Context, t lock.Token, reason string) error {
 	}
 	for pause := time.Millisecond; err == nil; pause = min(2*pause, longestPause) {
 		sleep(ctx, pause)
-		err = l.mark(ctx, t, broken, reason)
+		// The session of the holder may have expired, and no locker may be left that ends it.
+		if err = l.query(ctx, "sweep", []any{l.tree, 0}, new(bool)); err == nil {
+			err = l.mark(ctx, t, broken, reason)
+		}
 	}
 	if errors.Is(err, lock.ErrNotHeld) {
 		return nil

@@ -71,3 +71,41 @@ func TestCloseWhileTheEngineDoesNotAnswer(t *testing.T) {
 	}
 	free()
 }
+
+// A session ends while a transaction guards its grant. What waits for the grant is granted soon
+// after the end of the transaction, and not at the next renewal, which may be hours later.
+func TestCloseOfAGuardedGrant(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	long := &sqllock.Config{TTL: time.Hour}
+	a, b := d.open(t, tree, long), d.open(t, tree, long)
+	tx, found := begin(t, d.db, take(t, a, at(lock.X, "/a")))
+	require.True(t, found)
+	next := wait(t, b, at(lock.X, "/a"), "next")
+	require.NoError(t, a.Close())
+	require.NoError(t, take(t, b, at(lock.X, "/other")).Unlock(t.Context()), "the tree is not blocked")
+	time.Sleep(3 * time.Second) // b has looked by now
+	require.Empty(t, next)
+	require.NoError(t, tx.Commit())
+	select {
+	case r := <-next:
+		require.NoError(t, r.err)
+		require.NoError(t, r.grant.Unlock(t.Context()))
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "it is not granted")
+	}
+}
+
+// Break ends an expired session itself: there may be no locker of the tree that does.
+func TestBreakWithoutASession(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, nil)
+	require.NoError(t, l.Close())
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires) VALUES ($1, -1, '1 second', now() + interval '1 second')`, tree)
+	require.NoError(t, err)
+	_, err = d.db.Exec(`INSERT INTO interlock_lock_requests (tree, path, number, mode, token, session, attempt, id, owner, reason, since)
+		VALUES ($1, '/a', 1, 5, 1, -1, 1, '', '', '', now())`, tree)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, l.Break(ctx, 1, "its process is dead"))
+}
