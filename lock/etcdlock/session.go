@@ -69,7 +69,8 @@ func (l *Locker) begin(ctx context.Context) (*session, error) {
 	if err == nil {
 		err = l.seen(ctx, put.Header.Revision)
 	}
-	if err != nil {
+	if err != nil { // run begins another one soon: without this, each leaves a lease for the TTL
+		l.revoke(ctx, s)
 		return nil, err
 	}
 	l.mu.Lock()
@@ -90,9 +91,7 @@ func (l *Locker) run(ctx context.Context, s *session) {
 		s.endings.Wait()
 		// The claims of the session block others until the lease ends: end it, if
 		// etcd answers.
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		_, _ = l.client.Revoke(bounded, s.lease)
-		cancel()
+		l.revoke(ctx, s)
 		s = nil
 		for s == nil && ctx.Err() == nil {
 			// A session that takes longer to begin has little time left for its first
@@ -105,6 +104,13 @@ func (l *Locker) run(ctx context.Context, s *session) {
 			}
 		}
 	}
+}
+
+// revoke ends the lease of a session, if etcd answers.
+func (l *Locker) revoke(ctx context.Context, s *session) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	_, _ = l.client.Revoke(bounded, s.lease)
 }
 
 // keep renews a session until it ends, and returns the reason.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -55,4 +56,37 @@ func TestCloseWhileEtcdDoesNotAnswer(t *testing.T) {
 		}
 	}
 	awaited(t, closed)
+}
+
+// A session that cannot begin leaves no lease: a Locker tries again five times a second, and a
+// lease lasts for the TTL.
+func TestNoLeasesOfSessionsThatDoNotBegin(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var refuses atomic.Bool
+	var granted atomic.Int64
+	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if _, put := req.(*etcdserverpb.PutRequest); put && refuses.Load() {
+			return rpctypes.ErrGRPCPermissionDenied
+		}
+		err := call(ctx, method, req, reply, cc, opts...)
+		if _, lease := req.(*etcdserverpb.LeaseGrantRequest); lease {
+			granted.Add(1)
+		}
+		return err
+	})
+	prefix := freshPrefix()
+	l := open(t, client, prefix, &etcdlock.Config{TTL: time.Hour})
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	refuses.Store(true)
+	_, err := client.Revoke(t.Context(), leaseOf(t, client, prefix, "holder"))
+	require.NoError(t, err)
+	awaited(t, g.Lost())
+	require.Eventually(t, func() bool { return granted.Load() > 5 }, 20*time.Second, time.Millisecond)
+	refuses.Store(false)
+	next, err := l.Lock(t.Context(), at(lock.X, "/a"), by("next"))
+	require.NoError(t, err)
+	leases, err := client.Leases(t.Context())
+	require.NoError(t, err)
+	require.Len(t, leases.Leases, 1)
+	require.NoError(t, next.Unlock(t.Context()))
 }
