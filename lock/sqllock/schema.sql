@@ -143,8 +143,11 @@ BEGIN
 		WHERE r.tree = t AND r.path = f.path AND r.number = f.number RETURNING r.number
 	)
 	SELECT array_agg(DISTINCT d.number) INTO gone FROM deleted d;
-	DELETE FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity'
-	AND NOT EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.session = e.id);
+	-- Bad schedule without SKIP LOCKED: a renewal has waited for the end of its session, has
+	-- locked the row that it left, and waits for the latch.
+	DELETE FROM interlock_lock_sessions e WHERE e.tree = t AND e.id IN (
+		SELECT f.id FROM interlock_lock_sessions f WHERE f.tree = t AND f.expires = '-infinity'
+		AND NOT EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.session = f.id) FOR UPDATE SKIP LOCKED);
 	IF ended AND EXISTS (SELECT FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity') THEN
 		PERFORM pg_notify('interlock_lock_' || e.id, '') FROM interlock_lock_sessions e WHERE e.tree = t;
 	END IF;

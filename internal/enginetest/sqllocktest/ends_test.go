@@ -2,6 +2,7 @@ package sqllocktest
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -108,4 +109,57 @@ func TestBreakWithoutASession(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	require.NoError(t, l.Break(ctx, 1, "its process is dead"))
+}
+
+// A renewal comes while its session is ended, and the session has a grant that a transaction
+// guards. The renewal, which then waits for the latch, and a sweep, which has it, do not wait
+// for each other.
+func TestRenewalOfAnEndedSession(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	transaction := func() *sql.Tx {
+		tx, err := d.db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = tx.Rollback() })
+		return tx
+	}
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires) VALUES ($1, -1, '1 hour', now() + interval '1 hour')`, tree)
+	require.NoError(t, err)
+	_, err = d.db.Exec(`INSERT INTO interlock_lock_requests (tree, path, number, mode, token, session, attempt, id, owner, reason, since)
+		VALUES ($1, '/a', 1, 5, 1, -1, 1, '', '', '', now())`, tree)
+	require.NoError(t, err)
+	guard, end, later := transaction(), transaction(), transaction()
+	_, err = guard.Exec("SELECT FROM interlock_lock_requests WHERE tree = $1 FOR KEY SHARE", tree)
+	require.NoError(t, err)
+	_, err = end.Exec("SELECT interlock_lock_sweep($1, -1)", tree)
+	require.NoError(t, err)
+	wait := func(event string) {
+		eventually(t, func() bool {
+			var waiting int
+			require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"+
+				" AND wait_event = $1", event).Scan(&waiting))
+			return waiting == 1
+		}, "nothing waits for %s", event)
+	}
+	latched, renewed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := later.Exec("SELECT interlock_lock_latch($1)", tree)
+		latched <- err
+	}()
+	wait("advisory")
+	go func() {
+		_, err := d.db.Exec("SELECT interlock_lock_tick($1, -1, true, '{}', '{}')", tree)
+		renewed <- err
+	}()
+	wait("transactionid")
+	require.NoError(t, end.Commit())
+	require.NoError(t, <-latched)
+	wait("advisory")
+	require.NoError(t, guard.Commit())
+	_, err = later.Exec("SELECT interlock_lock_sweep($1, 0)", tree)
+	require.NoError(t, err)
+	require.NoError(t, later.Commit())
+	require.NoError(t, <-renewed)
+	var left int
+	require.NoError(t, d.db.QueryRow("SELECT count(*) FROM interlock_lock_sessions WHERE tree = $1", tree).Scan(&left))
+	require.Zero(t, left, "the renewal has swept")
 }
