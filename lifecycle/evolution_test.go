@@ -101,7 +101,7 @@ func TestEvolutionUnknownState(t *testing.T) {
 			s.States = append(s.States, fsm.State[string]{Name: "Testing", Kind: fsm.Transitional})
 			s.Rows = append(s.Rows, fsm.Move("Off", "test", "Testing").By("user"), fsm.Move("Testing", "late", "Off").After(time.Minute))
 		})
-		require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.UnknownToOld).Level)
+		require.Equal(t, evolve.Unsafe, l.hazard(t, "unknown-to-old").Level)
 		add(t, l.old, "a", "user", "")
 		add(t, l.old, "b", "user", "")
 		l.fire(t, l.new, "test")
@@ -129,7 +129,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // taken away: the old sweeper fires it all the same
 		l := lamps(without)
-		require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.DeadlineAction).Level)
+		require.Equal(t, evolve.Unsafe, l.hazard(t, "deadline-action").Level)
 		add(t, l.old, "a", "user", "")
 		l.fire(t, l.old, "start")
 		time.Sleep(6 * time.Minute)
@@ -141,7 +141,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // added: what an old node puts there is never late
 		l := lamps(func(s *lampSpec) { s.Rows = append(s.Rows, fsm.Move("On", "idle", "Off").After(time.Hour)) })
-		require.Equal(t, evolve.NeedsDrain, l.hazard(t, evolve.DeadlineAdded).Level)
+		require.Equal(t, evolve.NeedsDrain, l.hazard(t, "deadline-added").Level)
 		add(t, l.old, "a", "user", "")
 		l.fire(t, l.old, "start", "done")
 		time.Sleep(24 * time.Hour)
@@ -152,7 +152,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // longer: each counts from its own table
 		l := lamps(func(s *lampSpec) { s.Rows[5] = fsm.Move("Starting", "late", "Broken").After(9 * time.Minute).Of("Off") })
-		require.Equal(t, evolve.Compatible, l.hazard(t, evolve.DeadlineTime).Level)
+		require.Equal(t, evolve.Compatible, l.hazard(t, "deadline-time").Level)
 		add(t, l.old, "a", "user", "")
 		l.fire(t, l.new, "start")
 		time.Sleep(6 * time.Minute)
@@ -165,7 +165,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 // The late report of an operation that the other node took for superseded.
 func TestEvolutionSupersede(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.Rows[6] = fsm.Move("Starting", "delete", "Deleting").By("user").Superseding() })
-	require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.TwoResults).Level)
+	require.Equal(t, evolve.Unsafe, l.hazard(t, "two-results").Level)
 	for i, c := range []struct {
 		node *lampManager
 		want lifecycle.Verdict
@@ -185,7 +185,7 @@ func TestEvolutionStranded(t *testing.T) {
 		s.Rows = append(s.Rows, fsm.Move("Dim", "grind", "Grinding").By("user"), fsm.Move("Grinding", "late", "Off").After(5*time.Minute).Of("Dim"))
 	}
 	l := lamps(change)
-	require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.Stranded).Level)
+	require.Equal(t, evolve.Unsafe, l.hazard(t, "stranded").Level)
 	synctest.Test(t, func(t *testing.T) {
 		l := lamps(change)
 		add(t, l.old, "a", "user", "")
@@ -210,7 +210,7 @@ func TestEvolutionStranded(t *testing.T) {
 // What an undo needs is kept by the node to which the object has failed.
 func TestEvolutionUndo(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.States[5].Kind = fsm.Stable })
-	require.Equal(t, evolve.NeedsDrain, l.hazard(t, evolve.Undo).Level)
+	require.Equal(t, evolve.NeedsDrain, l.hazard(t, "undo").Level)
 	edit := &lifecycle.Change[string]{Edit: func(p *string) error { *p = "after"; return nil }}
 	for i, c := range []struct {
 		node *lampManager
@@ -227,7 +227,7 @@ func TestEvolutionUndo(t *testing.T) {
 // A row more is a note: an old node refuses it, and goes on from what it leads to.
 func TestEvolutionRowMore(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.Rows = append(s.Rows, fsm.Move("Dim", "stop", "Off").By("user")) })
-	require.Equal(t, evolve.Compatible, l.hazard(t, evolve.RefusedByOld).Level)
+	require.Equal(t, evolve.Compatible, l.hazard(t, "refused-by-old").Level)
 	add(t, l.old, "a", "user", "")
 	l.fire(t, l.old, "dim")
 	_, err := l.old.Fire(t.Context(), "a", "stop", "user", nil)

@@ -223,3 +223,56 @@ func TestAbandonedBeforeItsTurn(t *testing.T) {
 		require.Zero(t, own.Stats())
 	})
 }
+
+// The store does not answer one call for a turn: at its begin, in its wait or at its end. The
+// call is made again, and the action ends: a process that is alive keeps no turn for ever.
+func TestSharedTurnHangs(t *testing.T) {
+	hangs := map[string]func(*hanging){
+		"get":    func(s *hanging) { s.gets.Store(1) },
+		"commit": func(s *hanging) { s.commits.Store(1) },
+	}
+	for what, hang := range hangs {
+		for _, when := range []string{"begin", "wait", "end"} {
+			inBubble(t, what+" at "+when, func(t *testing.T) {
+				store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
+				turns := turnsOf(t, store, "one", nil)
+				key := lifecycle.Key{Machine: "vm", ID: "x"}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				first, err := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turns).Submit(ctx, key, &queue.Action{Run: func(context.Context) error {
+					time.Sleep(time.Minute)
+					return nil
+				}})
+				require.NoError(t, err)
+				synctest.Wait()
+				if when == "begin" {
+					hang(store)
+				}
+				own := queue.Must[lifecycle.Key](nil)
+				defer own.Abort(nil)
+				next, err := lifecycle.Shared(own, turns).Submit(ctx, key, &queue.Action{Run: func(context.Context) error {
+					if when == "end" {
+						hang(store)
+					}
+					return nil
+				}})
+				require.NoError(t, err)
+				synctest.Wait()
+				if when == "wait" {
+					hang(store)
+				}
+				require.NoError(t, first.Wait(ctx))
+				require.NoError(t, next.Wait(ctx))
+				require.Empty(t, places(t, store))
+			})
+		}
+	}
+}
+
+// A shared queue refuses what its queue refuses.
+func TestSharedQueueWithoutAction(t *testing.T) {
+	q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, lifecycle.NewMemoryStore(), "one", nil))
+	_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, nil)
+	_, isInvalid := errors.AsType[*queue.InvalidError](err)
+	require.True(t, isInvalid, "%v", err)
+}

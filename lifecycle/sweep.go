@@ -45,7 +45,7 @@ import (
 //
 // The result has an entry for each stuck object, moved or not. The error is the
 // store's or the context's and ends the sweep; the entries until then are returned
-// too.
+// too. One read or write that takes longer than a minute is such an error.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
 	began := time.Now()
 	results, err := m.core.sweep(ctx)
@@ -75,6 +75,17 @@ func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
 		return s.results, c.failed("sweep", "", err)
 	}
 	return s.results, nil
+}
+
+// callWithin is how long one read or write of a sweep may take. The bad schedule without a
+// limit: one connection hangs, and [Run] never sweeps again.
+const callWithin = time.Minute
+
+// get reads a record.
+func (s *sweep) get(ctx context.Context, key Key) (StoredRecord, error) {
+	ctx, stop := context.WithTimeout(ctx, callWithin)
+	defer stop()
+	return s.core.get(ctx, key)
 }
 
 // run takes steps until one fails.
@@ -315,7 +326,9 @@ func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *Stor
 func (c *core) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
 	q.Limit = MaxPage
 	for {
-		found, err := c.list(ctx, q)
+		limited, stop := context.WithTimeout(ctx, callWithin)
+		found, err := c.list(limited, q)
+		stop()
 		if err != nil {
 			return err
 		}
@@ -408,6 +421,8 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 		s.redo(ctx, r, move, result)
 		return
 	}
+	ctx, stop := context.WithTimeout(ctx, callWithin)
+	defer stop()
 	_, err := apply(ctx, []*request{move}, nil)
 	if err != nil {
 		err = move.fail(ctx, err)
@@ -462,6 +477,8 @@ func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request, result
 		result.resolve(0, err)
 		return
 	}
+	ctx, stop := context.WithTimeout(ctx, callWithin)
+	defer stop()
 	o := newOperation(s.core, work, move)
 	if err = o.submit(ctx); errors.Is(err, errNoWork) {
 		result.resolve(Moved, nil)

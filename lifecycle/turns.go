@@ -83,6 +83,9 @@ func (q *sharedQueue) SubmitAll(ctx context.Context, keys []Key, act *queue.Acti
 // actions of one process, the one that is first here must not wait for a turn behind the
 // other one.
 func (q *sharedQueue) share(keys []Key, act *queue.Action) *queue.Action {
+	if act == nil {
+		return nil // the queue refuses it
+	}
 	own := *act
 	// The bad schedule without Keep: an attempt fails, another action takes the share of the
 	// limits and waits for this turn, and the next attempt waits for the share. With Keep
@@ -172,9 +175,12 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, err
 	}
 	pause := queue.Exponential(firstPause, longestLook)
 	for attempt := 1; ; attempt++ {
-		admitted, err := n.admitted(ctx)
+		limited, stop := context.WithTimeout(ctx, outcomeWithin) // as in update
+		admitted, err := n.admitted(limited)
+		late := limited.Err() != nil
+		stop()
 		switch {
-		case err != nil && !errors.Is(err, ErrUnavailable):
+		case err != nil && !late && !errors.Is(err, ErrUnavailable):
 			n.end(ctx)
 			return nil, err
 		case admitted:
@@ -303,8 +309,12 @@ func (n *turn) bury(ctx context.Context, places []place) error {
 func (n *turn) update(ctx context.Context, edit func(lane, []place) []place) error {
 	pause := queue.Exponential(firstPause/10, longestLook)
 	for attempt := 1; ; attempt++ {
-		err := n.try(ctx, edit)
-		retry := errors.Is(err, ErrConflict) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknownOutcome)
+		// The bad schedule without a limit: one connection hangs, the heartbeats of the owner
+		// take others, and all processes wait for ever for the places of this turn.
+		limited, stop := context.WithTimeout(ctx, outcomeWithin)
+		err := n.try(limited, edit)
+		retry := limited.Err() != nil || errors.Is(err, ErrConflict) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknownOutcome)
+		stop()
 		switch {
 		case err == nil:
 			return nil

@@ -24,7 +24,9 @@ type session struct {
 	lease clientv3.LeaseID
 	key   string
 	ttl   time.Duration
-	over  chan struct{} // closed by end
+	alive context.Context // ends with the session
+	over  <-chan struct{} // that of alive
+	stop  func()          // ends alive; called by end
 
 	// endings are the goroutines of acquisitions that have ended. None is added after the
 	// end of the session.
@@ -39,11 +41,14 @@ const notRenewed = "the session was not renewed in time"
 
 func (s *session) renewed(sent time.Time) { s.until = sent.Add(s.ttl / 10 * 9) }
 
-// within bounds a context to the time that a session is certain to live.
+// within bounds a context to the time that a session is certain to live, and to its end.
 func (l *Locker) within(ctx context.Context, s *session) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return context.WithDeadlineCause(ctx, s.until, &lock.LostError{Reason: notRenewed, Err: lock.ErrLost})
+	ctx, end := context.WithCancelCause(ctx)
+	ended := context.AfterFunc(s.alive, func() { end(&lock.LostError{Reason: "the session has ended", Err: lock.ErrLost}) })
+	ctx, cancel := context.WithDeadlineCause(ctx, s.until, &lock.LostError{Reason: notRenewed, Err: lock.ErrLost})
+	return ctx, func() { ended(); cancel(); end(nil) }
 }
 
 // begin begins a session and returns when it is in the view.
@@ -55,14 +60,17 @@ func (l *Locker) begin(ctx context.Context) (*session, error) {
 	}
 	s := &session{
 		lease: lease.ID, key: fmt.Sprintf("%s%016x", l.prefix, int64(lease.ID)),
-		ttl: time.Duration(lease.TTL) * time.Second, over: make(chan struct{}),
+		ttl: time.Duration(lease.TTL) * time.Second,
 	}
+	s.alive, s.stop = context.WithCancel(context.Background())
+	s.over = s.alive.Done()
 	s.renewed(sent)
 	put, err := l.client.Put(ctx, s.key, "", clientv3.WithLease(s.lease))
 	if err == nil {
 		err = l.seen(ctx, put.Header.Revision)
 	}
-	if err != nil {
+	if err != nil { // run begins another one soon: without this, each leaves a lease for the TTL
+		l.revoke(ctx, s)
 		return nil, err
 	}
 	l.mu.Lock()
@@ -83,9 +91,7 @@ func (l *Locker) run(ctx context.Context, s *session) {
 		s.endings.Wait()
 		// The claims of the session block others until the lease ends: end it, if
 		// etcd answers.
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		_, _ = l.client.Revoke(bounded, s.lease)
-		cancel()
+		l.revoke(ctx, s)
 		s = nil
 		for s == nil && ctx.Err() == nil {
 			// A session that takes longer to begin has little time left for its first
@@ -98,6 +104,13 @@ func (l *Locker) run(ctx context.Context, s *session) {
 			}
 		}
 	}
+}
+
+// revoke ends the lease of a session, if etcd answers.
+func (l *Locker) revoke(ctx context.Context, s *session) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	_, _ = l.client.Revoke(bounded, s.lease)
 }
 
 // keep renews a session until it ends, and returns the reason.
@@ -167,7 +180,7 @@ func (l *Locker) end(s *session, reason string) {
 		return
 	}
 	l.session = nil
-	close(s.over)
+	s.stop()
 	for _, a := range l.own { // all are of the session
 		a.end(a.lost(reason), keepKey)
 	}

@@ -137,7 +137,8 @@ func (c *claim) remove(ctx context.Context) (done <-chan struct{}) {
 	paths, _ := columns(c.asked)
 	l.releases.Go(func() {
 		defer close(c.released)
-		ctx := context.WithoutCancel(ctx)
+		ctx, cancel := c.session.bound(context.WithoutCancel(ctx))
+		defer cancel()
 		repeat(ctx, func() (done bool) {
 			if !l.current(c.session) {
 				return true
@@ -186,7 +187,7 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 	l, r := c.l, conflicts(changed)
 	paths, modes := columns(has)
 	var reason string
-	a, err := l.ask(ctx, "convert", l.tree, c.session.id, c.attempt, up, paths, modes, r.low, r.high, r.mask, l.config.MaxHolders+1)
+	a, err := l.ask(ctx, c.session, "convert", l.tree, c.session.id, c.attempt, up, paths, modes, r.low, r.high, r.mask, l.config.MaxHolders+1)
 	switch {
 	case err == nil && a.outcome == "granted":
 		l.mu.Lock()

@@ -177,10 +177,15 @@ type answer struct {
 	holders list[lock.Holder]
 }
 
-func (l *Locker) ask(ctx context.Context, function string, args ...any) (a answer, err error) {
+func (l *Locker) ask(ctx context.Context, s *session, function string, args ...any) (a answer, err error) {
 	var number sql.NullInt64
 	since := new(any) // which only holders show
-	err = l.query(ctx, function, args, &a.outcome, &number, since, &a.holders)
+	bounded, cancel := s.bound(ctx)
+	defer cancel()
+	err = l.query(bounded, function, args, &a.outcome, &number, since, &a.holders)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = errSession
+	}
 	a.number = number.Int64
 	return a, err
 }
@@ -219,7 +224,7 @@ func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err e
 		l.mu.Lock()
 		generation := l.generation
 		l.mu.Unlock()
-		a, err = l.ask(ctx, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
+		a, err = l.ask(ctx, c.session, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
 			c.options.ID, c.options.Owner, c.options.Reason, l.config.MaxWaiters, l.config.MaxHolders+1)
 		if err != nil {
 			return a, err
@@ -356,7 +361,10 @@ func (l *Locker) Break(ctx context.Context, t lock.Token, reason string) error {
 	}
 	for pause := time.Millisecond; err == nil; pause = min(2*pause, longestPause) {
 		sleep(ctx, pause)
-		err = l.mark(ctx, t, broken, reason)
+		// The session of the holder may have expired, and no locker may be left that ends it.
+		if err = l.query(ctx, "sweep", []any{l.tree, 0}, new(bool)); err == nil {
+			err = l.mark(ctx, t, broken, reason)
+		}
 	}
 	if errors.Is(err, lock.ErrNotHeld) {
 		return nil

@@ -116,6 +116,9 @@ END $$;
 -- session holds and waits for. It returns whether it ended or removed something: what the caller has
 -- read before may be over. A row that a transaction has locked, see GuardStatement, stays for
 -- a later sweep, and so does its session: waiting for it here would stop the tree.
+-- All sessions are notified, and sweep every second then, see tick. Bad schedule otherwise: a
+-- guarded grant is closed, its transaction ends, and what waits for the grant waits for the
+-- next renewal of a session.
 CREATE OR REPLACE FUNCTION interlock_lock_sweep(t text, s bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	ended boolean;
@@ -140,8 +143,14 @@ BEGIN
 		WHERE r.tree = t AND r.path = f.path AND r.number = f.number RETURNING r.number
 	)
 	SELECT array_agg(DISTINCT d.number) INTO gone FROM deleted d;
-	DELETE FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity'
-	AND NOT EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.session = e.id);
+	-- Bad schedule without SKIP LOCKED: a renewal has waited for the end of its session, has
+	-- locked the row that it left, and waits for the latch.
+	DELETE FROM interlock_lock_sessions e WHERE e.tree = t AND e.id IN (
+		SELECT f.id FROM interlock_lock_sessions f WHERE f.tree = t AND f.expires = '-infinity'
+		AND NOT EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.session = f.id) FOR UPDATE SKIP LOCKED);
+	IF ended AND EXISTS (SELECT FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires = '-infinity') THEN
+		PERFORM pg_notify('interlock_lock_' || e.id, '') FROM interlock_lock_sessions e WHERE e.tree = t;
+	END IF;
 	PERFORM interlock_lock_settle(t, gone);
 	RETURN ended OR gone IS NOT NULL;
 END $$;
@@ -159,8 +168,8 @@ BEGIN
 END $$;
 
 -- tick renews a session if it is to, and sweeps. It returns whether the session lives, the
--- seconds until a session may expire, and of the given acquisitions those that were granted,
--- and all that are marked. paths[i] is one of attempts[i].
+-- seconds until a session may expire or is to be swept again, and of the given acquisitions
+-- those that were granted, and all that are marked. paths[i] is one of attempts[i].
 CREATE OR REPLACE FUNCTION interlock_lock_tick(t text, s bigint, renew boolean, attempts bigint[], paths text[],
 	OUT alive boolean, OUT due double precision, OUT news json)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -176,8 +185,8 @@ BEGIN
 	END IF;
 	alive := FOUND;
 	PERFORM interlock_lock_sweep(t, 0);
-	SELECT coalesce(extract(epoch FROM min(e.expires) - clock_timestamp()), 0) INTO due
-	FROM interlock_lock_sessions e WHERE e.tree = t AND e.expires > '-infinity';
+	SELECT coalesce(min(CASE WHEN e.expires > '-infinity' THEN extract(epoch FROM e.expires - clock_timestamp()) ELSE 1 END), 0) INTO due
+	FROM interlock_lock_sessions e WHERE e.tree = t;
 	SELECT json_agg(f) INTO news FROM (
 		SELECT r.attempt, r.number, r.token, r.mark, r.why FROM unnest(attempts, paths) AS q (attempt, path)
 		JOIN interlock_lock_requests r ON r.tree = t AND r.path = q.path

@@ -22,12 +22,22 @@ import (
 // So a loss is announced before the engine grants again, if the clock of the engine runs less
 // than 10 % faster than that of the process.
 type session struct {
-	id   int64
-	wake chan struct{} // full when the engine has news
+	id    int64
+	wake  chan struct{}   // full when the engine has news
+	alive context.Context // ends with the session
+	stop  func()          // ends alive
 
 	// Locker.mu guards these.
 	renewed time.Time // when the last successful renewal was sent
 	over    bool
+}
+
+// bound returns a context that ends with the session too. What a call of the session asks the
+// engine then is of no effect, and a connection that hangs must not hold the call.
+func (s *session) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := context.AfterFunc(s.alive, cancel)
+	return ctx, func() { ended(); cancel() }
 }
 
 // look makes the session read the news, soon after the call.
@@ -63,6 +73,7 @@ func (l *Locker) query(ctx context.Context, function string, args []any, results
 // begin begins a session in the place of another one, which is over.
 func (l *Locker) begin(ctx context.Context, former int64) (*session, error) {
 	s := &session{wake: make(chan struct{}, 1), renewed: time.Now()}
+	s.alive, s.stop = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.TTL/3, errSlow)
 	defer cancel()
 	err := l.query(ctx, "begin", []any{l.tree, former, l.config.TTL.Milliseconds()}, &s.id)
@@ -119,6 +130,7 @@ func (l *Locker) run(ctx context.Context, s *session) {
 func (l *Locker) end(s *session, reason string) {
 	l.mu.Lock()
 	s.over = true
+	s.stop()
 	claims := l.claims
 	l.claims, l.ids = map[int64]*claim{}, map[string]*claim{}
 	for _, c := range claims {

@@ -1,0 +1,165 @@
+package sqllocktest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/lock/sqllock"
+)
+
+// hold keeps the latch of a tree until the function that it returns is called: all decisions
+// wait, and renewals do not.
+func (d *database) hold(t *testing.T, tree string) (free func()) {
+	t.Helper()
+	tx, err := d.db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = tx.Exec("SELECT interlock_lock_latch($1)", tree)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return func() { require.NoError(t, tx.Rollback()) }
+}
+
+// The end of a session ends its calls that wait for an answer of the engine: the session of
+// such a request is over, so it cannot be granted any more.
+func TestCloseWhileTheEngineDoesNotAnswer(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, &sqllock.Config{TTL: time.Hour})
+	require.NoError(t, err)
+	held, converted := take(t, l, at(lock.X, "/a")), take(t, l, at(lock.S, "/b"))
+	free := d.hold(t, tree)
+	calls := map[string]func() error{
+		"lock": func() error {
+			_, err := l.Lock(context.Background(), at(lock.X, "/c"), nil)
+			return err
+		},
+		"unlock":  func() error { return held.Unlock(context.Background()) },
+		"upgrade": func() error { return converted.Upgrade(context.Background(), lock.X) },
+	}
+	type end struct {
+		call string
+		err  error
+	}
+	ends := make(chan end, len(calls)+1)
+	for name, call := range calls {
+		go func() { ends <- end{name, call()} }()
+	}
+	eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity"+
+			" WHERE datname = current_database() AND wait_event = 'advisory'").Scan(&waiting))
+		return waiting == len(calls)
+	}, "the calls do not wait")
+	require.Empty(t, ends)
+	go func() { ends <- end{"close", l.Close()} }()
+	late := time.After(20 * time.Second)
+	for range len(calls) + 1 {
+		select {
+		case e := <-ends:
+			if e.call == "close" {
+				require.ErrorIs(t, e.err, context.DeadlineExceeded, "the engine still holds the locks")
+			} else {
+				require.ErrorIs(t, e.err, lock.ErrLost, e.call)
+			}
+			delete(calls, e.call)
+		case <-late:
+			require.Fail(t, "a call hangs", "%v", calls)
+		}
+	}
+	free()
+}
+
+// A session ends while a transaction guards its grant. What waits for the grant is granted soon
+// after the end of the transaction, and not at the next renewal, which may be hours later.
+func TestCloseOfAGuardedGrant(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	long := &sqllock.Config{TTL: time.Hour}
+	a, b := d.open(t, tree, long), d.open(t, tree, long)
+	tx, found := begin(t, d.db, take(t, a, at(lock.X, "/a")))
+	require.True(t, found)
+	next := wait(t, b, at(lock.X, "/a"), "next")
+	require.NoError(t, a.Close())
+	require.NoError(t, take(t, b, at(lock.X, "/other")).Unlock(t.Context()), "the tree is not blocked")
+	time.Sleep(3 * time.Second) // b has looked by now
+	require.Empty(t, next)
+	require.NoError(t, tx.Commit())
+	select {
+	case r := <-next:
+		require.NoError(t, r.err)
+		require.NoError(t, r.grant.Unlock(t.Context()))
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "it is not granted")
+	}
+}
+
+// Break ends an expired session itself: there may be no locker of the tree that does.
+func TestBreakWithoutASession(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, nil)
+	require.NoError(t, l.Close())
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires) VALUES ($1, -1, '1 second', now() + interval '1 second')`, tree)
+	require.NoError(t, err)
+	_, err = d.db.Exec(`INSERT INTO interlock_lock_requests (tree, path, number, mode, token, session, attempt, id, owner, reason, since)
+		VALUES ($1, '/a', 1, 5, 1, -1, 1, '', '', '', now())`, tree)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, l.Break(ctx, 1, "its process is dead"))
+}
+
+// A renewal comes while its session is ended, and the session has a grant that a transaction
+// guards. The renewal, which then waits for the latch, and a sweep, which has it, do not wait
+// for each other.
+func TestRenewalOfAnEndedSession(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	transaction := func() *sql.Tx {
+		tx, err := d.db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = tx.Rollback() })
+		return tx
+	}
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires) VALUES ($1, -1, '1 hour', now() + interval '1 hour')`, tree)
+	require.NoError(t, err)
+	_, err = d.db.Exec(`INSERT INTO interlock_lock_requests (tree, path, number, mode, token, session, attempt, id, owner, reason, since)
+		VALUES ($1, '/a', 1, 5, 1, -1, 1, '', '', '', now())`, tree)
+	require.NoError(t, err)
+	guard, end, later := transaction(), transaction(), transaction()
+	_, err = guard.Exec("SELECT FROM interlock_lock_requests WHERE tree = $1 FOR KEY SHARE", tree)
+	require.NoError(t, err)
+	_, err = end.Exec("SELECT interlock_lock_sweep($1, -1)", tree)
+	require.NoError(t, err)
+	wait := func(event string) {
+		eventually(t, func() bool {
+			var waiting int
+			require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"+
+				" AND wait_event = $1", event).Scan(&waiting))
+			return waiting == 1
+		}, "nothing waits for %s", event)
+	}
+	latched, renewed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := later.Exec("SELECT interlock_lock_latch($1)", tree)
+		latched <- err
+	}()
+	wait("advisory")
+	go func() {
+		_, err := d.db.Exec("SELECT interlock_lock_tick($1, -1, true, '{}', '{}')", tree)
+		renewed <- err
+	}()
+	wait("transactionid")
+	require.NoError(t, end.Commit())
+	require.NoError(t, <-latched)
+	wait("advisory")
+	require.NoError(t, guard.Commit())
+	_, err = later.Exec("SELECT interlock_lock_sweep($1, 0)", tree)
+	require.NoError(t, err)
+	require.NoError(t, later.Commit())
+	require.NoError(t, <-renewed)
+	var left int
+	require.NoError(t, d.db.QueryRow("SELECT count(*) FROM interlock_lock_sessions WHERE tree = $1", tree).Scan(&left))
+	require.Zero(t, left, "the renewal has swept")
+}
