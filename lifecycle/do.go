@@ -150,7 +150,7 @@ func (o *operation) join(tx *Tx) error {
 // complete.
 func (o *operation) submit(ctx context.Context) error {
 	r := o.requests[0]
-	if err := checkID(r.id); err != nil {
+	if err := checkID(r.key.ID); err != nil {
 		return r.fail(ctx, err)
 	}
 	if owner := o.core.owner; owner != nil && owner.alive.Err() != nil {
@@ -158,7 +158,7 @@ func (o *operation) submit(ctx context.Context) error {
 	}
 	name := ""
 	if r.ask.Event >= 0 {
-		name = o.core.eventName(r.ask.Event)
+		name = o.core.table.Events[r.ask.Event]
 	}
 	r.onCommit = o.noteAdmitted
 	o.submitted = time.Now()
@@ -205,7 +205,7 @@ func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) 
 func (o *operation) turns() []Key {
 	var keys []Key
 	for _, r := range o.requests {
-		keys = append(keys, r.key())
+		keys = append(keys, r.key)
 	}
 	return once(append(keys, o.work.Also...))
 }

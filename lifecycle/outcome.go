@@ -150,7 +150,7 @@ func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 		}
 		return o.failure(outcome, why, nil)
 	case own.earlier != nil:
-		o.leaves(own.earlier.change(own.key()).To)
+		o.leaves(own.earlier.change(own.key).To)
 		if own.earlier.outcome == Succeeded {
 			return nil
 		}
@@ -284,7 +284,7 @@ func (r *request) chooseEvent() bool {
 	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
 	if ok {
 		ask.Edits = r.edit != nil
-		r.ask, r.event = ask, c.eventName(ask.Event)
+		r.ask, r.event = ask, c.table.Events[ask.Event]
 		return true
 	}
 	err := fmt.Errorf("%w: no event of Config reports how the work ended", ErrInvalid)
@@ -311,7 +311,7 @@ func (o *operation) lost(why error) {
 		return
 	}
 	now := to.now
-	if _, err := o.core.known(&now); err == nil && o.core.payloads.check(now.Payload) == nil {
+	if _, err := o.core.known(&now); err == nil && o.core.payloads.checkPayload(now.Payload) == nil {
 		now.Version = to.version
 		o.leaves(now)
 	}
@@ -325,12 +325,12 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 	if outcome != Succeeded || edit == nil {
 		return nil
 	}
-	typed, ok := o.core.payloads.edit(edit)
+	typed, ok := o.core.payloads.editPayload(edit)
 	if !ok {
 		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
 	}
 	r.edit = func(payload []byte) (edited []byte, err error) {
-		if err := o.core.payloads.check(payload); err != nil {
+		if err := o.core.payloads.checkPayload(payload); err != nil {
 			return nil, err // the record is foreign, and the edit has not failed
 		}
 		err = protect(func() (err error) {

@@ -56,7 +56,7 @@ func (r *request) plannedEvent() string {
 		return Migrated
 	case decide.Create, decide.Fire, decide.Report, decide.Heartbeat:
 	}
-	return r.core.eventName(r.ask.Event)
+	return r.core.table.Events[r.ask.Event]
 }
 
 // planHeartbeat plans a change of the deadline and of the work options.
@@ -70,28 +70,27 @@ func (r *request) planHeartbeat(change *StoredChange) error {
 	return nil
 }
 
-// planForm sets the change as the store gets it. A record is written in the form of its own
-// version, so that programs of that version still read it.
+// planForm brings the change into the form of the record's version, so that programs of
+// that version still read the record.
 func (r *request) planForm(change *StoredChange) error {
 	change.To.Version = r.core.version
-	r.form = nil
-	v, stored := r.core.olderVersion(r.version), r.asStored()
-	if v == nil && (!r.before.Exists() || stored.Version == r.version) {
+	v := r.core.olderVersion(r.version)
+	if v == nil && (!r.before.Exists() || r.stored.Version == r.version) {
 		return nil
 	}
-	form := *change
-	form.From, form.FromOrigin = stored.State, stored.Origin
-	r.form = &form
-	switch to := &form.To; {
+	own := *change
+	r.planned = &own
+	change.From, change.FromOrigin = r.stored.State, r.stored.Origin
+	switch to := &change.To; {
 	case v == nil:
 		return nil
-	case form.MetadataOnly:
-		*to = *stored
-		to.Owner, to.Epoch = change.To.Owner, change.To.Epoch
-		to.Work, to.Args, to.WorkOptions = change.To.Work, change.To.Args, change.To.WorkOptions
+	case change.MetadataOnly:
+		*to = *r.stored
+		to.Owner, to.Epoch = own.To.Owner, own.To.Epoch
+		to.Work, to.Args, to.WorkOptions = own.To.Work, own.To.Args, own.To.WorkOptions
 		return nil
 	}
-	return v.downgrade(&form)
+	return v.downgrade(change)
 }
 
 // fitVersion returns a decision about a record of a version. It refuses a state that the
@@ -203,5 +202,5 @@ func (r *request) decode(payload []byte) error {
 	if r.result != nil {
 		return r.result.decode(payload)
 	}
-	return r.core.payloads.check(payload)
+	return r.core.payloads.checkPayload(payload)
 }

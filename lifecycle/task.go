@@ -181,7 +181,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 // request makes a request about the operation.
 func (t *Task) request(name string, verb decide.Verb) *request {
 	return &request{
-		core: t.core, verb: name, id: t.ID, admission: t.Admission, retry: true,
+		core: t.core, verb: name, key: t.Key, admission: t.Admission, retry: true,
 		ask: decide.Request{Verb: verb, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch},
 	}
 }

@@ -145,7 +145,7 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 	refuse := func(verdict Verdict, err error) ([]int, Decision, bool) {
 		return rows, Decision{Row: -1, Verdict: verdict, Err: err}, false
 	}
-	state, origin := rec.State, rec.Origin
+	state, origin := q.from(t, rec)
 	switch q.Verb {
 	case Add:
 		if rec.Exists {
@@ -159,13 +159,17 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		if rec.Exists {
 			return refuse(Refused, ErrExists)
 		}
-		if state = absent(t); state < 0 {
+		if state < 0 {
 			return refuse(Refused, ErrNoEntry)
 		}
-		origin = state
 	case Fire, Override, Migrate:
-		if !rec.Exists {
+		switch {
+		case !rec.Exists:
 			return refuse(Refused, ErrNotFound)
+		case q.Verb == Override:
+			return rows, q.override(t, rec), false
+		case q.Verb == Migrate:
+			return rows, migrate(t, rec), false
 		}
 	case Report, Heartbeat:
 		switch {
@@ -182,17 +186,10 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		case !rec.Exists:
 			return refuse(Refused, ErrNotFound)
 		case q.Verb == Heartbeat:
-			return rows, q.heartbeat(t, rec), false
+			return rows, heartbeat(t, rec), false
 		case q.Repeats && t.States[state].Kind.Resting():
 			return refuse(Repeated, nil) // the operation is over, and its report came before
 		}
-	}
-	switch q.Verb {
-	case Override:
-		return rows, q.override(t, rec), false
-	case Migrate:
-		return rows, migrate(t, rec), false
-	case Create, Add, Fire, Report, Heartbeat:
 	}
 	rows, err := t.Candidates(rows, state, origin, q.Event, q.Actor, q.Force)
 	switch {
@@ -214,11 +211,7 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 // guard passes and for a row without a guard. It reads no result after the first
 // nil.
 func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) Decision {
-	state, origin := rec.State, rec.Origin
-	if q.Verb == Create {
-		state = absent(t)
-		origin = state
-	}
+	state, origin := q.from(t, rec)
 	for i, row := range rows {
 		if guards[i] == nil {
 			return q.take(t, rec, state, origin, row)
@@ -228,6 +221,16 @@ func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) 
 		return Decision{Row: -1, Verdict: Repeated}
 	}
 	return Decision{Row: -1, Verdict: Refused, Err: t.Refused(state, origin, q.Actor, rows, guards)}
+}
+
+// from returns the state that a row fires in, and its origin; -1 for a Create if the table
+// has no absent state.
+func (q *Request) from(t *fsm.Table, rec *Record) (state, origin int) {
+	if q.Verb == Create {
+		state = absent(t)
+		return state, state
+	}
+	return rec.State, rec.Origin
 }
 
 // take is the decision for a row that fires.
@@ -282,25 +285,31 @@ func (q *Request) work(rec *Record, to fsm.Kind, begins bool) Work {
 
 // heartbeat extends the deadline of a transitional state. A state without a
 // deadline has nothing to extend.
-func (q *Request) heartbeat(t *fsm.Table, rec *Record) Decision {
+func heartbeat(t *fsm.Table, rec *Record) Decision {
 	if t.States[rec.State].Kind != fsm.Transitional {
 		return Decision{Row: -1, Verdict: Stale, Err: ErrStale}
 	}
-	timeout, _ := t.Deadline(rec.State, rec.Origin)
-	if timeout == 0 {
+	d := unmoved(t, rec)
+	if d.Timeout == 0 {
 		return Decision{Row: -1}
 	}
-	return Decision{
-		Write: true, MetadataOnly: true, Work: SameWork, Payload: Keep, Saved: rec.Saved, Row: -1,
-		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation, Timeout: timeout,
-	}
+	d.MetadataOnly = true
+	return d
 }
 
 // migrate keeps the object as it is. Its deadline counts anew, by this table.
 func migrate(t *fsm.Table, rec *Record) Decision {
+	d := unmoved(t, rec)
+	d.Sequence++
+	return d
+}
+
+// unmoved is a decision that keeps state, operation, work and payload. The deadline counts
+// anew.
+func unmoved(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Payload: Keep, Saved: rec.Saved, Row: -1,
-		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence + 1, Operation: rec.Operation,
+		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation,
 	}
 	if t.States[rec.State].Kind == fsm.Transitional {
 		d.Work = SameWork
