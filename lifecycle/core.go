@@ -28,7 +28,8 @@ type core struct {
 	switched bool    // new objects have version
 
 	// For operations.
-	owner    *Owner // nil: none
+	owner    *Owner   // nil: none
+	self     OwnerRef // of the operations that this process starts
 	worker   fsm.Actor
 	events   decide.Events
 	handlers map[string]Handler
@@ -97,14 +98,6 @@ func (c *core) resting(r *StoredRecord) bool {
 	}
 	i, ok := c.table.StateIndex(state)
 	return ok && c.table.States[i].Kind.Resting()
-}
-
-// self returns the owner of operations that this process starts.
-func (c *core) self() OwnerRef {
-	if c.owner == nil {
-		return OwnerRef{}
-	}
-	return c.owner.ref
 }
 
 // historian returns the store's history, if the store declares it.

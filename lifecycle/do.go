@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -150,9 +149,6 @@ func (o *operation) join(tx *Tx) error {
 // complete.
 func (o *operation) submit(ctx context.Context) error {
 	r := o.requests[0]
-	if err := checkID(r.key.ID); err != nil {
-		return r.fail(ctx, err)
-	}
 	if owner := o.core.owner; owner != nil && owner.alive.Err() != nil {
 		return r.fail(ctx, context.Cause(owner.alive))
 	}
@@ -173,7 +169,8 @@ func (o *operation) submit(ctx context.Context) error {
 // complete.
 func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) {
 	r := o.requests[0]
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+	pause := queue.Exponential(time.Millisecond, 50*time.Millisecond)
+	for attempts := 1; ; attempts++ {
 		o.ticket, err = o.core.queue.SubmitAll(ctx, o.turns(), act)
 		full, ok := errors.AsType[*queue.RefusedError](err)
 		switch {
@@ -193,9 +190,7 @@ func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) 
 		}
 		// The commits of the requests in front are under way. Of many requests at the
 		// same moment one is admitted, and the object refuses the others.
-		select {
-		case <-time.After(pause/2 + rand.N(pause)):
-		case <-ctx.Done():
+		if !sleep(ctx, nil, pause(attempts, err)) {
 			return r.fail(ctx, err)
 		}
 	}
@@ -297,7 +292,7 @@ func (o *operation) owns(r *request) bool {
 		return false
 	}
 	to := &r.change.To
-	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self()
+	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self
 }
 
 // run makes one attempt to do the work.

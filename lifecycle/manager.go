@@ -161,6 +161,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if memory, ok := store.(*MemoryStore); ok {
 		c.watchers = &memory.watchers
 	}
+	if c.owner != nil {
+		c.self = c.owner.ref
+	}
 	if c.queue == nil {
 		c.ownQueue = queue.Must[Key](nil)
 		c.queue = c.ownQueue

@@ -33,7 +33,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 		outcome = Canceled // the work has not begun
 	}
 	if failed, ok := why.(*attemptError); ok { // the queue ended before the next attempt
-		why = failed.err
+		why = failed.error
 	}
 	var err error = o.failure(outcome, why, errUnsettled) // unless attempt returns
 	defer func() {
@@ -118,14 +118,14 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		// Without its effect on the payload the work has not succeeded. Nothing was
 		// written.
 		outcome = Failed
-		if errors.Is(edit.err, queue.ErrPanic) {
+		if errors.Is(edit.error, queue.ErrPanic) {
 			outcome = Panicked
 		}
-		return o.conclude(ctx, outcome, edit.err)
+		return o.conclude(ctx, outcome, edit.error)
 	}
 	hook, hooked := errors.AsType[*hookError](err)
-	if hooked && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
-		return o.conclude(ctx, Failed, hook.err)
+	if hooked && outcome == Succeeded && errors.Is(hook.error, ErrPrecondition) {
+		return o.conclude(ctx, Failed, hook.error)
 	}
 	switch {
 	case ownerLost(err) && !hooked: // another process takes the operation over
@@ -160,7 +160,7 @@ func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 		o.lost(why)
 		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
-		return o.failure(outcome, why, public(own.decision.Err))
+		return o.failure(outcome, why, own.decision.Err)
 	}
 	return o.failure(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
 }
@@ -210,14 +210,12 @@ func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sent
 		to := &change.To
 		written := now.Sequence == to.Sequence && now.Operation == to.Operation && now.Event == to.Event && now.Actor == to.Actor
 		revision, at := now.Revision, now.ChangedAt
-		if historian, ok := o.core.historian(); ok {
-			rows, err := historian.History(ctx, to.Key, to.Sequence-1, 1)
-			if err != nil {
-				return nil, err
-			}
-			if len(rows) == 1 && rows[0].Sequence == to.Sequence {
-				written, revision, at = rows[0].Token == sent.token, rows[0].Revision, rows[0].At
-			}
+		row, err := o.core.rowOf(ctx, change)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			written, revision, at = row.Token == sent.token, row.Revision, row.At
 		}
 		if written {
 			change.Stamp(revision, at)
@@ -346,10 +344,9 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 }
 
 // editError is the failure of an EditOutcome.
-type editError struct{ err error }
+type editError struct{ error }
 
-func (e *editError) Error() string { return e.err.Error() }
-func (e *editError) Unwrap() error { return e.err }
+func (e *editError) Unwrap() error { return e.error }
 
 // protect calls a function of the user in a goroutine of its own and waits for it,
 // so that a panic or runtime.Goexit becomes an error that matches [queue.ErrPanic].

@@ -128,7 +128,7 @@ func (r *request) target() string {
 
 // planWork sets owner and work of the record.
 func (r *request) planWork(to *StoredRecord) {
-	self := r.core.self()
+	self := r.core.self
 	switch r.decision.Work {
 	case decide.SameWork: // as before
 	case decide.NewWork:

@@ -68,7 +68,7 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 	if reported := m.core.observer.Reported; reported != nil {
 		reported(ctx, Reported{
 			Key: r.key, Operation: operation, Present: r.before.Operation, State: r.before.State,
-			Event: r.event, Actor: actor, Reason: r.reason, Verdict: verdict, Err: public(r.decision.Err),
+			Event: r.event, Actor: actor, Reason: r.reason, Verdict: verdict, Err: r.decision.Err,
 		})
 	}
 	return verdict, nil

@@ -259,12 +259,7 @@ func (r *request) changesOptions() bool {
 
 // creates reports whether events of the table create objects.
 func (c *core) creates() bool {
-	for i := range c.table.States {
-		if c.table.States[i].Kind == fsm.Absent {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Absent })
 }
 
 // decideOnce sets the decision. It runs the guards of the candidate rows unless
@@ -346,12 +341,12 @@ func (r *request) runEdit() (err error) {
 func (r *request) refusal() error {
 	d, ask := &r.decision, &r.ask
 	switch {
-	case d.Err == decide.ErrExists:
+	case d.Err == ErrExists:
 		return &existsError{&ConflictError{Current: r.before}}
 	case d.Err != nil && ask.Verb == decide.Heartbeat:
 		return stale(&r.before, r.version)
 	case d.Err != nil:
-		return public(d.Err)
+		return d.Err
 	case ask.Work && !d.Begins:
 		return fmt.Errorf("%w: %s in %s starts no operation to work in", ErrInvalid, r.event, stateOr(r.before.State))
 	case ask.Work && r.work.Run != nil && decide.Redoes(r.core.table, d.State, d.Origin):

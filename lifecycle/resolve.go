@@ -116,7 +116,7 @@ func (t *transaction) retries(culprit *request, err error) bool {
 
 // blame returns the caller's request that an error is about, and the error as it
 // is about that request.
-func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*request, error) {
+func (t *transaction) blame(ctx context.Context, requests []*request, culprit *request, err error) (*request, error) {
 	if lost, ok := err.(*ConflictError); ok && t.answered && lost.From == "" && lost.Current.Exists() {
 		err = &existsError{lost}
 	}
@@ -127,20 +127,19 @@ func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*
 		if lost, ok := err.(*ConflictError); ok && culprit.named {
 			err = &revisionError{lost, culprit.ifMatch}
 		}
-		return culprit, err
+	} else {
+		err = &hookError{culprit.fail(ctx, err)}
 	}
-	err = &hookError{culprit.fail(ctx, err)}
 	for culprit.by != nil {
 		culprit = culprit.by
 	}
-	return culprit, err
+	return orRepeated(ctx, requests, culprit, err)
 }
 
 // hookError is an error of BeforeCommit or of a change that it has added.
-type hookError struct{ err error }
+type hookError struct{ error }
 
-func (e *hookError) Error() string { return e.err.Error() }
-func (e *hookError) Unwrap() error { return e.err }
+func (e *hookError) Unwrap() error { return e.error }
 
 // resolveWithin is how long an unknown outcome is resolved after the caller's
 // context has ended.
@@ -154,16 +153,16 @@ const resolveWithin = time.Second
 // conflict alone may be with this very commit, once the store has trimmed its row.
 // A failed precondition may have held when the first sending, which may still be
 // under way, was checked.
-func resolve(ctx context.Context, store Store, commit *Commit, unknown error) error {
+func (c *core) resolve(ctx context.Context, commit *Commit, unknown error) error {
 	for range 2 {
 		if ctx.Err() != nil {
 			var stop context.CancelFunc
 			ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), resolveWithin)
 			defer stop()
 		}
-		err := store.Commit(ctx, commit)
+		err := c.store.Commit(ctx, commit)
 		switch {
-		case err == nil || disproved(ctx, store, commit, err):
+		case err == nil || c.disproved(ctx, commit, err):
 			return err
 		case !errors.Is(err, ErrUnknownOutcome):
 			return &UnknownOutcomeError{Token: commit.Token, Err: sentAgain(unknown, err)}
@@ -175,15 +174,27 @@ func resolve(ctx context.Context, store Store, commit *Commit, unknown error) er
 
 // disproved reports whether a conflict proves that a commit was not written and
 // never will be: another commit has its place in the history.
-func disproved(ctx context.Context, store Store, commit *Commit, err error) bool {
-	historian, ok := store.(Historian)
+func (c *core) disproved(ctx context.Context, commit *Commit, err error) bool {
 	conflict, is := errors.AsType[*ConflictError](err)
-	if !ok || !is || conflict.Change >= len(commit.Changes) || !store.Capabilities().History {
+	if !is || conflict.Change >= len(commit.Changes) {
 		return false
 	}
-	to := &commit.Changes[conflict.Change].To
-	rows, err := historian.History(ctx, to.Key, to.Sequence-1, 1)
-	return err == nil && len(rows) == 1 && rows[0].Sequence == to.Sequence && rows[0].Token != commit.Token
+	row, err := c.rowOf(ctx, &commit.Changes[conflict.Change])
+	return err == nil && row != nil && row.Token != commit.Token
+}
+
+// rowOf returns the history row in the place of a change, which another commit may have
+// written. It returns nil if the store does not have the row.
+func (c *core) rowOf(ctx context.Context, change *StoredChange) (*HistoryRow, error) {
+	historian, ok := c.historian()
+	if !ok {
+		return nil, nil
+	}
+	rows, err := historian.History(ctx, change.To.Key, change.To.Sequence-1, 1)
+	if err != nil || len(rows) == 0 || rows[0].Sequence != change.To.Sequence {
+		return nil, err
+	}
+	return &rows[0], nil
 }
 
 // sentAgain joins two answers to one commit. The second one would be certain if

@@ -56,11 +56,10 @@ func (t *Task) owns(r *StoredRecord) bool {
 type endError struct {
 	task    *Task
 	outcome Outcome
-	err     error
+	error
 }
 
-func (e *endError) Error() string { return e.err.Error() }
-func (e *endError) Unwrap() error { return e.err }
+func (e *endError) Unwrap() error { return e.error }
 
 // begin returns the context of the work, which ends when the operation is taken
 // away. The error is why it must not begin.

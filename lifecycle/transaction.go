@@ -34,8 +34,7 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 			continue
 		}
 		t.observeCommit(ctx)
-		culprit, err = t.blame(ctx, culprit, err)
-		return orRepeated(ctx, requests, culprit, err)
+		return t.blame(ctx, requests, culprit, err)
 	}
 }
 
@@ -44,8 +43,7 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 func refused(ctx context.Context, requests []*request, require []Precondition) (*request, error) {
 	t := transaction{store: requests[0].core.store, require: require}
 	if culprit, err := t.gather(ctx, requests); err != nil {
-		culprit, err = t.blame(ctx, culprit, err)
-		return orRepeated(ctx, requests, culprit, err)
+		return t.blame(ctx, requests, culprit, err)
 	}
 	return nil, nil
 }
@@ -74,7 +72,7 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	if len(t.writes) == 0 {
 		return nil, nil
 	}
-	now := time.Now()
+	c, now := t.writes[0].core, time.Now()
 	for i, r := range t.writes {
 		r.form, r.sent = &t.commit.Changes[i], now
 		r.change = cmp.Or(r.planned, r.form)
@@ -84,9 +82,9 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	}
 	err := t.store.Commit(ctx, &t.commit)
 	if errors.Is(err, ErrUnknownOutcome) && !t.commit.Changes[0].MetadataOnly { // metadata leaves no row to find the commit by
-		err = resolve(ctx, t.store, &t.commit, err)
+		err = c.resolve(ctx, &t.commit, err)
 	}
-	if c := t.writes[0].core; c.observer.Stored != nil {
+	if c.observer.Stored != nil {
 		t.call = Stored{Machine: c.table.Name, Call: "commit", Err: err, Took: time.Since(now)}
 	}
 	if err != nil {
@@ -194,7 +192,7 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 // requests of one commit that have a writer have the same one.
 func (r *request) writer() (OwnerRef, bool) {
 	if r.starts() {
-		return r.core.self(), r.core.owner != nil
+		return r.core.self, r.core.owner != nil
 	}
 	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
 }

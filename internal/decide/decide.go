@@ -10,6 +10,7 @@ package decide
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -94,28 +95,25 @@ const (
 	Refused                 // the table or the operation does not permit it
 )
 
-// Refusals that do not come from the table.
+// Refusals that do not come from the table. Package lifecycle exports the first four.
 var (
-	ErrBusy     = errors.New("in transition")
-	ErrExists   = errors.New("the object exists")
-	ErrNotFound = errors.New("the object does not exist")
-	ErrStale    = errors.New("not the present operation")
-	ErrNoEntry  = errors.New("no row creates the object")
-	ErrBegins   = errors.New("a report cannot start an operation")
+	ErrBusy     = errors.New("lifecycle: cannot execute action at this time")
+	ErrExists   = errors.New("lifecycle: exists already")
+	ErrNotFound = errors.New("lifecycle: not found")
+	ErrStale    = errors.New("lifecycle: stale operation")
+	ErrNoEntry  = fmt.Errorf("%w: no row creates the object", fsm.ErrNotAllowed)
+	ErrBegins   = fmt.Errorf("%w: a report cannot start an operation", fsm.ErrNotAllowed)
 )
 
 // BusyError is a refusal by the table while the object is in transition. It
 // matches ErrBusy.
 type BusyError struct{ Refusal error }
 
-// Error gives the table's refusal.
-func (e *BusyError) Error() string { return ErrBusy.Error() + ": " + e.Refusal.Error() }
+// Error returns the text of ErrBusy.
+func (e *BusyError) Error() string { return ErrBusy.Error() }
 
-// Is matches ErrBusy.
-func (e *BusyError) Is(target error) bool { return target == ErrBusy }
-
-// Unwrap returns the table's refusal.
-func (e *BusyError) Unwrap() error { return e.Refusal }
+// Unwrap returns ErrBusy and the table's refusal.
+func (e *BusyError) Unwrap() []error { return []error{ErrBusy, e.Refusal} }
 
 // Decision is the result. Nothing is written if Write is false: Err is then the
 // reason, or nil for an event that the table ignores and for a heartbeat without a
