@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -117,10 +118,11 @@ type operation struct {
 
 	done chan struct{} // closed when the outcome is written or cannot be written: last and err are final
 
-	mu       sync.Mutex
-	retrying bool         // the queue has ended the operation, and its outcome is still being written
-	last     StoredRecord // as the operation has last left the object
-	err      error        // an OutcomeError; nil: success
+	retrying atomic.Bool // the queue has ended the operation, and its outcome is still being written
+
+	mu   sync.Mutex
+	last StoredRecord // as the operation has last left the object
+	err  error        // an OutcomeError; nil: success
 }
 
 func newOperation(c *core, work Work, r *request) *operation {

@@ -41,9 +41,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 			o.finish(ctx, err)
 			return
 		}
-		o.mu.Lock()
-		o.retrying = true
-		o.mu.Unlock()
+		o.retrying.Store(true)
 		go o.retry(ctx, outcome, why, err)
 	}()
 	err = o.attempt(ctx, outcome, why)

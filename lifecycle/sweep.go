@@ -131,7 +131,7 @@ func (s *sweep) endTaken(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.tasks.taken(&now, now.Version)
+		t.taken(&now, now.Version)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 	refuse := func(verdict Verdict, err error) ([]int, Decision, bool) {
 		return rows, Decision{Row: -1, Verdict: verdict, Err: err}, false
 	}
-	state, origin := q.from(t, rec)
+	state, origin := rec.State, rec.Origin
 	switch q.Verb {
 	case Add:
 		if rec.Exists {
@@ -157,9 +157,10 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		if rec.Exists {
 			return refuse(Refused, ErrExists)
 		}
-		if state < 0 {
+		if state = absent(t); state < 0 {
 			return refuse(Refused, ErrNoEntry)
 		}
+		origin = state
 	case Fire, Override, Migrate:
 		switch {
 		case !rec.Exists:
@@ -209,7 +210,11 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 // guard passes and for a row without a guard. It reads no result after the first
 // nil.
 func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) Decision {
-	state, origin := q.from(t, rec)
+	state, origin := rec.State, rec.Origin
+	if q.Verb == Create {
+		state = absent(t)
+		origin = state
+	}
 	for i, row := range rows {
 		if guards[i] == nil {
 			return q.take(t, rec, state, origin, row)
@@ -219,16 +224,6 @@ func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) 
 		return Decision{Row: -1, Verdict: Repeated}
 	}
 	return Decision{Row: -1, Verdict: Refused, Err: t.Refused(state, origin, q.Actor, rows, guards)}
-}
-
-// from returns the state that a row fires in, and its origin; -1 for a Create if the table
-// has no absent state.
-func (q *Request) from(t *fsm.Table, rec *Record) (state, origin int) {
-	if q.Verb == Create {
-		state = absent(t)
-		return state, state
-	}
-	return rec.State, rec.Origin
 }
 
 // take is the decision for a row that fires.
