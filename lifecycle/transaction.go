@@ -12,8 +12,8 @@ import (
 )
 
 // apply takes requests through the steps of every change: load, decide, plan,
-// commit, publish. All of them are written by one commit, or none is. Requests
-// that are refused but optional are left out.
+// commit, publish. All of them are written by one commit, or none is. Reports that
+// are refused are left out.
 //
 // The error is about the request that apply returns with it, and nothing is
 // written then, except that [ErrUnknownOutcome] leaves it open.
