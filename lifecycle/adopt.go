@@ -39,37 +39,28 @@ func Adopt[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], act
 	if err := checkSigned("an adoption", actor, reason); err != nil {
 		return 0, nil, m.core.failed("adopt", "", err)
 	}
-	for after := ""; ; {
-		page, err := m.page(ctx, Select[S]{After: after})
-		if err != nil {
+	for rec, err := range m.All(ctx, Select[S]{}) {
+		switch unreadable, ok := errors.AsType[*Error](rec.Err); {
+		case err != nil && !ok:
 			return adopted, unplaced, err
+		case rec.Sequence != 0:
+			continue
+		case ok:
+			unreadable.Verb = "adopt"
+		default:
+			rec.Err = m.adopt(ctx, rec, actor, reason)
 		}
-		for i := range page {
-			r := &page[i]
-			if r.Sequence != 0 {
-				continue
-			}
-			rec := m.listed(r)
-			if unreadable, ok := errors.AsType[*Error](rec.Err); ok {
-				unreadable.Verb = "adopt"
-			} else {
-				rec.Err = m.adopt(ctx, rec, actor, reason)
-			}
-			switch now, moved := Current(m, rec.Err); {
-			case rec.Err == nil:
-				adopted++
-			case moved && now.Sequence != 0: // another process has adopted it
-			case ctx.Err() != nil, errors.Is(rec.Err, ErrUnavailable), errors.Is(rec.Err, ErrUnknownOutcome), errors.Is(rec.Err, ErrClosed):
-				return adopted, unplaced, rec.Err
-			default:
-				unplaced = append(unplaced, rec)
-			}
+		switch now, moved := Current(m, rec.Err); {
+		case rec.Err == nil:
+			adopted++
+		case moved && now.Sequence != 0: // another process has adopted it
+		case ctx.Err() != nil, errors.Is(rec.Err, ErrUnavailable), errors.Is(rec.Err, ErrUnknownOutcome), errors.Is(rec.Err, ErrClosed):
+			return adopted, unplaced, rec.Err
+		default:
+			unplaced = append(unplaced, rec)
 		}
-		if len(page) < MaxPage {
-			return adopted, unplaced, nil
-		}
-		after = page[len(page)-1].ID
 	}
+	return adopted, unplaced, nil
 }
 
 // adopt writes the first history row of an object.

@@ -62,10 +62,9 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
-type permanentError struct{ err error }
+type permanentError struct{ error }
 
-func (e *permanentError) Error() string { return e.err.Error() }
-func (e *permanentError) Unwrap() error { return e.err }
+func (e *permanentError) Unwrap() error { return e.error }
 
 func permanent(err error) bool {
 	_, ok := errors.AsType[*permanentError](err)
@@ -74,12 +73,11 @@ func permanent(err error) bool {
 
 // attemptError is the error of an attempt that the queue repeats after the pause.
 type attemptError struct {
-	err   error
+	error
 	pause time.Duration
 }
 
-func (e *attemptError) Error() string { return e.err.Error() }
-func (e *attemptError) Unwrap() error { return e.err }
+func (e *attemptError) Unwrap() error { return e.error }
 
 // mayRepeat reports whether the work is tried again after its error.
 func (o *operation) mayRepeat(ctx context.Context, err error) bool {

@@ -102,7 +102,7 @@ func (c *call[S, E, T]) apply(ctx context.Context) (Record[S, T], error) {
 func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := m.bare(verb, name, id, actor, change)
 	if c.ask.Event = m.machine.EventIndex(e); c.ask.Event >= 0 {
-		c.event = m.core.eventName(c.ask.Event)
+		c.event = m.core.table.Events[c.ask.Event]
 	} else {
 		c.event = fmt.Sprint(e)
 	}
@@ -118,7 +118,7 @@ func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, 
 // bare makes a request without an event.
 func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}
-	c.core, c.verb, c.id, c.result, c.caller = m.core, name, id, c, true
+	c.core, c.verb, c.key, c.result, c.caller = m.core, name, m.core.key(id), c, true
 	c.ask.Verb, c.ask.Actor = verb, actor
 	if change == nil {
 		return c

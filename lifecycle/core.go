@@ -3,9 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -30,7 +28,8 @@ type core struct {
 	switched bool    // new objects have version
 
 	// For operations.
-	owner    *Owner // nil: none
+	owner    *Owner   // nil: none
+	self     OwnerRef // of the operations that this process starts
 	worker   fsm.Actor
 	events   decide.Events
 	handlers map[string]Handler
@@ -54,23 +53,20 @@ type sighting struct {
 	actor fsm.Actor
 }
 
-// payloads is what the core needs the type of the payload for. Every function
+// payloads is what the core needs the type of the payload for: a [Manager]. Every method
 // decodes copies of its own.
-type payloads struct {
+type payloads interface {
 	// guard runs the guard of a row. Its first result is the guard's refusal, its
 	// second one matches ErrForeign if a payload cannot be decoded.
-	guard func(ctx context.Context, row int, before, after []byte) (refusal, err error)
-	// check returns an error that matches ErrForeign if a payload cannot be decoded.
-	check func(payload []byte) error
-	// edit returns an edit of bytes for an edit of the payload, which is a
+	guard(ctx context.Context, row int, before, after []byte) (refusal, err error)
+	// checkPayload returns an error that matches ErrForeign if a payload cannot be decoded.
+	checkPayload(payload []byte) error
+	// editPayload returns an edit of bytes for an edit of the payload, which is a
 	// func(*T) error. It returns false for any other type.
-	edit func(edit any) (func([]byte) ([]byte, error), bool)
+	editPayload(edit any) (func([]byte) ([]byte, error), bool)
 }
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
-
-// eventName returns the name of an event by index.
-func (c *core) eventName(event int) string { return c.table.Events[event] }
 
 // known brings a record into the form of this version and returns the part that decisions
 // depend on. The error matches [ErrForeign].
@@ -104,14 +100,6 @@ func (c *core) resting(r *StoredRecord) bool {
 	return ok && c.table.States[i].Kind.Resting()
 }
 
-// self returns the owner of operations that this process starts.
-func (c *core) self() OwnerRef {
-	if c.owner == nil {
-		return OwnerRef{}
-	}
-	return c.owner.ref
-}
-
 // historian returns the store's history, if the store declares it.
 func (c *core) historian() (Historian, bool) {
 	h, ok := c.store.(Historian)
@@ -121,31 +109,6 @@ func (c *core) historian() (Historian, bool) {
 // failed returns an error about an object that no request stands for.
 func (c *core) failed(verb, id string, err error) error {
 	return &Error{Verb: verb, Machine: c.table.Name, ID: id, Err: err}
-}
-
-// MaxID is the greatest length of an object's id in bytes.
-const MaxID = 255
-
-// checkID refuses an id that not every store can keep as a key.
-func checkID(id string) error {
-	switch {
-	case id == "":
-		return fmt.Errorf("%w: empty id", ErrInvalid)
-	case len(id) > MaxID:
-		return fmt.Errorf("%w: id of %d bytes, more than %d", ErrInvalid, len(id), MaxID)
-	}
-	return checkText("id", id)
-}
-
-// checkText refuses a text that not every store can keep.
-func checkText(what, text string) error {
-	switch {
-	case !utf8.ValidString(text):
-		return fmt.Errorf("%w: %s %q is not UTF-8", ErrInvalid, what, shown(text))
-	case strings.IndexByte(text, 0) >= 0:
-		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, shown(text))
-	}
-	return nil
 }
 
 // The calls of the store that an observer receives.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -118,10 +118,11 @@ type operation struct {
 
 	done chan struct{} // closed when the outcome is written or cannot be written: last and err are final
 
-	mu       sync.Mutex
-	retrying bool         // the queue has ended the operation, and its outcome is still being written
-	last     StoredRecord // as the operation has last left the object
-	err      error        // an OutcomeError; nil: success
+	retrying atomic.Bool // the queue has ended the operation, and its outcome is still being written
+
+	mu   sync.Mutex
+	last StoredRecord // as the operation has last left the object
+	err  error        // an OutcomeError; nil: success
 }
 
 func newOperation(c *core, work Work, r *request) *operation {
@@ -150,15 +151,12 @@ func (o *operation) join(tx *Tx) error {
 // complete.
 func (o *operation) submit(ctx context.Context) error {
 	r := o.requests[0]
-	if err := checkID(r.id); err != nil {
-		return r.fail(ctx, err)
-	}
 	if owner := o.core.owner; owner != nil && owner.alive.Err() != nil {
 		return r.fail(ctx, context.Cause(owner.alive))
 	}
 	name := ""
 	if r.ask.Event >= 0 {
-		name = o.core.eventName(r.ask.Event)
+		name = o.core.table.Events[r.ask.Event]
 	}
 	r.onCommit = o.noteAdmitted
 	o.submitted = time.Now()
@@ -173,7 +171,8 @@ func (o *operation) submit(ctx context.Context) error {
 // complete.
 func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) {
 	r := o.requests[0]
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+	pause := queue.Exponential(time.Millisecond, 50*time.Millisecond)
+	for attempts := 1; ; attempts++ {
 		o.ticket, err = o.core.queue.SubmitAll(ctx, o.turns(), act)
 		full, ok := errors.AsType[*queue.RefusedError](err)
 		switch {
@@ -193,9 +192,7 @@ func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) 
 		}
 		// The commits of the requests in front are under way. Of many requests at the
 		// same moment one is admitted, and the object refuses the others.
-		select {
-		case <-time.After(pause/2 + rand.N(pause)):
-		case <-ctx.Done():
+		if !sleep(ctx, nil, pause(attempts, err)) {
 			return r.fail(ctx, err)
 		}
 	}
@@ -205,7 +202,7 @@ func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) 
 func (o *operation) turns() []Key {
 	var keys []Key
 	for _, r := range o.requests {
-		keys = append(keys, r.key())
+		keys = append(keys, r.key)
 	}
 	return once(append(keys, o.work.Also...))
 }
@@ -297,7 +294,7 @@ func (o *operation) owns(r *request) bool {
 		return false
 	}
 	to := &r.change.To
-	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self()
+	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self
 }
 
 // run makes one attempt to do the work.

@@ -120,20 +120,23 @@
 // parameters. Its steps are those of transaction (transaction.go): load reads the
 // record; decide runs the pure functions of internal/decide,
 // the change's Edit and the guards; plan makes the [StoredChange]; BeforeCommit adds
-// further requests, which take the same steps; commit sends everything to the store,
-// and resolve.go resolves an unknown outcome; publish notifies work that has lost
-// its operation, waiting callers and observers. One retry policy decides what is tried
+// further requests, which take the same steps; commit sends everything to the store;
+// publish notifies work that has lost its operation, waiting callers and observers.
+// check.go has what is refused in every state of an object, and resolve.go what follows
+// a failure: it resolves an unknown outcome, and one retry policy decides what is tried
 // again after a conflict.
 //
 // [Manager.Fire] on PostgreSQL:
 //
 //  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
+//     check.go: request.check.
 //  2. transaction.go, request.go: request.load calls Store.Get, one SELECT.
 //  3. request.go: request.decide gets the candidate rows from package decide, runs the
 //     Edit on a copy and the guards on further copies, and gets the decision.
 //  4. plan.go: request.plan makes the new record and its history row.
-//  5. resolve.go: send calls Store.Commit: sqlstore updates the row under the
-//     condition on revision and state, and inserts the history row, in one statement.
+//  5. transaction.go: transaction.attempt calls Store.Commit: sqlstore updates the row
+//     under the condition on revision and state, and inserts the history row, in one
+//     statement.
 //  6. transaction.go: transaction.publish; change.go makes the typed [Record].
 //
 // [Manager.Do]:
@@ -160,13 +163,11 @@
 //
 // A sweep that finds a dead owner:
 //
-//  1. sweep.go: sweep.readOwners lists the owners that are alive. It fires the
-//     deadline row of those whose record has not changed for their TTL, as
-//     heartbeats.go has measured it over several sweeps: they are dead.
-//     sweep.orphaned lists the records of all owners that are not alive, without
-//     payloads.
-//  2. sweep.ownerDead reads the owner's record again. sweep.care calls decide.Sweep for
-//     the table's deadline row.
+//  1. heartbeats.go: sweep.readOwners lists the owners that are alive. It fires the
+//     deadline row of those whose record has not changed for their TTL, as measured over
+//     several sweeps: they are dead. sweep.orphaned lists the records of all owners that
+//     are not alive, without payloads. sweep.ownerDead reads the owner's record again.
+//  2. sweep.go: sweep.care calls decide.Sweep for the table's deadline row.
 //  3. sweep.fire applies the row under the revision that was listed: the steps of
 //     Fire. If the row starts the operation again, sweep.redo submits an operation
 //     with the recorded work: the steps of Do.

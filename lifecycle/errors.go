@@ -22,7 +22,7 @@ var (
 	// ErrBusy: the object is in transition and its state has no row for the event.
 	// Try again when the operation has ended. The error matches fsm.ErrNotAllowed
 	// too.
-	ErrBusy = errors.New("lifecycle: cannot execute action at this time")
+	ErrBusy = decide.ErrBusy
 	// ErrRevision: the object has another revision than [Change].Expect, or none of the
 	// ETags of [Change].IfMatch. The error matches ErrConflict too.
 	ErrRevision = errors.New("lifecycle: another revision")
@@ -30,11 +30,11 @@ var (
 	// the client the answer again; [RepeatedError] has what it needs.
 	ErrRepeated = errors.New("lifecycle: repeated request")
 	// ErrNotFound: the object does not exist.
-	ErrNotFound = errors.New("lifecycle: not found")
+	ErrNotFound = decide.ErrNotFound
 	// ErrExists: the object exists already.
-	ErrExists = errors.New("lifecycle: exists already")
+	ErrExists = decide.ErrExists
 	// ErrStale: the request is about an operation that is over. Drop the request.
-	ErrStale = errors.New("lifecycle: stale operation")
+	ErrStale = decide.ErrStale
 	// ErrPrecondition: another object is not in a state that the request needs, or a grant
 	// that it needs is not held.
 	ErrPrecondition = errors.New("lifecycle: precondition failed")
@@ -101,33 +101,22 @@ func (e *Error) Error() string {
 }
 
 // reason returns the text of an error without what the line has already: the names of
-// a refusal, and the prefix of the package.
+// a refusal by the table, and the prefix of the package.
 func reason(err error) string {
-	text := refusalText(err)
-	for _, prefix := range []string{"lifecycle: ", "fsm: "} {
-		text = strings.TrimPrefix(text, prefix)
+	text := err.Error()
+	if te, ok := err.(*fsm.TransitionError); ok {
+		text = te.Err.Error()
+		if te.Err == fsm.ErrUnknownState {
+			text += ": " + shown(cmp.Or(te.To, te.From))
+		}
+		if te.Guard != "" {
+			text += ": " + te.Guard
+		}
+		if te.Reason != nil {
+			text += ": " + te.Reason.Error()
+		}
 	}
-	return text
-}
-
-// refusalText returns the text of an error. That of a refusal by the table has no
-// names.
-func refusalText(err error) string {
-	te, ok := err.(*fsm.TransitionError)
-	if !ok {
-		return err.Error()
-	}
-	text := te.Err.Error()
-	if te.Err == fsm.ErrUnknownState {
-		text += ": " + shown(cmp.Or(te.To, te.From))
-	}
-	if te.Guard != "" {
-		text += ": " + te.Guard
-	}
-	if te.Reason != nil {
-		text += ": " + te.Reason.Error()
-	}
-	return text
+	return strings.TrimPrefix(strings.TrimPrefix(text, "lifecycle: "), "fsm: ")
 }
 
 // Unwrap returns Err.
@@ -185,13 +174,6 @@ func (e *revisionError) Error() string {
 }
 
 func (e *revisionError) Unwrap() []error { return []error{ErrRevision, e.conflict} }
-
-// busyError is a refusal by the table while the object is in transition.
-type busyError struct{ refusal error }
-
-func (e *busyError) Error() string { return ErrBusy.Error() }
-
-func (e *busyError) Unwrap() []error { return []error{ErrBusy, e.refusal} }
 
 // PreconditionError names the condition that failed. It matches
 // [ErrPrecondition], and [lock.ErrLost] if the condition was a grant.
@@ -307,22 +289,4 @@ func stateOr(name string) string {
 		return "absent"
 	}
 	return name
-}
-
-// public maps the refusals of package decide to exported errors.
-func public(err error) error {
-	if busy, ok := err.(*decide.BusyError); ok {
-		return &busyError{busy.Refusal}
-	}
-	switch err {
-	case decide.ErrExists:
-		return ErrExists
-	case decide.ErrNotFound:
-		return ErrNotFound
-	case decide.ErrStale:
-		return ErrStale
-	case decide.ErrNoEntry, decide.ErrBegins:
-		return fmt.Errorf("%w: %w", fsm.ErrNotAllowed, err)
-	}
-	return err
 }

@@ -38,10 +38,7 @@ func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 	default:
 		return h.Admitted(), err
 	}
-	h.o.mu.Lock()
-	retrying := h.o.retrying
-	h.o.mu.Unlock()
-	if retrying {
+	if h.o.retrying.Load() {
 		select {
 		case <-h.o.done:
 		case <-ctx.Done():

@@ -1,9 +1,108 @@
 package lifecycle
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/decide"
 )
+
+// How a sweep finds dead owners and their objects.
+
+// readOwners reads the owners that are alive, and declares those dead that have sent no
+// heartbeat within their TTL. From then on the store accepts nothing that they write:
+// their next heartbeat fails, and other processes take their operations by
+// compare-and-set. Owners that have been dead for a day are forgotten.
+func (s *sweep) readOwners(ctx context.Context) error {
+	if s.owners == nil {
+		return nil
+	}
+	began := time.Now()
+	alive, err := s.owners.listOwners(ctx, ownerAlive)
+	if err != nil {
+		s.owners.beats.fail()
+		return err
+	}
+	expire := newSweep(s.owners)
+	dead := s.owners.beats.observe(began, alive)
+	for i := range dead {
+		cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead[i]))
+		if err := expire.care(ctx, &dead[i], decide.Cause{Overdue: true}, cause); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
+		// The store could not be written, so no owner could send a heartbeat either.
+		s.owners.beats.fail()
+	}
+	for i := range alive {
+		// An owner that had to be dead may have sent a heartbeat after all: it is read
+		// again if one of its objects is found.
+		if r := &alive[i]; !expire.seen[r.ID] {
+			s.addAlive(r)
+		}
+	}
+	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
+}
+
+func (s *sweep) addAlive(r *StoredRecord) {
+	s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
+	s.epochs[r.ID] = uint64(r.Operation)
+}
+
+// readAlive reads the owners that are alive.
+func (s *sweep) readAlive(ctx context.Context) error {
+	if s.owners == nil {
+		return nil
+	}
+	alive, err := s.owners.listOwners(ctx, ownerAlive)
+	for i := range alive {
+		s.addAlive(&alive[i])
+	}
+	return err
+}
+
+// orphaned acts on objects whose owner is not alive.
+func (s *sweep) orphaned(ctx context.Context) error {
+	if s.owners == nil {
+		return nil
+	}
+	return s.each(ctx, Query{NotOwnedBy: s.alive}, func(ctx context.Context, r *StoredRecord) error {
+		dead, err := s.ownerDead(ctx, r)
+		if err != nil || !dead {
+			return err
+		}
+		return s.care(ctx, r, decide.Cause{OwnerDead: true}, ownerIsDead(r))
+	})
+}
+
+// ownerDead reports whether the owner of a record is dead, or alive with another
+// epoch. A record without an owner has no dead one.
+func (s *sweep) ownerDead(ctx context.Context, r *StoredRecord) (bool, error) {
+	if r.Owner == "" {
+		return false, nil
+	}
+	// The list of owners may be older than the record. The bad schedule: the owners
+	// are listed, a process joins and starts an operation, and only then the record
+	// of its object is read. Epochs grow: an earlier epoch than the known one is
+	// over for good, and any other is read again.
+	epoch, known := s.epochs[r.Owner]
+	if !known || r.Epoch > epoch {
+		owner, err := s.get(ctx, Key{ownersTable, r.Owner})
+		if err != nil {
+			return false, err
+		}
+		epoch = 0
+		if owner.State == string(ownerAlive) {
+			epoch = uint64(owner.Operation)
+		}
+		s.epochs[r.Owner] = epoch
+	}
+	return decide.OwnerDead(r.Epoch, epoch), nil
+}
 
 // heartbeats is what a sweeper has seen of the owners that are alive. It measures on the
 // monotonic clock of this process how long an owner's record stays the same, because

@@ -139,16 +139,22 @@ func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
 	if err != nil {
 		return q, err
 	}
-	for _, s := range sel.States {
-		i := m.machine.StateIndex(s)
-		if i < 0 {
-			return q, &fsm.TransitionError{
-				Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState,
-			}
-		}
-		q.States = append(q.States, m.core.stored(m.core.table.States[i].Name)...)
+	if q.States, err = m.stateNames(sel.States); err != nil {
+		return q, err
 	}
 	return q, q.Check()
+}
+
+// stateNames returns the names that states have in records of all versions.
+func (m *Manager[S, E, T]) stateNames(states []S) (names []string, err error) {
+	for _, s := range states {
+		i := m.machine.StateIndex(s)
+		if i < 0 {
+			return nil, &fsm.TransitionError{Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState}
+		}
+		names = append(names, m.core.stored(m.core.table.States[i].Name)...)
+	}
+	return names, nil
 }
 
 // limit returns the limit of a page.

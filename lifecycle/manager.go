@@ -161,6 +161,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if memory, ok := store.(*MemoryStore); ok {
 		c.watchers = &memory.watchers
 	}
+	if c.owner != nil {
+		c.self = c.owner.ref
+	}
 	if c.queue == nil {
 		c.ownQueue = queue.Must[Key](nil)
 		c.queue = c.ownQueue
@@ -172,7 +175,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return nil, err
 	}
 	mgr := &Manager[S, E, T]{machine: m, core: c}
-	c.payloads = payloads{guard: mgr.guard, check: mgr.checkPayload, edit: mgr.editPayload}
+	c.payloads = mgr
 	if observe := config.Observe; observe != nil {
 		c.observe = func(ctx context.Context, r StoredRecord) (sighting, error) {
 			e, actor, err := observe(ctx, r)

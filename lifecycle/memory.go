@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-)
-
-// Defaults of a [MemoryStore].
-const (
-	DefaultKeepHistory = 32
-	DefaultKeepRemoved = 1024
 )
 
 // MemoryStore keeps records in this process. It is the embedded default and the
@@ -28,8 +23,8 @@ const (
 // store has forgotten continue above those of every forgotten key. Messages are
 // kept until they are discarded.
 type MemoryStore struct {
-	KeepHistory int // history rows kept for each object; 0: DefaultKeepHistory; negative: all
-	KeepRemoved int // removed objects whose numbers are kept; 0: DefaultKeepRemoved; negative: none
+	KeepHistory int // history rows kept for each object; 0: 32; negative: all
+	KeepRemoved int // removed objects whose numbers are kept; 0: 1024; negative: none
 
 	// NoHistory saves the memory of the history. The store is then no [Historian],
 	// and it recognizes a commit that is sent again only if the commit is the last
@@ -265,21 +260,15 @@ func absent(r *StoredRecord) StoredRecord {
 
 // keepHistory returns how many rows of an object are kept; negative: all.
 func (s *MemoryStore) keepHistory() int {
-	switch {
-	case s.NoHistory:
+	if s.NoHistory {
 		return 1 // the token of the last commit
-	case s.KeepHistory == 0:
-		return DefaultKeepHistory
 	}
-	return s.KeepHistory
+	return cmp.Or(s.KeepHistory, 32)
 }
 
 // forget drops the objects of the oldest removals that are too many.
 func (s *MemoryStore) forget() {
-	keep := s.KeepRemoved
-	if keep == 0 {
-		keep = DefaultKeepRemoved
-	}
+	keep := cmp.Or(s.KeepRemoved, 1024)
 	for len(s.removals) > max(keep, 0) {
 		oldest := s.removals[0]
 		s.removals = s.removals[1:]

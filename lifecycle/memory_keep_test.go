@@ -14,7 +14,7 @@ import (
 // KeepHistory rows are kept of each object, the newest, oldest first; and so far
 // back a commit is known.
 func TestMemoryStoreKeepsHistory(t *testing.T) {
-	for _, test := range []struct{ keep, kept int }{{1, 1}, {2, 2}, {7, 7}, {0, lifecycle.DefaultKeepHistory}, {-1, 100}} {
+	for _, test := range []struct{ keep, kept int }{{1, 1}, {2, 2}, {7, 7}, {0, 32}, {-1, 100}} {
 		t.Run(fmt.Sprint(test.keep), func(t *testing.T) {
 			ctx := t.Context()
 			m := memory{&lifecycle.MemoryStore{KeepHistory: test.keep}, t}
@@ -83,7 +83,7 @@ func TestMemoryStoreForgetsRemoved(t *testing.T) {
 				left := m.get(fmt.Sprint(i))
 				require.False(t, left.Exists())
 				if known := i >= removed-max(keep, 0); known {
-					require.Len(t, m.rows(left.ID), min(removed-i+1, lifecycle.DefaultKeepHistory))
+					require.Len(t, m.rows(left.ID), min(removed-i+1, 32))
 					continue
 				}
 				require.Empty(t, m.rows(left.ID))
@@ -96,7 +96,7 @@ func TestMemoryStoreForgetsRemoved(t *testing.T) {
 
 func TestMemoryStoreKeepsRemovedByDefault(t *testing.T) {
 	m := memory{lifecycle.NewMemoryStore(), t}
-	for i := range lifecycle.DefaultKeepRemoved {
+	for i := range 1024 {
 		m.put(fmt.Sprint(i), "idle")
 		m.put(fmt.Sprint(i), "")
 	}

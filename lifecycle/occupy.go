@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -29,16 +28,11 @@ import (
 // [queue.ErrFull], [queue.ErrStopping] and [queue.ErrTerminated]; the store's.
 // Nothing is written in any case.
 func Occupy[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {
-	var states []string
-	for _, s := range while {
-		i := m.machine.StateIndex(s)
-		if i < 0 {
-			err := &fsm.TransitionError{Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState}
-			return nil, &Error{Verb: "occupy", Machine: m.core.table.Name, ID: id, Event: name, Err: err}
-		}
-		states = append(states, m.core.table.States[i].Name)
+	states, err := m.stateNames(while)
+	var ticket *queue.Ticket[Key]
+	if err == nil {
+		ticket, err = m.core.occupy(ctx, id, name, work, states)
 	}
-	ticket, err := m.core.occupy(ctx, id, name, work, states)
 	if err != nil {
 		return nil, &Error{Verb: "occupy", Machine: m.core.table.Name, ID: id, Event: name, Err: err}
 	}

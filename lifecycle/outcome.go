@@ -33,7 +33,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 		outcome = Canceled // the work has not begun
 	}
 	if failed, ok := why.(*attemptError); ok { // the queue ended before the next attempt
-		why = failed.err
+		why = failed.error
 	}
 	var err error = o.failure(outcome, why, errUnsettled) // unless attempt returns
 	defer func() {
@@ -41,9 +41,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 			o.finish(ctx, err)
 			return
 		}
-		o.mu.Lock()
-		o.retrying = true
-		o.mu.Unlock()
+		o.retrying.Store(true)
 		go o.retry(ctx, outcome, why, err)
 	}()
 	err = o.attempt(ctx, outcome, why)
@@ -118,14 +116,14 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		// Without its effect on the payload the work has not succeeded. Nothing was
 		// written.
 		outcome = Failed
-		if errors.Is(edit.err, queue.ErrPanic) {
+		if errors.Is(edit.error, queue.ErrPanic) {
 			outcome = Panicked
 		}
-		return o.conclude(ctx, outcome, edit.err)
+		return o.conclude(ctx, outcome, edit.error)
 	}
 	hook, hooked := errors.AsType[*hookError](err)
-	if hooked && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
-		return o.conclude(ctx, Failed, hook.err)
+	if hooked && outcome == Succeeded && errors.Is(hook.error, ErrPrecondition) {
+		return o.conclude(ctx, Failed, hook.error)
 	}
 	switch {
 	case ownerLost(err) && !hooked: // another process takes the operation over
@@ -150,7 +148,7 @@ func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 		}
 		return o.failure(outcome, why, nil)
 	case own.earlier != nil:
-		o.leaves(own.earlier.change(own.key()).To)
+		o.leaves(own.earlier.change(own.key).To)
 		if own.earlier.outcome == Succeeded {
 			return nil
 		}
@@ -160,7 +158,7 @@ func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 		o.lost(why)
 		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
-		return o.failure(outcome, why, public(own.decision.Err))
+		return o.failure(outcome, why, own.decision.Err)
 	}
 	return o.failure(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
 }
@@ -210,14 +208,12 @@ func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sent
 		to := &change.To
 		written := now.Sequence == to.Sequence && now.Operation == to.Operation && now.Event == to.Event && now.Actor == to.Actor
 		revision, at := now.Revision, now.ChangedAt
-		if historian, ok := o.core.historian(); ok {
-			rows, err := historian.History(ctx, to.Key, to.Sequence-1, 1)
-			if err != nil {
-				return nil, err
-			}
-			if len(rows) == 1 && rows[0].Sequence == to.Sequence {
-				written, revision, at = rows[0].Token == sent.token, rows[0].Revision, rows[0].At
-			}
+		row, err := o.core.rowOf(ctx, change)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			written, revision, at = row.Token == sent.token, row.Revision, row.At
 		}
 		if written {
 			change.Stamp(revision, at)
@@ -284,7 +280,7 @@ func (r *request) chooseEvent() bool {
 	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
 	if ok {
 		ask.Edits = r.edit != nil
-		r.ask, r.event = ask, c.eventName(ask.Event)
+		r.ask, r.event = ask, c.table.Events[ask.Event]
 		return true
 	}
 	err := fmt.Errorf("%w: no event of Config reports how the work ended", ErrInvalid)
@@ -311,7 +307,7 @@ func (o *operation) lost(why error) {
 		return
 	}
 	now := to.now
-	if _, err := o.core.known(&now); err == nil && o.core.payloads.check(now.Payload) == nil {
+	if _, err := o.core.known(&now); err == nil && o.core.payloads.checkPayload(now.Payload) == nil {
 		now.Version = to.version
 		o.leaves(now)
 	}
@@ -325,12 +321,12 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 	if outcome != Succeeded || edit == nil {
 		return nil
 	}
-	typed, ok := o.core.payloads.edit(edit)
+	typed, ok := o.core.payloads.editPayload(edit)
 	if !ok {
 		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
 	}
 	r.edit = func(payload []byte) (edited []byte, err error) {
-		if err := o.core.payloads.check(payload); err != nil {
+		if err := o.core.payloads.checkPayload(payload); err != nil {
 			return nil, err // the record is foreign, and the edit has not failed
 		}
 		err = protect(func() (err error) {
@@ -346,10 +342,9 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 }
 
 // editError is the failure of an EditOutcome.
-type editError struct{ err error }
+type editError struct{ error }
 
-func (e *editError) Error() string { return e.err.Error() }
-func (e *editError) Unwrap() error { return e.err }
+func (e *editError) Unwrap() error { return e.error }
 
 // protect calls a function of the user in a goroutine of its own and waits for it,
 // so that a panic or runtime.Goexit becomes an error that matches [queue.ErrPanic].

@@ -35,8 +35,7 @@ func (r *request) plan(change *StoredChange, token Token) error {
 	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
 	to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
 	change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
-	r.planWork(to)
-	if err := r.planWait(change); err != nil {
+	if err := r.planWork(change); err != nil {
 		return err
 	}
 	return r.planPayload(to)
@@ -56,7 +55,7 @@ func (r *request) plannedEvent() string {
 		return Migrated
 	case decide.Create, decide.Fire, decide.Report, decide.Heartbeat:
 	}
-	return r.core.eventName(r.ask.Event)
+	return r.core.table.Events[r.ask.Event]
 }
 
 // planHeartbeat plans a change of the deadline and of the work options.
@@ -70,28 +69,27 @@ func (r *request) planHeartbeat(change *StoredChange) error {
 	return nil
 }
 
-// planForm sets the change as the store gets it. A record is written in the form of its own
-// version, so that programs of that version still read it.
+// planForm brings the change into the form of the record's version, so that programs of
+// that version still read the record.
 func (r *request) planForm(change *StoredChange) error {
 	change.To.Version = r.core.version
-	r.form = nil
-	v, stored := r.core.olderVersion(r.version), r.asStored()
-	if v == nil && (!r.before.Exists() || stored.Version == r.version) {
+	v := r.core.olderVersion(r.version)
+	if v == nil && (!r.before.Exists() || r.stored.Version == r.version) {
 		return nil
 	}
-	form := *change
-	form.From, form.FromOrigin = stored.State, stored.Origin
-	r.form = &form
-	switch to := &form.To; {
+	own := *change
+	r.planned = &own
+	change.From, change.FromOrigin = r.stored.State, r.stored.Origin
+	switch to := &change.To; {
 	case v == nil:
 		return nil
-	case form.MetadataOnly:
-		*to = *stored
-		to.Owner, to.Epoch = change.To.Owner, change.To.Epoch
-		to.Work, to.Args, to.WorkOptions = change.To.Work, change.To.Args, change.To.WorkOptions
+	case change.MetadataOnly:
+		*to = *r.stored
+		to.Owner, to.Epoch = own.To.Owner, own.To.Epoch
+		to.Work, to.Args, to.WorkOptions = own.To.Work, own.To.Args, own.To.WorkOptions
 		return nil
 	}
-	return v.downgrade(&form)
+	return v.downgrade(change)
 }
 
 // fitVersion returns a decision about a record of a version. It refuses a state that the
@@ -127,40 +125,34 @@ func (r *request) target() string {
 	return r.before.Target
 }
 
-// planWork sets owner and work of the record.
-func (r *request) planWork(to *StoredRecord) {
-	self := r.core.self()
+// planWork sets owner and work of the record. An operation that starts with an owner waits
+// for its turn, and the deadline of one that goes on counts from the end of its wait or pause.
+func (r *request) planWork(change *StoredChange) error {
+	to, self := &change.To, r.core.self
 	switch r.decision.Work {
-	case decide.SameWork: // as before
+	case decide.SameWork:
+		if waits(to) {
+			change.Timeout = 0 // the object goes on to another state while it waits
+		} else {
+			change.addPause()
+		}
 	case decide.NewWork:
 		to.Owner, to.Epoch = self.Name, self.Epoch
 		to.Work, to.Args, to.WorkOptions = r.work.Handler, r.work.Args, r.work.options()
 	case decide.Redo:
 		to.Owner, to.Epoch = self.Name, self.Epoch
+		if err := editOptions(to, (*workOptions).countLost); err != nil {
+			return err
+		}
 	case decide.NoWork:
 		to.Owner, to.Epoch, to.Work, to.Args, to.WorkOptions = "", 0, "", nil, nil
 		if r.starts() {
 			to.Owner, to.Epoch = self.Name, self.Epoch
 		}
 	}
-}
-
-// planWait plans the wait of an operation that starts with an owner, and the deadline of
-// one that goes on.
-func (r *request) planWait(change *StoredChange) error {
-	if r.decision.Work == decide.Redo {
-		if err := editOptions(&change.To, (*workOptions).countLost); err != nil {
-			return err
-		}
-	}
-	switch {
-	case r.starts() && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
+	if r.starts() && r.core.owner != nil && r.core.timed() { // the next state may have a deadline, if this one has none
 		change.Timeout = 0
-		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
-	case r.decision.Work == decide.SameWork && waits(&change.To):
-		change.Timeout = 0 // the object goes on to another state while it waits
-	case r.decision.Work == decide.SameWork:
-		change.addPause()
+		return editOptions(to, func(w *workOptions) { w.Waiting = true })
 	}
 	return nil
 }
@@ -203,5 +195,5 @@ func (r *request) decode(payload []byte) error {
 	if r.result != nil {
 		return r.result.decode(payload)
 	}
-	return r.core.payloads.check(payload)
+	return r.core.payloads.checkPayload(payload)
 }

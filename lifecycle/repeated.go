@@ -42,20 +42,6 @@ func (e *RepeatedError) Error() string {
 // Is matches [ErrRepeated].
 func (e *RepeatedError) Is(target error) bool { return target == ErrRepeated }
 
-// checkClient refuses a bad request id.
-func (r *request) checkClient() error {
-	switch {
-	case r.client == RequestID{}:
-		return nil
-	case r.client.ID == "":
-		return fmt.Errorf("%w: the hash of a request without an id", ErrInvalid)
-	case r.ask.Verb == decide.Report:
-		return fmt.Errorf("%w: a report has the number of its operation, and no request id", ErrInvalid)
-	}
-	return errors.Join(checkText("request id", r.client.ID), checkSize("request id", len(r.client.ID), MaxID),
-		checkSize("hash of a request", len(r.client.Hash), MaxID))
-}
-
 // fingerprint returns what two requests with one id must have in common, as text.
 func (r *request) fingerprint() string {
 	if r.client.ID == "" {
@@ -84,7 +70,7 @@ func (r *request) repeated(ctx context.Context) error {
 		return err
 	}
 	// The service may choose a new id for the object each time.
-	if row.Fingerprint != r.fingerprint() || row.ID != r.id && row.From != "" {
+	if row.Fingerprint != r.fingerprint() || row.ID != r.key.ID && row.From != "" {
 		return fmt.Errorf("%w: request id %q is that of a different request", ErrInvalid, shown(r.client.ID))
 	}
 	current, err := r.core.get(ctx, row.Key)

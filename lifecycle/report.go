@@ -67,8 +67,8 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 	verdict := Verdict(r.decision.Verdict)
 	if reported := m.core.observer.Reported; reported != nil {
 		reported(ctx, Reported{
-			Key: r.key(), Operation: operation, Present: r.before.Operation, State: r.before.State,
-			Event: r.event, Actor: actor, Reason: r.reason, Verdict: verdict, Err: public(r.decision.Err),
+			Key: r.key, Operation: operation, Present: r.before.Operation, State: r.before.State,
+			Event: r.event, Actor: actor, Reason: r.reason, Verdict: verdict, Err: r.decision.Err,
 		})
 	}
 	return verdict, nil
@@ -88,7 +88,7 @@ func (r *request) repeats(ctx context.Context) (bool, error) {
 	if before.Operation != OpID(r.ask.Operation) {
 		return false, nil
 	}
-	event := r.core.eventName(r.ask.Event)
+	event := r.core.table.Events[r.ask.Event]
 	if before.Event == event && before.Actor == r.ask.Actor {
 		return true, nil
 	}

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 type request struct {
 	core   *core
 	verb   string // for errors: "fire", "report"
-	id     string
+	key    Key
 	event  string         // for errors, because the table may not have it; empty: no event
 	ask    decide.Request // for package decide; the one of an outcome is made anew in every attempt
 	reason string
@@ -60,31 +59,22 @@ type request struct {
 // attempt has not begun.
 type attempt struct {
 	before   StoredRecord  // as the store has it, in the form of the manager's version
-	stored   *StoredRecord // the same in the form of its own version; nil: that is the manager's
+	stored   *StoredRecord // the same in the form of its own version; before, if that is the manager's
 	version  string        // of the record to write
 	earlier  *sentOutcome  // the attempt at the same outcome that was written before; nil: none
 	known    decide.Record
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
-	change   *StoredChange // in the commit, once all requests are prepared; nil: nothing is to be written
-	form     *StoredChange // change in the form of an older version; nil: it needs none
+	planned  *StoredChange // in the form of the manager's version; nil: as in the commit
+	change   *StoredChange // the same once all requests are prepared; nil: nothing is to be written
+	form     *StoredChange // change as the commit has it, in the form of the record's version
 	token    Token         // of the commit; zero: nothing was written
 	sent     time.Time     // before the commit, by the clock of this process
 }
 
-// asStored returns the record as the store has it, in the form of its own version.
-func (r *request) asStored() *StoredRecord { return cmp.Or(r.stored, &r.before) }
-
 // written reports whether the request was committed.
 func (r *request) written() bool { return r.token != Token{} }
-
-// key returns the key of the object.
-func (r *request) key() Key { return r.core.key(r.id) }
-
-// optional reports whether the transaction goes on without the request if the
-// table or the object's operation refuses it.
-func (r *request) optional() bool { return r.ask.Verb == decide.Report }
 
 // starts reports whether the decision starts an operation whose work this process does. An
 // override to a state at rest has a new operation id too, but nothing is left to do.
@@ -94,58 +84,9 @@ func (r *request) starts() bool {
 	return joined || d.Work == decide.NewWork || d.Work == decide.Redo
 }
 
-// check refuses a request that is bad in every state of the object.
-func (r *request) check() error {
-	if r.invalid != nil {
-		return r.invalid
-	}
-	if err := checkID(r.id); err != nil {
-		return err
-	}
-	if r.caller {
-		if err := r.checkCaller(); err != nil {
-			return err
-		}
-	}
-	if err := checkText("reason", r.reason); err != nil {
-		return err
-	}
-	for i := range r.require {
-		if err := r.require[i].check(); err != nil {
-			return err
-		}
-	}
-	for i := range r.messages {
-		if err := errors.Join(checkText("topic", r.messages[i].Topic), checkText("key", r.messages[i].Key)); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(checkIfMatch(r.ifMatch), r.checkClient()); err != nil {
-		return err
-	}
-	table := r.core.table
-	switch r.ask.Verb {
-	case decide.Create, decide.Fire, decide.Report:
-		if r.ask.Event < 0 {
-			return &fsm.TransitionError{Machine: table.Name, Event: r.event, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrUnknownEvent}
-		}
-	case decide.Override, decide.Migrate:
-		// These are the only actors that the table need not declare.
-		return errors.Join(checkText("actor", string(r.ask.Actor)), checkSize("actor", len(r.ask.Actor), MaxID))
-	case decide.Add:
-		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
-			return &fsm.TransitionError{
-				Machine: table.Name, To: table.States[r.ask.To].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
-			}
-		}
-	case decide.Heartbeat:
-	}
-	return nil
-}
-
 // load reads the record and compares it with what the caller expects.
 func (r *request) load(ctx context.Context) (err error) {
-	if r.before, err = r.core.get(ctx, r.key()); err != nil {
+	if r.before, err = r.core.get(ctx, r.key); err != nil {
 		return err
 	}
 	if r.ending != nil {
@@ -160,7 +101,7 @@ func (r *request) load(ctx context.Context) (err error) {
 		return &lock.StaleTokenError{Token: r.fence, Highest: r.before.Fence}
 	}
 	r.core.adoptable(&r.before)
-	r.stored = nil
+	r.stored = &r.before
 	if r.before.Exists() && r.before.Version != r.core.version {
 		stored := r.before
 		r.stored = &stored
@@ -177,7 +118,7 @@ func (r *request) load(ctx context.Context) (err error) {
 	case r.ask.Verb == decide.Migrate:
 		r.version = r.core.version
 	case r.before.Exists():
-		r.version = r.asStored().Version
+		r.version = r.stored.Version
 	default:
 		r.version = r.core.newVersion()
 	}
@@ -211,7 +152,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 		return nil
 	}
 	if ask.Verb == decide.Migrate && r.before.Exists() {
-		stored := r.asStored().Version
+		stored := r.stored.Version
 		if stored == r.version {
 			r.decision = decide.Decision{Row: -1}
 			return nil
@@ -318,12 +259,7 @@ func (r *request) changesOptions() bool {
 
 // creates reports whether events of the table create objects.
 func (c *core) creates() bool {
-	for i := range c.table.States {
-		if c.table.States[i].Kind == fsm.Absent {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Absent })
 }
 
 // decideOnce sets the decision. It runs the guards of the candidate rows unless
@@ -405,12 +341,12 @@ func (r *request) runEdit() (err error) {
 func (r *request) refusal() error {
 	d, ask := &r.decision, &r.ask
 	switch {
-	case d.Err == decide.ErrExists:
+	case d.Err == ErrExists:
 		return &existsError{&ConflictError{Current: r.before}}
 	case d.Err != nil && ask.Verb == decide.Heartbeat:
 		return stale(&r.before, r.version)
 	case d.Err != nil:
-		return public(d.Err)
+		return d.Err
 	case ask.Work && !d.Begins:
 		return fmt.Errorf("%w: %s in %s starts no operation to work in", ErrInvalid, r.event, stateOr(r.before.State))
 	case ask.Work && r.work.Run != nil && decide.Redoes(r.core.table, d.State, d.Origin):
@@ -426,7 +362,7 @@ func (r *request) refusal() error {
 // the observer.
 func (r *request) fail(ctx context.Context, err error) error {
 	e := &Error{
-		Verb: r.verb, Machine: r.core.table.Name, ID: r.id, From: r.before.State, Event: r.event, Actor: r.ask.Actor, Err: err,
+		Verb: r.verb, Machine: r.core.table.Name, ID: r.key.ID, From: r.before.State, Event: r.event, Actor: r.ask.Actor, Err: err,
 	}
 	if refused := r.core.observer.Refused; refused != nil {
 		refused(ctx, e)

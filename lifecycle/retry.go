@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -198,9 +197,9 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 		}
 		o.end(err)
 	}()
-	for pause := firstPause; temporary(err) && !o.task.overdue(); pause = min(2*pause, longestPause) {
-		pause -= rand.N(pause / 4) // all operations of the process have met the same outage
-		if !sleep(ctx, o.core.retries.stop, o.task.untilDeadline(pause)) {
+	pause := queue.Exponential(firstPause, longestPause)
+	for attempts := 1; temporary(err) && !o.task.overdue(); attempts++ {
+		if !sleep(ctx, o.core.retries.stop, o.task.untilDeadline(pause(attempts, err))) {
 			return
 		}
 		o.keep(ctx, err)

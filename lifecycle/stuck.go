@@ -3,7 +3,105 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
 )
+
+// Resolution is what a sweep has done about a stuck object.
+type Resolution uint8
+
+const (
+	// Moved: the event was fired; the object is in To.
+	Moved Resolution = iota + 1
+	// Redone: the operation was started again, and this process does its work.
+	Redone
+	// NeedsOperator: the table names the state Manual.
+	NeedsOperator
+	// NoRow: the object has no owner or a dead one, and the table has no deadline
+	// row for its state: an override or another table has brought it there.
+	NoRow
+	// NoHandler: this process does not have the handler of the object's work, or its
+	// manager has no WorkerActor or Done.
+	NoHandler
+	// Overtaken: another writer moved the object first.
+	Overtaken
+	// NotMoved: the object could not be moved; Err is why.
+	NotMoved
+	// Unswept: [Stuck] has found the object, and the next sweep acts.
+	Unswept
+)
+
+var resolutionNames = [...]string{
+	"", "moved", "redone", "needs an operator", "no row", "no handler", "overtaken", "not moved", "not swept yet",
+}
+
+// String returns the resolution in lower case.
+func (r Resolution) String() string {
+	if int(r) < len(resolutionNames) && r > 0 {
+		return resolutionNames[r]
+	}
+	return fmt.Sprintf("Resolution(%d)", uint8(r))
+}
+
+// SweepResult is one object that a sweep has found stuck, and its resolution.
+type SweepResult struct {
+	Key
+	Resolution Resolution
+	From, To   string
+	Event      string
+	Actor      fsm.Actor
+	Operation  OpID   // before the sweep
+	Owner      string // before the sweep
+	OwnerDead  bool   // the owner is dead
+	Overdue    bool   // the deadline has passed
+	Cause      string // why the object is stuck: the reason in the history
+	Manual     string // of the state in the table
+	Err        error
+}
+
+// String returns one line.
+func (s SweepResult) String() string {
+	text := fmt.Sprintf("%s in %s, operation %d: %v", s.Key.text(), s.From, s.Operation, s.Resolution)
+	if s.To != "" {
+		text += " to " + s.To + " by " + s.Event
+	}
+	if s.Cause != "" {
+		text += ", because " + s.Cause
+	}
+	if s.Manual != "" {
+		text += ": " + s.Manual
+	}
+	if s.Err != nil {
+		text += ": " + s.Err.Error()
+	}
+	return oneLine(text)
+}
+
+// resolve sets the resolution of an attempt.
+func (s *SweepResult) resolve(success Resolution, err error) {
+	switch {
+	case err == nil:
+		s.Resolution = success
+	case errors.Is(err, ErrConflict):
+		s.Resolution, s.Err = Overtaken, err
+	default:
+		s.Resolution, s.Err = NotMoved, err
+	}
+}
+
+// The causes of a sweep, for its result, the history and an [Explanation].
+
+func ownerIsDead(r *StoredRecord) string {
+	return fmt.Sprintf("owner %q of epoch %d is dead", r.Owner, r.Epoch)
+}
+
+func deadlinePassed(deadline time.Time) string {
+	return "deadline " + deadline.UTC().Format(time.RFC3339) + " has passed"
+}
+
+const noOwner = "the operation has neither an owner nor a deadline"
 
 // Stuck returns objects that [Manager.Sweep] would find now, in the same order: at most max
 // of them, up to [MaxPage]; 0 or less is MaxPage. It changes nothing and runs neither Config.Observe nor a
@@ -32,15 +130,3 @@ func Stuck(ctx context.Context, m AnyManager, max int) ([]SweepResult, error) {
 
 // errEnough ends a search for stuck objects that has found so many as it may.
 var errEnough = errors.New("lifecycle: enough stuck objects")
-
-// readAlive reads the owners that are alive.
-func (s *sweep) readAlive(ctx context.Context) error {
-	if s.owners == nil {
-		return nil
-	}
-	alive, err := s.owners.listOwners(ctx, ownerAlive)
-	for i := range alive {
-		s.addAlive(&alive[i])
-	}
-	return err
-}

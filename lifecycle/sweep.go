@@ -1,9 +1,12 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -53,6 +56,39 @@ func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
 		swept(ctx, Swept{Machine: m.core.table.Name, Results: results, Err: err, Took: time.Since(began)})
 	}
 	return results, err
+}
+
+// Sweeper is a [Manager] of any machine.
+type Sweeper interface {
+	Sweep(ctx context.Context) ([]SweepResult, error)
+}
+
+// Run sweeps the objects of all managers until ctx ends, and then returns nil: at
+// random times around every, up to a fifth earlier or later, so that several
+// processes do not sweep at the same moment. The function report, if it is not nil,
+// receives the results and the error of each manager's sweep. After an error the
+// next sweep tries again. An interval of 0 is 10 seconds, a third of [DefaultTTL]; a
+// negative one is [ErrInvalid]. With an interval above a third of an owner's TTL, a dead
+// owner is found after four sweeps, see [Manager.Sweep]. Run starts no goroutine.
+func Run(ctx context.Context, every time.Duration, report func([]SweepResult, error), managers ...Sweeper) error {
+	if every < 0 {
+		return fmt.Errorf("%w: sweeping every %v", ErrInvalid, every)
+	}
+	if every == 0 {
+		every = 10 * time.Second
+	}
+	every = min(every, math.MaxInt64/2) // with its jitter
+	for {
+		if !sleep(ctx, nil, every-every/5+rand.N(every/5*2+1)) {
+			return nil
+		}
+		for _, m := range managers {
+			results, err := m.Sweep(ctx)
+			if report != nil && (ctx.Err() == nil || len(results) > 0) {
+				report(results, err)
+			}
+		}
+	}
 }
 
 // sweep is one pass over the stuck objects of a core.
@@ -106,7 +142,7 @@ func (s *sweep) endTaken(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.tasks.taken(&now, now.Version)
+		t.taken(&now, now.Version)
 	}
 	return nil
 }
@@ -151,55 +187,10 @@ func (c *core) timeout(r *StoredRecord) time.Duration {
 	return timeout
 }
 
-// readOwners reads the owners that are alive, and declares those dead that have sent no
-// heartbeat within their TTL. From then on the store accepts nothing that they write:
-// their next heartbeat fails, and other processes take their operations by
-// compare-and-set. Owners that have been dead for a day are forgotten.
-func (s *sweep) readOwners(ctx context.Context) error {
-	if s.owners == nil {
-		return nil
-	}
-	began := time.Now()
-	alive, err := s.owners.listOwners(ctx, ownerAlive)
-	if err != nil {
-		s.owners.beats.fail()
-		return err
-	}
-	expire := newSweep(s.owners)
-	dead := s.owners.beats.observe(began, alive)
-	for i := range dead {
-		cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead[i]))
-		if err := expire.care(ctx, &dead[i], decide.Cause{Overdue: true}, cause); err != nil {
-			return err
-		}
-	}
-	if slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
-		// The store could not be written, so no owner could send a heartbeat either.
-		s.owners.beats.fail()
-	}
-	for i := range alive {
-		// An owner that had to be dead may have sent a heartbeat after all: it is read
-		// again if one of its objects is found.
-		if r := &alive[i]; !expire.seen[r.ID] {
-			s.addAlive(r)
-		}
-	}
-	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
-}
-
-func (s *sweep) addAlive(r *StoredRecord) {
-	s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
-	s.epochs[r.ID] = uint64(r.Operation)
-}
-
 // overdue acts on objects past their deadlines. A transitional state counts even if
 // it has no deadline row: another version of the table has set the deadline.
 func (s *sweep) overdue(ctx context.Context) error {
-	states := s.statesWith(func(state int) bool {
-		return s.table.States[state].Kind == fsm.Transitional || slices.ContainsFunc(s.table.Rows, func(row fsm.TableRow) bool {
-			return row.Timeout > 0 && slices.Contains(row.From, state)
-		})
-	})
+	states := s.statesWith(func(state int) bool { return s.transitional(state) || s.shortest(state) > 0 })
 	if len(states) == 0 {
 		return nil
 	}
@@ -211,49 +202,10 @@ func (s *sweep) late(ctx context.Context, r *StoredRecord) error {
 	return s.care(ctx, r, decide.Cause{Overdue: true}, deadlinePassed(r.Deadline))
 }
 
-// orphaned acts on objects whose owner is not alive.
-func (s *sweep) orphaned(ctx context.Context) error {
-	if s.owners == nil {
-		return nil
-	}
-	return s.each(ctx, Query{NotOwnedBy: s.alive}, func(ctx context.Context, r *StoredRecord) error {
-		dead, err := s.ownerDead(ctx, r)
-		if err != nil || !dead {
-			return err
-		}
-		return s.care(ctx, r, decide.Cause{OwnerDead: true}, ownerIsDead(r))
-	})
-}
-
-// ownerDead reports whether the owner of a record is dead, or alive with another
-// epoch. A record without an owner has no dead one.
-func (s *sweep) ownerDead(ctx context.Context, r *StoredRecord) (bool, error) {
-	if r.Owner == "" {
-		return false, nil
-	}
-	// The list of owners may be older than the record. The bad schedule: the owners
-	// are listed, a process joins and starts an operation, and only then the record
-	// of its object is read. Epochs grow: an earlier epoch than the known one is
-	// over for good, and any other is read again.
-	epoch, known := s.epochs[r.Owner]
-	if !known || r.Epoch > epoch {
-		owner, err := s.get(ctx, Key{ownersTable, r.Owner})
-		if err != nil {
-			return false, err
-		}
-		epoch = 0
-		if owner.State == string(ownerAlive) {
-			epoch = uint64(owner.Operation)
-		}
-		s.epochs[r.Owner] = epoch
-	}
-	return decide.OwnerDead(r.Epoch, epoch), nil
-}
-
 // ownerless acts on transitional objects that have neither an owner nor a deadline
 // in the table.
 func (s *sweep) ownerless(ctx context.Context) error {
-	states := s.statesWith(func(state int) bool { return s.table.States[state].Kind == fsm.Transitional })
+	states := s.statesWith(s.transitional)
 	if len(states) == 0 {
 		return nil
 	}
@@ -270,20 +222,16 @@ func (s *sweep) ownerless(ctx context.Context) error {
 // counts: for the shortest timeout of the table first, and for a longer one only if that
 // finds an object which has it.
 func (s *sweep) undated(ctx context.Context) error {
-	var shortest time.Duration
-	states := s.statesWith(func(state int) (timed bool) {
-		for i := range s.table.Rows {
-			row := &s.table.Rows[i]
-			if s.table.States[state].Kind == fsm.Transitional && row.Timeout > 0 && slices.Contains(row.From, state) {
-				timed = true
-				if shortest == 0 || row.Timeout < shortest {
-					shortest = row.Timeout
-				}
-			}
+	var next time.Duration
+	states := s.statesWith(func(state int) bool {
+		timeout := s.shortest(state)
+		if timeout == 0 || !s.transitional(state) {
+			return false
 		}
-		return timed
+		next = min(timeout, cmp.Or(next, timeout))
+		return true
 	})
-	for next := shortest; next > 0; {
+	for next > 0 {
 		age := next
 		next = 0
 		err := s.each(ctx, Query{States: states, NoDeadline: true, UnchangedFor: age}, func(ctx context.Context, r *StoredRecord) error {
@@ -302,6 +250,20 @@ func (s *sweep) undated(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// transitional reports whether a state is transitional.
+func (c *core) transitional(state int) bool { return c.table.States[state].Kind == fsm.Transitional }
+
+// shortest returns the shortest timeout of the rows that leave a state; 0: none has one.
+func (c *core) shortest(state int) (timeout time.Duration) {
+	for i := range c.table.Rows {
+		row := &c.table.Rows[i]
+		if row.Timeout > 0 && slices.Contains(row.From, state) {
+			timeout = min(row.Timeout, cmp.Or(timeout, row.Timeout))
+		}
+	}
+	return timeout
 }
 
 // statesWith returns the names, in records of all versions, of the states that a condition
@@ -373,7 +335,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		result.Resolution = NoRow
 	case decide.FireEvent:
 		if s.most > 0 {
-			result.Resolution, result.Event, result.Actor = Unswept, s.eventName(ask.Event), ask.Actor
+			result.Resolution, result.Event, result.Actor = Unswept, s.table.Events[ask.Event], ask.Actor
 		} else {
 			s.fire(ctx, r, &known, ask, &result)
 		}
@@ -399,7 +361,7 @@ func (s *sweep) add(result SweepResult) error {
 
 // fire fires the event of the deadline row, or the one that was observed.
 func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record, ask decide.Request, result *SweepResult) {
-	event := s.eventName(ask.Event)
+	event := s.table.Events[ask.Event]
 	if s.observe != nil {
 		seen, err := s.look(ctx, r)
 		if err != nil {
@@ -414,7 +376,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	result.Event, result.Actor = event, ask.Actor
 	// The object is moved from the record that was found, and from no other.
 	move := &request{
-		core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, reason: result.Cause, expect: r.Revision,
+		core: s.core, verb: "sweep", key: r.Key, event: event, ask: ask, reason: result.Cause, expect: r.Revision,
 		attempt: attempt{before: *r},
 	}
 	if ask.Redoes(s.table, known) {

@@ -52,15 +52,25 @@ func (t *Task) owns(r *StoredRecord) bool {
 		!otherOperation(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
+// taken ends the work if a change has taken its operation away. The version is the one in
+// whose form the store has the record.
+func (t *Task) taken(now *StoredRecord, version string) {
+	// A record from before the task's operation does not concern the task. The bad
+	// schedule: the outcome of an operation is committed, the next operation is
+	// admitted and replaces its task, and only then the first commit is published.
+	if now.Operation >= t.Operation && !t.owns(now) {
+		t.lose(stale(now, version))
+	}
+}
+
 // endError is the cause of a context whose work was ended by this package.
 type endError struct {
 	task    *Task
 	outcome Outcome
-	err     error
+	error
 }
 
-func (e *endError) Error() string { return e.err.Error() }
-func (e *endError) Unwrap() error { return e.err }
+func (e *endError) Unwrap() error { return e.error }
 
 // begin returns the context of the work, which ends when the operation is taken
 // away. The error is why it must not begin.
@@ -181,7 +191,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 // request makes a request about the operation.
 func (t *Task) request(name string, verb decide.Verb) *request {
 	return &request{
-		core: t.core, verb: name, id: t.ID, admission: t.Admission, retry: true,
+		core: t.core, verb: name, key: t.Key, admission: t.Admission, retry: true,
 		ask: decide.Request{Verb: verb, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch},
 	}
 }
@@ -274,21 +284,13 @@ func (ts *tasks) waits(r *StoredRecord) bool {
 // now, or the operation was taken away.
 func (ts *tasks) changed(r *request) {
 	now := &r.change.To
-	if t := ts.of(now.ID); t != nil && t.owns(now) {
-		t.extend(r)
-	}
-	ts.taken(now, r.version)
-}
-
-// taken ends the work whose operation a change has taken away. The version is the one in
-// whose form the store has the record.
-func (ts *tasks) taken(now *StoredRecord, version string) {
 	t := ts.of(now.ID)
-	// A record from before the task's operation does not concern the task. The bad
-	// schedule: the outcome of an operation is committed, the next operation is
-	// admitted and replaces its task, and only then the first commit is published.
-	if t != nil && now.Operation >= t.Operation && !t.owns(now) {
-		t.lose(stale(now, version))
+	switch {
+	case t == nil:
+	case t.owns(now):
+		t.extend(r)
+	default:
+		t.taken(now, r.version)
 	}
 }
 

@@ -26,10 +26,9 @@ func waits(r *StoredRecord) bool {
 
 // turnError is an error of the store at the start of a turn. The queue retries it, without a
 // share of its limits, except in a queue of Shared.
-type turnError struct{ err error }
+type turnError struct{ error }
 
-func (e *turnError) Error() string { return e.err.Error() }
-func (e *turnError) Unwrap() error { return e.err }
+func (e *turnError) Unwrap() error { return e.error }
 
 // turnRetry is how the queue retries the start of a turn: as long as the operation
 // is not overdue, QueueTimeout has not passed, the manager is not shut down and the
@@ -43,7 +42,7 @@ func (o *operation) turnRetry() queue.Retry {
 				return true
 			}
 			turn, ok := err.(*turnError)
-			return ok && !final(turn.err) && !o.task.overdue() && !o.expired() && !o.core.retries.ended()
+			return ok && !final(turn.error) && !o.task.overdue() && !o.expired() && !o.core.retries.ended()
 		},
 		Backoff: func(attempts int, err error) time.Duration {
 			if failed, ok := err.(*attemptError); ok {

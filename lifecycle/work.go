@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -296,14 +295,4 @@ func (c *core) carry(ctx context.Context, carrier map[string]string) context.Con
 		return ctx
 	}
 	return c.extract(ctx, maps.Clone(carrier))
-}
-
-// checkCarrier refuses a carrier above the limit, and text that JSON would change.
-func (l *Limits) checkCarrier(carrier map[string]string) error {
-	size, err := 0, error(nil)
-	for key, value := range carrier {
-		size += len(key) + len(value)
-		err = errors.Join(err, checkText("key of Config.Inject", key), checkText("value of Config.Inject", value))
-	}
-	return errors.Join(err, checkSize("values of Config.Inject", size, l.Carrier))
 }

@@ -10,6 +10,7 @@ package decide
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -94,28 +95,25 @@ const (
 	Refused                 // the table or the operation does not permit it
 )
 
-// Refusals that do not come from the table.
+// Refusals that do not come from the table. Package lifecycle exports the first four.
 var (
-	ErrBusy     = errors.New("in transition")
-	ErrExists   = errors.New("the object exists")
-	ErrNotFound = errors.New("the object does not exist")
-	ErrStale    = errors.New("not the present operation")
-	ErrNoEntry  = errors.New("no row creates the object")
-	ErrBegins   = errors.New("a report cannot start an operation")
+	ErrBusy     = errors.New("lifecycle: cannot execute action at this time")
+	ErrExists   = errors.New("lifecycle: exists already")
+	ErrNotFound = errors.New("lifecycle: not found")
+	ErrStale    = errors.New("lifecycle: stale operation")
+	ErrNoEntry  = fmt.Errorf("%w: no row creates the object", fsm.ErrNotAllowed)
+	ErrBegins   = fmt.Errorf("%w: a report cannot start an operation", fsm.ErrNotAllowed)
 )
 
 // BusyError is a refusal by the table while the object is in transition. It
 // matches ErrBusy.
 type BusyError struct{ Refusal error }
 
-// Error gives the table's refusal.
-func (e *BusyError) Error() string { return ErrBusy.Error() + ": " + e.Refusal.Error() }
+// Error returns the text of ErrBusy.
+func (e *BusyError) Error() string { return ErrBusy.Error() }
 
-// Is matches ErrBusy.
-func (e *BusyError) Is(target error) bool { return target == ErrBusy }
-
-// Unwrap returns the table's refusal.
-func (e *BusyError) Unwrap() error { return e.Refusal }
+// Unwrap returns ErrBusy and the table's refusal.
+func (e *BusyError) Unwrap() []error { return []error{ErrBusy, e.Refusal} }
 
 // Decision is the result. Nothing is written if Write is false: Err is then the
 // reason, or nil for an event that the table ignores and for a heartbeat without a
@@ -164,8 +162,13 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		}
 		origin = state
 	case Fire, Override, Migrate:
-		if !rec.Exists {
+		switch {
+		case !rec.Exists:
 			return refuse(Refused, ErrNotFound)
+		case q.Verb == Override:
+			return rows, q.override(t, rec), false
+		case q.Verb == Migrate:
+			return rows, migrate(t, rec), false
 		}
 	case Report, Heartbeat:
 		switch {
@@ -182,17 +185,10 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		case !rec.Exists:
 			return refuse(Refused, ErrNotFound)
 		case q.Verb == Heartbeat:
-			return rows, q.heartbeat(t, rec), false
+			return rows, heartbeat(t, rec), false
 		case q.Repeats && t.States[state].Kind.Resting():
 			return refuse(Repeated, nil) // the operation is over, and its report came before
 		}
-	}
-	switch q.Verb {
-	case Override:
-		return rows, q.override(t, rec), false
-	case Migrate:
-		return rows, migrate(t, rec), false
-	case Create, Add, Fire, Report, Heartbeat:
 	}
 	rows, err := t.Candidates(rows, state, origin, q.Event, q.Actor, q.Force)
 	switch {
@@ -282,25 +278,31 @@ func (q *Request) work(rec *Record, to fsm.Kind, begins bool) Work {
 
 // heartbeat extends the deadline of a transitional state. A state without a
 // deadline has nothing to extend.
-func (q *Request) heartbeat(t *fsm.Table, rec *Record) Decision {
+func heartbeat(t *fsm.Table, rec *Record) Decision {
 	if t.States[rec.State].Kind != fsm.Transitional {
 		return Decision{Row: -1, Verdict: Stale, Err: ErrStale}
 	}
-	timeout, _ := t.Deadline(rec.State, rec.Origin)
-	if timeout == 0 {
+	d := unmoved(t, rec)
+	if d.Timeout == 0 {
 		return Decision{Row: -1}
 	}
-	return Decision{
-		Write: true, MetadataOnly: true, Work: SameWork, Payload: Keep, Saved: rec.Saved, Row: -1,
-		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation, Timeout: timeout,
-	}
+	d.MetadataOnly = true
+	return d
 }
 
 // migrate keeps the object as it is. Its deadline counts anew, by this table.
 func migrate(t *fsm.Table, rec *Record) Decision {
+	d := unmoved(t, rec)
+	d.Sequence++
+	return d
+}
+
+// unmoved is a decision that keeps state, operation, work and payload. The deadline counts
+// anew.
+func unmoved(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Payload: Keep, Saved: rec.Saved, Row: -1,
-		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence + 1, Operation: rec.Operation,
+		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation,
 	}
 	if t.States[rec.State].Kind == fsm.Transitional {
 		d.Work = SameWork

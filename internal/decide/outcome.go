@@ -39,10 +39,13 @@ func (e Events) Of(o Outcome) []int {
 // refused with the reason. Outcome returns false if there are no events.
 func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Request, bool) {
 	q.Verb = Report
-	var rows [4]int
+	permitted := func(q *Request) bool {
+		var rows [4]int
+		_, d, ok := q.Candidates(t, rec, rows[:0])
+		return ok || d.Verdict == Stale || d.Verdict == Repeated
+	}
 	for _, e := range events {
-		q.Event = e
-		if _, d, ok := q.Candidates(t, rec, rows[:0]); ok || d.Verdict == Stale || d.Verdict == Repeated {
+		if q.Event = e; permitted(&q) {
 			return q, true
 		}
 	}
@@ -50,7 +53,7 @@ func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Re
 		late := q
 		if _, row := t.Deadline(rec.State, rec.Origin); row >= 0 && !Redoes(t, rec.State, rec.Origin) {
 			late.Event, late.Actor, late.Force = t.Rows[row].Event, fsm.Sweeper, t.Rows[row].Forced
-			if _, d, ok := late.Candidates(t, rec, rows[:0]); ok || d.Verdict == Stale || d.Verdict == Repeated {
+			if permitted(&late) {
 				return late, true
 			}
 		}
