@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lock"
@@ -22,14 +21,14 @@ func TestCloseWhileEtcdDoesNotAnswer(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var hangs atomic.Bool
 	var waiting atomic.Int64
-	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	client := server.Client(t, etcdtest.Through(func(ctx context.Context, req, _ any, send func() error) error {
 		if _, txn := req.(*etcdserverpb.TxnRequest); txn && hangs.Load() {
 			waiting.Add(1)
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		return call(ctx, method, req, reply, cc, opts...)
-	})
+		return send()
+	}))
 	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: time.Hour})
 	held, converted := take(t, l, at(lock.X, "/a"), "a"), take(t, l, at(lock.X, "/b"), "b")
 	hangs.Store(true)
@@ -64,16 +63,16 @@ func TestNoLeasesOfSessionsThatDoNotBegin(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var refuses atomic.Bool
 	var granted atomic.Int64
-	client := intercepted(t, server, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	client := server.Client(t, etcdtest.Through(func(_ context.Context, req, _ any, send func() error) error {
 		if _, put := req.(*etcdserverpb.PutRequest); put && refuses.Load() {
 			return rpctypes.ErrGRPCPermissionDenied
 		}
-		err := call(ctx, method, req, reply, cc, opts...)
+		err := send()
 		if _, lease := req.(*etcdserverpb.LeaseGrantRequest); lease {
 			granted.Add(1)
 		}
 		return err
-	})
+	}))
 	prefix := freshPrefix()
 	l := open(t, client, prefix, &etcdlock.Config{TTL: time.Hour})
 	g := take(t, l, at(lock.X, "/a"), "holder")
