@@ -27,58 +27,91 @@ const (
 
 // Install makes the trigger that notifies of every change, in one transaction: on the
 // store's own history, and on each ExistingHistory of the tables, which are those of
-// [sqlstore.Config]. It may be called again, and by several processes at once. The prefix
-// is that of the same configuration, and empty for its default. The role needs the right to
-// create functions in the schema of the store's tables, and owns the histories.
+// [sqlstore.Config]. It may be called again, and by several processes at once: what exists
+// is only read. The prefix is that of the same configuration, and empty for its default.
+// The role needs the right to create functions in the schema of the store's tables, and
+// owns the histories.
 //
 // The error is that of the driver. Nothing has changed then.
 func Install(ctx context.Context, db *sql.DB, prefix string, tables ...sqlstore.ExistingTable) error {
-	prefix = cmp.Or(prefix, defaultPrefix)
-	own := sqlstore.ExistingTable{ExistingHistory: sqlstore.ExistingHistory{Table: prefix + "history", Machine: "machine", ID: "id"}}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("pgnotify: install: %w", err)
-	}
-	defer tx.Rollback()
-	for _, text := range statements(prefix+function, append([]sqlstore.ExistingTable{own}, tables...)) {
-		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return fmt.Errorf("pgnotify: install: %w", err)
+	name := cmp.Or(prefix, defaultPrefix) + function
+	triggers := []trigger{{
+		table: quoted(cmp.Or(prefix, defaultPrefix) + "history"), args: []string{name, "", "machine", "id"},
+	}}
+	for _, t := range tables {
+		if h := t.ExistingHistory; h.Table != "" { // otherwise its history is the store's own
+			triggers = append(triggers, trigger{quoted(strings.Split(h.Table, ".")...), []string{name, t.Machine, h.Machine, h.ID}})
 		}
 	}
-	if err := tx.Commit(); err != nil {
+	if err := install(ctx, db, name, triggers); err != nil {
 		return fmt.Errorf("pgnotify: install: %w", err)
 	}
 	return nil
 }
 
+// trigger is one that [Install] makes.
+type trigger struct {
+	table string   // quoted
+	args  []string // of the function: the channel, the machine, and the columns of machine and id
+}
+
+func install(ctx context.Context, db *sql.DB, name string, triggers []trigger) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	// The bad schedule without the look: a process starts and installs, a slow transaction has
+	// written the history, and all others that write it wait behind the lock.
+	exist := true
+	for _, t := range triggers {
+		err := tx.QueryRowContext(ctx, `SELECT $5 AND EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+			WHERE t.tgrelid = to_regclass($1) AND t.tgname = $2 AND t.tgargs = $3 AND t.tgenabled = 'O' AND p.prosrc = $4)`,
+			t.table, name, []byte(strings.Join(t.args, "\x00")+"\x00"), body, exist).Scan(&exist)
+		if err != nil {
+			return err
+		}
+	}
+	if exist {
+		return nil
+	}
+	for _, text := range statements(name, triggers) {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
 // statements returns the statements of [Install] for histories, of which the store's own is
 // the first one.
-func statements(name string, tables []sqlstore.ExistingTable) []string {
-	// Two transactions that replace a function at once would be refused.
-	list := []string{"LOCK TABLE " + quoted(tables[0].ExistingHistory.Table) + " IN SHARE ROW EXCLUSIVE MODE", createFunction(name)}
-	for _, t := range tables {
-		h := t.ExistingHistory
-		if h.Table == "" {
-			continue // its history is the store's own
+func statements(name string, triggers []trigger) []string {
+	list := []string{
+		// Two transactions that replace a function at once would be refused.
+		"LOCK TABLE " + triggers[0].table + " IN SHARE ROW EXCLUSIVE MODE",
+		"CREATE OR REPLACE FUNCTION " + quoted(name) + "() RETURNS trigger LANGUAGE plpgsql AS $$" + body + "$$",
+	}
+	for _, t := range triggers {
+		var args []string
+		for _, arg := range t.args {
+			args = append(args, literal(arg))
 		}
-		on := " ON " + quoted(strings.Split(h.Table, ".")...)
-		args := strings.Join([]string{literal(name), literal(t.Machine), literal(h.Machine), literal(h.ID)}, ", ")
 		list = append(list,
-			"DROP TRIGGER IF EXISTS "+quoted(name)+on,
-			"CREATE TRIGGER "+quoted(name)+" AFTER INSERT"+on+" FOR EACH ROW EXECUTE FUNCTION "+quoted(name)+"("+args+")")
+			"DROP TRIGGER IF EXISTS "+quoted(name)+" ON "+t.table,
+			"CREATE TRIGGER "+quoted(name)+" AFTER INSERT ON "+t.table+
+				" FOR EACH ROW EXECUTE FUNCTION "+quoted(name)+"("+strings.Join(args, ", ")+")")
 	}
 	return list
 }
 
-// createFunction returns the statement that makes the function of all triggers. Its
-// arguments are the channel, the machine, and the columns of machine and id. The payload of
+// body is that of the function of all triggers, with the arguments of a trigger. The payload of
 // a notification has less than 8,000 bytes. A payload that is cut is no JSON, and Listen
 // then wakes everything.
-func createFunction(name string) string {
-	return "CREATE OR REPLACE FUNCTION " + quoted(name) + "() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE added jsonb := to_jsonb(NEW); BEGIN" +
-		" PERFORM pg_notify(TG_ARGV[0], left(json_build_object('machine', COALESCE(added ->> TG_ARGV[2], TG_ARGV[1]), 'id', added ->> TG_ARGV[3])::text, 1900));" +
-		" RETURN NULL; END $$"
-}
+const body = ` DECLARE added jsonb := to_jsonb(NEW); BEGIN
+	PERFORM pg_notify(TG_ARGV[0], left(json_build_object(
+		'machine', COALESCE(added ->> TG_ARGV[2], TG_ARGV[1]), 'id', added ->> TG_ARGV[3])::text, 1900));
+	RETURN NULL;
+END `
 
 func quoted(name ...string) string { return pgx.Identifier(name).Sanitize() }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -98,6 +99,23 @@ func TestNotifyOfAnExistingHistory(t *testing.T) {
 	require.Equal(t, lifecycle.Key{Machine: things.Machine, ID: "a"}, <-received)
 	put(t, store, "in the store's own tables")
 	require.Equal(t, "in the store's own tables", (<-received).ID)
+}
+
+// A process that starts and installs does not wait for a slow transaction, which all other
+// commits would then wait for too.
+func TestInstallDuringASlowCommit(t *testing.T) {
+	t.Parallel()
+	dsn := servers.Postgres(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	store, db, _ := listening(t, config, dsn, "")
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	put(t, store.WithTx(tx), "slow")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, pgnotify.Install(ctx, db, ""))
 }
 
 // After a lost connection the listener wakes for everything.
