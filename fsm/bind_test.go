@@ -204,7 +204,11 @@ func TestBindRefusesGuardsThatCannotRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := fsm.Bind[person, phase, signal](doorTable(), guards...)
-			require.ErrorIs(t, err, fsm.ErrInvalid)
+			var invalid *fsm.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			for _, p := range invalid.Problems {
+				requireRow(t, p)
+			}
 		})
 	}
 }

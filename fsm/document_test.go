@@ -332,6 +332,7 @@ func TestWriteTableRefuses(t *testing.T) {
 			var b bytes.Buffer
 			err := fsm.WriteTable(&b, table)
 			require.Equal(t, &fsm.DocumentError{Path: test.path, Offset: -1, Text: test.text}, err)
+			require.EqualError(t, err, "fsm: invalid table: "+test.path+": "+test.text)
 			require.ErrorIs(t, err, fsm.ErrInvalid)
 			require.Zero(t, b.Len(), "nothing is written")
 			_, err = table.MarshalJSON()
