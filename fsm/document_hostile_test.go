@@ -295,6 +295,17 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
+// The text of an error has at most 64 bytes of a text of the document.
+func TestLongTextsAreCut(t *testing.T) {
+	for length, shown := range map[int]string{
+		64: strings.Repeat("k", 64),
+		65: strings.Repeat("k", 64) + "...",
+	} {
+		err := refusal(t, `{"states":[{"name":"A","kind":"`+strings.Repeat("k", length)+`"}]}`)
+		require.Equal(t, fmt.Sprintf("want stable, transitional, final or error, found %q", shown), err.Text)
+	}
+}
+
 func TestWriteTableToFullDisk(t *testing.T) {
 	err := fsm.WriteTable(fullDisk{}, lift(t).Table())
 	require.ErrorIs(t, err, io.ErrShortWrite)
