@@ -237,8 +237,12 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c := v.claim(a.key); c != nil && a.state == waiting {
+	c := v.claim(a.key)
+	if c != nil && a.state == waiting {
 		a.follow(v, c) // the watch may show later that it is held
+	}
+	if c != nil && err != lock.ErrIDInUse {
+		arrival = c.arrival // the watch may not have shown the claim yet
 	}
 	if err == lock.ErrConflict && a.state != waiting {
 		return nil, nil

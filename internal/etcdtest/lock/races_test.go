@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -123,6 +124,46 @@ func TestConversionWhileTheWatchHangs(t *testing.T) {
 		require.Equal(t, token, holders[0].Token)
 		require.NoError(t, g.Unlock(t.Context()))
 	}
+}
+
+// A wait that ends before the watch has shown its claim lists what arrived before it, and not
+// what arrived later.
+func TestCancelWhileTheWatchHangs(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var hangs sync.RWMutex
+	prefix := freshPrefix()
+	l, other := open(t, server.Client(t, hangingWatch(&hangs)), prefix, nil), open(t, server.Client(t), prefix, nil)
+	held := take(t, other, at(lock.X, "/a"), "holder")
+	waiting := func(count int) {
+		require.Eventually(t, func() bool {
+			s, err := other.Snapshot(t.Context())
+			return err == nil && s.Waiting == count
+		}, 10*time.Second, 5*time.Millisecond)
+	}
+	hangs.Lock()
+	defer hangs.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := l.Lock(ctx, at(lock.X, "/a"), by("waiting"))
+		ended <- err
+	}()
+	waiting(1)
+	later := make(chan *lock.Grant, 1)
+	go func() {
+		g, _ := other.Lock(t.Context(), at(lock.S, "/a"), by("later"))
+		later <- g
+	}()
+	waiting(2)
+	cancel()
+	conflict, is := errors.AsType[*lock.ConflictError](<-ended)
+	require.True(t, is)
+	require.ErrorIs(t, conflict, context.Canceled)
+	require.Len(t, conflict.Holders, 1)
+	require.Equal(t, "holder", conflict.Holders[0].Owner)
+	require.NoError(t, held.Unlock(t.Context()))
+	require.NoError(t, (<-later).Unlock(t.Context()))
 }
 
 // hangingWatch makes the answers of watches wait while the mutex is locked.
