@@ -65,12 +65,14 @@ func install(ctx context.Context, db *sql.DB, name string, triggers []trigger) e
 	// written the history, and all others that write it wait behind the lock.
 	exist := true
 	for _, t := range triggers {
-		err := tx.QueryRowContext(ctx, `SELECT $5 AND EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+		var found bool
+		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 			WHERE t.tgrelid = to_regclass($1) AND t.tgname = $2 AND t.tgargs = $3 AND t.tgenabled = 'O' AND p.prosrc = $4)`,
-			t.table, name, []byte(strings.Join(t.args, "\x00")+"\x00"), body, exist).Scan(&exist)
+			t.table, name, []byte(strings.Join(t.args, "\x00")+"\x00"), body).Scan(&found)
 		if err != nil {
 			return err
 		}
+		exist = exist && found
 	}
 	if exist {
 		return nil

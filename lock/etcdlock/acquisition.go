@@ -135,7 +135,7 @@ func (a *acquisition) end(fault *lock.LostError, remove removal) {
 		for !a.kept && !a.remove(remove) {
 			select {
 			case <-time.After(retryPause):
-			case <-a.session.over:
+			case <-a.session.alive.Done():
 				a.kept = true
 				return
 			}

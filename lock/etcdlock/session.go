@@ -25,7 +25,6 @@ type session struct {
 	key   string
 	ttl   time.Duration
 	alive context.Context // ends with the session
-	over  <-chan struct{} // that of alive
 	stop  func()          // ends alive; called by end
 
 	// endings are the goroutines of acquisitions that have ended. None is added after the
@@ -63,7 +62,6 @@ func (l *Locker) begin(ctx context.Context) (*session, error) {
 		ttl: time.Duration(lease.TTL) * time.Second,
 	}
 	s.alive, s.stop = context.WithCancel(context.Background())
-	s.over = s.alive.Done()
 	s.renewed(sent)
 	put, err := l.client.Put(ctx, s.key, "", clientv3.WithLease(s.lease))
 	if err == nil {
@@ -121,7 +119,7 @@ func (l *Locker) keep(ctx context.Context, s *session) (reason string) {
 	for {
 		select {
 		case <-time.After(next):
-		case <-s.over:
+		case <-s.alive.Done():
 			return "" // end was called with it
 		case <-ctx.Done():
 			return "the locker was closed"

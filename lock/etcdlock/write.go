@@ -43,7 +43,7 @@ func (l *Locker) write(
 			defer func() { <-l.turn }()
 		case <-ctx.Done():
 			return 0, keepKey, lock.Ended(ctx)
-		case <-s.over:
+		case <-s.alive.Done():
 			return 0, keepKey, &lock.LostError{Reason: "the session has ended", Err: lock.ErrLost}
 		}
 	}

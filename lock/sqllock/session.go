@@ -27,9 +27,7 @@ type session struct {
 	alive context.Context // ends with the session
 	stop  func()          // ends alive
 
-	// Locker.mu guards these.
-	renewed time.Time // when the last successful renewal was sent
-	over    bool
+	renewed time.Time // when the last successful renewal was sent; guarded by Locker.mu
 }
 
 // bound returns a context that ends with the session too. What a call of the session asks the
@@ -96,7 +94,7 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // holds reports whether the grants of the session hold. Time is that of the monotonic clock.
 // Locker.mu is held.
-func (l *Locker) holds(s *session) bool { return !s.over && l.left(s) > 0 }
+func (l *Locker) holds(s *session) bool { return s.alive.Err() == nil && l.left(s) > 0 }
 
 func (l *Locker) current(s *session) bool {
 	l.mu.Lock()
@@ -129,7 +127,6 @@ func (l *Locker) run(ctx context.Context, s *session) {
 // end ends a session. Its holders are notified, and its waiting calls return an error.
 func (l *Locker) end(s *session, reason string) {
 	l.mu.Lock()
-	s.over = true
 	s.stop()
 	claims := l.claims
 	l.claims, l.ids = map[int64]*claim{}, map[string]*claim{}
