@@ -44,7 +44,7 @@ func start(t *testing.T) *demo {
 	server := httptest.NewServer(tumblebug.Handler(system))
 	t.Cleanup(func() {
 		server.Close()
-		require.NoError(t, system.Close(t.Context()))
+		require.NoError(t, system.Close(context.WithoutCancel(t.Context())))
 	})
 	return &demo{out: io.Discard, clouds: c, system: system, url: server.URL}
 }
