@@ -42,6 +42,7 @@ func checkOn(t *testing.T, d device, address string, s shown) {
 	b.screenshot(t, "dark")
 	b.screenshot(t, "light")
 	b.complains(t, "checks.layout()")
+	b.complains(t, "checks.ages()")
 	b.quiet(t, address, s.status)
 	if d.noScript {
 		return

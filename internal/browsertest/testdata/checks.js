@@ -62,6 +62,20 @@ globalThis.checks = (() => {
     return bad;
   }
 
+  // ages: no column moves when the ages in a table grow.
+  function ages() {
+    const times = [...document.querySelectorAll("td time")];
+    const texts = times.map((e) => e.textContent);
+    const columns = (text) => {
+      for (const e of times) e.textContent = text;
+      return [...document.querySelectorAll("thead th")].map((e) => e.getBoundingClientRect().left);
+    };
+    const young = columns("1 s ago");
+    const bad = columns("in 119 min").flatMap((left, i) => (left === young[i] ? [] : [`column ${i} moves from ${young[i]} to ${left}`]));
+    times.forEach((e, i) => (e.textContent = texts[i]));
+    return bad;
+  }
+
   // picture: no label lies upon another, and the name of a state is within its border.
   function picture() {
     const svg = document.querySelector("#picture svg");
@@ -123,5 +137,5 @@ globalThis.checks = (() => {
     return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)}: ${n.failureSummary}`));
   }
 
-  return { layout, picture, fits, focusable, focused, shift, accessible };
+  return { layout, ages, picture, fits, focusable, focused, shift, accessible };
 })();
