@@ -48,11 +48,6 @@ func (r Retries) backoff() func(attempts int, err error) time.Duration {
 	return queue.Exponential(cmp.Or(r.Delay, time.Second), cmp.Or(r.MaxDelay, time.Minute))
 }
 
-// inQueue returns the form for an action that is no operation.
-func (r Retries) inQueue() queue.Retry {
-	return queue.Retry{Attempts: r.Attempts, Backoff: r.backoff(), If: func(err error) bool { return !permanent(err) }}
-}
-
 // Permanent marks an error of work that no further attempt can mend: [Retries] do not
 // repeat the work. The result matches err and has its text. Permanent(nil) is nil.
 func Permanent(err error) error {
@@ -78,11 +73,6 @@ type attemptError struct {
 }
 
 func (e *attemptError) Unwrap() error { return e.error }
-
-// mayRepeat reports whether the work is tried again after its error.
-func (o *operation) mayRepeat(ctx context.Context, err error) bool {
-	return err != nil && o.failed+1 < o.work.Retries.Attempts && !permanent(err) && ctx.Err() == nil && !o.task.overdue()
-}
 
 // failAttempt records that an attempt has failed, and returns the error that makes the
 // queue repeat it. If the record cannot be written, the next attempt is made

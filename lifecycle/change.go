@@ -147,7 +147,8 @@ func (m *Manager[S, E, T]) guard(ctx context.Context, row int, before, after []b
 	return m.machine.Check(ctx, row, &was, &is), nil
 }
 
-func (m *Manager[S, E, T]) checkPayload(data []byte) error {
+// decode checks a payload whose value nothing needs.
+func (m *Manager[S, E, T]) decode(data []byte) error {
 	_, err := unpack[T](data)
 	return err
 }

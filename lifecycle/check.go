@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,22 +30,11 @@ type Limits struct {
 
 // resolved returns the limits with their defaults.
 func (l Limits) resolved() Limits {
-	for _, field := range []struct {
-		limit    *int
-		standard int
-	}{
-		{&l.Reason, storable.MaxReason},
-		{&l.Payload, 1 << 20},
-		{&l.Args, 64 << 10},
-		{&l.Carrier, 4 << 10},
-		{&l.MessageName, 1 << 10},
-		{&l.MessagePayload, 1 << 20},
-	} {
-		if *field.limit == 0 {
-			*field.limit = field.standard
-		}
+	return Limits{
+		Reason: cmp.Or(l.Reason, storable.MaxReason), Payload: cmp.Or(l.Payload, 1<<20),
+		Args: cmp.Or(l.Args, 64<<10), Carrier: cmp.Or(l.Carrier, 4<<10),
+		MessageName: cmp.Or(l.MessageName, 1<<10), MessagePayload: cmp.Or(l.MessagePayload, 1<<20),
 	}
-	return l
 }
 
 // CheckPayload returns [ErrInvalid] for a payload that cannot be encoded or is above the
@@ -82,7 +72,6 @@ func (r *request) check() error {
 				Machine: table.Name, To: table.States[r.ask.To].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
 			}
 		}
-	case decide.Heartbeat:
 	}
 	return nil
 }
@@ -111,12 +100,9 @@ func (r *request) checkCaller() error {
 			return err
 		}
 	}
-	return errors.Join(checkIfMatch(r.ifMatch), r.checkClient())
-}
-
-// checkClient refuses a bad request id.
-func (r *request) checkClient() error {
 	switch {
+	case r.ifMatch != "" && strings.TrimSpace(r.ifMatch) != "*" && !eTagList.MatchString(r.ifMatch):
+		return fmt.Errorf("%w: If-Match %q is neither * nor a list of ETags in double quotes", ErrInvalid, shown(r.ifMatch))
 	case r.client == RequestID{}:
 		return nil
 	case r.client.ID == "":
@@ -190,37 +176,24 @@ func (c *Commit) Check(has Capabilities) error {
 		return fmt.Errorf("%w: a request id: the store keeps no history", errors.ErrUnsupported)
 	case c.Owner.Name == "" && c.Owner.Epoch != 0:
 		return fmt.Errorf("%w: commit of an owner without a name", ErrInvalid)
-	case len(c.Changes) == 1:
-		return c.Changes[0].check()
 	}
-	seen, requests := make(map[Key]bool, len(c.Changes)), map[Key]bool{}
+	seen, requests := map[Key]bool{}, map[Key]bool{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		if err := ch.check(); err != nil {
-			return err
+		to, request := &ch.To, Key{ch.To.Machine, ch.Request}
+		switch {
+		case to.State == "":
+			return fmt.Errorf("%w: change of %s without a state", ErrInvalid, to.Key.text())
+		case to.Owner == "" && to.Epoch != 0: // stores find unowned records by epoch 0
+			return fmt.Errorf("%w: change of %s with epoch %d and without an owner", ErrInvalid, to.Key.text(), to.Epoch)
+		case ch.MetadataOnly && (ch.Remove || ch.From != to.State):
+			return fmt.Errorf("%w: change of metadata only of %s from %s to %s", ErrInvalid, to.Key.text(), stateOr(ch.From), stateOr(to.State))
+		case seen[to.Key]:
+			return fmt.Errorf("%w: two changes of %s in one commit", ErrInvalid, to.Key.text())
+		case requests[request]:
+			return fmt.Errorf("%w: two changes of request %q in one commit", ErrInvalid, shown(ch.Request))
 		}
-		if seen[ch.To.Key] {
-			return fmt.Errorf("%w: two changes of %s in one commit", ErrInvalid, ch.To.Key.text())
-		}
-		seen[ch.To.Key] = true
-		if request := (Key{ch.To.Machine, ch.Request}); ch.Request != "" {
-			if requests[request] {
-				return fmt.Errorf("%w: two changes of request %q in one commit", ErrInvalid, shown(ch.Request))
-			}
-			requests[request] = true
-		}
-	}
-	return nil
-}
-
-func (ch *StoredChange) check() error {
-	switch to := &ch.To; {
-	case to.State == "":
-		return fmt.Errorf("%w: change of %s without a state", ErrInvalid, to.Key.text())
-	case to.Owner == "" && to.Epoch != 0: // stores find unowned records by epoch 0
-		return fmt.Errorf("%w: change of %s with epoch %d and without an owner", ErrInvalid, to.Key.text(), to.Epoch)
-	case ch.MetadataOnly && (ch.Remove || ch.From != to.State):
-		return fmt.Errorf("%w: change of metadata only of %s from %s to %s", ErrInvalid, to.Key.text(), stateOr(ch.From), stateOr(to.State))
+		seen[to.Key], requests[request] = true, ch.Request != ""
 	}
 	return nil
 }

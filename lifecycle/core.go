@@ -59,12 +59,14 @@ type payloads interface {
 	// guard runs the guard of a row. Its first result is the guard's refusal, its
 	// second one matches ErrForeign if a payload cannot be decoded.
 	guard(ctx context.Context, row int, before, after []byte) (refusal, err error)
-	// checkPayload returns an error that matches ErrForeign if a payload cannot be decoded.
-	checkPayload(payload []byte) error
+	decoder
 	// editPayload returns an edit of bytes for an edit of the payload, which is a
 	// func(*T) error. It returns false for any other type.
 	editPayload(edit any) (func([]byte) ([]byte, error), bool)
 }
+
+// decoder decodes a payload. The error matches ErrForeign.
+type decoder interface{ decode(payload []byte) error }
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 
@@ -115,9 +117,6 @@ func (c *core) failed(verb, id string, err error) error {
 
 // get reads a record.
 func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
-	if c.observer.Stored == nil {
-		return c.store.Get(ctx, key)
-	}
 	began := time.Now()
 	r, err := c.store.Get(ctx, key)
 	c.called(ctx, "get", began, err)
@@ -126,16 +125,15 @@ func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
 
 // list reads a page of records.
 func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
-	if c.observer.Stored == nil {
-		return c.store.List(ctx, q)
-	}
 	began := time.Now()
 	records, err := c.store.List(ctx, q)
 	c.called(ctx, "list", began, err)
 	return records, err
 }
 
-// called reports a call to the observer, which has a function for it.
+// called reports a call to the observer.
 func (c *core) called(ctx context.Context, call string, began time.Time, err error) {
-	c.observer.Stored(ctx, Stored{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
+	if c.observer.Stored != nil {
+		c.observer.Stored(ctx, Stored{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
+	}
 }

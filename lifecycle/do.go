@@ -147,9 +147,10 @@ func (o *operation) join(tx *Tx) error {
 	return nil
 }
 
-// submit gives the operation its place in the queue, which admits it. Its error is
-// complete.
-func (o *operation) submit(ctx context.Context) error {
+// submit gives the operation its place in the queue, which admits it. If the queue of an
+// object is full, the object decides: the caller learns that its request is refused, which no
+// later room changes. The error is complete.
+func (o *operation) submit(ctx context.Context) (err error) {
 	r := o.requests[0]
 	if owner := o.core.owner; owner != nil && owner.alive.Err() != nil {
 		return r.fail(ctx, context.Cause(owner.alive))
@@ -160,20 +161,18 @@ func (o *operation) submit(ctx context.Context) error {
 	}
 	r.onCommit = o.noteAdmitted
 	o.submitted = time.Now()
-	return o.reserve(ctx, &queue.Action{
+	act := &queue.Action{
 		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
 		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,
-	})
-}
-
-// reserve submits the action. If the queue of an object is full, the object decides:
-// the caller learns that its request is refused, which no later room changes. The error is
-// complete.
-func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) {
-	r := o.requests[0]
+	}
+	var turns []Key // the operation's own object first
+	for _, r := range o.requests {
+		turns = append(turns, r.key)
+	}
+	turns = once(append(turns, o.work.Also...))
 	pause := queue.Exponential(time.Millisecond, 50*time.Millisecond)
 	for attempts := 1; ; attempts++ {
-		o.ticket, err = o.core.queue.SubmitAll(ctx, o.turns(), act)
+		o.ticket, err = o.core.queue.SubmitAll(ctx, turns, act)
 		full, ok := errors.AsType[*queue.RefusedError](err)
 		switch {
 		case err == nil:
@@ -196,15 +195,6 @@ func (o *operation) reserve(ctx context.Context, act *queue.Action) (err error) 
 			return r.fail(ctx, err)
 		}
 	}
-}
-
-// turns returns the objects whose turns the work takes, the operation's own first.
-func (o *operation) turns() []Key {
-	var keys []Key
-	for _, r := range o.requests {
-		keys = append(keys, r.key)
-	}
-	return once(append(keys, o.work.Also...))
 }
 
 // once returns every key once, in order of its first place.
@@ -241,8 +231,7 @@ func (o *operation) admit(ctx context.Context) error {
 		return errNoWork
 	case err == nil:
 		return nil
-	}
-	if errors.Is(err, ErrUnknownOutcome) {
+	case errors.Is(err, ErrUnknownOutcome):
 		o.leave()
 	}
 	return culprit.fail(ctx, err)
@@ -307,7 +296,7 @@ func (o *operation) run(ctx context.Context) error {
 		return fmt.Errorf("lifecycle: the work has no attempt left: all %d have failed", most)
 	}
 	err := o.runWork(ctx)
-	if o.mayRepeat(ctx, err) {
+	if err != nil && o.failed+1 < o.work.Retries.Attempts && !permanent(err) && ctx.Err() == nil && !o.task.overdue() {
 		return o.failAttempt(ctx, err)
 	}
 	return err
@@ -324,8 +313,8 @@ func (c *core) work(ctx context.Context, w *Work) error {
 // runWork calls the work. Its context ends if the operation is taken away, if the owner
 // is lost, or after the work's time-out.
 func (o *operation) runWork(ctx context.Context) error {
-	ctx, cancel, err := o.task.begin(ctx)
-	defer cancel(nil)
+	ctx, end, err := o.task.begin(ctx)
+	defer end()
 	if err != nil {
 		return err
 	}
@@ -337,7 +326,6 @@ func (o *operation) runWork(ctx context.Context) error {
 	if owner := o.core.owner; owner != nil {
 		defer context.AfterFunc(owner.alive, func() { o.task.lose(context.Cause(owner.alive)) })()
 	}
-	defer o.task.returned()
 	err = o.core.work(ctx, &o.work)
 	if err == nil || ctx.Err() == nil {
 		return err

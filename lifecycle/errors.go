@@ -75,29 +75,20 @@ type Error struct {
 
 // Error returns one line.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("lifecycle: ")
-	b.WriteString(e.Verb)
-	b.WriteString(" ")
-	b.WriteString(e.Machine)
+	text := "lifecycle: " + e.Verb + " " + e.Machine
 	if e.ID != "" {
-		fmt.Fprintf(&b, " %q", shown(e.ID))
+		text += fmt.Sprintf(" %q", shown(e.ID))
 	}
 	if e.Event != "" {
-		b.WriteString(": ")
-		b.WriteString(shown(e.Event))
+		text += ": " + shown(e.Event)
 	}
 	if e.Actor != "" {
-		b.WriteString(" by ")
-		b.WriteString(shown(string(e.Actor)))
+		text += " by " + shown(string(e.Actor))
 	}
 	if e.From != "" {
-		b.WriteString(" in ")
-		b.WriteString(e.From)
+		text += " in " + e.From
 	}
-	b.WriteString(": ")
-	b.WriteString(reason(e.Err))
-	return oneLine(b.String())
+	return oneLine(text + ": " + reason(e.Err))
 }
 
 // reason returns the text of an error without what the line has already: the names of

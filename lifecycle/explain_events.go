@@ -50,7 +50,10 @@ func (e *explainer) decide(ctx context.Context, ask decide.Request) decide.Decis
 		for i, row := range rows {
 			refusals[i] = e.guard(ctx, row)
 		}
-		d = e.fitVersion(e.version, ask.Decide(e.table, &e.known, rows, refusals))
+		d = ask.Decide(e.table, &e.known, rows, refusals)
+		if v := e.olderVersion(e.version); v != nil {
+			d = v.fit(e.table, d)
+		}
 	}
 	if busy, ok := d.Err.(*decide.BusyError); ok {
 		d.Err = busy.Refusal

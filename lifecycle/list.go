@@ -53,11 +53,21 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 	if len(sel.Prefix) >= MaxID {
 		return nil, nil // no id is longer
 	}
-	q, err := m.query(sel)
-	if err != nil {
-		return nil, m.core.failed("list", "", err)
+	q := Query{
+		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
+		After: max(sel.After, sel.Prefix), WithoutPayload: sel.WithoutPayload,
 	}
-	stored, err := m.core.list(ctx, q)
+	var stored []StoredRecord
+	var err error
+	if q.Limit, err = limit(sel.Limit); err == nil {
+		q.States, err = m.stateNames(sel.States)
+	}
+	if err == nil {
+		err = q.Check()
+	}
+	if err == nil {
+		stored, err = m.core.list(ctx, q)
+	}
 	if err != nil {
 		return nil, m.core.failed("list", "", err)
 	}
@@ -128,21 +138,6 @@ func (m *Manager[S, E, T]) History(ctx context.Context, id string, after uint64,
 		return nil, m.core.failed("history", id, err)
 	}
 	return rows, nil
-}
-
-func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
-	most, err := limit(sel.Limit)
-	q := Query{
-		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
-		After: max(sel.After, sel.Prefix), Limit: most, WithoutPayload: sel.WithoutPayload,
-	}
-	if err != nil {
-		return q, err
-	}
-	if q.States, err = m.stateNames(sel.States); err != nil {
-		return q, err
-	}
-	return q, q.Check()
 }
 
 // stateNames returns the names that states have in records of all versions.

@@ -140,23 +140,30 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return nil, err
 	}
 	table := m.Table()
+	var undo []int
+	var events decide.Events
+	for _, field := range []struct {
+		name    string
+		events  []E
+		indices *[]int
+	}{{"Done", config.Done, &events.Done}, {"Failed", config.Failed, &events.Failed}, {"Undo", config.Undo, &undo}} {
+		for _, e := range field.events {
+			if m.EventIndex(e) < 0 {
+				return nil, fmt.Errorf("%w: New: Config.%s: machine %s has no event %q", ErrInvalid, field.name, table.Name, fmt.Sprint(e))
+			}
+			*field.indices = append(*field.indices, m.EventIndex(e))
+		}
+	}
 	older, err := newOlder(table, config)
 	if err != nil {
 		return nil, err
 	}
-	indices := func(events []E) (list []int) {
-		for _, e := range events {
-			list = append(list, m.EventIndex(e))
-		}
-		return list
-	}
 	c := &core{
-		table: table, store: store, retries: newRetries(), undo: indices(config.Undo),
+		table: table, store: store, retries: newRetries(), undo: undo,
 		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(), progress: config.Progress,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		version: config.Version, older: older, switched: config.Switch,
-		events:   decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
-		watchers: &watchers{}, inject: config.Inject, extract: config.Extract,
+		events: events, watchers: &watchers{}, inject: config.Inject, extract: config.Extract,
 	}
 	if memory, ok := store.(*MemoryStore); ok {
 		c.watchers = &memory.watchers
@@ -214,17 +221,6 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 	}
 	if _, ok := table.ActorIndex(config.WorkerActor); config.WorkerActor != "" && !ok {
 		return fmt.Errorf("%w: New: Config.WorkerActor: machine %s has no actor %q", ErrInvalid, table.Name, config.WorkerActor)
-	}
-	fields := []struct {
-		name   string
-		events []E
-	}{{"Done", config.Done}, {"Failed", config.Failed}, {"Undo", config.Undo}}
-	for _, field := range fields {
-		for _, e := range field.events {
-			if m.EventIndex(e) < 0 {
-				return fmt.Errorf("%w: New: Config.%s: machine %s has no event %q", ErrInvalid, field.name, table.Name, fmt.Sprint(e))
-			}
-		}
 	}
 	return nil
 }

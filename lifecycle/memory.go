@@ -234,7 +234,11 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 	o.number = max(o.number+1, ch.To.Sequence)
 	ch.Stamp(Revision(strconv.FormatUint(o.number, 10)), now)
 	if !ch.MetadataOnly {
-		dropped := o.past.add(ch.Row(token), s.keepHistory())
+		keep := cmp.Or(s.KeepHistory, 32)
+		if s.NoHistory {
+			keep = 1 // the token of the last commit
+		}
+		dropped := o.past.add(ch.Row(token), keep)
 		sh.recent.renew(o)
 		delete(sh.requests, dropped.Request)
 		if ch.Request != "" {
@@ -256,14 +260,6 @@ func absent(r *StoredRecord) StoredRecord {
 		Key: r.Key, Revision: r.Revision, Sequence: r.Sequence, Operation: r.Operation, Fence: r.Fence,
 		ChangedAt: r.ChangedAt, Actor: r.Actor, Event: r.Event, Reason: r.Reason,
 	}
-}
-
-// keepHistory returns how many rows of an object are kept; negative: all.
-func (s *MemoryStore) keepHistory() int {
-	if s.NoHistory {
-		return 1 // the token of the last commit
-	}
-	return cmp.Or(s.KeepHistory, 32)
 }
 
 // forget drops the objects of the oldest removals that are too many.

@@ -71,7 +71,9 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 	keys := append([]Key{c.key(id)}, work.Also...)
 	ticket, err := c.queue.SubmitAll(ctx, once(keys), &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
-		Retry: work.Retries.inQueue(),
+		Retry: queue.Retry{
+			Attempts: work.Retries.Attempts, Backoff: work.Retries.backoff(), If: func(err error) bool { return !permanent(err) },
+		},
 		Admit: func(ctx context.Context) error { return checkRecord(c.get(ctx, c.key(id))) },
 		Guard: func(ctx context.Context) error { return checkRecord(c.getAtTurn(ctx, c.key(id))) },
 		Run:   func(ctx context.Context) error { return c.work(c.carry(ctx, work.carrier), &work) },
@@ -90,7 +92,7 @@ func (c *core) getAtTurn(ctx context.Context, key Key) (StoredRecord, error) {
 		limited, stop := context.WithTimeout(ctx, outcomeWithin) // a store that hangs must not hold the turn
 		now, err := c.get(limited, key)
 		stop()
-		if err == nil || final(err) || !sleep(ctx, c.retries.stop, pause(attempts, err)) {
+		if err == nil || final(err) || !sleep(ctx, c.retries.stop.Done(), pause(attempts, err)) {
 			return now, err
 		}
 	}

@@ -38,7 +38,8 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 	var err error = o.failure(outcome, why, errUnsettled) // unless attempt returns
 	defer func() {
 		if !temporary(err) || ctx.Err() != nil || !o.core.retries.begin() {
-			o.finish(ctx, err)
+			defer o.end(err) // also if the observer panics
+			o.report(ctx, err)
 			return
 		}
 		o.retrying.Store(true)
@@ -62,13 +63,7 @@ func (o *operation) attempt(ctx context.Context, outcome Outcome, why error) err
 	return err
 }
 
-// finish reports the end of the operation to the observer, and makes the outcome
-// final, also if the observer panics.
-func (o *operation) finish(ctx context.Context, err error) {
-	defer o.end(err)
-	o.report(ctx, err)
-}
-
+// report reports the end of the operation to the observer.
 func (o *operation) report(ctx context.Context, err error) {
 	if finished := o.core.observer.Finished; finished != nil {
 		finished(o.core.carry(ctx, o.work.carrier), Finished{
@@ -307,7 +302,7 @@ func (o *operation) lost(why error) {
 		return
 	}
 	now := to.now
-	if _, err := o.core.known(&now); err == nil && o.core.payloads.checkPayload(now.Payload) == nil {
+	if _, err := o.core.known(&now); err == nil && o.core.payloads.decode(now.Payload) == nil {
 		now.Version = to.version
 		o.leaves(now)
 	}
@@ -326,7 +321,7 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
 	}
 	r.edit = func(payload []byte) (edited []byte, err error) {
-		if err := o.core.payloads.checkPayload(payload); err != nil {
+		if err := o.core.payloads.decode(payload); err != nil {
 			return nil, err // the record is foreign, and the edit has not failed
 		}
 		err = protect(func() (err error) {

@@ -58,12 +58,12 @@ const (
 	ownersTable = "interlock.owner"
 )
 
-// ownersMachine is the table of owners. The alive state is transitional: the
+// newOwners returns the core of the owners in a store. The alive state is transitional: the
 // process owes the next heartbeat. Every join starts a new operation, and its
 // number is the epoch. The deadline of an alive owner is for readers of the record; the
 // sweeper measures the TTL itself, see [heartbeats].
-func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, ownerTerms] {
-	return fsm.Must[ownerTerms](fsm.Spec[ownerState, ownerEvent]{
+func newOwners(store Store, ttl time.Duration) *core {
+	owners := fsm.Must[ownerTerms](fsm.Spec[ownerState, ownerEvent]{
 		Name: ownersTable, Initial: ownerAbsent, Actors: []fsm.Actor{process},
 		States: []fsm.State[ownerState]{
 			{Name: ownerAbsent, Kind: fsm.Absent},
@@ -79,16 +79,12 @@ func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, owner
 			fsm.Move(ownerDead, ownerForget, ownerAbsent).After(24*time.Hour),
 		),
 	})
+	return Must(owners, store, nil).core
 }
 
 // ownerTerms is the payload of an owner's record.
 type ownerTerms struct {
 	TTL time.Duration `json:"ttl"` // in nanoseconds
-}
-
-// newOwners returns the core of the owners in a store.
-func newOwners(store Store, ttl time.Duration) *core {
-	return Must(ownersMachine(ttl), store, nil).core
 }
 
 // Join makes this process an owner under a name of its own, such as the host's,

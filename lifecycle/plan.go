@@ -1,7 +1,7 @@
 package lifecycle
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"time"
 
@@ -17,71 +17,60 @@ const Overridden = "(override)"
 // it.
 const Migrated = "(migrate)"
 
-// plan sets the change that the decision makes, in the commit with this token. The error is that
-// of the caller's edit, or matches [ErrForeign].
-func (r *request) plan(change *StoredChange, token Token) error {
-	d, states := &r.decision, r.core.table.States
-	change.Expect, change.From, change.FromOrigin = r.before.Revision, r.before.State, r.before.Origin
-	change.To, change.Timeout, change.Remove, change.MetadataOnly = r.before, d.Timeout, d.Removes, d.MetadataOnly
-	if d.MetadataOnly {
-		return r.planHeartbeat(change)
+// plan sets the change that the decision makes, in the commit with this token. The error is
+// that of the caller's edit or of a downgrade, or matches [ErrForeign].
+func (r *request) plan(change *StoredChange, token Token) (err error) {
+	d, table := &r.decision, r.core.table
+	*change = StoredChange{
+		Expect: r.before.Revision, From: r.before.State, FromOrigin: r.before.Origin, To: r.before,
+		Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
 	}
 	to := &change.To
-	to.State, to.Origin, to.Target = states[d.State].Name, states[d.Origin].Name, r.target()
-	to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
-	if d.Begins {
-		to.Admission = token
-	}
-	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
-	to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
-	change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
-	if err := r.planWork(change); err != nil {
-		return err
-	}
-	return r.planPayload(to)
-}
-
-// plannedEvent returns the event of the history row.
-func (r *request) plannedEvent() string {
-	switch r.ask.Verb {
-	case decide.Add:
-		if r.decision.State != r.core.table.Initial {
-			return Overridden // the table does not let objects begin there
+	to.Version = r.core.version
+	if d.MetadataOnly {
+		if r.options != nil {
+			err = editOptions(to, r.options)
 		}
-		return ""
-	case decide.Override:
-		return Overridden
-	case decide.Migrate:
-		return Migrated
-	case decide.Create, decide.Fire, decide.Report, decide.Heartbeat:
-	}
-	return r.core.table.Events[r.ask.Event]
-}
-
-// planHeartbeat plans a change of the deadline and of the work options.
-func (r *request) planHeartbeat(change *StoredChange) error {
-	if r.options != nil {
-		if err := editOptions(&change.To, r.options); err != nil {
-			return err
+		change.addPause()
+	} else {
+		state := &table.States[d.State]
+		to.State, to.Origin = state.Name, table.States[d.Origin].Name
+		if state.Kind != fsm.Transitional || d.Begins {
+			to.Target = ""
+		}
+		if state.Target >= 0 {
+			to.Target = table.States[state.Target].Name
+		}
+		to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
+		if d.Begins {
+			to.Admission = token
+		}
+		to.Actor, to.Event, to.Reason = r.ask.Actor, r.event, r.reason
+		if r.ask.Verb == decide.Override || r.ask.Verb == decide.Add && d.State != table.Initial {
+			to.Event = Overridden // the table has no event for it
+		}
+		to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
+		if r.client.ID != "" {
+			change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
+		}
+		if err = r.planWork(change); err == nil {
+			err = r.planPayload(to)
 		}
 	}
-	change.addPause()
-	return nil
+	if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
+		err = r.planForm(change)
+	}
+	return err
 }
 
 // planForm brings the change into the form of the record's version, so that programs of
 // that version still read the record.
 func (r *request) planForm(change *StoredChange) error {
-	change.To.Version = r.core.version
-	v := r.core.olderVersion(r.version)
-	if v == nil && (!r.before.Exists() || r.stored.Version == r.version) {
-		return nil
-	}
 	own := *change
 	r.planned = &own
 	change.From, change.FromOrigin = r.stored.State, r.stored.Origin
 	switch to := &change.To; {
-	case v == nil:
+	case r.older == nil:
 		return nil
 	case change.MetadataOnly:
 		*to = *r.stored
@@ -89,40 +78,7 @@ func (r *request) planForm(change *StoredChange) error {
 		to.Work, to.Args, to.WorkOptions = own.To.Work, own.To.Args, own.To.WorkOptions
 		return nil
 	}
-	return v.downgrade(change)
-}
-
-// fitVersion returns a decision about a record of a version. It refuses a state that the
-// version does not have.
-func (c *core) fitVersion(version string, d decide.Decision) decide.Decision {
-	v := c.olderVersion(version)
-	if v == nil || !d.Write || d.MetadataOnly {
-		return d
-	}
-	for _, state := range []int{d.State, d.Origin} {
-		name := c.table.States[state].Name
-		if _, ok := v.names[name]; !ok {
-			err := fmt.Errorf("%w: version %q of the record has no state %q until it is migrated", fsm.ErrNotAllowed, v.Name, name)
-			return decide.Decision{Row: d.Row, Verdict: decide.Refused, Err: err}
-		}
-	}
-	return d
-}
-
-// target returns the state that the operation leads to: the one that the table
-// names for a transitional state, or the one of the operation before.
-func (r *request) target() string {
-	d, table := &r.decision, r.core.table
-	st := &table.States[d.State]
-	switch {
-	case st.Kind != fsm.Transitional:
-		return ""
-	case st.Target >= 0:
-		return table.States[st.Target].Name
-	case d.Begins:
-		return ""
-	}
-	return r.before.Target
+	return r.older.downgrade(change)
 }
 
 // planWork sets owner and work of the record. An operation that starts with an owner waits
@@ -182,18 +138,10 @@ func (r *request) planPayload(to *StoredRecord) error {
 			to.Saved = []byte{} // the zero payload is saved too
 		}
 	}
-	err := r.decode(r.after)
-	if r.discards() {
+	// A payload that cannot be decoded fails the request before the commit.
+	err := cmp.Or(r.result, decoder(r.core.payloads)).decode(r.after)
+	if err != nil && r.discards() {
 		return nil
 	}
 	return err
-}
-
-// decode hands the payload that the object has after the request to the typed
-// result. A payload that cannot be decoded fails the request before the commit.
-func (r *request) decode(payload []byte) error {
-	if r.result != nil {
-		return r.result.decode(payload)
-	}
-	return r.core.payloads.checkPayload(payload)
 }

@@ -10,26 +10,21 @@ import (
 
 // Get returns the record of an object. The error is [ErrNotFound], [ErrInvalid],
 // [ErrForeign] or the store's.
-func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (Record[S, T], error) {
-	rec, err := m.get(ctx, id)
+func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (rec Record[S, T], err error) {
+	var r StoredRecord
+	if err = checkID(id); err == nil {
+		r, err = m.core.get(ctx, m.core.key(id))
+	}
+	if err == nil && !r.Exists() {
+		err = ErrNotFound
+	}
+	if err == nil {
+		rec, err = m.record(&r)
+	}
 	if err != nil {
 		return Record[S, T]{}, m.core.failed("get", id, err)
 	}
 	return rec, nil
-}
-
-func (m *Manager[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T], err error) {
-	if err = checkID(id); err != nil {
-		return rec, err
-	}
-	r, err := m.core.get(ctx, m.core.key(id))
-	switch {
-	case err != nil:
-		return rec, err
-	case !r.Exists():
-		return rec, ErrNotFound
-	}
-	return m.record(&r)
 }
 
 // Current returns the record that an object has, from an error that matches

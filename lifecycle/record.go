@@ -110,11 +110,3 @@ func (r *StoredRecord) matches(ifMatch string) bool {
 	}
 	return slices.Contains(eTags.FindAllString(ifMatch, -1), tag)
 }
-
-// checkIfMatch refuses what is not the value of an If-Match header.
-func checkIfMatch(ifMatch string) error {
-	if ifMatch == "" || strings.TrimSpace(ifMatch) == "*" || eTagList.MatchString(ifMatch) {
-		return nil
-	}
-	return fmt.Errorf("%w: If-Match %q is neither * nor a list of ETags in double quotes", ErrInvalid, shown(ifMatch))
-}

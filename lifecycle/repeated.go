@@ -42,11 +42,8 @@ func (e *RepeatedError) Error() string {
 // Is matches [ErrRepeated].
 func (e *RepeatedError) Is(target error) bool { return target == ErrRepeated }
 
-// fingerprint returns what two requests with one id must have in common, as text.
+// fingerprint returns what two requests with one client's id must have in common, as text.
 func (r *request) fingerprint() string {
-	if r.client.ID == "" {
-		return ""
-	}
 	to := ""
 	if r.ask.Verb == decide.Add || r.ask.Verb == decide.Override {
 		to = r.core.table.States[r.ask.To].Name
@@ -58,9 +55,6 @@ func (r *request) fingerprint() string {
 // repeated looks for the client's request in the history. It returns a [*RepeatedError]
 // if the request is there, and [ErrInvalid] if a different request with the same id is.
 func (r *request) repeated(ctx context.Context) error {
-	if r.client.ID == "" {
-		return nil
-	}
 	historian, ok := r.core.historian()
 	if !ok {
 		return fmt.Errorf("%w: a request id: the store keeps no history", errors.ErrUnsupported)
@@ -92,7 +86,7 @@ func orRepeated(ctx context.Context, requests []*request, culprit *request, err 
 		return culprit, err
 	}
 	for _, r := range requests {
-		if r.check() != nil {
+		if r.client.ID == "" || r.check() != nil {
 			continue // it was never accepted
 		}
 		found := r.repeated(ctx)

@@ -27,7 +27,7 @@ type request struct {
 	invalid error                                // why the request is refused at once; nil: it is not
 	payload []byte                               // of a new object
 	edit    func(payload []byte) ([]byte, error) // nil: the payload stays
-	result  interface{ decode([]byte) error }    // receives the payload that the object has afterwards; nil: it is only checked
+	result  decoder                              // receives the payload that the object has afterwards; nil: it is only checked
 
 	expect    Revision // the revision that the object must have; empty: any
 	ifMatch   string   // the ETags that the object may have; empty: any
@@ -66,6 +66,7 @@ type attempt struct {
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
+	older    *older        // version, if it is not the manager's; else nil
 	planned  *StoredChange // in the form of the manager's version; nil: as in the commit
 	change   *StoredChange // the same once all requests are prepared; nil: nothing is to be written
 	form     *StoredChange // change as the commit has it, in the form of the record's version
@@ -122,6 +123,7 @@ func (r *request) load(ctx context.Context) (err error) {
 	default:
 		r.version = r.core.newVersion()
 	}
+	r.older = r.core.olderVersion(r.version)
 	if r.operation != 0 && r.before.Exists() && (r.before.Operation != r.operation || r.replaced()) {
 		return stale(&r.before, r.version)
 	}
@@ -147,34 +149,28 @@ func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a 
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
 	ask := &r.ask
-	if r.earlier != nil {
+	switch {
+	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	}
-	if ask.Verb == decide.Migrate && r.before.Exists() {
-		stored := r.stored.Version
-		if stored == r.version {
+	case (ask.Verb == decide.Report || ask.Verb == decide.Heartbeat) && r.replaced():
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+		return nil
+	case r.outcome != 0 && !r.chooseEvent():
+		return nil
+	case ask.Verb == decide.Report:
+		return r.decideReport(ctx)
+	case ask.Verb == decide.Migrate && r.before.Exists():
+		if r.stored.Version == r.version {
 			r.decision = decide.Decision{Row: -1}
 			return nil
 		}
-		r.reason = fmt.Sprintf("from version %q to %q", stored, r.version)
-	}
-	continues := ask.Verb == decide.Report || ask.Verb == decide.Heartbeat
-	if continues && r.replaced() {
-		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
-		return nil
-	}
-	if ask.MayExist {
+		r.reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
+	case ask.MayExist:
 		ask.Verb = decide.Fire
-		if !r.known.Exists && r.operation == 0 && r.core.creates() {
+		if !r.known.Exists && r.operation == 0 {
 			ask.Verb = decide.Create
 		}
-	}
-	if r.outcome != 0 && !r.chooseEvent() {
-		return nil
-	}
-	if ask.Verb == decide.Report {
-		return r.decideReport(ctx)
 	}
 	var few [4]error
 	_, err = r.decideOnce(ctx, few[:0])
@@ -257,11 +253,6 @@ func (r *request) changesOptions() bool {
 	return !bytes.Equal(after.encode(), before.encode())
 }
 
-// creates reports whether events of the table create objects.
-func (c *core) creates() bool {
-	return slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Absent })
-}
-
 // decideOnce sets the decision. It runs the guards of the candidate rows unless
 // their refusals are given, and returns the refusals.
 func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, error) {
@@ -286,12 +277,16 @@ func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, er
 // runGuards runs the caller's edit and the guards of rows, until one passes, and
 // appends their refusals.
 func (r *request) runGuards(ctx context.Context, rows []int, refusals []error) ([]error, error) {
+	var present []byte
+	if r.before.Exists() {
+		present = r.before.Payload
+	}
 	for _, row := range rows {
 		var refusal error
 		if r.core.table.Rows[row].Guard != "" {
 			err := r.runEdit()
 			if err == nil {
-				refusal, err = r.core.payloads.guard(ctx, row, r.present(), r.after)
+				refusal, err = r.core.payloads.guard(ctx, row, present, r.after)
 			}
 			if err != nil {
 				return nil, err
@@ -303,14 +298,6 @@ func (r *request) runGuards(ctx context.Context, rows []int, refusals []error) (
 		}
 	}
 	return refusals, nil
-}
-
-// present returns the payload that the object has: none if it does not exist.
-func (r *request) present() []byte {
-	if r.before.Exists() {
-		return r.before.Payload
-	}
-	return nil
 }
 
 // runEdit sets the payload to write, once in an attempt: guards see it, and the
@@ -337,10 +324,15 @@ func (r *request) runEdit() (err error) {
 }
 
 // refusal returns why the decision permits no change, in terms that users know,
-// or nil.
+// or nil. A report that is refused has a verdict.
 func (r *request) refusal() error {
 	d, ask := &r.decision, &r.ask
+	if r.older != nil {
+		*d = r.older.fit(r.core.table, *d)
+	}
 	switch {
+	case d.Err != nil && ask.Verb == decide.Report:
+		return nil
 	case d.Err == ErrExists:
 		return &existsError{&ConflictError{Current: r.before}}
 	case d.Err != nil && ask.Verb == decide.Heartbeat:

@@ -51,31 +51,21 @@ func (t *transaction) overtaken(ctx context.Context, culprit *request, err error
 // culprit returns the request that an answer of the store is about: the one whose
 // change or precondition failed, else the first.
 func (t *transaction) culprit(err error) *request {
-	if lost, ok := errors.AsType[*ConflictError](err); ok && lost.Change < len(t.writes) {
+	var lost *ConflictError
+	var again *RepeatedError
+	var failed *PreconditionError
+	blamed := func(*request) bool { return false }
+	switch {
+	case errors.As(err, &lost) && lost.Change < len(t.writes):
 		return t.writes[lost.Change]
+	case ownerLost(err):
+		blamed = func(r *request) bool { _, owned := r.writer(); return owned }
+	case errors.As(err, &again):
+		blamed = func(r *request) bool { return r.client.ID == again.Row.Request && r.key.Machine == again.Row.Machine }
+	case errors.As(err, &failed):
+		blamed = func(r *request) bool { return slices.ContainsFunc(r.require, failed.Precondition.equal) }
 	}
-	if ownerLost(err) {
-		for _, r := range t.writes {
-			if _, ok := r.writer(); ok {
-				return r
-			}
-		}
-	}
-	if again, ok := errors.AsType[*RepeatedError](err); ok {
-		for _, r := range t.writes {
-			if r.client.ID == again.Row.Request && r.core.table.Name == again.Row.Machine {
-				return r
-			}
-		}
-	}
-	if failed, ok := errors.AsType[*PreconditionError](err); ok {
-		for _, r := range t.writes {
-			if slices.ContainsFunc(r.require, failed.Precondition.equal) {
-				return r
-			}
-		}
-	}
-	return t.writes[0]
+	return t.writes[max(0, slices.IndexFunc(t.writes, blamed))]
 }
 
 // retries is the one retry policy. It reports whether the next attempt may succeed

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,15 +35,23 @@ const (
 // usable after Drain. Call [Owner.Leave] after it.
 func Drain(ctx context.Context, m AnyManager) error {
 	c := m.untyped()
+	var err error
 	if c.ownQueue != nil {
-		if err := c.terminate(ctx); err != nil {
-			if errors.Is(err, queue.ErrNotDrained) {
-				_ = c.retries.drain(ctx, nil)
+		err = c.inSteps(ctx, "drain", func(ctx context.Context) (left int, err error) {
+			err = c.ownQueue.Terminate(ctx)
+			if waits, ok := errors.AsType[*queue.DrainError](err); ok {
+				left = waits.Waiting + waits.Running
 			}
-			return c.failed("drain", "", err)
-		}
+			return left, err
+		})
 	}
-	if err := c.retries.drain(ctx, c.drainProgress("write outcomes of")); err != nil {
+	if err == nil {
+		err = c.inSteps(ctx, "write outcomes of", c.retries.wait)
+	}
+	if ctx.Err() != nil && (err == nil || errors.Is(err, queue.ErrNotDrained)) {
+		c.retries.end()
+	}
+	if err != nil {
 		return c.failed("drain", "", err)
 	}
 	return nil
@@ -51,33 +60,21 @@ func Drain(ctx context.Context, m AnyManager) error {
 // progressPause is the time between two calls of Config.Progress during a drain.
 const progressPause = time.Second
 
-// terminate drains the default queue. It waits in steps if it reports progress.
-func (c *core) terminate(ctx context.Context) error {
-	report := c.drainProgress("drain")
-	if report == nil {
-		return c.ownQueue.Terminate(ctx)
+// inSteps waits until nothing is left, in steps if there is a Config.Progress, which receives
+// what is left after each step. The total is the most that was left before.
+func (c *core) inSteps(ctx context.Context, what string, wait func(context.Context) (left int, err error)) error {
+	if c.progress == nil {
+		_, err := wait(ctx)
+		return err
 	}
-	for {
+	for total := 0; ; {
 		last := ctx.Err() != nil
 		step, cancel := context.WithTimeout(ctx, progressPause)
-		err := c.ownQueue.Terminate(step)
+		left, err := wait(step)
 		cancel()
-		left, ok := errors.AsType[*queue.DrainError](err)
-		if last || !ok {
+		if last || left == 0 {
 			return err
 		}
-		report(left.Waiting + left.Running)
-	}
-}
-
-// drainProgress returns a function that reports how much is left. The total is the most
-// that was left before. It returns nil if there is no Config.Progress.
-func (c *core) drainProgress(what string) func(left int) {
-	if c.progress == nil {
-		return nil
-	}
-	total := 0
-	return func(left int) {
 		total = max(total, left)
 		c.progress(what+" "+c.table.Name, total-left, total)
 	}
@@ -86,24 +83,24 @@ func (c *core) drainProgress(what string) func(left int) {
 // retries are the outcomes of a manager that are being written again, each by a
 // goroutine of its own. [Drain] ends them.
 type retries struct {
+	stop context.Context // ends when they have to end
+	end  context.CancelFunc
+
 	mu      sync.Mutex
 	running int
-	idle    chan struct{} // closed when none runs
-	stop    chan struct{} // closed when they have to end, see drain
-	stopped bool
+	idle    chan struct{} // closed when none runs; nil: none has begun
 }
 
 func newRetries() *retries {
-	rs := &retries{idle: make(chan struct{}), stop: make(chan struct{})}
-	close(rs.idle)
-	return rs
+	stop, end := context.WithCancel(context.Background())
+	return &retries{stop: stop, end: end}
 }
 
-// begin reports whether a retry may begin. If so, the caller calls end.
+// begin reports whether a retry may begin. If so, the caller calls done.
 func (rs *retries) begin() bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.stopped {
+	if rs.stop.Err() != nil {
 		return false
 	}
 	if rs.running == 0 {
@@ -113,7 +110,7 @@ func (rs *retries) begin() bool {
 	return true
 }
 
-func (rs *retries) end() {
+func (rs *retries) done() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.running--; rs.running == 0 {
@@ -121,46 +118,20 @@ func (rs *retries) end() {
 	}
 }
 
-// count returns the number of retries that run.
-func (rs *retries) count() int {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.running
-}
-
-// ended reports whether drain has ended the retries.
-func (rs *retries) ended() bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.stopped
-}
-
-// drain waits until no retry runs. If ctx ends first, it ends the retries and
-// refuses later ones. report receives the number of retries at intervals; it may be nil.
-func (rs *retries) drain(ctx context.Context, report func(running int)) error {
-	var tick <-chan time.Time
-	if report != nil {
-		tick = time.Tick(progressPause)
-	}
+// wait waits until no retry runs. If ctx ends first, it returns how many run.
+func (rs *retries) wait(ctx context.Context) (running int, err error) {
 	for {
-		ended := context.Cause(ctx)
 		rs.mu.Lock()
-		if ended != nil && !rs.stopped {
-			rs.stopped = true
-			close(rs.stop)
-		}
 		running, idle := rs.running, rs.idle
 		rs.mu.Unlock()
 		switch {
 		case running == 0:
-			return nil
-		case ended != nil:
-			return fmt.Errorf("%w: %d outcomes are not written: %w", queue.ErrNotDrained, running, ended)
+			return 0, nil
+		case ctx.Err() != nil:
+			return running, fmt.Errorf("%w: %d outcomes are not written: %w", queue.ErrNotDrained, running, context.Cause(ctx))
 		}
 		select {
 		case <-idle: // another retry may have begun since
-		case <-tick:
-			report(rs.count())
 		case <-ctx.Done():
 		}
 	}
@@ -187,7 +158,7 @@ func sleep(ctx context.Context, stop <-chan struct{}, pause time.Duration) bool 
 //
 // A panic of user code becomes the reason why the outcome is not written.
 func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) {
-	defer o.core.retries.end()
+	defer o.core.retries.done()
 	defer func() {
 		if v := recover(); v != nil {
 			err = o.failure(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
@@ -199,7 +170,7 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	}()
 	pause := queue.Exponential(firstPause, longestPause)
 	for attempts := 1; temporary(err) && !o.task.overdue(); attempts++ {
-		if !sleep(ctx, o.core.retries.stop, o.task.untilDeadline(pause(attempts, err))) {
+		if !sleep(ctx, o.core.retries.stop.Done(), o.task.untilDeadline(pause(attempts, err))) {
 			return
 		}
 		o.keep(ctx, err)
@@ -225,22 +196,14 @@ func (o *operation) keep(ctx context.Context, err error) {
 // away.
 func temporary(err error) bool {
 	failed, ok := errors.AsType[*OutcomeError](err)
-	if !ok || failed.Unwritten == nil {
-		return false
-	}
-	return !final(failed.Unwritten)
+	return ok && failed.Unwritten != nil && !final(failed.Unwritten)
 }
 
 // final reports whether an error of the store or of user code stays, however often the
 // same request is made.
 func final(err error) bool {
-	for _, stays := range []error{
+	return slices.ContainsFunc([]error{
 		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, ErrMisconfigured, errors.ErrUnsupported,
 		fsm.ErrNotAllowed, fsm.ErrWrongActor, fsm.ErrForcedOnly, fsm.ErrGuard, queue.ErrPanic,
-	} {
-		if errors.Is(err, stays) {
-			return true
-		}
-	}
-	return false
+	}, func(stays error) bool { return errors.Is(err, stays) })
 }

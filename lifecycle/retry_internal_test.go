@@ -14,7 +14,10 @@ func TestDrainMeetsAnotherRetry(t *testing.T) {
 		rs := newRetries()
 		require.True(t, rs.begin())
 		drained := make(chan error, 1)
-		go func() { drained <- rs.drain(t.Context(), nil) }()
+		go func() {
+			_, err := rs.wait(t.Context())
+			drained <- err
+		}()
 		synctest.Wait()
 		rs.mu.Lock() // end and begin, without drain in between
 		close(rs.idle)
@@ -22,7 +25,7 @@ func TestDrainMeetsAnotherRetry(t *testing.T) {
 		rs.mu.Unlock()
 		synctest.Wait()
 		require.Empty(t, drained)
-		rs.end()
+		rs.done()
 		require.NoError(t, <-drained)
 	})
 }

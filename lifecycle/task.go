@@ -73,8 +73,8 @@ type endError struct {
 func (e *endError) Unwrap() error { return e.error }
 
 // begin returns the context of the work, which ends when the operation is taken
-// away. The error is why it must not begin.
-func (t *Task) begin(ctx context.Context) (context.Context, context.CancelCauseFunc, error) {
+// away. The error is why it must not begin. The caller calls end when the work has returned.
+func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,14 +82,12 @@ func (t *Task) begin(ctx context.Context) (context.Context, context.CancelCauseF
 	if t.lost != nil {
 		t.ended = Lost
 	}
-	return ctx, cancel, t.lost
-}
-
-// returned notes that the work runs no more.
-func (t *Task) returned() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.begun = time.Time{}
+	return ctx, func() {
+		cancel(nil)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.begun = time.Time{}
+	}, t.lost
 }
 
 // rest notes that the work pauses until its next attempt. If the operation is taken away

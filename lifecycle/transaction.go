@@ -21,20 +21,22 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 	for attempt := 1; ; attempt++ {
 		t := transaction{store: requests[0].core.store, require: require}
 		culprit, err := t.attempt(ctx, requests)
+		if err == nil {
+			t.publish(ctx)
+		}
+		again := err != nil && attempt < maxAttempts && t.retries(culprit, err)
+		if again {
+			pin(requests)
+		}
+		if t.call.Call != "" { // the observer may panic: everything that the commit starts or ends comes before it
+			t.writes[0].core.observer.Stored(ctx, t.call)
+		}
 		switch {
 		case err == nil:
-			for _, r := range t.requests {
-				r.done = true
-			}
-			t.publish(ctx)
 			return nil, nil
-		case attempt < maxAttempts && t.retries(culprit, err):
-			pin(requests)
-			t.observeCommit(ctx)
-			continue
+		case !again:
+			return t.blame(ctx, requests, culprit, err)
 		}
-		t.observeCommit(ctx)
-		return t.blame(ctx, requests, culprit, err)
 	}
 }
 
@@ -129,12 +131,14 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 		n := len(t.commit.Changes)
 		t.commit.Changes = append(t.commit.Changes, StoredChange{})
 		change := &t.commit.Changes[n]
-		if err := r.prepare(ctx, change, t.commit.Token); err != nil {
+		err := r.prepare(ctx, change, t.commit.Token)
+		if err != nil || !r.decision.Write {
 			t.commit.Changes = t.commit.Changes[:n]
-			return r, err
 		}
-		if !r.decision.Write {
-			t.commit.Changes = t.commit.Changes[:n]
+		switch {
+		case err != nil:
+			return r, err
+		case !r.decision.Write:
 			continue
 		}
 		t.writes = append(t.writes, r)
@@ -143,7 +147,10 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 			t.hooked = append(t.hooked, r.require...)
 		}
 		t.commit.Messages = append(t.commit.Messages, r.messages...)
-		more, err := t.runHook(ctx, r, cmp.Or(r.planned, change))
+		if r.core.beforeCommit == nil || change.MetadataOnly { // a deadline that is extended is no change of the object
+			continue
+		}
+		more, err := t.runHook(ctx, r, *cmp.Or(r.planned, change))
 		if err != nil {
 			return r, &hookError{err}
 		}
@@ -159,24 +166,24 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 // write one.
 func (r *request) prepare(ctx context.Context, change *StoredChange, token Token) (err error) {
 	r.attempt = attempt{}
-	if err = r.repeated(ctx); err == nil {
+	if r.client.ID != "" {
+		err = r.repeated(ctx)
+	}
+	if err == nil {
 		err = r.load(ctx)
 	}
 	if err == nil {
 		err = r.decide(ctx)
-		r.decision = r.core.fitVersion(r.version, r.decision)
 	}
-	if err == nil && (r.decision.Err == nil || r.ask.Verb != decide.Report) { // a report that is refused has a verdict
+	if err == nil {
 		err = r.refusal()
-		switch {
-		case err != nil:
-		case r.decision.Write:
-			if err = r.plan(change, token); err == nil {
-				err = r.planForm(change)
-			}
-		case r.result != nil && r.before.Exists():
-			err = r.decode(r.before.Payload) // the table ignores the event
-		}
+	}
+	switch {
+	case err != nil:
+	case r.decision.Write:
+		err = r.plan(change, token)
+	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
+		err = r.result.decode(r.before.Payload)
 	}
 	if _, edit := errors.AsType[*editError](err); r.outcome != 0 && !edit && errors.Is(err, ErrForeign) {
 		// The record is foreign. However often it is tried, nothing can be written,
@@ -197,14 +204,10 @@ func (r *request) writer() (OwnerRef, bool) {
 	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
 }
 
-// runHook calls the BeforeCommit of the object's manager and returns the changes that
-// it adds. A deadline that is extended is no change of the object.
-func (t *transaction) runHook(ctx context.Context, r *request, change *StoredChange) ([]*request, error) {
-	if r.core.beforeCommit == nil || change.MetadataOnly {
-		return nil, nil
-	}
-	seen := *change // the hook gets a copy
-	more, err := r.core.beforeCommit(ctx, &seen)
+// runHook calls the BeforeCommit of the object's manager with a copy of the change, and
+// returns the changes that it adds.
+func (t *transaction) runHook(ctx context.Context, r *request, change StoredChange) ([]*request, error) {
+	more, err := r.core.beforeCommit(ctx, &change)
 	if err != nil || more == nil {
 		return nil, err
 	}
@@ -222,6 +225,9 @@ func (t *transaction) runHook(ctx context.Context, r *request, change *StoredCha
 // publish makes the commit known: to work whose operation it ends, to callers that
 // wait for a change of an object, and last to the observers, which may panic.
 func (t *transaction) publish(ctx context.Context) {
+	for _, r := range t.requests {
+		r.done = true
+	}
 	for _, r := range t.writes {
 		if r.change.MetadataOnly {
 			continue
@@ -240,15 +246,6 @@ func (t *transaction) publish(ctx context.Context) {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
 			changed(ctx, Changed{HistoryRow: r.form.Row(r.token), InState: r.inState()})
 		}
-	}
-	t.observeCommit(ctx)
-}
-
-// observeCommit reports the commit to the observer of its first change. The function may
-// panic, so it comes after everything that the commit has to start or end.
-func (t *transaction) observeCommit(ctx context.Context) {
-	if t.call.Call != "" {
-		t.writes[0].core.observer.Stored(ctx, t.call)
 	}
 }
 

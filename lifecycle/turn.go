@@ -42,7 +42,7 @@ func (o *operation) turnRetry() queue.Retry {
 				return true
 			}
 			turn, ok := err.(*turnError)
-			return ok && !final(turn.error) && !o.task.overdue() && !o.expired() && !o.core.retries.ended()
+			return ok && !final(turn.error) && !o.task.overdue() && !o.expired() && o.core.retries.stop.Err() == nil
 		},
 		Backoff: func(attempts int, err error) time.Duration {
 			if failed, ok := err.(*attemptError); ok {

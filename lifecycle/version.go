@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
 )
 
 // Version is an earlier version of a machine's table and payload, whose records a manager
@@ -181,6 +182,22 @@ func (v *older) downgrade(ch *StoredChange) error {
 	}
 	ch.To.Version = v.Name
 	return nil
+}
+
+// fit returns a decision about a record of the version. It refuses a state that the version
+// does not have.
+func (v *older) fit(table *fsm.Table, d decide.Decision) decide.Decision {
+	if !d.Write || d.MetadataOnly {
+		return d
+	}
+	for _, state := range []int{d.State, d.Origin} {
+		name := table.States[state].Name
+		if _, ok := v.names[name]; !ok {
+			err := fmt.Errorf("%w: version %q of the record has no state %q until it is migrated", fsm.ErrNotAllowed, v.Name, name)
+			return decide.Decision{Row: d.Row, Verdict: decide.Refused, Err: err}
+		}
+	}
+	return d
 }
 
 // rename replaces the names of states in a record.

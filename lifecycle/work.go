@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -268,13 +269,7 @@ func (e *OutcomeError) Error() string {
 
 // Unwrap returns Err and Unwritten.
 func (e *OutcomeError) Unwrap() []error {
-	var list []error
-	for _, err := range []error{e.Err, e.Unwritten} {
-		if err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
+	return slices.DeleteFunc([]error{e.Err, e.Unwritten}, func(err error) bool { return err == nil })
 }
 
 // The carrier of an operation are the values of the caller's context that its work

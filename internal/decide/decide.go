@@ -157,7 +157,11 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		if rec.Exists {
 			return refuse(Refused, ErrExists)
 		}
-		if state = absent(t); state < 0 {
+		state = absent(t)
+		switch {
+		case state < 0 && q.MayExist:
+			return refuse(Refused, ErrNotFound) // nothing creates objects
+		case state < 0:
 			return refuse(Refused, ErrNoEntry)
 		}
 		origin = state
