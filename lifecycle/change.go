@@ -60,8 +60,8 @@ type Change[T any] struct {
 	// Admission is [Record.Admission] of the operation that the call continues. The
 	// number of an operation repeats if the store loses its newest commits, for
 	// example after a restore from a backup; the token does not. A call with the
-	// token of another operation is stale, although the number is right. Default:
-	// only the number is compared.
+	// token of another operation is stale, although the number is right, and also
+	// without a number. Default: only the number is compared.
 	Admission Token
 }
 

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,5 +27,25 @@ func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	}
 	require.EqualValues(t, "Ready", fire(t, m, "v", "done", agent, &lifecycle.Change[size]{Operation: of}).State)
 	_, err := m.Fire(t.Context(), "missing", "done", agent, &lifecycle.Change[size]{Operation: of})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+// TestChangeNamesAnAdmissionAlone: a call with the token of another operation is stale, also
+// if it names no number. The token of an operation creates no object.
+func TestChangeNamesAnAdmissionAlone(t *testing.T) {
+	m, store := vms(t)
+	updating(t, m, "v")
+	present := get(t, m, "v").Admission
+	other := &lifecycle.Change[size]{Admission: lifecycle.NewToken()}
+	before := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"})
+	_, err := m.Fire(t.Context(), "v", "done", agent, other)
+	require.ErrorIs(t, err, lifecycle.ErrStale)
+	_, err = m.Override(t.Context(), "v", "Ready", "ann", "checked by hand", other)
+	require.ErrorIs(t, err, lifecycle.ErrStale)
+	require.Equal(t, before, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"}))
+	require.EqualValues(t, "Ready", fire(t, m, "v", "done", agent, &lifecycle.Change[size]{Admission: present}).State)
+
+	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	_, err = w.Do(t.Context(), "missing", "create", user, lifecycle.Func(func(context.Context) error { return nil }), other)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }

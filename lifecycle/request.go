@@ -124,7 +124,7 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	r.older = r.core.olderVersion(r.version)
-	if r.operation != 0 && r.before.Exists() && (r.before.Operation != r.operation || r.replaced()) {
+	if r.operation != 0 && r.before.Exists() && r.before.Operation != r.operation {
 		return stale(&r.before, r.version)
 	}
 	return nil
@@ -153,7 +153,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	case (ask.Verb == decide.Report || ask.Verb == decide.Heartbeat) && r.replaced():
+	case r.replaced():
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 		return nil
 	case r.outcome != 0 && !r.chooseEvent():
@@ -168,7 +168,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 		r.reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
 	case ask.MayExist:
 		ask.Verb = decide.Fire
-		if !r.known.Exists && r.operation == 0 {
+		if !r.known.Exists && r.operation == 0 && r.admission == (Token{}) {
 			ask.Verb = decide.Create
 		}
 	}
@@ -335,7 +335,7 @@ func (r *request) refusal() error {
 		return nil
 	case d.Err == ErrExists:
 		return &existsError{&ConflictError{Current: r.before}}
-	case d.Err != nil && ask.Verb == decide.Heartbeat:
+	case d.Err == decide.ErrStale, d.Err != nil && ask.Verb == decide.Heartbeat:
 		return stale(&r.before, r.version)
 	case d.Err != nil:
 		return d.Err
