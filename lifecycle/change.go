@@ -98,28 +98,25 @@ func (c *call[S, E, T]) apply(ctx context.Context) (Record[S, T], error) {
 	return c.record(), nil
 }
 
-// call makes a request of a verb that fires an event.
-func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
-	c := m.bare(verb, name, id, actor, change)
-	if c.ask.Event = m.machine.EventIndex(e); c.ask.Event >= 0 {
-		c.event = m.core.table.Events[c.ask.Event]
-	} else {
-		c.event = fmt.Sprint(e)
-	}
-	return c
-}
-
 func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.call(decide.Create, "create", id, e, actor, change)
+	c := m.call(decide.Create, "create", id, &e, actor, change)
 	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
 	return c
 }
 
-// bare makes a request without an event.
-func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
+// call makes a request of a verb. The event is nil if the verb has none.
+func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}
-	c.core, c.verb, c.key, c.result, c.caller = m.core, name, m.core.key(id), c, true
+	c.core, c.verb, c.result, c.caller = m.core, name, c, true
+	c.key = Key{Machine: m.core.table.Name, ID: id}
 	c.ask.Verb, c.ask.Actor = verb, actor
+	if e == nil {
+		// The verb names a state.
+	} else if c.ask.Event = m.machine.EventIndex(*e); c.ask.Event >= 0 {
+		c.event = m.core.table.Events[c.ask.Event]
+	} else {
+		c.event = fmt.Sprint(*e)
+	}
 	if change == nil {
 		return c
 	}

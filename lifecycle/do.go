@@ -65,7 +65,7 @@ import (
 // manager has another Owner; [ErrInvalid] for an event that starts no operation, and a
 // Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
-	c := m.call(decide.Fire, "do", id, e, actor, change)
+	c := m.call(decide.Fire, "do", id, &e, actor, change)
 	c.ask.MayExist = true
 	o, err := m.core.do(ctx, &c.request, work)
 	if err != nil {
@@ -263,9 +263,8 @@ func (o *operation) noteAdmitted(r *request) {
 	t.extend(r)
 	t.timeout = o.work.Timeout
 	o.waits = waits(&r.change.To)
-	if options, err := readOptions(&r.change.To); err == nil {
-		o.failed = options.Failed
-	}
+	options, _ := readOptions(&r.change.To) // the plan has written them
+	o.failed = options.Failed
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))

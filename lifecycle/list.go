@@ -83,8 +83,7 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 	rec, err := m.record(r)
 	if err != nil {
-		var none T
-		rec = newRecord(fsm.Status[S]{}, r, none)
+		rec = newRecord(fsm.Status[S]{}, r, *new(T))
 		rec.Err = m.core.failed("list", r.ID, err)
 	}
 	return rec

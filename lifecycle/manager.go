@@ -249,7 +249,7 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, state S, actor fs
 }
 
 func (m *Manager[S, E, T]) adding(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.bare(decide.Add, "add", id, actor, change)
+	c := m.call(decide.Add, "add", id, nil, actor, change)
 	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
 	if c.ask.To = m.machine.StateIndex(state); c.ask.To < 0 {
 		c.invalid = m.unknownState(state, actor)
@@ -283,7 +283,7 @@ func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, except
 // after ErrUnknownOutcome.
 func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
-	return m.call(decide.Fire, "fire", id, e, actor, change).apply(ctx)
+	return m.call(decide.Fire, "fire", id, &e, actor, change).apply(ctx)
 }
 
 // Override puts an object into a state without a row of the table. It skips rows,
@@ -304,7 +304,7 @@ func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor 
 }
 
 func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
-	c := m.bare(decide.Override, "override", id, actor, change)
+	c := m.call(decide.Override, "override", id, nil, actor, change)
 	c.ask.To, c.reason = m.machine.StateIndex(to), reason
 	c.invalid = checkSigned("an override", actor, reason)
 	if c.ask.To < 0 && c.invalid == nil {

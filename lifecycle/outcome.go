@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -138,53 +137,43 @@ func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 	switch {
 	case own.written():
 		o.leaves(own.left())
-		if outcome == Succeeded {
-			return nil
-		}
-		return o.failure(outcome, why, nil)
 	case own.earlier != nil:
-		o.leaves(own.earlier.change(own.key).To)
-		if own.earlier.outcome == Succeeded {
-			return nil
-		}
-		return o.failure(own.earlier.outcome, own.earlier.why, nil)
+		o.leaves(own.earlier.changes[own.key].To)
+		outcome, why = own.earlier.outcome, own.earlier.why
 	case !o.task.owns(&own.before): // another writer has ended the operation
 		why = errors.Join(stale(&own.before, own.version), why)
 		o.lost(why)
 		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
 		return o.failure(outcome, why, own.decision.Err)
+	default:
+		return o.failure(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
 	}
-	return o.failure(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
+	if outcome == Succeeded {
+		return nil
+	}
+	return o.failure(outcome, why, nil)
 }
 
 // sentOutcome is an attempt to write the outcome whose commit may have been written.
 type sentOutcome struct {
-	changes []StoredChange
+	changes map[Key]*StoredChange
 	token   Token
 	outcome Outcome
 	why     error
 }
 
-// change returns the change of an object, or nil.
-func (s *sentOutcome) change(key Key) *StoredChange {
-	i := slices.IndexFunc(s.changes, func(ch StoredChange) bool { return ch.To.Key == key })
-	if i < 0 {
-		return nil
-	}
-	return &s.changes[i]
-}
-
 // changesOf returns the changes that the last attempt has sent.
-func changesOf(requests []*request) (list []StoredChange) {
+func changesOf(requests []*request) map[Key]*StoredChange {
+	changes := map[Key]*StoredChange{}
 	for _, r := range requests {
 		if r.change != nil {
 			change := *r.change
 			change.To = r.left()
-			list = append(list, change)
+			changes[r.key] = &change
 		}
 	}
-	return list
+	return changes
 }
 
 // writtenBefore returns the attempt of unknown outcome that was written after all, for
@@ -196,7 +185,7 @@ func changesOf(requests []*request) (list []StoredChange) {
 func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sentOutcome, error) {
 	for i := range o.sent {
 		sent := &o.sent[i]
-		change := sent.change(now.Key)
+		change := sent.changes[now.Key]
 		if change == nil {
 			continue
 		}

@@ -102,11 +102,11 @@ func (r *request) planWork(change *StoredChange) error {
 		}
 	case decide.NoWork:
 		to.Owner, to.Epoch, to.Work, to.Args, to.WorkOptions = "", 0, "", nil, nil
-		if r.starts() {
+		if r.joins && r.starts() {
 			to.Owner, to.Epoch = self.Name, self.Epoch
 		}
 	}
-	if r.starts() && r.core.owner != nil && r.core.timed() { // the next state may have a deadline, if this one has none
+	if r.core.owner != nil && r.starts() && r.core.timed() { // the next state may have a deadline, if this one has none
 		change.Timeout = 0
 		return editOptions(to, func(w *workOptions) { w.Waiting = true })
 	}

@@ -135,13 +135,6 @@ func (r *request) discards() bool {
 	return r.ask.Verb == decide.Override && r.edit == nil && r.core.table.States[r.ask.To].Kind == fsm.Absent
 }
 
-// replaced reports whether the object is in another operation than the one that the
-// request continues, although the numbers may be equal: the store has lost the
-// commit that admitted the request's operation. Some stores keep no token.
-func (r *request) replaced() bool {
-	return r.before.Exists() && otherOperation(r.admission, r.before.Admission)
-}
-
 // otherOperation reports whether two tokens are known and differ.
 func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a != b }
 
@@ -153,7 +146,9 @@ func (r *request) decide(ctx context.Context) (err error) {
 	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	case r.replaced():
+	case r.before.Exists() && otherOperation(r.admission, r.before.Admission):
+		// The numbers may be equal: the store has lost the commit that admitted the request's
+		// operation. Some stores keep no token.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 		return nil
 	case r.outcome != 0 && !r.chooseEvent():

@@ -190,11 +190,8 @@ func (c *core) timeout(r *StoredRecord) time.Duration {
 // overdue acts on objects past their deadlines. A transitional state counts even if
 // it has no deadline row: another version of the table has set the deadline.
 func (s *sweep) overdue(ctx context.Context) error {
-	states := s.statesWith(func(state int) bool { return s.transitional(state) || s.shortest(state) > 0 })
-	if len(states) == 0 {
-		return nil
-	}
-	return s.each(ctx, Query{States: states, Overdue: true}, s.late)
+	leaves := func(state int) bool { return s.transitional(state) || s.shortest(state) > 0 }
+	return s.inStates(ctx, leaves, Query{Overdue: true}, s.late)
 }
 
 // late acts on an object past its deadline.
@@ -205,11 +202,7 @@ func (s *sweep) late(ctx context.Context, r *StoredRecord) error {
 // ownerless acts on transitional objects that have neither an owner nor a deadline
 // in the table.
 func (s *sweep) ownerless(ctx context.Context) error {
-	states := s.statesWith(s.transitional)
-	if len(states) == 0 {
-		return nil
-	}
-	return s.each(ctx, Query{States: states, NoDeadline: true, Unowned: true}, func(ctx context.Context, r *StoredRecord) error {
+	return s.inStates(ctx, s.transitional, Query{NoDeadline: true, Unowned: true}, func(ctx context.Context, r *StoredRecord) error {
 		if s.timeout(r) > 0 {
 			return nil
 		}
@@ -222,19 +215,17 @@ func (s *sweep) ownerless(ctx context.Context) error {
 // counts: for the shortest timeout of the table first, and for a longer one only if that
 // finds an object which has it.
 func (s *sweep) undated(ctx context.Context) error {
+	dated := func(state int) bool { return s.transitional(state) && s.shortest(state) > 0 }
 	var next time.Duration
-	states := s.statesWith(func(state int) bool {
-		timeout := s.shortest(state)
-		if timeout == 0 || !s.transitional(state) {
-			return false
+	for state := range s.table.States {
+		if dated(state) {
+			next = min(s.shortest(state), cmp.Or(next, s.shortest(state)))
 		}
-		next = min(timeout, cmp.Or(next, timeout))
-		return true
-	})
+	}
 	for next > 0 {
 		age := next
 		next = 0
-		err := s.each(ctx, Query{States: states, NoDeadline: true, UnchangedFor: age}, func(ctx context.Context, r *StoredRecord) error {
+		err := s.inStates(ctx, dated, Query{NoDeadline: true, UnchangedFor: age}, func(ctx context.Context, r *StoredRecord) error {
 			switch timeout := s.timeout(r); {
 			case timeout == 0 || waits(r):
 				return nil
@@ -266,15 +257,18 @@ func (c *core) shortest(state int) (timeout time.Duration) {
 	return timeout
 }
 
-// statesWith returns the names, in records of all versions, of the states that a condition
-// holds for.
-func (c *core) statesWith(condition func(state int) bool) (names []string) {
-	for i := range c.table.States {
+// inStates is each for the objects in the states that a condition holds for, in records of
+// all versions.
+func (s *sweep) inStates(ctx context.Context, condition func(state int) bool, q Query, f func(context.Context, *StoredRecord) error) error {
+	for i := range s.table.States {
 		if condition(i) {
-			names = append(names, c.stored(c.table.States[i].Name)...)
+			q.States = append(q.States, s.stored(s.table.States[i].Name)...)
 		}
 	}
-	return names
+	if len(q.States) == 0 {
+		return nil
+	}
+	return s.each(ctx, q, f)
 }
 
 // each calls f for the records of this machine that a query selects, without
@@ -379,18 +373,18 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 		core: s.core, verb: "sweep", key: r.Key, event: event, ask: ask, reason: result.Cause, expect: r.Revision,
 		attempt: attempt{before: *r},
 	}
-	if ask.Redoes(s.table, known) {
-		s.redo(ctx, r, move, result)
-		return
-	}
-	ctx, stop := context.WithTimeout(ctx, callWithin)
+	how, err := Moved, error(nil)
+	limited, stop := context.WithTimeout(ctx, callWithin)
 	defer stop()
-	_, err := apply(ctx, []*request{move}, nil)
-	if err != nil {
-		err = move.fail(ctx, err)
+	if ask.Redoes(s.table, known) {
+		how, err = s.redo(limited, r, move)
+	} else if _, err = apply(limited, []*request{move}, nil); err != nil {
+		err = move.fail(limited, err)
 	}
-	result.resolve(Moved, err)
-	result.to(move)
+	if err == nil && move.written() {
+		result.To = move.change.To.State
+	}
+	result.resolve(how, err)
 }
 
 // look calls Config.Observe with the whole record, if that is still the one that
@@ -409,43 +403,26 @@ func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
 	return s.observe(ctx, now)
 }
 
-// to sets the state that a request has moved its object to.
-func (s *SweepResult) to(r *request) {
-	if s.Err == nil && r.written() {
-		s.To = r.change.To.State
-	}
-}
-
 var errWaits = errors.New("lifecycle: its work waits for its turn in this process")
 
 // redo starts the operation of a dead owner again, with its work in this process.
-func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request, result *SweepResult) {
+func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request) (Resolution, error) {
 	if s.handlers[r.Work] == nil || s.checkWorker() != nil {
-		result.Resolution = NoHandler // this process could not do the work, or not report its outcome
-		return
+		return NoHandler, nil // this process could not do the work, or not report its outcome
 	}
-	// Behind work of the same object that hangs, every deadline would add one more.
-	if s.tasks.waits(r) {
-		result.resolve(0, errWaits)
-		return
+	if s.tasks.waits(r) { // behind work of the same object that hangs, every deadline would add one more
+		return 0, errWaits
 	}
-	full, err := s.get(ctx, r.Key) // the arguments were not listed
+	full, err := s.core.get(ctx, r.Key) // the arguments were not listed
 	if err != nil {
-		result.resolve(0, err)
-		return
+		return 0, err
 	}
 	work, err := recordedWork(&full)
 	if err != nil {
-		result.resolve(0, err)
-		return
+		return 0, err
 	}
-	ctx, stop := context.WithTimeout(ctx, callWithin)
-	defer stop()
-	o := newOperation(s.core, work, move)
-	if err = o.submit(ctx); errors.Is(err, errNoWork) {
-		result.resolve(Moved, nil)
-	} else {
-		result.resolve(Redone, err)
+	if err = newOperation(s.core, work, move).submit(ctx); errors.Is(err, errNoWork) {
+		return Moved, nil
 	}
-	result.to(move)
+	return Redone, err
 }

@@ -198,8 +198,8 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 // that was declared dead neither starts operations nor reports about them. All
 // requests of one commit that have a writer have the same one.
 func (r *request) writer() (OwnerRef, bool) {
-	if r.starts() {
-		return r.core.self, r.core.owner != nil
+	if r.core.owner != nil && r.starts() {
+		return r.core.self, true
 	}
 	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
 }
@@ -244,16 +244,11 @@ func (t *transaction) publish(ctx context.Context) {
 	}
 	for _, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			changed(ctx, Changed{HistoryRow: r.form.Row(r.token), InState: r.inState()})
+			event := Changed{HistoryRow: r.form.Row(r.token)}
+			if r.before.Exists() && !r.before.ChangedAt.IsZero() {
+				event.InState = max(0, r.change.To.ChangedAt.Sub(r.before.ChangedAt)) // clocks may go back
+			}
+			changed(ctx, event)
 		}
 	}
-}
-
-// inState returns how long the object was in its state before the change that was
-// committed.
-func (r *request) inState() time.Duration {
-	if r.before.ChangedAt.IsZero() || !r.before.Exists() {
-		return 0
-	}
-	return max(0, r.change.To.ChangedAt.Sub(r.before.ChangedAt)) // clocks may go back
 }

@@ -84,7 +84,7 @@ type TxManager[S, E comparable, T any] struct {
 
 // Fire adds what [Manager.Fire] does.
 func (t TxManager[S, E, T]) Fire(id string, e E, actor fsm.Actor, change *Change[T]) *TxResult[S, T] {
-	return t.add(t.m.call(decide.Fire, "fire", id, e, actor, change))
+	return t.add(t.m.call(decide.Fire, "fire", id, &e, actor, change))
 }
 
 // Create adds what [Manager.Create] does. The change's Edit works on the given
