@@ -371,7 +371,11 @@ func (s *MemoryStore) Messages(ctx context.Context, limit int) ([]OutboxMessage,
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	return slices.Clone(s.outbox[:min(len(s.outbox), max(limit, 0))]), nil
+	list := slices.Clone(s.outbox[:min(len(s.outbox), max(limit, 0))])
+	for i := range list {
+		list[i].Payload = bytes.Clone(list[i].Payload)
+	}
+	return list, nil
 }
 
 // Discard implements [Outbox].

@@ -173,3 +173,18 @@ func TestMemoryStoreAllCallsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryStoreMessagesAreCopies: a program that changes the payload of a message before it
+// delivers it finds the message as it was committed if it reads it again.
+func TestMemoryStoreMessagesAreCopies(t *testing.T) {
+	m := memory{lifecycle.NewMemoryStore(), t}
+	c := m.to("a", "idle")
+	c.Messages = []lifecycle.Message{{Topic: "t", Payload: []byte("bill")}}
+	require.NoError(t, m.Commit(t.Context(), c))
+	for range 2 {
+		list, err := m.Messages(t.Context(), 10)
+		require.NoError(t, err)
+		require.Equal(t, "bill", string(list[0].Payload))
+		copy(list[0].Payload, "kill")
+	}
+}
