@@ -17,8 +17,8 @@ const Overridden = "(override)"
 // it.
 const Migrated = "(migrate)"
 
-// plan sets the change that the decision makes, in the commit with this token. The error is
-// that of the caller's edit or of a downgrade, or matches [ErrForeign].
+// plan sets the change that the decision makes, in the commit with this token. The error is that
+// of the caller's edit, or matches [ErrForeign].
 func (r *request) plan(change *StoredChange, token Token) (err error) {
 	d, table := &r.decision, r.core.table
 	*change = StoredChange{
@@ -32,35 +32,32 @@ func (r *request) plan(change *StoredChange, token Token) (err error) {
 			err = editOptions(to, r.options)
 		}
 		change.addPause()
-	} else {
-		state := &table.States[d.State]
-		to.State, to.Origin = state.Name, table.States[d.Origin].Name
-		if state.Kind != fsm.Transitional || d.Begins {
-			to.Target = ""
-		}
-		if state.Target >= 0 {
-			to.Target = table.States[state.Target].Name
-		}
-		to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
-		if d.Begins {
-			to.Admission = token
-		}
-		to.Actor, to.Event, to.Reason = r.ask.Actor, r.event, r.reason
-		if r.ask.Verb == decide.Override || r.ask.Verb == decide.Add && d.State != table.Initial {
-			to.Event = Overridden // the table has no event for it
-		}
-		to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
-		if r.client.ID != "" {
-			change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
-		}
-		if err = r.planWork(change); err == nil {
-			err = r.planPayload(to)
-		}
+		return err
 	}
-	if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
-		err = r.planForm(change)
+	state := &table.States[d.State]
+	to.State, to.Origin = state.Name, table.States[d.Origin].Name
+	switch {
+	case state.Kind == fsm.Transitional && state.Target >= 0:
+		to.Target = table.States[state.Target].Name
+	case state.Kind != fsm.Transitional || d.Begins:
+		to.Target = ""
+	} // else the operation goes on to its target
+	to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
+	if d.Begins {
+		to.Admission = token
 	}
-	return err
+	to.Actor, to.Event, to.Reason = r.ask.Actor, r.event, r.reason
+	if r.ask.Verb == decide.Override || r.ask.Verb == decide.Add && d.State != table.Initial {
+		to.Event = Overridden // the table has no event for it
+	}
+	to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
+	if r.client.ID != "" {
+		change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
+	}
+	if err := r.planWork(change); err != nil {
+		return err
+	}
+	return r.planPayload(to)
 }
 
 // planForm brings the change into the form of the record's version, so that programs of

@@ -214,15 +214,11 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 // Otherwise it returns nil.
 func undecided(err error) error {
 	refused, ok := err.(*fsm.TransitionError)
-	if !ok || refused.Err != fsm.ErrGuard {
+	outages := []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled}
+	if !ok || refused.Err != fsm.ErrGuard || !slices.ContainsFunc(outages, func(e error) bool { return errors.Is(refused.Reason, e) }) {
 		return nil
 	}
-	for _, outage := range []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(refused.Reason, outage) {
-			return &guardError{refused.Guard, refused.Reason}
-		}
-	}
-	return nil
+	return &guardError{refused.Guard, refused.Reason}
 }
 
 // guardError is the reason of a guard that has met an outage. It does not match

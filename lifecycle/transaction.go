@@ -182,6 +182,9 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 	case err != nil:
 	case r.decision.Write:
 		err = r.plan(change, token)
+		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
+			err = r.planForm(change)
+		}
 	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
 		err = r.result.decode(r.before.Payload)
 	}

@@ -166,11 +166,15 @@ type turn struct {
 
 // begin takes places in all lanes by one commit, so that two turns have the same order in
 // all of them, and waits until they are admitted.
-func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, error) {
+func (t *Turns) begin(ctx context.Context, keys []Key, class string) (_ *turn, err error) {
 	ref := t.owner.ref
 	n := &turn{Turns: t, place: place{Turn: NewToken().String(), Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
-	if err := n.update(ctx, n.enter); err != nil {
-		n.end(ctx) // an earlier commit may have written the places
+	defer func() {
+		if err != nil {
+			n.end(ctx) // a commit may have written the places
+		}
+	}()
+	if err = n.update(ctx, n.enter); err != nil {
 		return nil, err
 	}
 	pause := queue.Exponential(firstPause, longestLook)
@@ -181,12 +185,10 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, err
 		stop()
 		switch {
 		case err != nil && !late && !errors.Is(err, ErrUnavailable):
-			n.end(ctx)
 			return nil, err
 		case admitted:
 			return n, nil
 		case !sleep(ctx, t.owner.Lost(), pause(attempt, nil)):
-			n.end(ctx)
 			return nil, cmp.Or(context.Cause(ctx), context.Cause(t.owner.alive))
 		}
 	}
