@@ -22,21 +22,21 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	}
 	began := time.Now()
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
-	if err != nil {
-		s.owners.beats.fail()
-		return err
-	}
 	expire := newSweep(s.owners)
-	dead := s.owners.beats.observe(began, alive)
-	for i := range dead {
-		cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead[i]))
-		if err := expire.care(ctx, &dead[i], decide.Cause{Overdue: true}, cause); err != nil {
-			return err
+	if err == nil {
+		for _, dead := range s.owners.beats.observe(began, alive) {
+			cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead))
+			if err = expire.care(ctx, &dead, decide.Cause{Overdue: true}, cause); err != nil {
+				break
+			}
 		}
 	}
-	if slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
-		// The store could not be written, so no owner could send a heartbeat either.
+	if err != nil || slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
+		// The store could not be read or written, so no owner could send a heartbeat either.
 		s.owners.beats.fail()
+	}
+	if err != nil {
+		return err
 	}
 	for i := range alive {
 		// An owner that had to be dead may have sent a heartbeat after all: it is read
@@ -146,7 +146,7 @@ func (h *heartbeats) observe(began time.Time, alive []StoredRecord) (dead []Stor
 	return dead
 }
 
-// fail forgets everything: the store could not be read, so no owner could reach it either.
+// fail forgets everything.
 func (h *heartbeats) fail() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,6 +113,30 @@ func TestReadOnlyStore(t *testing.T) {
 		require.Empty(t, sweep(t, m))
 		require.NoError(t, owner.Heartbeat(t.Context()))
 		require.Len(t, sweepFor(t, m, ownersTTL), 1, "it is dead now")
+	})
+}
+
+// TestWriteOfExpiryHangs: the store can be read, and its writes hang for longer than the
+// contexts of the sweeps. The first sweep after that takes nothing, as in TestReadOnlyStore.
+func TestWriteOfExpiryHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
+		owner, _ := sweptOwner(t, &fragile{MemoryStore: store.MemoryStore})
+		m := workers(store, lifecycle.Config[event]{})
+		require.Empty(t, sweep(t, m))
+		store.commits.Store(math.MaxInt32)
+		var err error
+		for range 3 {
+			require.NoError(t, err)
+			time.Sleep(ownersTTL / 3)
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			_, err = m.Sweep(ctx)
+			stop()
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		store.commits.Store(0)
+		require.Empty(t, sweep(t, m))
+		require.NoError(t, owner.Heartbeat(t.Context()))
 	})
 }
 
