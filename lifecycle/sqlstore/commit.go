@@ -38,7 +38,10 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 	defer s.calls.Done()
 	for r := (retry{most: s.config.RetryFor}); ; {
-		err := s.attempt(ctx, p)
+		err := s.send(ctx, p)
+		if errors.Is(err, errMissed) {
+			err = s.explain(ctx, p, err)
+		}
 		if errors.Is(err, errLost) {
 			p.lost = err
 			err = s.resolve(ctx, p)
@@ -62,27 +65,17 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 }
 
-// attempt sends a commit once. After errLost it may have been written; after any other error
-// it was not.
-func (s *Store) attempt(ctx context.Context, p *plan) error {
-	send := s.transaction
+// send writes a commit once. After errLost it may have been written; after any other error it
+// was not.
+func (s *Store) send(ctx context.Context, p *plan) error {
 	switch {
 	case s.tx != nil:
-		send = s.part
-	case s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "":
-		send = s.statement
+		return s.part(ctx, p)
+	case !s.e.returning || p.existing || p.several || len(p.commit.Messages) > 0 || p.commit.Owner.Name != "":
+		return s.transaction(ctx, p)
 	}
-	err := send(ctx, p)
-	if errors.Is(err, errMissed) {
-		return s.explain(ctx, p, err)
-	}
-	return err
-}
-
-// statement writes one change by one statement, which commits itself. It has a
-// connection of its own: an error before that is not the statement's, and
-// database/sql does not send the statement twice.
-func (s *Store) statement(ctx context.Context, p *plan) error {
+	// One statement, which commits itself. It has a connection of its own: an error before
+	// that is not the statement's, and database/sql does not send the statement twice.
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -207,11 +200,12 @@ func (s *Store) part(ctx context.Context, p *plan) error {
 // messages. It returns errMissed for a change without its expected record, and for a
 // precondition that does not hold; see explain.
 func (s *Store) write(ctx context.Context, p *plan) (err error) {
-	p.at = 0
+	p.at = sql.NullInt64{}
 	if !s.e.returning && (s.e.oneWriter || p.existing) { // the statements do not report it: see builder.reported
-		if p.at, err = s.now(ctx); err != nil {
+		if p.at.Int64, err = s.now(ctx); err != nil {
 			return err
 		}
+		p.at.Valid = true
 	}
 	if s.e.oneWriter && (p.several || p.existing) {
 		// The lock of the database, before a read: the engine refuses a transaction that
@@ -277,82 +271,73 @@ func (s *Store) checkGrant(ctx context.Context, r lifecycle.Precondition) error 
 
 // change writes one change and its history row.
 func (s *Store) change(ctx context.Context, p *plan, ch *change) error {
-	write := s.writeRow
-	if ch.write == ch.l.st.insert {
-		write = s.create
+	st := ch.l.st
+	creates, existing := ch.write == st.insert, ch.l.objects.existing
+	if creates && existing {
+		if err := s.reserve(ctx, ch); err != nil {
+			return err
+		}
 	}
-	n, err := write(ctx, p, ch, ch.write)
+	n, err := s.writeRow(ctx, p, ch, ch.write)
+	if creates && (err == nil && n == 0 || s.e.insertNew == "" && classify(err) == duplicate) {
+		if !existing { // the object has a row already: a reserved or a removed one
+			n, err = s.writeRow(ctx, p, ch, st.update)
+		} else if err == nil {
+			err = errTaken
+		}
+	}
 	switch {
 	case err == nil && n == 0:
 		return errMissed
 	case err == nil && n > 1:
 		return fmt.Errorf("%w: %d rows of %q", errRows, n, ch.To.ID)
-	case err == nil && ch.l.st.addRow != nil && !ch.MetadataOnly:
-		_, err = s.exec(ctx, ch.l.st.addRow, ch.at(p))
+	case err == nil && st.addRow != nil && !ch.MetadataOnly:
+		_, err = s.exec(ctx, st.addRow, ch.vals)
 	}
-	if err != nil && classify(err) == duplicate && s.tx == nil { // another commit has written the row, or the history row
+	if err == errTaken || err != nil && classify(err) == duplicate && s.tx == nil { // another commit has written the row, or the history row
 		return fmt.Errorf("%w: %w", errMissed, err)
 	}
 	return err
 }
 
-// create writes the record of an object that may have no row.
-func (s *Store) create(ctx context.Context, p *plan, ch *change, insert *statement) (n int64, err error) {
-	existing := ch.l.objects.existing
-	if existing {
-		// Commits wait that require the absence of this object: both lock the key's row in
-		// the store's own tables, see hold. The row is written, so that a transaction of the
-		// caller whose reads are older is refused.
-		if claim := s.own.st.claim; claim != nil {
-			if _, err := s.exec(ctx, claim, ch.vals); err != nil {
-				return 0, err
-			}
-		}
-		// No row to compare with: the history has the expected revision. If another
-		// commit comes in between, it takes the place of this one's history row.
-		r, err := s.record(ctx, ch.To.Key, false)
-		if err != nil || r.Exists() || r.Revision != ch.Expect {
-			return 0, err
+// reserve returns errMissed if an object of an existing table cannot be created. Commits wait
+// that require the absence of the object: both lock the key's row in the store's own tables, see
+// hold. The row is written, so that a transaction of the caller whose reads are older is refused.
+//
+// There is no row to compare with: the history has the expected revision. If another commit
+// comes in between, it takes the place of this one's history row.
+func (s *Store) reserve(ctx context.Context, ch *change) error {
+	if claim := s.own.st.claim; claim != nil {
+		if _, err := s.exec(ctx, claim, ch.vals); err != nil {
+			return err
 		}
 	}
-	n, err = s.writeRow(ctx, p, ch, insert)
-	taken := n == 0 && (err == nil || s.e.insertNew == "" && classify(err) == duplicate)
-	switch {
-	case taken && !existing: // the object has a row already: a reserved or a removed one
-		return s.writeRow(ctx, p, ch, ch.l.st.update)
-	case err == nil && n == 0:
-		return 0, fmt.Errorf("%w: %w", errMissed, errTaken)
+	r, err := s.record(ctx, ch.To.Key, false)
+	if err == nil && (r.Exists() || r.Revision != ch.Expect) {
+		err = errMissed
 	}
-	return n, err
+	return err
 }
 
-// at returns the values of a change with the time of the commit; nil: the statement reads the
-// clock.
-func (ch *change) at(p *plan) vector {
-	ch.vals[vNow] = nil // that of an earlier attempt
-	if p.at != 0 {
-		ch.vals[vNow] = p.at
-	}
-	return ch.vals
-}
-
-// writeRow executes a statement that writes one row, and returns the number of rows.
+// writeRow executes a statement that writes one row, and returns the number of rows. The engine
+// may report the time of the commit.
 func (s *Store) writeRow(ctx context.Context, p *plan, ch *change, st *statement) (n int64, err error) {
 	if s.e.returning {
-		err = s.query(ctx, st, ch.at(p), func(rows *sql.Rows) error {
+		err = s.query(ctx, st, ch.vals, func(rows *sql.Rows) error {
 			n++
 			return rows.Scan(&p.at)
 		})
 		return n, err
 	}
-	result, err := s.exec(ctx, st, ch.at(p))
+	result, err := s.exec(ctx, st, ch.vals)
 	if err != nil {
 		return 0, err
 	}
-	if n, err = result.RowsAffected(); err != nil || n == 0 || p.at != 0 {
+	if n, err = result.RowsAffected(); err != nil || n == 0 || p.at.Valid {
 		return n, err
 	}
-	p.at, err = result.LastInsertId() // see builder.reported; 0: not reported
+	p.at.Int64, err = result.LastInsertId() // see builder.reported; 0: not reported
+	p.at.Valid = p.at.Int64 != 0
 	return n, err
 }
 
@@ -382,4 +367,19 @@ func (s *Store) holdRow(ctx context.Context, l *layout, key lifecycle.Key) (life
 	}
 	r, _, err = s.recordIn(ctx, l, key, true)
 	return r, err
+}
+
+// addMessages writes the messages of a commit.
+func (s *Store) addMessages(ctx context.Context, messages []lifecycle.Message) error {
+	for list := range slices.Chunk(messages, perStatement) {
+		err := s.do(ctx, s.own, func(b *builder) {
+			b.add("INSERT INTO ", s.table("messages"), " (topic, subject, payload) VALUES ", literals(list, func(m lifecycle.Message) string {
+				return "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
+			}))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

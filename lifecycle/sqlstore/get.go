@@ -162,14 +162,3 @@ func (t *table) scan(rows *sql.Rows, list []value, after ...any) (*cells, error)
 	}
 	return c, nil
 }
-
-// clock returns a time of the store.
-func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
-
-// micros returns a duration in microseconds, rounded up.
-func micros(d time.Duration) int64 {
-	if d%time.Microsecond > 0 {
-		return d.Microseconds() + 1
-	}
-	return d.Microseconds()
-}

@@ -44,18 +44,3 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 		return nil
 	})
 }
-
-// addMessages writes the messages of a commit.
-func (s *Store) addMessages(ctx context.Context, messages []lifecycle.Message) error {
-	for list := range slices.Chunk(messages, perStatement) {
-		err := s.do(ctx, s.own, func(b *builder) {
-			b.add("INSERT INTO ", s.table("messages"), " (topic, subject, payload) VALUES ", literals(list, func(m lifecycle.Message) string {
-				return "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
-			}))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -2,11 +2,13 @@ package sqlstore
 
 import (
 	"cmp"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -30,9 +32,9 @@ type plan struct {
 	metadataOnly bool // a change is MetadataOnly
 	existing     bool // a change is in an existing table
 
-	at         int64 // microseconds: the time of the commit; 0: not known yet
-	lost       error // the last lost answer: the commit may be found in the records
-	superseded bool  // another commit is at the place of this one, which never will be written
+	at         sql.NullInt64 // microseconds: the time of the commit; NULL: not known yet
+	lost       error         // the last lost answer: the commit may be found in the records
+	superseded bool          // another commit is at the place of this one, which never will be written
 }
 
 // change is one change of a plan.
@@ -60,7 +62,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	for i := range c.Changes {
 		ch := &p.changes[i]
 		ch.StoredChange, ch.l = &c.Changes[i], s.of(c.Changes[i].To.Machine)
-		if err := ch.fill(c.Token); err != nil {
+		if err := ch.fill(p); err != nil {
 			return nil, err
 		}
 		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
@@ -97,7 +99,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 }
 
 // fill computes the values of a change, selects its statement, and checks both.
-func (ch *change) fill(token lifecycle.Token) (err error) {
+func (ch *change) fill(p *plan) (err error) {
 	to, l := &ch.To, ch.l
 	expect, before := l.parse(ch.Expect)
 	if before == nil {
@@ -115,8 +117,8 @@ func (ch *change) fill(token lifecycle.Token) (err error) {
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
 		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken), vFence: int64(row.Fence), vVersion: to.Version,
 		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
-		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason), vSaved: row.Saved, vToken: token[:],
-		vFromState: ch.From, vFromOrigin: ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
+		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason), vSaved: row.Saved, vToken: p.commit.Token[:],
+		vFromState: ch.From, vFromOrigin: ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin, vNow: &p.at,
 		vExpect: expect, vExpectToken: before,
 	}, make(vector, len(l.objects.column)-int(values))...)
 	if ch.vals[vPayload], err = l.objects.split(row.Payload, ch.vals); err != nil {
@@ -153,8 +155,8 @@ func orNull(token lifecycle.Token) []byte {
 // column in version 1.
 func (ch *change) check() error {
 	to, l := &ch.To, ch.l
-	if err := checkKey(to.Key); err != nil {
-		return err
+	if to.Machine == "" || to.ID == "" {
+		return errNoKey
 	}
 	for v, c := range columns {
 		set := false
@@ -197,9 +199,11 @@ func checkName(what, name string, most int) error {
 	return nil
 }
 
+var errNoKey = fmt.Errorf("%w: key without a machine or an id", lifecycle.ErrInvalid)
+
 func checkKey(key lifecycle.Key) error {
 	if key.Machine == "" || key.ID == "" {
-		return fmt.Errorf("%w: key without a machine or an id", lifecycle.ErrInvalid)
+		return errNoKey
 	}
 	if err := checkName("machine", key.Machine, maxName); err != nil {
 		return err
@@ -217,9 +221,9 @@ func cleaned(text string) string {
 func (p *plan) stamp() {
 	for i := range p.changes {
 		ch := &p.changes[i]
-		ch.Stamp(ch.l.revision(ch.expect+1, p.commit.Token[:]), clock(p.at))
+		ch.Stamp(ch.l.revision(ch.expect+1, p.commit.Token[:]), clock(p.at.Int64))
 		if ch.Timeout > 0 { // as the table keeps it
-			ch.To.Deadline = clock(p.at + micros(ch.Timeout))
+			ch.To.Deadline = clock(p.at.Int64 + micros(ch.Timeout))
 		}
 		// A token that the table does not keep must not be sent to peers: a report with it
 		// would be stale.
@@ -253,4 +257,15 @@ func (s *shared) CheckState(machine, state string, absent bool) error {
 	}
 	_, err := l.history.column[vTo].write(state)
 	return err
+}
+
+// clock returns a time of the store.
+func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// micros returns a duration in microseconds, rounded up.
+func micros(d time.Duration) int64 {
+	if d%time.Microsecond > 0 {
+		return d.Microseconds() + 1
+	}
+	return d.Microseconds()
 }

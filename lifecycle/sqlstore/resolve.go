@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -30,15 +29,23 @@ func (s *Store) resolve(ctx context.Context, p *plan) error {
 	}
 }
 
-// explain returns the result of a commit that has missed a row: nil if the same
-// commit was written before, the conflict, the precondition that does not hold, or
-// the reason or errBusy if all is as expected now.
+// explain returns the result of a commit that has missed a row: nil if the same commit was
+// written before, the conflict, the row that has the request of a change, the precondition that
+// does not hold, or the reason or errBusy if all is as expected now.
 func (s *Store) explain(ctx context.Context, p *plan, missed error) error {
 	if err := s.compare(ctx, p); err != errBusy {
 		return err
 	}
-	if err := s.checkRequests(ctx, p); err != nil {
-		return err
+	for i := range p.changes {
+		ch := &p.changes[i]
+		if ch.Request == "" {
+			continue
+		}
+		if row, err := s.requested(ctx, ch.To.Machine, ch.Request); err != nil {
+			return err
+		} else if row.Request != "" {
+			return &lifecycle.RepeatedError{Row: row}
+		}
 	}
 	for _, required := range p.commit.Require {
 		if required.Grant != nil {
@@ -59,23 +66,6 @@ func (s *Store) explain(ctx context.Context, p *plan, missed error) error {
 		return err
 	}
 	return missed
-}
-
-// checkRequests returns a [*lifecycle.RepeatedError] if another commit has the request of a
-// change.
-func (s *Store) checkRequests(ctx context.Context, p *plan) error {
-	for i := range p.changes {
-		ch := &p.changes[i]
-		if ch.Request == "" {
-			continue
-		}
-		if row, err := s.requested(ctx, ch.To.Machine, ch.Request); err != nil {
-			return err
-		} else if row.Request != "" {
-			return &lifecycle.RepeatedError{Row: row}
-		}
-	}
-	return nil
 }
 
 // checkPlaces refuses a commit whose places in the history are taken, although its
@@ -149,7 +139,9 @@ func (s *Store) find(ctx context.Context, p *plan) (written bool, err error) {
 			p.superseded = !p.metadataOnly || len(p.changes) == 1
 			return false, nil
 		}
-		p.at = cmp.Or(at, p.at)
+		if at != 0 {
+			p.at = sql.NullInt64{Int64: at, Valid: true}
+		}
 	}
 	return true, nil
 }
