@@ -39,9 +39,14 @@ func Install(ctx context.Context, db *sql.DB, prefix string, tables ...sqlstore.
 		table: quoted(cmp.Or(prefix, defaultPrefix) + "history"), args: []string{name, "", "machine", "id"},
 	}}
 	for _, t := range tables {
-		if h := t.ExistingHistory; h.Table != "" { // otherwise its history is the store's own
-			triggers = append(triggers, trigger{quoted(strings.Split(h.Table, ".")...), []string{name, t.Machine, h.Machine, h.ID}})
+		h := t.ExistingHistory
+		if h.Table == "" { // its history is the store's own
+			continue
 		}
+		if h.Machine != "" { // other tables may have the same history
+			t.Machine = ""
+		}
+		triggers = append(triggers, trigger{quoted(strings.Split(h.Table, ".")...), []string{name, t.Machine, h.Machine, h.ID}})
 	}
 	if err := install(ctx, db, name, triggers); err != nil {
 		return fmt.Errorf("pgnotify: install: %w", err)
