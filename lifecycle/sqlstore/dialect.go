@@ -245,5 +245,10 @@ func (e *engine) quoted(name string) string { return e.quote + name + e.quote }
 
 func (e *engine) unquoted(name string) string { return strings.ReplaceAll(name, e.quote, "") }
 
-// bare returns the unquoted name in lower case.
-func (e *engine) bare(name string) string { return strings.ToLower(e.unquoted(name)) }
+// bare returns the unquoted name of a column, in lower case if the engine ignores its case.
+func (e *engine) bare(name string) string {
+	if e == postgres {
+		return e.unquoted(name)
+	}
+	return strings.ToLower(e.unquoted(name))
+}

@@ -100,7 +100,7 @@ func (s *Store) verifyColumns(ctx context.Context, table, list string) error {
 		return fmt.Errorf("%w %s", errNoTable, s.e.unquoted(table))
 	}
 	missing := slices.DeleteFunc(strings.Split(s.e.unquoted(list), ", "), func(name string) bool {
-		_, found := columns[strings.ToLower(name)]
+		_, found := columns[s.e.bare(name)]
 		return found
 	})
 	if len(missing) > 0 {
@@ -118,7 +118,7 @@ func (s *Store) verifyIndexes(ctx context.Context, e *TableError, t *table) erro
 		var isUnique bool
 		var name sql.NullString // NULL: a part of a column, or an expression
 		err := rows.Scan(&index, &isUnique, &name)
-		indexes[index], unique[index] = append(indexes[index], strings.ToLower(name.String)), isUnique
+		indexes[index], unique[index] = append(indexes[index], s.e.bare(name.String)), isUnique
 		return err
 	})
 	if err != nil {
@@ -146,14 +146,14 @@ func (s *Store) verifyIndexes(ctx context.Context, e *TableError, t *table) erro
 	return nil
 }
 
-// columnsOf returns the columns of a table by their names in lower case. Without such a
+// columnsOf returns the columns of a table by their bare names. Without such a
 // table it returns none.
 func (s *Store) columnsOf(ctx context.Context, table string) (map[string]reported, error) {
 	columns := make(map[string]reported)
 	err := s.about(ctx, s.e.columns, table, func(rows *sql.Rows) error {
 		var c reported
 		err := rows.Scan(&c.name, &c.typ, &c.nullable, &c.fills)
-		columns[strings.ToLower(c.name)] = c
+		columns[s.e.bare(c.name)] = c
 		return err
 	})
 	return columns, s.e.hinted(err)

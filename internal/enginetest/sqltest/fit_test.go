@@ -110,6 +110,30 @@ func TestExistingTableFix(t *testing.T) {
 	})
 }
 
+// On PostgreSQL, two names of columns that differ in case are two columns.
+func TestExistingTableNamesInCase(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		state := map[string]string{"postgres": `"State"`}[e.name]
+		if state == "" {
+			state = "State"
+		}
+		exec(t, db, "CREATE TABLE orders (id varchar(9) NOT NULL PRIMARY KEY, "+state+" varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+		table := sqlstore.ExistingTable{Machine: "order", Table: "orders", Columns: sqlstore.ColumnMap{ID: "id", State: "State", Revision: "rev", Sequence: "seq"}}
+		store := existing(t, db, e, table)
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)))
+		table.Columns.State = "state"
+		other, err := openTable(t, db, e, table)
+		if e.name == "postgres" {
+			require.Contains(t, requireTableError(t, err).Faults, "table orders lacks state")
+			return
+		}
+		require.NoError(t, err)
+		defer other.Close()
+		require.Equal(t, "open", get(t, other, lifecycle.Key{Machine: "order", ID: "a"}).State)
+	})
+}
+
 // Open refuses a column in which a value of its type would be another one, or would be
 // refused by the engine at every commit. SQLite keeps such values.
 func TestExistingTableWrongTypes(t *testing.T) {
