@@ -58,7 +58,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			return unknown(ctx, p, err)
 		case isVerdict(err):
 			return err
-		case s.tx != nil && (classify(err) == busy || classify(err) == duplicate):
+		case s.tx != nil && !errors.Is(err, errMissed) && (classify(err) == busy || classify(err) == duplicate):
 			return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 		}
 		return s.refusal(ctx, err)
@@ -294,10 +294,11 @@ func (s *Store) change(ctx context.Context, p *plan, ch *change) error {
 	case err == nil && st.addRow != nil && !ch.MetadataOnly:
 		_, err = s.exec(ctx, st.addRow, ch.vals)
 	}
-	if err == errTaken || err != nil && classify(err) == duplicate && s.tx == nil { // another commit has written the row, or the history row
-		return fmt.Errorf("%w: %w", errMissed, err)
+	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
+		return err // without a savepoint, or the transaction may not see the row that has the request
 	}
-	return err
+	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
+	return fmt.Errorf("%w: %w", errMissed, err)
 }
 
 // reserve returns errMissed if an object of an existing table cannot be created. Commits wait

@@ -70,15 +70,19 @@ func TestUnavailable(t *testing.T) {
 		{stateError("53300"), true}, // too many connections
 		{stateError("57P03"), true}, // the server starts
 		{stateError("25006"), true}, // a standby
+		{stateError("0A000"), true}, // a plan of before a change of the table
 		{stateError("42P01"), false},
 		{stateError("28P01"), false}, // wrong password
 		{stateError("23505"), false},
 		{number(1205), true},
 		{number(1114), true}, // table full
 		{number(1290), true}, // read-only
+		{number(1412), true}, // the table was changed
 		{number(1045), false},
 		{codeError(5), true},
+		{codeError(8), true},  // read-only
 		{codeError(13), true}, // full
+		{codeError(14), true}, // cannot open the file
 		{codeError(10), true},
 		{codeError(1), false},
 		{lifecycle.ErrForeign, false},

@@ -76,6 +76,7 @@ func (c class) refused() bool { return c >= refused }
 // The SQLSTATEs of PostgreSQL, and the first two characters of others.
 var postgresCodes = map[string]class{
 	"40001": busy, "40P01": busy, "55P03": busy, // serialization failure, deadlock, lock not available
+	"0A000": busy, // as a rule, the table was changed after the plan of the statement was made
 	"23505": duplicate,
 	// The server shuts down, starts, or ends a session or a transaction after a time.
 	"40003": noAnswer, "57P01": noAnswer, "57P02": noAnswer, "57P03": noAnswer, "57P04": noAnswer, "57P05": noAnswer,
@@ -92,6 +93,7 @@ var postgresCodes = map[string]class{
 // The error numbers of MySQL and MariaDB.
 var mysqlCodes = map[uint64]class{
 	1020: busy, 1205: busy, 1213: busy, // snapshot isolation, lock wait timeout, deadlock
+	1412: busy, // the table was changed after the transaction began
 	1062: duplicate,
 	// The server shuts down, COMMIT fails half-way, the statement takes too long, or the
 	// connection breaks or is killed.
@@ -111,7 +113,7 @@ var sqliteCodes = map[int]class{
 	1555: duplicate, 2067: duplicate, // primary key, unique index
 	5: busy, 6: busy, // busy, locked
 	9: noAnswer, 10: noAnswer, // interrupted, input or output
-	7: unable, 13: unable, // no memory, the disk is full
+	7: unable, 8: unable, 13: unable, 14: unable, // no memory, read-only, the disk is full, the file cannot be opened
 	787: otherRow, // foreign key
 	19:  unfit,
 	1:   unknownName, // or another fault of the statement

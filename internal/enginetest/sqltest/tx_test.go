@@ -108,6 +108,73 @@ func TestWithTxIsolation(t *testing.T) {
 	}
 }
 
+// A table that is changed while processes use it interrupts what began before: a call is made
+// again, and a transaction of the caller has to be.
+func TestTableIsChangedMeanwhile(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		key := lifecycle.Key{Machine: "order", ID: "a"}
+		switch e.name {
+		case "postgres":
+			db := pool(t, e.open(t))
+			exec(t, db, "CREATE TABLE plain (id varchar(9) PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+			exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 1, 1)")
+			store := existing(t, db, e, sqlstore.ExistingTable{
+				Machine: "order", Table: "plain", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+			})
+			db.SetMaxOpenConns(1)
+			before := get(t, store, key) // the connection keeps the plan
+			exec(t, db, "ALTER TABLE plain ALTER COLUMN state TYPE varchar(19)")
+			require.Equal(t, before, get(t, store, key))
+		case "mysql":
+			store, db := fresh(t, e, nil)
+			exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
+			create(t, manage(store), "a")
+			before := get(t, store, key)
+			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+			require.NoError(t, err)
+			defer tx.Rollback()
+			var n int
+			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM ledger").Scan(&n))
+			exec(t, db, "ALTER TABLE interlock_objects FORCE")
+			_, err = store.WithTx(tx).Get(t.Context(), key)
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+			c := next(before, 0)
+			c.Owner = lifecycle.OwnerRef{Name: "process", Epoch: 1} // its record is read
+			require.ErrorIs(t, store.WithTx(tx).Commit(t.Context(), c), sqlstore.ErrRollback)
+		}
+	})
+}
+
+// Values that another unique index of the caller's table refuses are refused in a transaction
+// too: it would not end well when it runs again.
+func TestWithTxOtherUniqueIndex(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE named (id varchar(9) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL,"+
+			" last varchar(9) UNIQUE)")
+		store := existing(t, db, e, sqlstore.ExistingTable{
+			Machine: "order", Table: "named", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Reason: "last"},
+		})
+		named := func(id, last string) *lifecycle.Commit {
+			c := next(get(t, store, lifecycle.Key{Machine: "order", ID: id}), 0)
+			c.Changes[0].To.Reason = last
+			return c
+		}
+		require.NoError(t, store.Commit(t.Context(), named("a", "x")))
+		require.NoError(t, store.Commit(t.Context(), named("b", "y")))
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer tx.Rollback()
+		for _, id := range []string{"c", "b"} {
+			err = store.WithTx(tx).Commit(t.Context(), named(id, "x"))
+			require.ErrorIs(t, err, lifecycle.ErrPrecondition, id)
+			require.NotErrorIs(t, err, sqlstore.ErrRollback, id)
+		}
+		require.NoError(t, store.WithTx(tx).Commit(t.Context(), named("c", "z")), "the transaction can still be used")
+		require.NoError(t, tx.Commit())
+	})
+}
+
 // A transaction whose pool has no second connection does not wait for one.
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

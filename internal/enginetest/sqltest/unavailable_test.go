@@ -2,6 +2,8 @@ package sqltest
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -65,6 +67,28 @@ func TestUnavailableRows(t *testing.T) {
 		c.Changes[0].To.Payload = make([]byte, 1<<20)
 		unavailable(t, store.Commit(t.Context(), c), "")
 	})
+}
+
+// A file that cannot be opened now, and one that takes no writes now.
+func TestUnavailableFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mounted")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	s := newStores(t, engines()[0], sqlstore.Config{})
+	w := way{"sqlite", "file:" + filepath.ToSlash(dir) + "/orders.db"}
+	store := s.by(t, w)
+	key := lifecycle.Key{Machine: kind, ID: "a"}
+	now := get(t, store, key)
+	s.made[store].db.SetMaxIdleConns(0)
+	require.NoError(t, os.Rename(dir, dir+" elsewhere"))
+	_, err := store.Get(t.Context(), key)
+	unavailable(t, err, "")
+	unavailable(t, store.Commit(t.Context(), next(now, 0)), "")
+	require.NoError(t, os.Rename(dir+" elsewhere", dir))
+
+	m := s.made[store]
+	m.db = pool(t, w.with(t, "_pragma=query_only(1)"))
+	unavailable(t, s.over(t, m).Commit(t.Context(), next(now, 0)), "")
+	require.NoError(t, store.Commit(t.Context(), next(now, 0)))
 }
 
 func unavailable(t testing.TB, err error, address string) {
