@@ -59,7 +59,7 @@ func (c *Clients[A]) Kill(role string) {
 	c.sim.roles[role] = nil
 	c.sim.mu.Unlock()
 	if p != nil {
-		p.stop(gone)
+		p.become(gone)
 	}
 }
 
@@ -119,12 +119,7 @@ func (s *simulation) ask(role, what string, f func(context.Context, *Process) er
 	}
 	var answer error
 	answered, lost := false, false
-	p.run(what, func(ctx context.Context) error { return f(ctx, p) }, func(err error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		answered, answer = true, err
-		s.changed.Broadcast()
-	})
+	p.run(what, func(ctx context.Context) error { return f(ctx, p) }, func(err error) { answered, answer = true, err })
 	err = s.await(func() bool {
 		lost = p.state == gone || p.state == over
 		return answered || lost

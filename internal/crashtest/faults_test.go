@@ -315,7 +315,7 @@ var faults = map[string]fault{
 		return nil
 	}),
 	"the store cannot be closed": {want: "without any fault: Close: disk full", store: func(b *bent) { b.close = errors.New("disk full") }},
-	"there are no points":        {want: "0 of 0 points are covered", kinds: []Kind{}},
+	"there are no points":        {want: "there are no points", kinds: []Kind{}},
 }
 
 // applyEverything applies the operations of all objects in transition.

@@ -38,14 +38,6 @@ func Kinds() []Kind {
 	return []Kind{CrashBefore, CrashAfter, DeathBefore, DeathAfter, Refused, LostRequest, LostAnswer, NoAnswer, Paused}
 }
 
-// after reports whether the write is done.
-func (k Kind) after() bool {
-	return k == CrashAfter || k == DeathAfter || k == LostAnswer || k == NoAnswer
-}
-
-// forGood reports whether no process of the same name starts again.
-func (k Kind) forGood() bool { return k == DeathBefore || k == DeathAfter }
-
 var (
 	// errInjected is what a store returns where an error is injected. Nothing is
 	// written then.

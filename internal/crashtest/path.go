@@ -23,27 +23,37 @@ import (
 // Errors: [errors.ErrUnsupported] for a store without history, those of the store, and
 // one that describes the first problem.
 func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) ([]lifecycle.HistoryRow, error) {
-	h, ok := store.(lifecycle.Historian)
+	h, ok := store.(historian)
 	if !ok {
 		return nil, fmt.Errorf("crashtest: %w: the store has no history", errors.ErrUnsupported)
 	}
-	k := lifecycle.Key{Machine: t.Name, ID: id}
-	r, err := store.Get(ctx, k)
-	if err != nil {
-		return nil, err
+	_, rows, err := audit(ctx, h, t, lifecycle.Key{Machine: t.Name, ID: id})
+	return rows, err
+}
+
+// historian is a store with history.
+type historian interface {
+	lifecycle.Store
+	lifecycle.Historian
+}
+
+// audit is Audit of an object that may have no table.
+func audit(ctx context.Context, store historian, t *fsm.Table, k lifecycle.Key) (r lifecycle.StoredRecord, rows []lifecycle.HistoryRow, err error) {
+	if r, err = store.Get(ctx, k); err == nil {
+		rows, err = store.History(ctx, k, 0, everything)
 	}
-	rows, err := h.History(ctx, k, 0, everything)
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	if problem := path(&r, t, rows); problem != "" {
-		return rows, fmt.Errorf("crashtest: the history of %s: %s", nameOf(k), problem)
+		err = fmt.Errorf("crashtest: the history of %s: %s", nameOf(k), problem)
 	}
-	return rows, nil
+	return r, rows, err
 }
 
 // path returns why the history is no path of the table that ends in the record, or
-// nothing. Without a table it checks only that the rows follow each other.
+// nothing. Without a table it checks only that the rows follow each other. Times are not
+// compared: a test may have changed them, see [Harness].
 func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) string {
 	if len(rows) == 0 {
 		if r.Exists() {
@@ -70,50 +80,37 @@ func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) 
 			return fmt.Sprintf("it does not begin where the one before has ended: %v", row)
 		}
 	}
-	if problem := follow(t, rows); problem != "" {
-		return problem
+	last, absent := &rows[len(rows)-1], true
+	if t != nil {
+		feed := func(yield func(history.Row, error) bool) {
+			for i := range rows {
+				r := &rows[i]
+				if !yield(history.Row{
+					Machine: t.Name, ID: r.ID, Sequence: r.Sequence, Operation: uint64(r.Operation), From: r.From,
+					FromOrigin: r.FromOrigin, To: r.To, Origin: r.Origin, Event: r.Event, Actor: r.Actor,
+				}, nil) {
+					return
+				}
+			}
+		}
+		// A store may have discarded the first rows.
+		sum, err := history.Check(feed, []history.TableVersion{{Table: t}}, &history.Config{Gaps: rows[0].Sequence > 1})
+		switch {
+		case err != nil:
+			return err.Error()
+		case len(sum.Findings) > 0:
+			return sum.Findings[0].String()
+		}
+		i, ok := t.StateIndex(last.To)
+		absent = ok && t.States[i].Kind == fsm.Absent
 	}
-	last := &rows[len(rows)-1]
 	state := last.To
-	if !r.Exists() && (t == nil || isAbsent(t, last.To)) {
+	if !r.Exists() && absent {
 		state = ""
 	}
 	if r.State != state || r.Sequence != last.Sequence || r.Operation != last.Operation {
 		return fmt.Sprintf("the record is %s at #%d in operation %d, the last row is: %v",
 			cmp.Or(r.State, "absent"), r.Sequence, r.Operation, last)
-	}
-	return ""
-}
-
-func isAbsent(t *fsm.Table, state string) bool {
-	i, ok := t.StateIndex(state)
-	return ok && t.States[i].Kind == fsm.Absent
-}
-
-// follow returns the first finding of package history, or nothing. Times are not
-// compared: a test may have changed them, see [Harness].
-func follow(t *fsm.Table, rows []lifecycle.HistoryRow) string {
-	if t == nil {
-		return ""
-	}
-	feed := func(yield func(history.Row, error) bool) {
-		for i := range rows {
-			r := &rows[i]
-			if !yield(history.Row{
-				Machine: t.Name, ID: r.ID, Sequence: r.Sequence, Operation: uint64(r.Operation), From: r.From,
-				FromOrigin: r.FromOrigin, To: r.To, Origin: r.Origin, Event: r.Event, Actor: r.Actor,
-			}, nil) {
-				return
-			}
-		}
-	}
-	// A store may have discarded the first rows.
-	sum, err := history.Check(feed, []history.TableVersion{{Table: t}}, &history.Config{Gaps: rows[0].Sequence > 1})
-	switch {
-	case err != nil:
-		return err.Error()
-	case len(sum.Findings) > 0:
-		return sum.Findings[0].String()
 	}
 	return ""
 }

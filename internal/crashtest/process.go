@@ -1,9 +1,9 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,7 +25,6 @@ type Process struct {
 
 	// Set by Start, in one goroutine, before the process is ready.
 	owner    *lifecycle.Owner
-	alive    lifecycle.StoredRecord // the owner's record after Join
 	managers []manager
 	every    []func(ctx context.Context) error
 	app      any
@@ -34,8 +33,7 @@ type Process struct {
 	// Guarded by sim.mu.
 	state    processState
 	ready    bool // Start has succeeded
-	failed   bool // Start has failed
-	lost     bool // its ownership is lost
+	failed   bool // Start has failed, or its ownership is lost
 	left     bool // Clients.Stop has ended it
 	hit      bool // the fault has happened in it
 	replaced bool
@@ -72,22 +70,11 @@ func (p *Process) Queue() *queue.Queuer[lifecycle.Key] { return p.queue }
 // [Manage].
 func (p *Process) Join(ctx context.Context, ttl time.Duration) error {
 	owner, err := lifecycle.Join(ctx, p.store, p.name, ttl)
-	if err != nil {
-		return err
+	if err == nil {
+		p.owner = owner
 	}
-	rec, err := p.store.Get(ctx, lifecycle.Key{Machine: ownersMachine, ID: p.name})
-	if err == nil && uint64(rec.Operation) != owner.Epoch() {
-		err = fmt.Errorf("%w: %s joined twice", lifecycle.ErrConflict, p.name)
-	}
-	if err != nil {
-		return err
-	}
-	p.owner, p.alive = owner, rec
-	return nil
+	return err
 }
-
-// ownersMachine is the machine of the records of owners.
-const ownersMachine = "interlock.owner"
 
 // Owner returns what Join has made, or nil.
 func (p *Process) Owner() *lifecycle.Owner { return p.owner }
@@ -103,10 +90,7 @@ func (p *Process) Every(f func(ctx context.Context) error) { p.every = append(p.
 func Manage[S, E comparable, T any](
 	p *Process, m *fsm.Machine[S, E, T], config *lifecycle.Config[E],
 ) *lifecycle.Manager[S, E, T] {
-	var c lifecycle.Config[E]
-	if config != nil {
-		c = *config
-	}
+	c := *cmp.Or(config, new(lifecycle.Config[E]))
 	if c.Owner == nil {
 		c.Owner = p.owner
 	}
@@ -144,34 +128,19 @@ func (p *Process) enter() error {
 	return nil
 }
 
-// stop ends or pauses a process that runs.
-func (p *Process) stop(state processState) {
+// become ends or pauses a process that runs, or releases the calls that wait in enter. A process
+// that was paused finds at its next heartbeat that its ownership is lost.
+func (p *Process) become(state processState) {
 	p.sim.mu.Lock()
 	defer p.sim.mu.Unlock()
-	if p.state == running {
+	if p.state == running || state == running || state == over {
 		p.state = state
 		p.sim.changed.Broadcast()
 	}
 }
 
-// resume releases the calls that wait in enter. A process that was paused finds at its
-// next heartbeat that its ownership is lost.
-func (p *Process) resume(state processState) {
-	p.sim.mu.Lock()
-	defer p.sim.mu.Unlock()
-	p.state = state
-	p.sim.changed.Broadcast()
-}
-
-// terminate waits for the work of the process.
-func (p *Process) terminate(patience time.Duration) error {
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	return p.queue.Terminate(ctx)
-}
-
-// run calls f in the process, in a goroutine of its own, and answer with its result. A
-// process that is gone gives no answer before the point is over.
+// run calls f in the process, in a goroutine of its own, and answer with its result, under
+// sim.mu. A process that is gone gives no answer before the point is over.
 func (p *Process) run(what string, f func(ctx context.Context) error, answer func(error)) {
 	request := &what
 	p.sim.mu.Lock()
@@ -181,9 +150,10 @@ func (p *Process) run(what string, f func(ctx context.Context) error, answer fun
 		err := f(p.sim.ctx)
 		_ = p.enter()
 		p.sim.mu.Lock()
+		defer p.sim.mu.Unlock()
 		delete(p.pending, request)
-		p.sim.mu.Unlock()
 		answer(err)
+		p.sim.changed.Broadcast()
 	})
 }
 
@@ -201,12 +171,7 @@ func (p *Process) start() {
 			}
 		}
 		return nil
-	}, func(err error) {
-		p.sim.mu.Lock()
-		defer p.sim.mu.Unlock()
-		p.ready, p.failed = err == nil, err != nil
-		p.sim.changed.Broadcast()
-	})
+	}, func(err error) { p.ready, p.failed = err == nil, err != nil })
 }
 
 // tick sends the heartbeat, sweeps, and calls the functions of Every.
@@ -216,7 +181,7 @@ func (p *Process) tick() {
 		if p.owner != nil {
 			if err := p.owner.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
 				p.sim.mu.Lock()
-				p.lost = true
+				p.failed = true
 				p.sim.mu.Unlock()
 				return nil
 			}
@@ -233,7 +198,7 @@ func (p *Process) tick() {
 
 // lives reports whether the process takes requests. REQUIRES: sim.mu, or that all goroutines
 // wait.
-func (p *Process) lives() bool { return p.state == running && p.ready && !p.lost && !p.left }
+func (p *Process) lives() bool { return p.state == running && p.ready && !p.failed && !p.left }
 
 // waiting returns the requests and the work that the process has not ended. REQUIRES:
 // sim.mu, or that all goroutines wait.

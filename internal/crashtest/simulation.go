@@ -42,7 +42,7 @@ type simulation struct {
 	done      bool // later writes are not counted
 
 	hit          bool           // the fault has happened
-	writes       []write        // in order
+	writes       []string       // in order, see writeOf
 	times        map[string]int // of every text
 	tokens       map[lifecycle.Token]bool
 	unanswered   map[lifecycle.Token]bool // commits that are never answered
@@ -140,8 +140,8 @@ func (s *simulation) tick() {
 	if s.h.Age != nil {
 		s.h.Age(s.t, s.inner, s.s.Tick)
 	}
-	s.setTime(s.elapsed+s.s.Tick, s.passed)
-	s.mu.Lock() // the new time has woken clients
+	s.mu.Lock()
+	s.elapsed += s.s.Tick
 	inOrder := !s.finished
 	idle := slices.DeleteFunc(slices.Clone(s.processes), func(p *Process) bool { return !p.lives() || p.ticking })
 	s.mu.Unlock()
@@ -151,13 +151,9 @@ func (s *simulation) tick() {
 			synctest.Wait()
 		}
 	}
-	s.setTime(s.elapsed, s.elapsed)
-}
-
-func (s *simulation) setTime(elapsed, passed time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.elapsed, s.passed = elapsed, passed
+	s.passed = s.elapsed
 	s.changed.Broadcast()
 }
 
@@ -182,44 +178,33 @@ func (s *simulation) launch(role, name string, successor bool) {
 // reports whether it did so.
 func (s *simulation) replaceOne() bool {
 	for _, p := range s.processes {
-		ended := p.state != running || p.failed || p.lost
+		ended := p.state != running || p.failed
 		replace := ended && !p.replaced && s.roles[p.role] == p
 		p.replaced = p.replaced || ended
 		switch {
 		case replace:
 			name := p.name
-			if p.state == paused || p.state == gone && p.hit && s.fault.kind.forGood() {
+			if p.state == paused || p.state == gone && p.hit && (s.fault.kind == DeathBefore || s.fault.kind == DeathAfter) {
 				name += "-2" // no process of this name starts again
 			}
 			s.launch(p.role, name, true)
 			return true
 		case p.state == paused && s.takenOver(p):
-			p.resume(running)
+			p.become(running)
 			return true
 		}
 	}
-	role := s.missing()
-	if role != "" {
-		s.launch(role, role, true)
-	}
-	return role != ""
-}
-
-// missing returns a role that needs a process: one that a client waits for, or the first one
-// if the script has ended and no process is left.
-func (s *simulation) missing() string {
-	for _, role := range s.s.Processes {
-		if s.wanted[role] && s.roles[role] == nil {
-			return role
+	// A client waits for the role, or the script has ended and no process is left.
+	left := slices.ContainsFunc(s.processes, func(p *Process) bool {
+		return p.state == running && !p.left && !p.failed
+	})
+	for i, role := range s.s.Processes {
+		if s.wanted[role] && s.roles[role] == nil || s.finished && !left && i == 0 {
+			s.launch(role, role, true)
+			return true
 		}
 	}
-	left := slices.ContainsFunc(s.processes, func(p *Process) bool {
-		return p.state == running && !p.left && !p.lost && !p.failed
-	})
-	if s.finished && !left {
-		return s.s.Processes[0]
-	}
-	return ""
+	return false
 }
 
 // takenOver reports whether the other processes consider a paused process dead, and no
@@ -231,16 +216,14 @@ func (s *simulation) takenOver(p *Process) bool {
 	case p.owner == nil:
 		return len(s.inTransition()) == 0
 	}
-	now, err := s.inner.Get(context.Background(), p.alive.Key)
+	owner := lifecycle.OwnerRef{Name: p.owner.Name(), Epoch: p.owner.Epoch()}
+	now, err := s.inner.Get(context.Background(), owner.Key())
 	if err != nil {
 		s.report("Get: %v", err)
 		return true
 	}
-	if now.State == p.alive.State && now.Operation == p.alive.Operation {
-		return false
-	}
-	return !slices.ContainsFunc(s.inTransition(), func(r lifecycle.StoredRecord) bool {
-		return r.Owner == p.owner.Name() && r.Epoch == p.owner.Epoch()
+	return !owner.Alive(&now) && !slices.ContainsFunc(s.inTransition(), func(r lifecycle.StoredRecord) bool {
+		return r.Owner == owner.Name && r.Epoch == owner.Epoch
 	})
 }
 
@@ -296,19 +279,16 @@ func (s *simulation) end() {
 	all := slices.Clone(s.processes)
 	s.mu.Unlock()
 	for _, p := range all {
-		s.mu.Lock()
-		stands := p.state == paused || p.state == gone
-		s.mu.Unlock()
-		if stands {
-			p.resume(over)
-		}
+		p.become(over)
 		p.queue.Abort(errOver)
 	}
 	for _, p := range all {
-		if err := p.terminate(time.Minute); err != nil {
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		if err := p.queue.Terminate(ctx); err != nil {
 			s.report("work in %s does not end with its context: %v", p.name, err)
-			_ = p.terminate(10_000 * time.Hour)
+			_ = p.queue.Terminate(context.Background())
 		}
+		stop()
 	}
 	s.all.Wait()
 }

@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,8 +18,7 @@ type simulatedStore struct {
 
 // fullStore is a store with history and messages.
 type fullStore interface {
-	lifecycle.Store
-	lifecycle.Historian
+	historian
 	lifecycle.Outbox
 }
 
@@ -63,9 +63,9 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 	kind := sim.strikes(p, c)
 	switch kind {
 	case CrashBefore, DeathBefore:
-		p.stop(gone)
+		p.become(gone)
 	case Paused:
-		p.stop(paused)
+		p.become(paused)
 		ctx = context.WithoutCancel(ctx) // the write is on its way
 	case Refused:
 		return fmt.Errorf("%w: %s", errInjected, textOf(p.name, c))
@@ -82,7 +82,7 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 	err := s.fullStore.Commit(ctx, &sent)
 	lost := sim.noteWrite(p, &sent, kind, err)
 	if err == nil && (kind == CrashAfter || kind == DeathAfter) {
-		p.stop(gone)
+		p.become(gone)
 	}
 	if gone := p.enter(); gone != nil {
 		return gone
@@ -101,8 +101,7 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 func (s *simulation) strikes(p *Process, c *lifecycle.Commit) Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := textOf(p.name, c)
-	if s.hit || s.fault == nil || s.fault.write != (write{text, s.times[text]}) {
+	if s.hit || s.fault == nil || s.fault.write != s.writeOf(textOf(p.name, c)) {
 		return ""
 	}
 	s.hit, p.hit = true, true
@@ -118,7 +117,7 @@ func (s *simulation) noteWrite(p *Process, c *lifecycle.Commit, kind Kind, err e
 		s.tokens[c.Token] = true
 		text := textOf(p.name, c)
 		if !s.done {
-			s.writes = append(s.writes, write{text, s.times[text]})
+			s.writes = append(s.writes, s.writeOf(text))
 		}
 		s.times[text]++
 		for i := range c.Changes {
@@ -128,7 +127,7 @@ func (s *simulation) noteWrite(p *Process, c *lifecycle.Commit, kind Kind, err e
 			s.sent[lineOf(m)]++
 		}
 	}
-	if err != nil && kind.after() {
+	if err != nil && kind != "" && kind != Paused {
 		s.hit, p.hit = false, false // there was no write: the point is still to come
 		return false
 	}
@@ -149,19 +148,14 @@ func (s *simulation) noteAnswer(c *lifecycle.Commit) {
 	}
 }
 
-// write identifies a durable write of a scenario: its content, its process, and how
-// many equal ones came before. It is no number: writes of concurrent work may come
-// in between without changing it.
-type write struct {
-	text string
-	nth  int // how many with the same text there were before
-}
-
-func (w write) String() string {
-	if w.nth == 0 {
-		return w.text
+// writeOf identifies a durable write of a scenario: its process and content, and how many equal
+// ones came before. It is no number: writes of concurrent work may come in between without
+// changing it. REQUIRES: s.mu.
+func (s *simulation) writeOf(text string) string {
+	if before := s.times[text]; before > 0 {
+		return fmt.Sprintf("%s, time %d", text, before+1)
 	}
-	return fmt.Sprintf("%s, time %d", w.text, w.nth+1)
+	return text
 }
 
 // textOf describes what a commit writes.
@@ -170,20 +164,11 @@ func textOf(process string, c *lifecycle.Commit) string {
 		return process + ": nothing"
 	}
 	ch := &c.Changes[0]
-	text := fmt.Sprintf("%s: %s %q ", process, ch.To.Machine, ch.To.ID)
-	switch from := ch.From; {
-	case ch.MetadataOnly && ch.Timeout > 0:
-		text += "heartbeat in " + from
-	case ch.MetadataOnly:
-		text += "metadata changed in " + from
-	case ch.To.Event == "":
-		text += "added " + ch.To.State + " by " + string(ch.To.Actor)
-	default:
-		text += fmt.Sprintf("%s by %s, to %s", ch.To.Event, ch.To.Actor, ch.To.State)
-		if from != "" {
-			text += " from " + from
-		}
+	done := cmp.Or(ch.To.Event, "added") + " by " + string(ch.To.Actor)
+	if ch.MetadataOnly {
+		done = fmt.Sprint("metadata with a timeout of ", ch.Timeout)
 	}
+	text := fmt.Sprintf("%s: %s %q %s, to %s from %s", process, ch.To.Machine, ch.To.ID, done, ch.To.State, cmp.Or(ch.From, "none"))
 	if more := len(c.Changes) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}

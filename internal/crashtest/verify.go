@@ -20,30 +20,17 @@ func (s *simulation) verify() {
 	if s.fault != nil && !s.hit {
 		s.report("the write is not reached: the script does not do the same every time")
 	}
-	var alive *Process
-	for _, p := range s.processes {
-		if p.state == running {
-			for _, text := range p.waiting() {
-				s.report("%s", text)
-			}
-		}
-		if alive == nil && p.lives() {
-			alive = p
-		}
-	}
 	keys := maps.Clone(s.keys)
 	for k := range s.s.Ends {
 		keys[k] = true
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(keys), func(a, b lifecycle.Key) int {
-		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.ID, b.ID))
-	}) {
+	for k := range keys {
 		s.object(k, s.managers[k.Machine]) // without a table for owners
 	}
 	s.messages()
-	if alive == nil {
+	if i := slices.IndexFunc(s.processes, (*Process).lives); i < 0 {
 		s.report("no process lives")
-	} else if err := s.s.Check(s.ctx, alive.app); err != nil {
+	} else if err := s.s.Check(s.ctx, s.processes[i].app); err != nil {
 		s.report("%v", err)
 	}
 }
@@ -51,20 +38,11 @@ func (s *simulation) verify() {
 // object checks one object: its record, its history, and its effects on the outside
 // world.
 func (s *simulation) object(k lifecycle.Key, m manager) {
-	r, err := s.inner.Get(context.Background(), k)
+	r, rows, err := audit(context.Background(), s.inner, m.table, k)
 	if err != nil {
-		s.report("Get of %s: %v", nameOf(k), err)
-		return
+		s.report("%v", err)
 	}
 	s.state(&r, m.table)
-	rows, err := s.inner.History(context.Background(), k, 0, everything)
-	if err != nil {
-		s.report("History of %s: %v", nameOf(k), err)
-		return
-	}
-	if problem := path(&r, m.table, rows); problem != "" {
-		s.report("the history of %s: %s", nameOf(k), problem)
-	}
 	s.lost(k, rows)
 	s.effects(k, m, rows)
 }
@@ -76,8 +54,7 @@ func (s *simulation) state(r *lifecycle.StoredRecord, t *fsm.Table) {
 	case named && slices.Contains(allowed, r.State):
 	case named:
 		s.report("%s is %s in the end, allowed are %q", nameOf(r.Key), cmp.Or(r.State, "absent"), allowed)
-	case t == nil || !r.Exists():
-	default:
+	case t != nil:
 		if i, ok := t.StateIndex(r.State); ok && t.States[i].Kind == fsm.Transitional {
 			s.report("%s is still %s in the end", nameOf(r.Key), r.State)
 		}
