@@ -28,39 +28,61 @@ func capabilitiesAreHonest(t *tester) {
 	}
 }
 
-// A commit that needs more than the store declares returns errors.ErrUnsupported, and the
-// store writes nothing: more changes and preconditions, a message, a Request, or a Version or
-// Fence in a store that is Bare.
-func undeclaredIsRefused(t *tester) {
-	first := t.get(key("0"))
-	for what, beyond := range map[string]struct {
-		undeclared bool
-		add        func(c *lifecycle.Commit)
-	}{
-		"more changes": {true, func(c *lifecycle.Commit) {
-			for i := range t.has.Changes {
-				other := first
-				other.ID = fmt.Sprint(1 + i)
-				c.Changes = append(c.Changes, change(other, idle))
-			}
-		}},
-		"more preconditions": {true, func(c *lifecycle.Commit) {
-			for i := range t.has.Changes {
-				c.Require = append(c.Require, lifecycle.Precondition{Key: key(fmt.Sprint(1 + i)), States: []string{""}})
-			}
-		}},
-		"a message": {!t.has.Messages, func(c *lifecycle.Commit) { c.Messages = []lifecycle.Message{{Topic: "t"}} }},
-		"a version": {t.config.Bare, func(c *lifecycle.Commit) { c.Changes[0].To.Version = "2" }},
-		"a fence":   {t.config.Bare, func(c *lifecycle.Commit) { c.Changes[0].To.Fence = 7 }},
-		"a request": {t.has.History && !t.keepsRequests(), func(c *lifecycle.Commit) { c.Changes[0].Request = "r" }},
-	} {
-		if c := commitOf(change(first, idle)); beyond.undeclared {
-			beyond.add(c)
-			require.ErrorIs(t, t.send(c), errors.ErrUnsupported, what)
+// A malformed commit and a query without a limit are refused with ErrInvalid. A commit that needs
+// more than the store declares is refused with errors.ErrUnsupported: more changes and
+// preconditions, a message, a Request, or a Version or Fence in a store that is Bare. Nothing is
+// written.
+func commitsAreRefused(t *tester) {
+	r, absent := t.put("a", idle), t.get(key("b"))
+	refuse := func(what string, want error, edit func(c *lifecycle.Commit, ch *lifecycle.StoredChange)) {
+		c := commitOf(change(r, moving))
+		edit(c, &c.Changes[0])
+		if len(c.Changes) <= t.has.Changes || want == errors.ErrUnsupported {
+			require.ErrorIs(t, t.send(c), want, what)
 		}
 	}
-	t.unchanged("refused commits", first)
-	t.finds(query())
+	type (
+		commit = lifecycle.Commit
+		edit   = lifecycle.StoredChange
+	)
+	invalid, unsupported := lifecycle.ErrInvalid, errors.ErrUnsupported
+	refuse("no changes", invalid, func(c *commit, _ *edit) { c.Changes = nil })
+	refuse("no token", invalid, func(c *commit, _ *edit) { c.Token = lifecycle.Token{} })
+	refuse("two changes of one key", invalid, func(c *commit, _ *edit) { c.Changes = append(c.Changes, change(r, broken)) })
+	refuse("a change without a state", invalid, func(_ *commit, ch *edit) { ch.To.State = "" })
+	refuse("an epoch without an owner", invalid, func(_ *commit, ch *edit) { ch.To.Epoch = 1 })
+	refuse("a writer without a name", invalid, func(c *commit, _ *edit) { c.Owner.Epoch = 1 })
+	refuse("metadata of another state", invalid, func(_ *commit, ch *edit) { ch.MetadataOnly = true })
+	refuse("metadata of a removal", invalid, func(_ *commit, ch *edit) { ch.To.State, ch.MetadataOnly, ch.Remove = idle, true, true })
+	refuse("metadata of a new object", invalid, func(_ *commit, ch *edit) { ch.From, ch.MetadataOnly = "", true })
+	refuse("two changes, one malformed", invalid, func(c *commit, _ *edit) { c.Changes = append(c.Changes, change(absent, "")) })
+	refuse("more changes", unsupported, func(c *commit, _ *edit) {
+		for i := range t.has.Changes {
+			absent.ID = fmt.Sprint(i)
+			c.Changes = append(c.Changes, change(absent, idle))
+		}
+	})
+	refuse("more preconditions", unsupported, func(c *commit, _ *edit) {
+		for i := range t.has.Changes {
+			c.Require = append(c.Require, lifecycle.Precondition{Key: key(fmt.Sprint(i)), States: []string{""}})
+		}
+	})
+	if !t.has.Messages {
+		refuse("a message", unsupported, func(c *commit, _ *edit) { c.Messages = []lifecycle.Message{{Topic: "t"}} })
+	}
+	if t.config.Bare {
+		refuse("a version", unsupported, func(_ *commit, ch *edit) { ch.To.Version = "2" })
+		refuse("a fence", unsupported, func(_ *commit, ch *edit) { ch.To.Fence = 7 })
+	}
+	if t.has.History && !t.keepsRequests() {
+		refuse("a request", unsupported, func(_ *commit, ch *edit) { ch.Request = "r" })
+	}
+	for _, limit := range []int{0, -1} {
+		_, err := t.store().List(t.Context(), lifecycle.Query{Machine: machine, Limit: limit})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "a query with limit %d", limit)
+	}
+	t.unchanged("refused commits", r)
+	t.finds(query(), "a")
 }
 
 // keepsRequests reports whether the store keeps the requests of changes.
@@ -72,50 +94,11 @@ func (t *tester) keepsRequests() bool {
 	return !errors.Is(err, errors.ErrUnsupported)
 }
 
-// A malformed commit and a query without a limit are refused with ErrInvalid, and the
-// store writes nothing.
-func malformedIsRefused(t *tester) {
-	r, absent := t.put("a", idle), t.get(key("b"))
-	ownerless := change(r, moving)
-	ownerless.To.Epoch = 1
-	tokenless := commitOf(change(r, moving))
-	tokenless.Token = lifecycle.Token{}
-	nameless := commitOf(change(r, moving))
-	nameless.Owner.Epoch = 1
-	metadata := func(before lifecycle.StoredRecord, state string, remove bool) *lifecycle.Commit {
-		ch := takeOver(before, "one", 1)
-		ch.To.State, ch.Remove = state, remove
-		return commitOf(ch)
-	}
-	for name, c := range map[string]*lifecycle.Commit{
-		"no changes":                 commitOf(),
-		"no token":                   tokenless,
-		"two changes of one key":     commitOf(change(r, moving), change(r, broken)),
-		"a change without a state":   commitOf(change(r, "")),
-		"an epoch without an owner":  commitOf(ownerless),
-		"a writer without a name":    nameless,
-		"metadata of another state":  metadata(r, idle+"x", false),
-		"metadata of a removal":      metadata(r, idle, true),
-		"metadata of a new object":   metadata(absent, idle, false),
-		"two changes, one malformed": commitOf(change(absent, idle), change(r, "")),
-	} {
-		if len(c.Changes) <= t.has.Changes {
-			require.ErrorIs(t, t.send(c), lifecycle.ErrInvalid, name)
-		}
-	}
-	for _, limit := range []int{0, -1} {
-		_, err := t.store().List(t.Context(), lifecycle.Query{Machine: machine, Limit: limit})
-		require.ErrorIs(t, err, lifecycle.ErrInvalid, "a query with limit %d", limit)
-	}
-	t.unchanged("malformed commits", r)
-	t.finds(query(), "a")
-}
-
 // A commit that requires the grant of a lock which the store cannot compare is refused with
 // errors.ErrUnsupported. If the store can compare it, a lost grant fails the precondition.
 // In both cases nothing is written.
 func grantsAreHeld(t *tester) {
-	t.needsChanges(2)
+	t.needsTwoChanges()
 	var tree lock.Tree
 	grant, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.X}, nil)
 	require.NoError(t, err)

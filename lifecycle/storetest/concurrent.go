@@ -13,34 +13,28 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// version is what a history for porcupine has of a record.
-type version struct {
-	revision lifecycle.Revision
-	sequence uint64
-	state    string
-}
-
-// result is the output of a call about an object. Its version is the one that Get has read,
-// that Commit has written, or that a conflict names. The input of a commit is the revision that
-// it expects.
+// result is the output of a call about an object: the text of the record that Get has read, that
+// Commit has written, or that a conflict has. The input of a commit is that of the record that it
+// expects.
 type result struct {
-	version
+	record  string
 	written bool
 }
 
-func versionOf(r lifecycle.StoredRecord) version { return version{r.Revision, r.Sequence, r.State} }
+func textOf(r lifecycle.StoredRecord) string {
+	return fmt.Sprint(r.Revision, " #", r.Sequence, " ", r.State)
+}
 
 // register is an object whose record is replaced by compare-and-set.
 func register(first lifecycle.StoredRecord) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return versionOf(first) },
-		Step: func(state, input, output any) (bool, any) {
-			now, out := state.(version), output.(result)
-			expect, commits := input.(lifecycle.Revision)
+		Init: func() any { return textOf(first) },
+		Step: func(now, input, output any) (bool, any) {
+			out := output.(result)
 			if out.written {
-				return expect == now.revision && out.sequence == now.sequence+1 && out.revision != now.revision, out.version
+				return input == now && out.record != now, out.record
 			}
-			return out.version == now && !(commits && expect == now.revision), now
+			return out.record == now && input != now, now
 		},
 	}
 }
@@ -63,10 +57,18 @@ func historyIsLinearizable(t *tester) {
 			op := porcupine.Operation{ClientId: i, Call: clock.Add(1)}
 			if random.IntN(3) == 0 {
 				known[n] = t.get(known[n].Key)
-				op.Output = result{version: versionOf(known[n])}
+				op.Output = result{record: textOf(known[n])}
 			} else {
-				op.Input = known[n].Revision
-				op.Output = t.tryMove(&known[n], fmt.Sprint("by ", i))
+				op.Input = textOf(known[n])
+				c := commitOf(change(known[n], fmt.Sprint("by ", i)))
+				err := t.send(c)
+				known[n] = c.Changes[0].To
+				if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
+					known[n] = conflict.Current
+				} else {
+					require.NoError(t, err)
+				}
+				op.Output = result{textOf(known[n]), err == nil}
 			}
 			op.Return = clock.Add(1)
 			calls[n][i] = append(calls[n][i], op)
@@ -77,20 +79,6 @@ func historyIsLinearizable(t *tester) {
 		found := porcupine.CheckOperationsTimeout(register(first[n]), history, patience)
 		require.Equal(t, porcupine.Ok, found, "%d calls about one object have no order", len(history))
 	}
-}
-
-// tryMove moves an object from the record that the caller knows, which becomes the one that was
-// written or that the conflict has.
-func (t *tester) tryMove(known *lifecycle.StoredRecord, state string) result {
-	c := commitOf(change(*known, state))
-	err := t.send(c)
-	*known = c.Changes[0].To
-	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
-		*known = conflict.Current
-		return result{version: versionOf(*known)}
-	}
-	require.NoError(t, err)
-	return result{versionOf(*known), true}
 }
 
 // oneWins requires that one of these commits, which start at the same moment, is written. The
@@ -172,7 +160,7 @@ func (t *tester) writeAlone(id string, n int, edit func(i int, c *lifecycle.Comm
 // Commits of two objects, named in either order, do not block each other. The objects
 // always change together.
 func transactionsInAnyOrder(t *tester) {
-	t.needsChanges(2)
+	t.needsTwoChanges()
 	first := [2]lifecycle.StoredRecord{t.put("a", idle), t.put("b", idle)}
 	var wins atomic.Int64
 	t.together(8, func(t *tester, i int) {
@@ -191,7 +179,7 @@ func transactionsInAnyOrder(t *tester) {
 // Of two commits, each of which requires that the other was not written, one is written.
 // They move two objects, or create two objects that never existed or were removed.
 func preconditionsHoldAtTheCommit(t *tester) {
-	t.needsChanges(2)
+	t.needsTwoChanges()
 	for range t.attempts / 5 {
 		t.oneOfTwo(moving, t.put("a", idle), t.put("b", idle))
 	}

@@ -20,19 +20,6 @@ var recordFaults = map[string]map[string]fault{
 		"no change":                  {has: func(has *lifecycle.Capabilities) { has.Changes = 0 }},
 		"other after the first call": {has: afterTheFirstCall()},
 	},
-	"Capabilities/undeclared_is_refused": {
-		"taken": {commit: func(s *faulty, ctx context.Context, c *commits) error { return s.write(ctx, c) }},
-		"preconditions do not count": {commit: func(s *faulty, ctx context.Context, c *commits) error {
-			if len(c.Changes) > limit {
-				return errors.ErrUnsupported
-			}
-			return s.write(ctx, c)
-		}},
-		"dropped": {
-			has:    func(has *lifecycle.Capabilities) { has.Messages = false },
-			before: func(_ *faulty, c *commits) { c.Messages = nil },
-		},
-	},
 	"Model/random_commits_agree": {
 		"version: dropped":                  changed(func(ch *edit) { ch.To.Version = "" }),
 		"version: fence dropped":            changed(func(ch *edit) { ch.To.Fence = 0 }),
@@ -151,7 +138,18 @@ var recordFaults = map[string]map[string]fault{
 		"payloads end at 64 KiB": changed(func(ch *edit) { ch.To.Payload = ch.To.Payload[:min(len(ch.To.Payload), 1<<16)] }),
 		"reasons have 255 bytes": changed(func(ch *edit) { ch.To.Reason = ch.To.Reason[:min(len(ch.To.Reason), 255)] }),
 	},
-	"Commit/malformed_is_refused": {
+	"Commit/malformed_or_undeclared_is_refused": {
+		"taken": {commit: func(s *faulty, ctx context.Context, c *commits) error { return s.write(ctx, c) }},
+		"preconditions do not count": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if len(c.Changes) > limit {
+				return errors.ErrUnsupported
+			}
+			return s.write(ctx, c)
+		}},
+		"dropped": {
+			has:    func(has *lifecycle.Capabilities) { has.Messages = false },
+			before: func(_ *faulty, c *commits) { c.Messages = nil },
+		},
 		"the last change counts": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[max(0, len(c.Changes)-1):] }},
 		"an epoch is dropped": changed(func(ch *edit) {
 			if ch.To.Owner == "" {

@@ -65,17 +65,14 @@ var runFaults = map[string]map[string]fault{
 			},
 		},
 	},
-	"Outage/commit_cut_before_a_request": {
-		"written": written,
-	},
-	"Outage/commit_cut_after_a_request": {
+	"Outage/commits_are_cut": {
+		"written":     written,
+		"a conflict":  conflicted,
 		"not written": notWritten,
 		"sent again under another token": lost(func(r *remote, ctx context.Context, c *commits, _ error) error {
 			c.Token = lifecycle.NewToken()
 			return r.sendAgain(ctx, c)
 		}),
-	},
-	"Outage/commit_cut_in_an_answer": {
 		"a part is enough": {remote: &remoteFault{partial: true}},
 	},
 	"Outage/context_ends_at_every_request": {
@@ -152,5 +149,4 @@ var runFaults = map[string]map[string]fault{
 			}
 		}},
 	},
-	"Outage/commit_cut_in_a_request": {"a conflict": conflicted},
 }

@@ -222,7 +222,7 @@ func (m *model) commitSomething() {
 		ch.Request, ch.Fingerprint = m.request(), "a fingerprint"
 	}
 
-	m.logCommit(c)
+	m.Logf("%+v", *c)
 	want := m.expected(c)
 	err := m.send(c)
 	if want == nil {
@@ -307,18 +307,6 @@ func (m *model) changeOwner() {
 	default:
 		m.write(takeOver(now, "", 0))
 	}
-}
-
-// logCommit describes a commit in the report of a failure.
-func (m *model) logCommit(c *lifecycle.Commit) {
-	for _, ch := range c.Changes {
-		m.Logf("%q to %q, expects %q at revision %q, owner %q, timeout %v, metadata only: %t, removal: %t",
-			ch.To.ID, ch.To.State, ch.From, ch.Expect, ch.To.Owner, ch.Timeout, ch.MetadataOnly, ch.Remove)
-	}
-	for _, p := range c.Require {
-		m.Logf("requires %q in %q", p.ID, p.States)
-	}
-	m.Logf("in one commit, with %d messages, owner %q", len(c.Messages), c.Owner.Name)
 }
 
 // require adds up to two preconditions, of which one may fail.

@@ -13,7 +13,6 @@ import (
 
 // network makes the store of the test one whose connections can be cut.
 func (t *tester) network() Network {
-	t.Helper()
 	t.needsConfig("Network", t.config.Network != nil)
 	store, network := t.config.Network(t.TB)
 	t.use(store, true)
@@ -22,8 +21,9 @@ func (t *tester) network() Network {
 
 // Wherever the connection is cut during a commit, the store returns what is true, or
 // ErrUnknownOutcome, but no conflict. The next call uses another connection.
-func cutCommits(at Place) func(t *tester) {
-	return func(t *tester) { t.commitsDuring(4, t.cut(t.network(), at)) }
+func commitsAreCut(t *tester) {
+	network := t.network()
+	t.commitsDuring(4, t.cut(network, BeforeRequest), t.cut(network, InRequest), t.cut(network, AfterRequest), t.cut(network, InAnswer))
 }
 
 // cut is the disturbance that the connection is cut at a place of the n-th request.
@@ -84,7 +84,7 @@ func readsAreRightOrFail(t *tester) {
 func ownerIsReadWithoutWaiting(t *tester) {
 	network := t.network()
 	t.needsConfig("Second", !t.config.Exclusive)
-	t.needsChanges(2)
+	t.needsTwoChanges()
 	other, o := t.second(), owner("process", 1)
 	beat, a, b := t.join(o, alive), t.put("a", idle), t.put("b", idle)
 	for n, reached := 1, true; reached; n++ {

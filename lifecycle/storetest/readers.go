@@ -23,7 +23,11 @@ func pagesMissNothing(t *tester) {
 			n, before := 0, key(fmt.Sprintf("%02d a", i))
 			writers = append(writers, func(t *tester) {
 				n++
-				t.changeAlone(before, n)
+				r := t.get(before)
+				err := t.send(commitOf(step(r, n)))
+				if r.Exists() || !errors.Is(err, lifecycle.ErrConflict) { // the numbers of an absent object may have grown
+					require.NoError(t, err)
+				}
 			})
 		}
 	}
@@ -31,33 +35,19 @@ func pagesMissNothing(t *tester) {
 		for round := range t.attempts / 4 {
 			q := query([]string{idle}[:round%2]...)
 			q.Limit = 1 + round%7
-			got := t.readPages(q)
+			var got []string
+			for full := true; full; {
+				page := idsOf(t.list(q))
+				full = len(page) == q.Limit
+				for _, id := range page {
+					require.Greater(t, id, q.After)
+					q.After, got = id, append(got, id)
+				}
+			}
 			got = slices.DeleteFunc(got, func(id string) bool { return !strings.HasSuffix(id, "unchanged") })
 			require.Equal(t, want, got, "the unchanged objects in pages of %d", q.Limit)
 		}
 	}, writers...)
-}
-
-// readPages reads all pages and returns the ids, which are in order.
-func (t *tester) readPages(q lifecycle.Query) (ids []string) {
-	for full := true; full; {
-		page := idsOf(t.list(q))
-		full = len(page) == q.Limit
-		for _, id := range page {
-			require.Greater(t, id, q.After)
-			q.After, ids = id, append(ids, id)
-		}
-	}
-	return ids
-}
-
-// changeAlone creates, moves or removes an object that has no other writer.
-func (t *tester) changeAlone(k lifecycle.Key, n int) {
-	r := t.get(k)
-	err := t.send(commitOf(step(r, n)))
-	if r.Exists() || !errors.Is(err, lifecycle.ErrConflict) { // the numbers of an absent object may have grown
-		require.NoError(t, err)
-	}
 }
 
 // A reader that discards what it has read gets every message once, and those of one

@@ -62,42 +62,33 @@ func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
 	t.outbox(all, s.emitted, "the series")
 }
 
-// view is what a reader sees of five objects.
-type view struct {
-	Record lifecycle.StoredRecord // of the first
-	List   []lifecycle.StoredRecord
-	Rows   []lifecycle.HistoryRow // of the first
-}
-
-// see reads a view and ends at the first error.
-func (t *tester) see(ctx context.Context, k lifecycle.Key) (seen view, err error) {
-	if seen.Record, err = t.store().Get(ctx, k); err != nil {
-		return seen, err
-	}
-	if seen.List, err = t.store().List(ctx, lifecycle.Query{Machine: machine, Limit: 10}); err != nil || !t.has.History {
-		return seen, err
-	}
-	seen.Rows, err = t.store().(lifecycle.Historian).History(ctx, k, 0, all)
-	return seen, err
-}
-
 // readsDuring makes reads that are disturbed at every place. Each returns what is there, or an
 // error.
 func (t *tester) readsDuring(disturb disturbance) {
-	var want view
+	var want []lifecycle.StoredRecord
 	for i := range 5 {
-		want.List = append(want.List, t.move(t.put(fmt.Sprint("object", i), idle), moving))
+		want = append(want, t.move(t.put(fmt.Sprint("object", i), idle), moving))
 	}
-	want.Record = want.List[0]
-	want.Rows = t.rows(want.Record.Key, 0, all)
+	wantRows := t.rows(want[0].Key, 0, all)
 	for n, reached := 1, true; reached && n < mostPlaces; n++ {
-		var got view
+		var r lifecycle.StoredRecord
+		var list []lifecycle.StoredRecord
+		var rows []lifecycle.HistoryRow
 		struck, err := t.disturbed(disturb, n, func(ctx context.Context) (err error) {
-			got, err = t.see(ctx, want.Record.Key)
+			if r, err = t.store().Get(ctx, want[0].Key); err != nil {
+				return err
+			}
+			if list, err = t.store().List(ctx, lifecycle.Query{Machine: machine, Limit: 10}); err != nil || !t.has.History {
+				return err
+			}
+			rows, err = t.store().(lifecycle.Historian).History(ctx, r.Key, 0, all)
 			return err
 		})
 		if reached = struck; err == nil {
-			equal(t, want, got, fmt.Sprint("the result of reads that were disturbed at place ", n))
+			what := fmt.Sprint("the result of reads that were disturbed at place ", n)
+			equal(t, want[0], r, what)
+			equal(t, want, list, what)
+			equal(t, wantRows, rows, what)
 		}
 	}
 }
@@ -137,7 +128,13 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
 	written := err == nil
 	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
-		written = s.resolve(c)
+		s.eventually("a commit with an unknown outcome", func() error {
+			again := s.send(c)
+			if written = again == nil; errors.Is(again, lifecycle.ErrConflict) {
+				return nil // the store would recognize the token of a written commit
+			}
+			return again
+		})
 	}
 	if written {
 		s.emitted = append(s.emitted, c.Messages...)
@@ -145,33 +142,19 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 	for i, before := range s.records {
 		now := s.get(before.Key)
 		what := fmt.Sprintf("a record (Commit has returned: %v, written: %t)", err, written)
-		switch {
-		case !written:
-			equal(s.tester, before, now, what)
-		case c.Changes[i].Remove:
-			require.False(s, now.Exists(), what)
-		default:
-			equal(s.tester, c.Changes[i].To, now, what)
-		}
-		s.records[i] = now
+		want := before
 		var rows []lifecycle.HistoryRow
-		if written && s.has.History {
-			rows = append(rows, c.Changes[i].Row(c.Token))
+		if written {
+			want = c.Changes[i].To
+			if s.has.History {
+				rows = append(rows, c.Changes[i].Row(c.Token))
+			}
+		}
+		if s.records[i] = now; written && c.Changes[i].Remove {
+			require.False(s, now.Exists(), what)
+		} else {
+			equal(s.tester, want, now, what)
 		}
 		equal(s.tester, rows, s.rows(before.Key, before.Sequence, all), "the history with "+what)
 	}
-}
-
-// resolve sends a commit with an unknown outcome again until the store returns its
-// outcome.
-func (s *series) resolve(c *lifecycle.Commit) (written bool) {
-	s.eventually("a commit with an unknown outcome", func() error {
-		err := s.send(c)
-		written = err == nil
-		if errors.Is(err, lifecycle.ErrConflict) {
-			return nil // the store would recognize the token of a written commit
-		}
-		return err
-	})
-	return written
 }
