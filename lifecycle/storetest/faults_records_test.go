@@ -110,7 +110,7 @@ var recordFaults = map[string]map[string]fault{
 			return lifecycle.Revision(fmt.Sprint(r.State, r.Origin, r.Operation))
 		}),
 	},
-	"Names/any_id_and_state": {
+	"Names/any_id_machine_and_state": {
 		"blanks at the end": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = strings.TrimRight(k.ID, " "); return k }),
 		"254 bytes":         keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = k.ID[:min(254, len(k.ID))]; return k }),
 		"state: blanks at the end": selecting(func(q lifecycle.Query, r record) bool {
@@ -118,8 +118,6 @@ var recordFaults = map[string]map[string]fault{
 				return strings.TrimRight(state, " ") == strings.TrimRight(r.State, " ")
 			})
 		}),
-	},
-	"Names/any_machine": {
 		"a key is a path": keyed(func(k lifecycle.Key) lifecycle.Key {
 			machine, rest, _ := strings.Cut(k.Machine+"/"+k.ID, "/")
 			return lifecycle.Key{Machine: machine + "/", ID: rest}

@@ -65,7 +65,7 @@ var runFaults = map[string]map[string]fault{
 			},
 		},
 	},
-	"Outage/commits_are_cut": {
+	"Outage/calls_are_cut": {
 		"written":     written,
 		"a conflict":  conflicted,
 		"not written": notWritten,
@@ -73,17 +73,14 @@ var runFaults = map[string]map[string]fault{
 			c.Token = lifecycle.NewToken()
 			return r.sendAgain(ctx, c)
 		}),
-		"a part is enough": {remote: &remoteFault{partial: true}},
+		"a part is enough":  {remote: &remoteFault{partial: true}},
+		"an earlier result": {remote: &remoteFault{older: true}},
 	},
 	"Outage/context_ends_at_every_request": {
 		"not written": lost(func(r *remote, ctx context.Context, c *commits, _ error) error {
 			return cmp.Or(endedError(ctx), r.sendAgain(ctx, c))
 		}),
 		"ignored": {remote: &remoteFault{deaf: true}},
-	},
-	"Outage/reads_are_right_or_fail": {
-		"a part is enough":  {remote: &remoteFault{partial: true}},
-		"an earlier result": {remote: &remoteFault{older: true}},
 	},
 	"Outage/owner_is_read_without_waiting": {
 		"a lock of the record": {remote: &remoteFault{locks: make(chan struct{}, 1)}},

@@ -98,13 +98,8 @@ func (m *model) below(n int) int { return rapid.IntRange(0, n-1).Draw(m.draw, "n
 // pick draws one of a list.
 func pick[T any](m *model, list ...T) T { return list[m.below(len(list))] }
 
-// everyByte is a payload that is no text.
-var everyByte = func() (list []byte) {
-	for i := range 256 {
-		list = append(list, byte(i))
-	}
-	return list
-}()
+// noText is a payload that is no text.
+var noText = []byte("\x00\x01\t\r\n \"'\\%\x7f\x80\xc3\x28\xfe\xff\x00")
 
 // manyOwners are more than a statement of some engines can have.
 var manyOwners = func() (list []lifecycle.OwnerRef) {
@@ -167,7 +162,7 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 	case "metadata":
 		ch := takeOver(before, o.Name, o.Epoch)
 		ch.Timeout, ch.To.Work = pick(m, 0, hour), pick(m, "", "lower", before.Work)
-		ch.To.Args, ch.To.WorkOptions = pick(m, nil, everyByte, before.Args), pick(m, nil, []byte("{}"), before.WorkOptions)
+		ch.To.Args, ch.To.WorkOptions = pick(m, nil, noText, before.Args), pick(m, nil, []byte("{}"), before.WorkOptions)
 		return ch
 	case "same content":
 		ch := change(before, before.State)
@@ -178,8 +173,8 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 		return m.fullChange(before)
 	}
 	ch := change(before, pick(m, idle, moving, broken))
-	ch.To.Payload = pick(m, nil, []byte{}, []byte(`{"a": 1,  "b":"x"}`), everyByte)
-	ch.To.Saved = pick(m, nil, []byte{}, everyByte)
+	ch.To.Payload = pick(m, nil, []byte{}, []byte(`{"a": 1,  "b":"x"}`), noText)
+	ch.To.Saved = pick(m, nil, []byte{}, noText)
 	ch.To.Origin = pick(m, idle, moving, broken)
 	ch.To.Owner, ch.To.Epoch, ch.Timeout = o.Name, o.Epoch, pick(m, 0, 0, 5*time.Second, hour)
 	return ch

@@ -19,10 +19,13 @@ func (t *tester) network() Network {
 	return network
 }
 
-// Wherever the connection is cut during a commit, the store returns what is true, or
-// ErrUnknownOutcome, but no conflict. The next call uses another connection.
-func commitsAreCut(t *tester) {
+// Wherever the connection is cut during a call, a read returns what is there, or an error. A commit
+// returns what is true, or ErrUnknownOutcome, but no conflict. The next call uses another connection.
+func callsAreCut(t *tester) {
 	network := t.network()
+	for at := BeforeRequest; at <= InAnswer; at++ {
+		t.readsDuring(t.cut(network, at))
+	}
 	t.commitsDuring(4, t.cut(network, BeforeRequest), t.cut(network, InRequest), t.cut(network, AfterRequest), t.cut(network, InAnswer))
 }
 
@@ -68,14 +71,6 @@ func (t *tester) hold(network Network, at Place) disturbance {
 			require.False(t, late.Load(), "a call waits for its request %d although its context has ended", n)
 			return struck
 		}
-	}
-}
-
-// A read whose connection is cut returns what is there, or an error.
-func readsAreRightOrFail(t *tester) {
-	network := t.network()
-	for at := BeforeRequest; at <= InAnswer; at++ {
-		t.readsDuring(t.cut(network, at))
 	}
 }
 

@@ -27,52 +27,15 @@ func names() []string {
 	}
 }
 
-// Every id of 1 to 255 bytes of UTF-8 without NUL names an object of its own. Ids that
-// differ in case, in a trailing blank, in the last byte or in composition differ. Ids are
-// in order of their bytes, and every one can be After. The same holds for states in records,
+// Every id of 1 to 255 bytes of UTF-8 without NUL names an object of its own, and so does every
+// such name of a machine; machine and id together never name an object of another machine. Names
+// that differ in case, in a trailing blank, in the last byte or in composition differ. Ids are in
+// order of their bytes, and every one can be After. The same holds for states in records,
 // histories, expectations, preconditions and queries.
-func anyIDAndState(t *tester) {
-	ids := slices.Sorted(slices.Values(names()))
-	var records []lifecycle.StoredRecord
-	for _, id := range names() {
-		records = append(records, t.move(t.absent(key(id)), id))
-	}
-	t.unchanged("the creation of others", records...)
-	t.finds(query(), ids...)
-	for i, id := range ids {
-		q := query()
-		q.After, q.Limit = id, 3
-		t.finds(q, ids[i+1:min(i+4, len(ids))]...)
-		t.finds(query(id), id)
-		if rows := t.rows(key(id), 0, all); t.has.History {
-			require.Len(t, rows, 1, "the history of %q", id)
-			require.Equal(t, id, rows[0].To)
-		}
-	}
-	for i, r := range records {
-		other := records[(i+1)%len(records)].State
-		wrong := change(r, idle)
-		wrong.From = other
-		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+r.State)
-		require.Equal(t, r.State, conflict.Current.State)
-		if t.has.Changes >= 2 {
-			c := commitOf(change(t.get(lifecycle.Key{Machine: "another", ID: "a"}), idle))
-			c.Require = []lifecycle.Precondition{{Key: r.Key, States: []string{other}}}
-			require.ErrorIs(t, t.send(c), lifecycle.ErrPrecondition, "%q instead of %q", other, r.State)
-			c.Require[0].States = []string{other, r.State}
-			t.commit(c)
-		}
-	}
-	t.remove(t.get(key(ids[0])))
-	t.finds(query(), ids[1:]...)
-}
-
-// The same holds for machines. Machine and id together never name an object of
-// another machine, and two machines with the same id have two objects.
-func anyMachine(t *tester) {
+func anyName(t *tester) {
 	var keys []lifecycle.Key
-	for _, name := range append(names(), "cran", "crane", "cranes", "Crane") {
-		keys = append(keys, lifecycle.Key{Machine: name, ID: "a"})
+	for _, name := range append(names(), "cran", "Crane", "cranes") {
+		keys = append(keys, key(name), lifecycle.Key{Machine: name, ID: "a"})
 	}
 	for _, sep := range []string{"/", ".", ":", " ", "-", "_", "|", ",", "\x1f", "\t", "#", ""} {
 		keys = append(keys,
@@ -83,7 +46,7 @@ func anyMachine(t *tester) {
 	ids := map[string][]string{}
 	var records []lifecycle.StoredRecord
 	for _, k := range keys {
-		records = append(records, t.move(t.absent(k), idle))
+		records = append(records, t.move(t.absent(k), k.ID))
 		ids[k.Machine] = append(ids[k.Machine], k.ID)
 	}
 	t.unchanged("the creation of others", records...)
@@ -92,11 +55,30 @@ func anyMachine(t *tester) {
 		t.finds(lifecycle.Query{Machine: name}, list...)
 	}
 	t.finds(lifecycle.Query{Machine: "crane%"})
-	t.remove(t.move(records[0], moving))
-	t.unchanged("the changes of another machine's object", records[1:]...)
-	if t.has.History {
-		require.Len(t, t.rows(records[1].Key, 0, all), 1)
+	list := ids[machine]
+	for i, id := range list {
+		q := query()
+		q.After, q.Limit = id, 3
+		t.finds(q, list[i+1:min(i+4, len(list))]...)
+		t.finds(query(id), id)
+		if rows := t.rows(key(id), 0, all); t.has.History {
+			require.Len(t, rows, 1, "the history of %q", id)
+			require.Equal(t, id, rows[0].To)
+		}
+		other, wrong := list[(i+1)%len(list)], change(t.get(key(id)), idle)
+		wrong.From = other
+		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+id)
+		require.Equal(t, id, conflict.Current.State)
+		if t.has.Changes >= 2 {
+			c := commitOf(change(t.get(lifecycle.Key{Machine: "another", ID: "a"}), idle))
+			c.Require = []lifecycle.Precondition{{Key: key(id), States: []string{other}}}
+			require.ErrorIs(t, t.send(c), lifecycle.ErrPrecondition, "%q instead of %q", other, id)
+			c.Require[0].States = []string{other, id}
+			t.commit(c)
+		}
 	}
+	t.remove(t.move(records[0], moving))
+	t.unchanged("the changes of another object", records[1:]...)
 }
 
 // A store refuses ids with NUL with ErrInvalid, or keeps them as they are: no call

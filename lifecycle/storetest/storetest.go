@@ -147,8 +147,7 @@ type demand struct {
 // demands are all demands. The comment of a function states its demand.
 var demands = []demand{
 	{name: "Capabilities/are_honest", check: capabilitiesAreHonest},
-	{name: "Names/any_id_and_state", check: anyIDAndState},
-	{name: "Names/any_machine", check: anyMachine},
+	{name: "Names/any_id_machine_and_state", check: anyName},
 	{name: "Names/nul_is_refused_or_kept", check: nulIsRefusedOrKept},
 	{name: "Names/sizes", check: sizesOfFields},
 	{name: "Commit/malformed_or_undeclared_is_refused", check: commitsAreRefused},
@@ -161,9 +160,8 @@ var demands = []demand{
 	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
 	{name: "Close/refuses_calls", check: closeRefusesCalls},
 	{name: "Kill/keeps_everything", check: killKeepsEverything},
-	{name: "Outage/commits_are_cut", check: commitsAreCut},
+	{name: "Outage/calls_are_cut", check: callsAreCut},
 	{name: "Outage/context_ends_at_every_request", check: contextEndsAtEveryRequest},
-	{name: "Outage/reads_are_right_or_fail", check: readsAreRightOrFail},
 	{name: "Outage/owner_is_read_without_waiting", check: ownerIsReadWithoutWaiting},
 	{name: "Outage/store_recovers", check: storeRecovers},
 	{name: "Outage/restart_keeps_everything", check: restartKeepsEverything},

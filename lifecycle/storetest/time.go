@@ -60,22 +60,18 @@ func conditionsCombine(t *tester) {
 	if t.config.Synctest { // no other time passes
 		t.finds(unchangedFor(4*hour + 1))
 	}
-	t.finds(overdue(moving), "a", "e")
 	t.finds(overdue(broken), "b")
-	t.finds(unchangedFor(3*hour, moving), "a", "c", "d")
 	t.finds(unchangedFor(hour, broken), "b", "f")
 	q := overdue(moving)
-	q.UnchangedFor = 3 * hour
-	t.finds(q, "a")
-	q.UnchangedFor, q.After = hour, "a"
-	t.finds(q, "e")
-	q.After, q.Limit = "", 2 // c and d are between a and e
+	q.Limit = 2 // c and d are between a and e
 	t.finds(q, "a", "e")
+	q.After = "a"
+	t.finds(q, "e")
+	q.After, q.UnchangedFor = "", 3*hour
+	t.finds(q, "a")
 	q = unchangedFor(hour, moving)
-	q.Limit = 3
-	t.finds(q, "a", "c", "d")
-	q.After = "d"
-	t.finds(q, "e", "g")
+	q.After, q.Limit = "c", 2
+	t.finds(q, "d", "e")
 
 	t.due("a", moving, hour) // a new deadline
 	t.put("b", broken)       // no deadline
