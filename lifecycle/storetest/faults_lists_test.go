@@ -244,9 +244,6 @@ var listFaults = map[string]map[string]fault{
 			return err
 		}},
 	},
-	"Time/recent_changes_end_with_age": {
-		"any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
-	},
 	"Concurrent/messages_are_read_once": {
 		"late numbers are lost": {messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
 			return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool { return m.Number%5 == 0 })
@@ -268,6 +265,7 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 	"Time/conditions_combine": {
+		"recent: any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
 		"more, not at least": selecting(func(q lifecycle.Query, r record) bool {
 			return matches(q, r) && (q.UnchangedFor == 0 || time.Since(r.ChangedAt) > q.UnchangedFor)
 		}),

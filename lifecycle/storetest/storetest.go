@@ -154,7 +154,6 @@ var demands = []demand{
 	{name: "Commit/grants_are_held_or_nothing_is_written", check: grantsAreHeld},
 	{name: "Numbers/never_repeat", check: numbersNeverRepeat, timed: true},
 	{name: "Time/conditions_combine", check: conditionsCombine, timed: true},
-	{name: "Time/recent_changes_end_with_age", check: recentChangesEndWithAge, timed: true},
 	{name: "Time/clock_of_the_store", check: clockOfTheStore, timed: true},
 	{name: "Context/ended_is_refused", check: endedContextIsRefused},
 	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
