@@ -35,8 +35,13 @@ func (s *Store) Listen(ctx context.Context, wake func(lifecycle.Key)) error {
 	for ctx.Err() == nil {
 		if s.watch(ctx, wake) {
 			pause = firstPause
-		} else if err := s.tryRead(ctx); slices.Contains(denials, codeOf(err)) {
-			return err
+		} else {
+			// The client does not return the reason why etcd refuses a watch as an error with a
+			// code, but it returns that of a read so.
+			_, err := s.read(ctx, clientv3.OpGet(s.key(histories), clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()))
+			if slices.Contains(denials, codeOf(err)) {
+				return err
+			}
 		}
 		select {
 		case <-time.After(pause):
@@ -50,13 +55,6 @@ func (s *Store) Listen(ctx context.Context, wake func(lifecycle.Key)) error {
 // denials are the codes with which etcd refuses the user of the client, its password
 // (InvalidArgument), or its token. The client has replaced an old token before.
 var denials = []codes.Code{codes.PermissionDenied, codes.InvalidArgument, codes.Unauthenticated}
-
-// tryRead reads what a watch does. The client does not return the reason why etcd refuses a
-// watch as an error with a code, but it returns that of a read so.
-func (s *Store) tryRead(ctx context.Context) error {
-	_, err := s.read(ctx, clientv3.OpGet(s.key(histories), clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()))
-	return err
-}
 
 // watch wakes until the watch ends. It reports whether there was one. The client watches
 // again at the same revision after it has lost a connection. The reason why a watch ends

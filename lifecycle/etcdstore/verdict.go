@@ -10,8 +10,7 @@ import (
 )
 
 // verdict returns the outcome of a commit from what the plan's look has found: nil
-// if it was written, what contradicts it, or [errAgain]. If it proves that a transaction
-// whose answer was lost never will be executed, it forgets the loss.
+// if it was written, what contradicts it, or [errAgain].
 func (p *plan) verdict(resp *clientv3.TxnResponse) error {
 	all := found(resp)
 	for i := range p.changes {
@@ -23,20 +22,8 @@ func (p *plan) verdict(resp *clientv3.TxnResponse) error {
 		if now.Revision == ch.Expect && now.State == ch.From {
 			continue
 		}
-		rows, err := p.rows(all)
-		if err != nil {
+		if written, err := p.written(all); err != nil || written {
 			return err
-		}
-		if p.written(all, rows) {
-			return nil
-		}
-		// The expected revision never comes back. A plan was not executed if the place of one
-		// of its rows has another row, or no row yet.
-		for j := range p.changes {
-			other := rows[j].Sequence != 0 || j == i && now.Sequence < ch.To.Sequence
-			if !p.changes[j].MetadataOnly && other {
-				p.lost = nil
-			}
 		}
 		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
 	}
@@ -87,29 +74,27 @@ func (p *plan) unmet(all map[string]*mvccpb.KeyValue, resp *clientv3.TxnResponse
 	return errAgain
 }
 
-// rows returns the history rows at the places of the changes, zero where there is none.
-func (p *plan) rows(all map[string]*mvccpb.KeyValue) (rows []lifecycle.HistoryRow, err error) {
-	rows = make([]lifecycle.HistoryRow, len(p.changes))
+// written reports whether the commit, of which a record is not as expected, was written before,
+// and sets its results as of then. After a lost answer one revision of this plan proves it.
+// Otherwise another call, with another time, has written it, and the results need every row: a
+// commit with a MetadataOnly change is a conflict.
+//
+// The expected revision never comes back. So a plan whose answer was lost never will be executed,
+// and written forgets the loss, if the place of one of its rows has another row, or no row
+// although the record has changed.
+func (p *plan) written(all map[string]*mvccpb.KeyValue) (bool, error) {
+	byToken, byPlan, never := true, false, false
 	for i := range p.changes {
-		if kv := all[p.changes[i].row]; kv != nil {
-			if rows[i], err = decodeRow(kv); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return rows, nil
-}
-
-// written reports whether the commit was written before, and sets its results as of then.
-// After a lost answer one revision of this plan proves it. Otherwise another call, with
-// another time, has written it, and the results need every row: a commit with a MetadataOnly
-// change is a conflict.
-func (p *plan) written(all map[string]*mvccpb.KeyValue, rows []lifecycle.HistoryRow) bool {
-	byToken, byPlan := true, false
-	for i := range p.changes {
-		ch, row := &p.changes[i], &rows[i]
+		ch := &p.changes[i]
 		now, err := p.current(all, ch.To.Key)
-		if row.Revision == ch.done.To.Revision || err == nil && now.Revision == ch.done.To.Revision {
+		var row lifecycle.HistoryRow
+		if kv := all[ch.row]; kv != nil && err == nil {
+			row, err = decodeRow(kv)
+		}
+		if err != nil {
+			return false, err
+		}
+		if row.Revision == ch.done.To.Revision || now.Revision == ch.done.To.Revision {
 			byPlan = true
 		}
 		if row.Token == p.commit.Token {
@@ -117,6 +102,16 @@ func (p *plan) written(all map[string]*mvccpb.KeyValue, rows []lifecycle.History
 		} else {
 			byToken = false
 		}
+		changed := now.Revision != ch.Expect || now.State != ch.From
+		if !ch.MetadataOnly && (row.Sequence != 0 || changed && now.Sequence < ch.To.Sequence) {
+			never = true
+		}
 	}
-	return byToken || p.lost != nil && byPlan
+	if byToken || p.lost != nil && byPlan {
+		return true, nil
+	}
+	if never {
+		p.lost = nil
+	}
+	return false, nil
 }
