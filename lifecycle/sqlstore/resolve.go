@@ -51,7 +51,7 @@ func (s *Store) explain(ctx context.Context, p *plan, missed error) error {
 		if required.Grant != nil {
 			continue // see checkGrant
 		}
-		now, err := s.current(ctx, required.Key)
+		now, err := s.record(ctx, required.Key, s.tx != nil)
 		if err != nil {
 			return err
 		}
@@ -92,11 +92,13 @@ func (s *Store) checkPlaces(ctx context.Context, p *plan) error {
 }
 
 // compare reads the records of a commit. If all are as expected, it returns errBusy.
-// Otherwise it returns nil if the commit was written before, or the first conflict.
+// Otherwise it returns nil if the commit was written before, or the first conflict. In a
+// transaction of the caller it reads the newest versions, which a lock does, and which may be
+// newer than what the transaction sees; so do the other searches here.
 func (s *Store) compare(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
-		now, err := s.current(ctx, ch.To.Key)
+		now, err := s.record(ctx, ch.To.Key, s.tx != nil)
 		if err != nil {
 			return err
 		}
@@ -109,12 +111,6 @@ func (s *Store) compare(ctx context.Context, p *plan) error {
 		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
 	}
 	return errBusy
-}
-
-// current reads a record. In a transaction of the caller it reads the newest
-// version, which may be newer than what the transaction sees.
-func (s *Store) current(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	return s.record(ctx, key, s.tx != nil)
 }
 
 // find reports whether a commit was written, and sets its time; or whether it is superseded. A
@@ -160,7 +156,7 @@ func (s *Store) inHistory(ctx context.Context, ch *change) (token []byte, at int
 // the number that a change would have written, or nil. The time is 0 if the record does not
 // show it.
 func (s *Store) inRecords(ctx context.Context, ch *change) (token []byte, at int64, err error) {
-	now, err := s.current(ctx, ch.To.Key)
+	now, err := s.record(ctx, ch.To.Key, s.tx != nil)
 	if err != nil {
 		return nil, 0, err
 	}
