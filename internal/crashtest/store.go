@@ -92,7 +92,13 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 	}
 	if err == nil {
 		c.Changes = sent.Changes
-		sim.noteAnswer(&sent)
+		sim.mu.Lock()
+		defer sim.mu.Unlock()
+		for i := range c.Changes {
+			if !c.Changes[i].MetadataOnly {
+				sim.acknowledged = append(sim.acknowledged, c.Changes[i].Row(c.Token))
+			}
+		}
 	}
 	return err
 }
@@ -135,17 +141,6 @@ func (s *simulation) noteWrite(p *Process, c *lifecycle.Commit, kind Kind, err e
 		s.unanswered[c.Token] = true
 	}
 	return kind == LostAnswer || s.unanswered[c.Token]
-}
-
-// noteAnswer notes a commit that was acknowledged to a process.
-func (s *simulation) noteAnswer(c *lifecycle.Commit) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range c.Changes {
-		if !c.Changes[i].MetadataOnly {
-			s.acknowledged = append(s.acknowledged, c.Changes[i].Row(c.Token))
-		}
-	}
 }
 
 // writeOf identifies a durable write of a scenario: its process and content, and how many equal

@@ -61,7 +61,10 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			}
 			switch {
 			case err == nil:
-				p.fill()
+				for i := range p.changes {
+					to, done := &p.changes[i].To, &p.changes[i].done.To
+					to.Revision, to.ChangedAt, to.Deadline = done.Revision, done.ChangedAt, done.Deadline
+				}
 				return nil
 			case errors.Is(err, errAgain) && tries < mostTries && lost < mostLost && ctx.Err() == nil:
 				continue
@@ -285,11 +288,3 @@ func (p *plan) attempt(ctx context.Context) error {
 
 // searchFor bounds the search for a commit whose answer was lost.
 const searchFor = time.Second
-
-// fill sets the results in the caller's commit.
-func (p *plan) fill() {
-	for i := range p.changes {
-		to, done := &p.changes[i].To, &p.changes[i].done.To
-		to.Revision, to.ChangedAt, to.Deadline = done.Revision, done.ChangedAt, done.Deadline
-	}
-}

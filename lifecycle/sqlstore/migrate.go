@@ -124,8 +124,15 @@ func (e *engine) hinted(err error) error {
 func (s *Store) migrate(ctx context.Context) error {
 	at, err := s.schema(ctx)
 	if !errors.Is(err, errNoTable) {
-		if err := s.verifyPlace(ctx); err != nil {
-			return err
+		// Tables must not be in another schema than the one where new tables are made.
+		if s.e.elsewhere != "" {
+			var there, here string
+			if err := s.about(ctx, s.e.elsewhere, s.table("schema"), into(&there, &here)); err != nil {
+				return err
+			} else if there != here {
+				return fmt.Errorf("%w: the tables %s* are in schema %q, and search_path makes new tables in schema %q",
+					ErrSchema, s.config.Prefix, there, here)
+			}
 		}
 		if err != nil && !errors.Is(err, errNoVersion) {
 			return err
@@ -148,20 +155,6 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// verifyPlace refuses tables in another schema than the one where new tables are made.
-func (s *Store) verifyPlace(ctx context.Context) error {
-	if s.e.elsewhere == "" {
-		return nil
-	}
-	var there, here string
-	err := s.about(ctx, s.e.elsewhere, s.table("schema"), into(&there, &here))
-	if err == nil && there != here {
-		err = fmt.Errorf("%w: the tables %s* are in schema %q, and search_path makes new tables in schema %q",
-			ErrSchema, s.config.Prefix, there, here)
-	}
-	return err
 }
 
 // schema is the row about the store's own tables. Zero: there are none.

@@ -28,8 +28,8 @@
 // comment of its function states the demand:
 //
 //	Model            model.go         random commits against a naive model
-//	Capabilities     capabilities.go  what a store declares, and what it refuses
-//	Commit           capabilities.go  malformed commits, and grants of locks
+//	Capabilities     capabilities.go  what a store declares
+//	Commit           capabilities.go  commits that are refused, and grants of locks
 //	Names            records.go       which names and sizes a store keeps
 //	Numbers          numbers.go       which numbers are never reused
 //	Time             time.go          ages, deadlines and recent changes

@@ -44,7 +44,10 @@ func (t *tester) disturbed(disturb disturbance, n int, call func(ctx context.Con
 // one, and so on, until none reaches the place. Each returns what is true, or ErrUnknownOutcome,
 // but no conflict. Four in a row are of every kind: creation, moves and removal differ.
 func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
-	s := t.startSeries()
+	s := &series{tester: t, records: []lifecycle.StoredRecord{t.put("a", idle)}}
+	if t.has.Changes > 1 {
+		s.records = append(s.records, t.get(key("b")))
+	}
 	for _, disturb := range disturbances {
 		n := 1
 		for missed := 0; missed < each && n < mostPlaces; n++ {
@@ -100,14 +103,6 @@ type series struct {
 	records []lifecycle.StoredRecord // as they are
 	emitted []lifecycle.Message      // by the commits that were written
 	n       int
-}
-
-func (t *tester) startSeries() *series {
-	s := &series{tester: t, records: []lifecycle.StoredRecord{t.put("a", idle)}}
-	if t.has.Changes > 1 {
-		s.records = append(s.records, t.get(key("b")))
-	}
-	return s
 }
 
 func (s *series) next() *lifecycle.Commit {
