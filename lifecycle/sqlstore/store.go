@@ -120,7 +120,7 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 		for _, st := range l.st.prepared() {
 			p, err := db.PrepareContext(ctx, st.text)
 			if err != nil {
-				return nil, errors.Join(fmt.Errorf("sqlstore: table %s: %w", d.unquoted(l.objects.name), err), s.Close())
+				return nil, errors.Join(failed(ctx, fmt.Errorf("table %s: %w", d.unquoted(l.objects.name), err)), s.Close())
 			}
 			s.prepared[st] = p
 		}

@@ -1,9 +1,12 @@
 package sqltest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +92,46 @@ func TestUnavailableFile(t *testing.T) {
 	m.db = pool(t, w.with(t, "_pragma=query_only(1)"))
 	unavailable(t, s.over(t, m).Commit(t.Context(), next(now, 0)), "")
 	require.NoError(t, store.Commit(t.Context(), next(now, 0)))
+}
+
+// Open returns the cause of a context that ends at any of its steps.
+func TestOpenEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		_, db := fresh(t, e, nil)
+		cause := errors.New("the program ends")
+		for n, reached := int64(1), true; reached; n++ {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var times atomic.Int64
+			store, err := sqlstore.Open(examined{ctx, func() {
+				if times.Add(1) == n {
+					cancel(cause)
+				}
+			}}, db, e.dialect, nil)
+			cancel(nil)
+			if reached = times.Load() >= n; err != nil {
+				require.ErrorIs(t, err, context.Canceled)
+				require.ErrorIs(t, err, cause, "at step %d", n)
+				continue
+			}
+			require.NoError(t, store.Close())
+		}
+	})
+}
+
+// examined is a context that calls a function when it is examined.
+type examined struct {
+	context.Context
+	examine func()
+}
+
+func (c examined) Done() <-chan struct{} {
+	c.examine()
+	return c.Context.Done()
+}
+
+func (c examined) Err() error {
+	c.examine()
+	return c.Context.Err()
 }
 
 func unavailable(t testing.TB, err error, address string) {
