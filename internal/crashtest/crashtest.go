@@ -136,10 +136,10 @@ func runPoints(t testing.TB, h *Harness, s *Scenario[any], bubble func(try func(
 			for _, text := range sim.problems { // that it is not covered is one
 				t.Errorf("%v: %s", p, text)
 			}
-			if len(sim.problems) > 0 {
-				failures++
+			if len(sim.problems) == 0 {
+				continue
 			}
-			if failures == maxFailures {
+			if failures++; failures == maxFailures {
 				t.Errorf("crashtest: failures at %d points of %d tried, no more are tried", failures, points)
 				return writes
 			}

@@ -25,7 +25,14 @@ func (s *simulation) verify() {
 		keys[k] = true
 	}
 	for k := range keys {
-		s.object(k, s.managers[k.Machine]) // without a table for owners
+		m := s.managers[k.Machine] // without a table for owners
+		r, rows, err := audit(context.Background(), s.inner, m.table, k)
+		if err != nil {
+			s.report("%v", err)
+		}
+		s.state(&r, m.table)
+		s.lost(k, rows)
+		s.effects(k, m, rows)
 	}
 	s.messages()
 	if i := slices.IndexFunc(s.processes, (*Process).lives); i < 0 {
@@ -33,18 +40,6 @@ func (s *simulation) verify() {
 	} else if err := s.s.Check(s.ctx, s.processes[i].app); err != nil {
 		s.report("%v", err)
 	}
-}
-
-// object checks one object: its record, its history, and its effects on the outside
-// world.
-func (s *simulation) object(k lifecycle.Key, m manager) {
-	r, rows, err := audit(context.Background(), s.inner, m.table, k)
-	if err != nil {
-		s.report("%v", err)
-	}
-	s.state(&r, m.table)
-	s.lost(k, rows)
-	s.effects(k, m, rows)
 }
 
 // state checks the state in which the object has ended.
@@ -80,10 +75,8 @@ func (s *simulation) lost(k lifecycle.Key, rows []lifecycle.HistoryRow) {
 // effects finds operations that are recorded as done and were not applied.
 func (s *simulation) effects(k lifecycle.Key, m manager, rows []lifecycle.HistoryRow) {
 	for _, row := range rows {
-		if row.Actor != m.worker || m.worker == "" || !slices.Contains(m.done, row.Event) {
-			continue
-		}
-		if s.outside.applied[operation{k, row.Operation}] == "" {
+		done := m.worker != "" && row.Actor == m.worker && slices.Contains(m.done, row.Event)
+		if done && s.outside.applied[operation{k, row.Operation}] == "" {
 			s.report("it is recorded as done, and was not applied: %v", row)
 		}
 	}

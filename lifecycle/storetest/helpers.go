@@ -362,16 +362,14 @@ func (t *tester) eventually(what string, call func() error) {
 	}
 }
 
-// repeat requires that a commit that is sent again has the same results, whatever it has in the
-// fields that the store sets.
+// repeat requires that a commit that is sent again has the same results, although it has others in
+// the fields that the store sets.
 func (t *tester) repeat(c *lifecycle.Commit, when string) {
-	filled, unfilled := clone(c), clone(c)
-	for i := range unfilled.Changes {
-		to := &unfilled.Changes[i].To
+	again := clone(c)
+	for i := range again.Changes {
+		to := &again.Changes[i].To
 		to.Revision, to.ChangedAt, to.Deadline = "", wrong, wrong
 	}
-	for _, again := range []*lifecycle.Commit{filled, unfilled} {
-		require.NoError(t, t.send(again), "a commit that was sent again %s", when)
-		equal(t, c.Changes, again.Changes, "the result of a commit that was sent again "+when)
-	}
+	require.NoError(t, t.send(again), "a commit that was sent again %s", when)
+	equal(t, c.Changes, again.Changes, "the result of a commit that was sent again "+when)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// movesTime reports whether the test can move the clock of the store.
-func (t *tester) movesTime() bool { return t.config.Synctest || t.config.Age != nil }
-
 // pass lets time pass on the clock of the store, which the test can move.
 func (t *tester) pass(d time.Duration) {
 	if t.config.Synctest {
@@ -45,7 +42,7 @@ func overdue(states ...string) lifecycle.Query {
 //
 // Recent finds a change if it is at most so old.
 func conditionsCombine(t *tester) {
-	t.needsConfig("Age", t.movesTime())
+	t.needsConfig("Age", t.config.Synctest || t.config.Age != nil)
 	t.due("a", moving, hour)
 	t.due("b", broken, hour)
 	t.due("c", moving, 5*hour)
