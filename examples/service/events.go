@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -21,14 +22,19 @@ func events(ending context.Context, vms *manager) http.HandlerFunc {
 		defer context.AfterFunc(ending, stop)()
 		changes := lifecycle.Watch(ctx, vms) // before the list, so that no change is missed in between
 		w.Header().Set("Content-Type", "text/event-stream")
-		flush := http.NewResponseController(w).Flush
-		if flush() != nil { // the stream begins, also without VMs
+		answer := http.NewResponseController(w)
+		send := func(text string) error { // to a client that reads: another one would hold up a shutdown
+			_ = answer.SetWriteDeadline(time.Now().Add(grace / 3))
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, answer.Flush())
+		}
+		defer answer.SetWriteDeadline(time.Time{}) // for the next request of the connection
+		if send("") != nil {                       // the stream begins, also without VMs
 			return
 		}
 		write := func(vm record) error {
 			data, err := json.Marshal(viewOf(vm))
-			_, failed := fmt.Fprintf(w, "data: %s\n\n", data)
-			return errors.Join(err, failed, flush())
+			return errors.Join(err, send("data: "+string(data)+"\n\n"))
 		}
 		for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) {
 			if err != nil && vm.ID == "" || write(vm) != nil {

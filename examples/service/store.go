@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -57,7 +58,9 @@ func connect(name string) (*sql.DB, sqlstore.Dialect, error) {
 		}
 		return stdlib.OpenDB(*config), sqlstore.Postgres, nil
 	}
-	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: name}).EscapedPath()}
+	file.RawQuery = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	db, err := sql.Open("sqlite", file.String())
 	return db, sqlstore.SQLite, err
 }
 

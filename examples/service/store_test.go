@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +25,14 @@ func TestPostgresSetting(t *testing.T) {
 	_, _, err = connect("postgres://u:hunter2@h:port/")
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// TestNameOfFile: the name of a SQLite file may have any characters.
+func TestNameOfFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "50%25 of #1.db")
+	db, _, err := connect(name)
+	require.NoError(t, err)
+	require.NoError(t, db.PingContext(t.Context()))
+	require.NoError(t, db.Close())
+	require.FileExists(t, name)
 }
