@@ -266,31 +266,56 @@ func (unread) Snapshot(context.Context) (lock.Snapshot, error) {
 	return lock.Snapshot{}, lifecycle.ErrUnavailable
 }
 
-// TestUnreadLock: a lock tree that cannot be read is an error, not an empty list.
-func TestUnreadLock(t *testing.T) {
-	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"deploys": unread{lock.Must(nil)}}})
+// answered serves a page, and runs a command with it.
+func answered(t *testing.T, config *inspect.Config, args ...string) (code int, out, errs string) {
+	t.Helper()
+	page, err := inspect.New(config)
 	require.NoError(t, err)
 	server := httptest.NewServer(page)
 	defer server.Close()
-	var out, errs bytes.Buffer
-	require.Equal(t, exitFailure, run(t.Context(), []string{"locks", "-addr", server.URL}, &out, &errs))
-	require.Empty(t, &out)
-	require.Contains(t, errs.String(), "interlock locks: unavailable: ")
+	var o, e bytes.Buffer
+	code = run(t.Context(), append([]string{args[0], "-addr", server.URL}, args[1:]...), &o, &e)
+	return code, o.String(), e.String()
 }
+
+// TestUnreadLock: a lock tree that cannot be read is an error, not an empty list, and hides
+// no other tree.
+func TestUnreadLock(t *testing.T) {
+	tree := lock.Must(nil)
+	_, err := tree.Try(lock.MustParse("/shop"), lock.X)
+	require.NoError(t, err)
+	code, out, errs := answered(t, &inspect.Config{Locks: map[string]lock.Locker{"deploys": unread{tree}, "racks": tree}}, "locks")
+	require.Equal(t, exitFailure, code)
+	require.Regexp(t, `^LOCK .*\nracks +/shop .*\n$`, out)
+	require.Contains(t, errs, "interlock locks: lock deploys: unavailable: ")
+}
+
+// TestStuckWithoutOneStore: a store that does not answer hides no stuck object of another.
+func TestStuckWithoutOneStore(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	config := &inspect.Config{Machines: []inspect.Machine{
+		inspect.Of(lifecycle.Must(diskTable, store, nil), nil), inspect.Of(fill(t, lifecycle.NewMemoryStore()), nil),
+	}}
+	require.NoError(t, store.Close())
+	code, out, errs := answered(t, config, "stuck")
+	require.Equal(t, exitFailure, code)
+	require.Regexp(t, `^MACHINE .*\nvm +vm-late .*\n$`, out)
+	require.Regexp(t, `^interlock stuck: machine disk: closed: `, errs)
+}
+
+var diskTable = fsm.Must[vm](fsm.Spec[string, string]{
+	Name: "disk", Initial: "present", States: []fsm.State[string]{{Name: "present", Kind: fsm.Final}},
+})
 
 // TestTopWithoutStore: the overview of a service whose store does not answer is a failure.
 func TestTopWithoutStore(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := fill(t, store)
 	require.NoError(t, store.Close())
-	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
-	require.NoError(t, err)
-	server := httptest.NewServer(page)
-	defer server.Close()
-	var out, errs bytes.Buffer
-	require.Equal(t, exitFailure, run(t.Context(), []string{"top", "-addr", server.URL}, &out, &errs))
-	require.Regexp(t, `(?m)^vm +- +- +- +closed$`, out.String())
-	require.Regexp(t, `^interlock top: machine vm: closed: `, errs.String())
+	code, out, errs := answered(t, &inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}}, "top")
+	require.Equal(t, exitFailure, code)
+	require.Regexp(t, `(?m)^vm +- +- +- +closed$`, out)
+	require.Regexp(t, `^interlock top: machine vm: closed: `, errs)
 }
 
 // TestLongHistory: the table does not hide that there are more rows than it has.
@@ -302,14 +327,10 @@ func TestLongHistory(t *testing.T) {
 		_, err := m.Fire(t.Context(), "vm-1", "resize", "user", nil)
 		require.NoError(t, err)
 	}
-	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
-	require.NoError(t, err)
-	server := httptest.NewServer(page)
-	defer server.Close()
-	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"history", "-addr", server.URL, "vm", "vm-1"}, &out, &errs), &errs)
-	require.Equal(t, 1+50+1, strings.Count(out.String(), "\n"))
-	require.True(t, strings.HasSuffix(out.String(), "\nthere are more\n"), out.String())
+	code, out, errs := answered(t, &inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}}, "history", "vm", "vm-1")
+	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, 1+50+1, strings.Count(out, "\n"))
+	require.True(t, strings.HasSuffix(out, "\nthere are more\n"), out)
 }
 
 // TestManyKeysAndHolders: the tables do not hide that there are more rows than they have.
@@ -324,17 +345,14 @@ func TestManyKeysAndHolders(t *testing.T) {
 		_, err = tree.Try(lock.MustParse(fmt.Sprint("/", i)), lock.X)
 		require.NoError(t, err)
 	}
-	page, err := inspect.New(&inspect.Config{
+	config := &inspect.Config{
 		Machines: []inspect.Machine{inspect.Of(fill(t, lifecycle.NewMemoryStore()), nil)},
 		Queues:   map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"deploys": tree},
-	})
-	require.NoError(t, err)
-	server := httptest.NewServer(page)
-	defer server.Close()
+	}
 	for command, last := range map[string]string{"queues": "disks +there are more", "locks": "deploys +there may be more"} {
-		var out, errs bytes.Buffer
-		require.Equal(t, exitOK, run(t.Context(), []string{command, "-addr", server.URL}, &out, &errs), &errs)
-		require.Regexp(t, `(?m)^`+last+`$`, out.String())
+		code, out, errs := answered(t, config, command)
+		require.Equal(t, exitOK, code, errs)
+		require.Regexp(t, `(?m)^`+last+`$`, out)
 	}
 	close(end)
 	require.NoError(t, q.Terminate(t.Context()))

@@ -49,24 +49,27 @@ func runStuck(ctx context.Context, c *call, machines []string) error {
 			machines = append(machines, m.Name)
 		}
 	}
-	found := 0
-	lists := make([]inspect.ObjectList, len(machines))
-	for i, name := range machines {
+	lists, found := []inspect.ObjectList{}, 0
+	var failed error // of the first machine that cannot be read; the others are listed
+	for _, name := range machines {
+		var list inspect.ObjectList
 		query := url.Values{"machine": {name}, "stuck": {"1"}, "limit": {strconv.Itoa(lifecycle.MaxPage)}}
-		if err := c.get(ctx, "objects", query, &lists[i]); err != nil {
-			return err
+		if err := c.get(ctx, "objects", query, &list); err != nil {
+			failed = cmp.Or(failed, fmt.Errorf("machine %s: %w", name, err))
+			continue
 		}
-		found += len(lists[i].Objects)
+		lists = append(lists, list)
+		found += len(list.Objects)
 	}
 	err := c.show(lists, func(p *printer) {
 		for i := range lists {
 			p.objects(&lists[i])
 		}
 	})
-	if err == nil && found > 0 {
-		return errStuck
+	if found > 0 {
+		failed = cmp.Or(failed, errStuck)
 	}
-	return err
+	return cmp.Or(err, failed)
 }
 
 // objects prints a list.

@@ -46,14 +46,18 @@ func runTop(ctx context.Context, c *call, _ []string) error {
 	for _, m := range doc.Machines {
 		err = orProblem(err, "machine "+m.Name, m.Problem)
 	}
-	err = orProblem(err, "owners", doc.OwnersProblem)
-	for _, l := range doc.Locks {
+	return orLocks(orProblem(err, "owners", doc.OwnersProblem), doc.Locks)
+}
+
+// orLocks returns err, or else the problem of a lock tree, if one has a problem.
+func orLocks(err error, locks []inspect.LockSummary) error {
+	for _, l := range locks {
 		err = orProblem(err, "lock "+l.Name, l.Problem)
 	}
 	return err
 }
 
-// orProblem returns err, or else the problem of a part of the overview, if it has one.
+// orProblem returns err, or else the problem of a part of a document, if it has one.
 func orProblem(err error, part string, p *lifecycle.ProblemDetails) error {
 	if err != nil || p == nil {
 		return err
@@ -107,12 +111,7 @@ func runLocks(ctx context.Context, c *call, _ []string) error {
 	if err := c.get(ctx, "locks", nil, &doc); err != nil {
 		return err
 	}
-	for _, l := range doc.Locks {
-		if l.Problem != nil {
-			return &problemError{*l.Problem}
-		}
-	}
-	return c.show(doc, func(p *printer) {
+	err := c.show(doc, func(p *printer) {
 		for _, l := range doc.Locks {
 			p.table(len(l.Holders), "LOCK, PATH, MODE, OWNER, SINCE, WAITING, TOKEN, REASON")
 			for _, h := range l.Holders {
@@ -123,4 +122,5 @@ func runLocks(ctx context.Context, c *call, _ []string) error {
 			}
 		}
 	})
+	return orLocks(err, doc.Locks)
 }
