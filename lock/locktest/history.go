@@ -29,11 +29,12 @@ const (
 // operation is the input of a call of a history. A client holds at most one grant, so a
 // client that waits holds nothing: there is no deadlock.
 type operation struct {
-	op   string // try, lock, upgrade, downgrade or unlock
-	hold int    // the number of the acquisition
-	rs   []lock.Request
-	mode lock.Mode
+	op   string         // try, lock, upgrade, downgrade or unlock
+	hold int            // the number of the acquisition
+	rs   []lock.Request // what is held after the call, unless it is refused
 }
+
+func (o *operation) acquires() bool { return o.op == "try" || o.op == "lock" }
 
 // outcome is the answer of a call of a history.
 type outcome struct {
@@ -52,29 +53,21 @@ var sequential = porcupine.Model{
 	Equal: func(a, b any) bool { return maps.EqualFunc(a.(content), b.(content), slices.Equal) },
 	Step: func(before, input, output any) (bool, any) {
 		c, o, out := maps.Clone(before.(content)), input.(operation), output.(outcome)
-		rs, own := o.rs, -1
-		switch o.op {
-		case "unlock":
+		switch {
+		case o.op == "unlock":
 			delete(c, o.hold)
 			return true, c
-		case "downgrade":
-			if c[o.hold] != nil { // without an answer, it may come after the end of its grant
-				c[o.hold] = lowerAll(c[o.hold], o.mode)
-			}
+		case !o.acquires() && c[o.hold] == nil: // without an answer, it may come after the end of its grant
 			return true, c
-		case "upgrade":
-			rs, own = raiseAll(c[o.hold], o.mode), o.hold
 		}
 		var blockers []int
 		for hold := range c {
-			if hold != own && conflict(rs, c[hold]) {
+			if hold != o.hold && o.op != "downgrade" && conflict(o.rs, c[hold]) {
 				blockers = append(blockers, hold)
 			}
 		}
 		if !out.refused {
-			if rs != nil {
-				c[o.hold] = rs
-			}
+			c[o.hold] = o.rs
 			return len(blockers) == 0, c
 		}
 		unknown := slices.ContainsFunc(out.holds, func(hold int) bool { return !slices.Contains(blockers, hold) })
@@ -136,7 +129,7 @@ func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
 			o.Call = max(o.Call, last[in.hold])
 		default:
 			open++
-			if in.rs != nil {
+			if in.acquires() {
 				o.Return = cmp.Or(first[in.hold], never)
 				absent[in.hold] = o.Return == never
 			}
@@ -186,7 +179,8 @@ type recorder struct {
 	grant   *lock.Grant // the last one
 	hold    int         // its number
 	held    bool
-	since   int64 // the last time at which it was certainly held
+	has     []lock.Request // then
+	since   int64          // the last time at which it was certainly held
 	log     []porcupine.Operation
 }
 
@@ -204,15 +198,21 @@ func (r *recorder) holds() bool {
 // unlocks its last grant now and then once more.
 func (r *recorder) call(ctx context.Context, s step) error {
 	r.holds()
-	o := operation{op: s.op, hold: r.hold, mode: s.mode}
+	o := operation{op: s.op, hold: r.hold}
 	switch {
-	case (s.op == "try" || s.op == "lock") && !r.held:
+	case o.acquires() && !r.held:
 		o.rs, _ = lock.Normalize(s.requests) // the requests that are drawn are valid
 		o.hold = int(r.numbers.Add(1))
 		s.options = *by(fmt.Sprint("hold ", o.hold))
 	case s.op == "unlock" && r.grant != nil:
 		r.held = false
-	case s.op == "downgrade" && r.held && allCover(r.grant.Requests(), s.mode), s.op == "upgrade" && r.held:
+	case s.op == "downgrade" && r.held && allCover(r.has, s.mode), s.op == "upgrade" && r.held:
+		o.rs = slices.Clone(r.has)
+		for i := range o.rs {
+			if o.rs[i].Mode = lock.Join(o.rs[i].Mode, s.mode); s.op == "downgrade" {
+				o.rs[i].Mode = s.mode
+			}
+		}
 	default:
 		return nil
 	}
@@ -225,11 +225,14 @@ func (r *recorder) call(ctx context.Context, s step) error {
 	out, err := outcomeOf(o.op, err)
 	switch {
 	case err == nil:
+		if o.rs != nil && !out.refused {
+			r.has = o.rs
+		}
 		r.since = called
 		r.add(o, called, out, returned)
 	case !r.unknown(err):
 		return fmt.Errorf("%+v: %w", o, err)
-	case o.rs != nil: // the locker releases it, if it is granted at all
+	case o.acquires(): // the locker releases it, if it is granted at all
 		r.add(o, called, out, never)
 		r.add(operation{op: "unlock", hold: o.hold}, called, out, never)
 	case o.op != "unlock" && r.grant.Check() == nil: // a conversion that was not made
@@ -277,24 +280,6 @@ func outcomeOf(op string, err error) (outcome, error) {
 
 func conflict(as, bs []lock.Request) bool {
 	return slices.ContainsFunc(as, func(a lock.Request) bool { return slices.ContainsFunc(bs, a.Conflicts) })
-}
-
-// raiseAll returns requests raised to the joins of their modes with m.
-func raiseAll(rs []lock.Request, m lock.Mode) []lock.Request {
-	raised := slices.Clone(rs)
-	for i := range raised {
-		raised[i].Mode = lock.Join(raised[i].Mode, m)
-	}
-	return raised
-}
-
-// lowerAll returns requests lowered to a mode.
-func lowerAll(rs []lock.Request, m lock.Mode) []lock.Request {
-	lowered := slices.Clone(rs)
-	for i := range lowered {
-		lowered[i].Mode = m
-	}
-	return lowered
 }
 
 func allCover(rs []lock.Request, m lock.Mode) bool {

@@ -147,7 +147,10 @@ func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
 			return &lock.InvalidError{What: "mode", Value: m.String(), Reason: "is not weaker than " + r.String()}
 		}
 	}
-	p.has = lowerAll(p.has, m)
+	p.has = slices.Clone(p.has)
+	for i := range p.has {
+		p.has[i].Mode = m
+	}
 	if n.fault != "a downgrade wakes no waiter" {
 		n.wake()
 	}

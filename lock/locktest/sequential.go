@@ -36,14 +36,8 @@ func badInput(e *env) {
 	free, taken := at(lock.X, "/free"), at(lock.X, "/a")
 	steps := []step{{text: "the holder", client: "holder", op: "try", requests: []lock.Request{taken}}}
 	for what, bad := range map[string]step{
-		"the zero path":            {requests: []lock.Request{{Mode: lock.X}}},
-		"mode 0":                   {requests: []lock.Request{{Path: free.Path}}},
 		"mode 6":                   {requests: []lock.Request{{Path: free.Path, Mode: lock.X + 1}}},
 		"mode 9":                   {requests: []lock.Request{{Path: free.Path, Mode: 8 + lock.IS}}},
-		"an empty list":            {},
-		"a list with a bad path":   {requests: []lock.Request{free, {Mode: lock.X}}},
-		"a list with a bad mode":   {requests: []lock.Request{free, {Path: free.Path}}},
-		"a bad path and a holder":  {requests: []lock.Request{taken, {Mode: lock.X}}},
 		"a list that is too long":  {requests: slices.Repeat([]lock.Request{free}, lock.MaxRequests+1)},
 		"an id that is too long":   {requests: []lock.Request{free}, options: lock.Options{ID: strings.Repeat("x", lock.MaxText+1)}},
 		"an owner with a NUL":      {requests: []lock.Request{free}, options: lock.Options{Owner: "a\x00b"}},
