@@ -39,12 +39,12 @@ var errPanicked = errors.New("inspect: the action panicked, and may have been pe
 // verbs perform an action.
 var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 	"override": (*Page).override,
-	"pause":    func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, pauseClass) },
-	"resume":   func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, resumeClass) },
-	"continue": func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, continueLane) },
-	"abandon":  func(p *Page, _ context.Context, a *Action) error { return p.onQueue(a, abandonLane) },
-	"revoke":   func(p *Page, ctx context.Context, a *Action) error { return p.onLock(ctx, a, lock.Locker.Revoke) },
-	"break":    func(p *Page, ctx context.Context, a *Action) error { return p.onLock(ctx, a, lock.Locker.Break) },
+	"pause":    onQueue(func(q Queue, a *Action) error { return q.PauseClass(a.Class) }),
+	"resume":   onQueue(func(q Queue, a *Action) error { return q.ResumeClass(a.Class) }),
+	"continue": onQueue(func(q Queue, a *Action) error { return q.resume(a.lane()) }),
+	"abandon":  onQueue(func(q Queue, a *Action) error { return q.abandon(a.lane()) }),
+	"revoke":   onLock(lock.Locker.Revoke),
+	"break":    onLock(lock.Locker.Break),
 }
 
 // Admin returns a handler of the verbs for operators. It is separate from the page, so that
@@ -106,7 +106,7 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 	a.Verb = strings.TrimPrefix(r.URL.Path, "/")
 	do, ok := verbs[a.Verb]
 	if !ok {
-		return a, &refusal{http.StatusNotFound, "not-found", "there is no such verb"}
+		return a, notFound("there is no such verb")
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -164,30 +164,15 @@ func (p *Page) override(ctx context.Context, a *Action) error {
 }
 
 // onQueue calls f for the queue of an action.
-func (p *Page) onQueue(a *Action, f func(Queue, *Action) error) error {
-	for _, q := range p.queues {
-		if q.name == a.Queue {
-			return f(q.Queue, a)
+func onQueue(f func(Queue, *Action) error) func(*Page, context.Context, *Action) error {
+	return func(p *Page, _ context.Context, a *Action) error {
+		for _, q := range p.queues {
+			if q.name == a.Queue {
+				return f(q.Queue, a)
+			}
 		}
+		return notFound("there is no queue %q", a.Queue)
 	}
-	return &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no queue %q", a.Queue)}
-}
-
-func pauseClass(q Queue, a *Action) error  { return q.PauseClass(a.Class) }
-func resumeClass(q Queue, a *Action) error { return q.ResumeClass(a.Class) }
-
-func continueLane(q Queue, a *Action) error {
-	if !q.resume(a.lane()) {
-		return &refusal{http.StatusConflict, "not-halted", "the key is not halted"}
-	}
-	return nil
-}
-
-func abandonLane(q Queue, a *Action) error {
-	if !q.abandon(a.lane()) {
-		return &refusal{http.StatusConflict, "not-running", "the key has no action to abandon"}
-	}
-	return nil
 }
 
 // lane returns the lane of an action, without its actions.
@@ -199,10 +184,12 @@ func (a *Action) lane() Lane {
 }
 
 // onLock calls f for the lock tree of an action.
-func (p *Page) onLock(ctx context.Context, a *Action, f func(lock.Locker, context.Context, lock.Token, string) error) error {
-	l, ok := p.config.Locks[a.Lock]
-	if !ok {
-		return &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no lock tree %q", a.Lock)}
+func onLock(f func(lock.Locker, context.Context, lock.Token, string) error) func(*Page, context.Context, *Action) error {
+	return func(p *Page, ctx context.Context, a *Action) error {
+		l, ok := p.config.Locks[a.Lock]
+		if !ok {
+			return notFound("there is no lock tree %q", a.Lock)
+		}
+		return f(l, ctx, a.Token, fmt.Sprintf("%s: %s", a.Actor, a.Reason))
 	}
-	return f(l, ctx, a.Token, fmt.Sprintf("%s: %s", a.Actor, a.Reason))
 }

@@ -114,7 +114,7 @@ func (p *Page) machine(r *http.Request) (Machine, error) {
 func (p *Page) machineNamed(name string) (Machine, error) {
 	m, ok := p.machines[name]
 	if !ok {
-		return m, &refusal{http.StatusNotFound, "not-found", fmt.Sprintf("there is no machine %q", name)}
+		return m, notFound("there is no machine %q", name)
 	}
 	return m, nil
 }
@@ -128,6 +128,10 @@ type refusal struct {
 func (r *refusal) Error() string       { return "inspect: " + r.text }
 func (r *refusal) HTTPStatus() int     { return r.status }
 func (r *refusal) ProblemCode() string { return r.code }
+
+func notFound(format string, args ...any) error {
+	return &refusal{http.StatusNotFound, "not-found", fmt.Sprintf(format, args...)}
+}
 
 // problem returns an error for an answer, and passes it to [Config].Failed.
 func (p *Page) problem(ctx context.Context, err error) *lifecycle.ProblemDetails {

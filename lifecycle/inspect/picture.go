@@ -17,7 +17,7 @@ func (p *Page) picture(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", picturePolicy)
-	return p.writePage(w, http.StatusOK, view{Route: "picture", Machine: m.table().Name})
+	return p.write(w, r, http.StatusOK, view{Route: "picture", Machine: m.table().Name})
 }
 
 // dot returns the table as DOT text. Each state has the number of its objects below its name

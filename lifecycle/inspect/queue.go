@@ -25,9 +25,9 @@ type queuer interface {
 	ResumeClass(class string) error
 
 	lanes() []Lane
-	// resume and abandon are for the key of a lane. They report whether they had an effect.
-	resume(lane Lane) bool
-	abandon(lane Lane) bool
+	// resume and abandon are for the key of a lane. The error reports that they had no effect.
+	resume(lane Lane) error
+	abandon(lane Lane) error
 }
 
 // OfQueue returns a queue for the page. Keys are shown by [fmt.Sprint].
@@ -70,17 +70,23 @@ func (l *Lane) since() time.Time {
 	return time.Unix(1<<40, 0)
 }
 
-func (q queued[K]) resume(lane Lane) bool  { return q.each(lane, q.Resume) }
-func (q queued[K]) abandon(lane Lane) bool { return q.each(lane, q.Abandon) }
+func (q queued[K]) resume(lane Lane) error {
+	return q.each(lane, q.Resume, &refusal{http.StatusConflict, "not-halted", "the key is not halted"})
+}
 
-// each calls f for every key of a lane: two keys may have one text.
-func (q queued[K]) each(lane Lane, f func(K) bool) (effect bool) {
+func (q queued[K]) abandon(lane Lane) error {
+	return q.each(lane, q.Abandon, &refusal{http.StatusConflict, "not-running", "the key has no action to abandon"})
+}
+
+// each calls f for every key of a lane, because two keys may have one text. It returns the
+// error if none of the calls had an effect.
+func (q queued[K]) each(lane Lane, f func(K) bool, err error) error {
 	for key := range q.All() {
 		if laneOf(key) == lane && f(key) {
-			effect = true
+			err = nil
 		}
 	}
-	return effect
+	return err
 }
 
 // namedQueue is a queue with the name that the page shows.

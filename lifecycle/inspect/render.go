@@ -35,7 +35,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 type view struct {
 	Heading string
 	Machine string // that the page is about; empty: none
-	Doc     any    // the JSON form
+	Doc     any    // the JSON form; nil: there is none
 
 	Service string // the title of the config
 	Route   string // the name of the template; empty: that of the overview

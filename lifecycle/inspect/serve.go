@@ -79,7 +79,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	read, ok := documents[path]
 	if !ok {
-		return &refusal{http.StatusNotFound, "not-found", "there is no such page"}
+		return notFound("there is no such page")
 	}
 	v, err := read(p, ctx, r)
 	if err != nil {
@@ -102,17 +102,12 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // write answers with a document, as JSON or as a page. After an error it has answered
-// nothing.
+// nothing. Names and texts in a page come from anywhere: package template escapes them, and
+// visible shows what else would change the page.
 func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
-	if wantsJSON(r) {
+	if v.Doc != nil && wantsJSON(r) {
 		return writeJSON(w, status, v.Doc)
 	}
-	return p.writePage(w, status, v)
-}
-
-// writePage answers with a page. Names and texts in it come from anywhere: package template
-// escapes them, and visible shows what else would change the page.
-func (p *Page) writePage(w http.ResponseWriter, status int, v view) error {
 	v.Service = p.config.Title
 	var body bytes.Buffer
 	if err := templates()[cmp.Or(v.Route, "overview")].Execute(&body, v); err != nil {

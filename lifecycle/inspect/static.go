@@ -25,7 +25,7 @@ var mediaTypes = map[string]string{
 func (p *Page) static(w http.ResponseWriter, r *http.Request, name string) error {
 	data, err := files.ReadFile("static/" + name) // it refuses paths with .. and empty elements
 	if err != nil {
-		return &refusal{http.StatusNotFound, "not-found", "there is no such file"}
+		return notFound("there is no such file")
 	}
 	h := w.Header()
 	h.Set("Content-Type", cmp.Or(mediaTypes[path.Ext(name)], "text/plain; charset=utf-8"))
