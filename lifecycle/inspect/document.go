@@ -110,7 +110,8 @@ type ObjectList struct {
 	Limit   int       `json:"limit"`
 	Objects []Object  `json:"objects"` // in the store's order of ids; stuck ones in the order in which a sweep finds them
 	// Next is the parameter after of the next page. Empty: this is the last page. The list
-	// of stuck objects has one page; More: there are further ones.
+	// of stuck objects has one page; More: there are further ones, or may be if Limit is
+	// [lifecycle.MaxPage].
 	Next string `json:"next,omitempty"`
 	More bool   `json:"more,omitempty"`
 }

@@ -93,6 +93,23 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestLastPage: a list that ends with its limit is the last page.
+func TestLastPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, _ := fleet(t, 20, 0)
+		time.Sleep(time.Hour)
+		last := document[inspect.ObjectList](t, page, "/objects?machine=vm&limit=10&after=vm-00009")
+		require.Len(t, last.Objects, 10)
+		require.Empty(t, last.Next)
+		stuck := document[inspect.ObjectList](t, page, "/objects?machine=vm&stuck=1&limit=10")
+		require.Len(t, stuck.Objects, 10)
+		require.False(t, stuck.More)
+		stuck = document[inspect.ObjectList](t, page, "/objects?machine=vm&stuck=1&limit=9")
+		require.Len(t, stuck.Objects, 9)
+		require.True(t, stuck.More)
+	})
+}
+
 // TestMaxObjects: an answer that does not count all objects shows that.
 func TestMaxObjects(t *testing.T) {
 	for most, more := range map[int]bool{1: true, 9: true, 10: false, 11: false} {
@@ -139,6 +156,8 @@ func TestHistoryPages(t *testing.T) {
 				before = fmt.Sprintf("&before=%d", doc.Before)
 			}
 			require.Zero(t, next)
+			beyond := document[inspect.ObjectPage](t, page, fmt.Sprintf("/object?machine=vm&id=a&before=%d", rows+1000))
+			require.Equal(t, rows, beyond.History[0].Sequence, "all rows are in front of a number that is too large")
 		}
 		check(uint64(n))
 		_, err = m.Override(t.Context(), "a", "absent", "operator", "gone", nil)
@@ -376,6 +395,41 @@ func TestOneSlowStore(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(begin))
 		require.Equal(t, "deadline", problem(t, ask(page, "GET", "/machine?machine=vm&format=json")).Code)
 		require.Equal(t, 10*time.Second, time.Since(begin))
+	})
+}
+
+// silent is a lock tree that answers when the context ends.
+type silent struct{ lock.Locker }
+
+func (silent) Snapshot(ctx context.Context) (lock.Snapshot, error) {
+	<-ctx.Done()
+	return lock.Snapshot{}, lock.Ended(ctx)
+}
+
+// TestSilentParts: a store or a lock tree that does not answer leaves the time of the others.
+func TestSilentParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		owner, err := lifecycle.Join(t.Context(), store, "host-1", time.Hour)
+		require.NoError(t, err)
+		disks := lifecycle.Must(vmTable("disk"), store, &lifecycle.Config[string]{})
+		page, err := inspect.New(&inspect.Config{
+			Machines: []inspect.Machine{
+				inspect.Of(vms(slow{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{}), nil), inspect.Of(disks, nil),
+			},
+			Locks: map[string]lock.Locker{"bad": silent{}, "good": lock.Must(nil)},
+		})
+		require.NoError(t, err)
+		for _, url := range []string{"/", "/owners"} {
+			doc := document[inspect.OwnerPage](t, page, url)
+			require.Len(t, doc.Owners, 1, url)
+		}
+		for _, url := range []string{"/", "/locks"} {
+			doc := document[inspect.LockPage](t, page, url)
+			require.Equal(t, "deadline", doc.Locks[0].Problem.Code, url)
+			require.Nil(t, doc.Locks[1].Problem, url)
+		}
+		require.NoError(t, owner.Leave(t.Context()))
 	})
 }
 

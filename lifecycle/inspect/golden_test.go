@@ -17,7 +17,7 @@ var routes = map[string]string{
 	"overview": "/",
 	"machine":  "/machine?machine=vm",
 	"objects":  "/objects?machine=vm",
-	"state":    "/objects?machine=vm&state=running&state=failed&limit=1",
+	"state":    "/objects?machine=vm&state=running&state=creating&limit=1",
 	"stuck":    "/objects?machine=vm&stuck=1",
 	"object":   "/object?machine=vm&id=vm-late",
 	"working":  "/object?machine=vm&id=vm-new",

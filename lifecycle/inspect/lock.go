@@ -9,15 +9,14 @@ import (
 
 // readLocks returns the lock trees, with their holders if they are wanted.
 func (p *Page) readLocks(ctx context.Context, whole bool) []LockSummary {
-	list := []LockSummary{}
-	for _, name := range p.locks {
+	list := make([]LockSummary, len(p.locks))
+	together(p.locks, func(i int, name string) {
 		s, err := readLock(ctx, p.config.Locks[name], whole)
-		doc := LockSummary{Name: name, Snapshot: s}
+		list[i] = LockSummary{Name: name, Snapshot: s}
 		if err != nil {
-			doc.Problem = p.problem(ctx, err)
+			list[i].Problem = p.problem(ctx, err)
 		}
-		list = append(list, doc)
-	}
+	})
 	return list
 }
 

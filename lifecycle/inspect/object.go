@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,17 +36,25 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (view, error) {
 		if len(doc.States) > 0 || query.Has("after") {
 			return view{}, fmt.Errorf("%w: the list of stuck objects has no parameter state or after", lifecycle.ErrInvalid)
 		}
-		stuck, err := lifecycle.Stuck(ctx, m, doc.Limit)
+		most := doc.Limit
+		if most < lifecycle.MaxPage {
+			most++ // for More
+		}
+		stuck, err := lifecycle.Stuck(ctx, m, most)
 		if err != nil {
 			return view{}, err
 		}
-		doc.More = len(stuck) == doc.Limit
-		doc.Objects = p.explainStuck(ctx, m, stuck)
+		doc.More = len(stuck) == most
+		doc.Objects = p.explainStuck(ctx, m, stuck[:min(len(stuck), doc.Limit)])
 		return view{Heading: "Stuck objects", Machine: doc.Machine, Doc: doc}, nil
 	}
 	doc.Objects, err = m.list(ctx, doc.States, query.Get("after"), doc.Limit)
 	if len(doc.Objects) == doc.Limit {
-		doc.Next = doc.Objects[doc.Limit-1].ID
+		var more []Object
+		last := doc.Objects[doc.Limit-1].ID
+		if more, err = m.list(ctx, doc.States, last, 1); len(more) > 0 {
+			doc.Next = last
+		}
 	}
 	return view{Heading: "Objects", Machine: doc.Machine, Doc: doc}, err
 }
@@ -100,16 +109,11 @@ func (p *Page) objectPage(ctx context.Context, r *http.Request) (view, error) {
 // a sequence number below before, unless that is 0. The last change of the object has the
 // sequence number last; 0: it is not known, and all rows are read.
 func newestRows(ctx context.Context, m Machine, id string, last, before uint64) ([]lifecycle.HistoryRow, error) {
-	end, limit := before, shownRows // the rows are below end
-	switch {
-	case before == 0 && last == 0:
-		end, limit = math.MaxUint64, lifecycle.MaxPage
-	case before == 0:
-		end = last + 1
-	}
-	rows, after := []lifecycle.HistoryRow{}, uint64(0)
-	if limit == shownRows {
-		after = end - min(end, shownRows+1)
+	end := cmp.Or(before, math.MaxUint64) // the rows are below it
+	rows, after, limit := []lifecycle.HistoryRow{}, uint64(0), lifecycle.MaxPage
+	if last > 0 {
+		end = min(end, last+1)
+		after, limit = end-min(end, shownRows+1), shownRows
 	}
 	for {
 		page, err := m.History(ctx, id, after, limit)

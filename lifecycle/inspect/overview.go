@@ -16,7 +16,7 @@ import (
 func (p *Page) overview(ctx context.Context, _ *http.Request) (view, error) {
 	doc := Overview{Title: p.config.Title, Time: now(), Machines: make([]MachineSummary, len(p.config.Machines))}
 	// A store that is slow leaves the time of the others.
-	parts := []func(){
+	together([]func(){
 		func() {
 			var err error
 			if doc.Owners, err = p.readOwners(ctx); err != nil {
@@ -25,11 +25,10 @@ func (p *Page) overview(ctx context.Context, _ *http.Request) (view, error) {
 		},
 		func() { doc.Locks = p.readLocks(ctx, false) },
 		func() { doc.Queues = p.readQueues(false) },
-	}
-	for i, m := range p.config.Machines {
-		parts = append(parts, func() { doc.Machines[i] = p.summary(ctx, m) })
-	}
-	together(parts)
+		func() {
+			together(p.config.Machines, func(i int, m Machine) { doc.Machines[i] = p.summary(ctx, m) })
+		},
+	}, func(_ int, read func()) { read() })
 	return view{Heading: doc.Title, Doc: doc}, nil
 }
 
@@ -42,19 +41,19 @@ func (p *Page) summary(ctx context.Context, m Machine) MachineSummary {
 	return c.MachineSummary
 }
 
-// together calls functions at once, and returns when all have returned. A panic continues in
-// the goroutine of the caller.
-func together(functions []func()) {
+// together calls f for all elements of a list at once, and returns when all calls have
+// returned. A panic continues in the goroutine of the caller.
+func together[T any](list []T, f func(i int, element T)) {
 	var calls sync.WaitGroup
-	panics := make(chan any, len(functions))
-	for _, f := range functions {
+	panics := make(chan any, len(list))
+	for i, element := range list {
 		calls.Go(func() {
 			defer func() {
 				if v := recover(); v != nil {
 					panics <- v
 				}
 			}()
-			f()
+			f(i, element)
 		})
 	}
 	calls.Wait()

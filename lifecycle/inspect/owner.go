@@ -17,19 +17,17 @@ func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
 		ref   lifecycle.OwnerRef
 		alive bool
 	}
+	owners, errs := make([][]lifecycle.OwnerInfo, len(p.config.Machines)), make([]error, len(p.config.Machines))
+	together(p.config.Machines, func(i int, m Machine) { owners[i], errs[i] = lifecycle.Owners(ctx, m) })
 	found := map[life]Owner{}
-	for _, m := range p.config.Machines {
-		owners, err := lifecycle.Owners(ctx, m)
-		failed = cmp.Or(failed, err)
-		for _, o := range owners {
-			o.Since, o.Heartbeat = o.Since.UTC(), o.Heartbeat.UTC()
-			found[life{o.OwnerRef, o.Alive}] = Owner{o, o.TTL.Seconds()}
-		}
+	for _, o := range slices.Concat(owners...) {
+		o.Since, o.Heartbeat = o.Since.UTC(), o.Heartbeat.UTC()
+		found[life{o.OwnerRef, o.Alive}] = Owner{o, o.TTL.Seconds()}
 	}
 	list = slices.SortedFunc(maps.Values(found), func(a, b Owner) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Epoch, b.Epoch), a.Since.Compare(b.Since))
 	})
-	return append([]Owner{}, list...), failed
+	return append([]Owner{}, list...), cmp.Or(errs...)
 }
 
 func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (view, error) {
