@@ -111,6 +111,9 @@ type world struct {
 // run runs the program, and keeps the logs of the replicas in a directory. The error is that
 // of a bad verdict, or of a run without a verdict.
 func run(ctx context.Context, out io.Writer, dir string) (err error) {
+	if *objects < 2 {
+		return fmt.Errorf("-objects %d is below 2", *objects)
+	}
 	w := &world{cloud: &cloud{orders: map[string][]order{}}, took: map[string][]time.Duration{}, began: time.Now(), out: out}
 	w.show, w.clear = terminal.Progress(out)
 	defer func() {

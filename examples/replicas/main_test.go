@@ -62,6 +62,13 @@ func TestNoDatabase(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), io.Discard, t.TempDir()), "connection refused")
 }
 
+// TestFlags: a run needs VMs with the fence and without.
+func TestFlags(t *testing.T) {
+	*objects = 1
+	require.EqualError(t, run(t.Context(), io.Discard, t.TempDir()), "-objects 1 is below 2")
+	*objects = 60
+}
+
 // lines keeps the output of a run.
 type lines struct {
 	mu    sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -57,6 +58,9 @@ func connect(name string) (*sql.DB, sqlstore.Dialect, error) {
 			return nil, sqlstore.Postgres, err
 		}
 		return stdlib.OpenDB(*config), sqlstore.Postgres, nil
+	}
+	if name == "" { // SQLite would keep the VMs until the process ends
+		return nil, sqlstore.SQLite, errors.New("-db names no file and no database")
 	}
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: name}).EscapedPath()}
 	file.RawQuery = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"

@@ -27,7 +27,8 @@ func TestPostgresSetting(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-// TestNameOfFile: the name of a SQLite file may have any characters.
+// TestNameOfFile: the name of a SQLite file may have any characters. Without a name SQLite
+// would keep the VMs in a file that ends with the process.
 func TestNameOfFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "50%25 of #1.db")
 	db, _, err := connect(name)
@@ -35,4 +36,6 @@ func TestNameOfFile(t *testing.T) {
 	require.NoError(t, db.PingContext(t.Context()))
 	require.NoError(t, db.Close())
 	require.FileExists(t, name)
+	_, _, err = connect("")
+	require.EqualError(t, err, "-db names no file and no database")
 }
