@@ -18,6 +18,7 @@ import (
 // and must not be copied.
 type Collector struct {
 	backend backend
+	vectors []client.Collector // of the backend
 	gauges  instruments.Gauges
 	descs   map[*instruments.Metric]*client.Desc // of gauges
 }
@@ -34,9 +35,11 @@ func New() *Collector {
 		switch m.Kind {
 		case instruments.Counter:
 			c.backend.counters[m] = client.NewCounterVec(client.CounterOpts{Name: m.Prometheus, Help: m.Help}, m.Labels)
+			c.vectors = append(c.vectors, c.backend.counters[m])
 		case instruments.Histogram:
 			opts := client.HistogramOpts{Name: m.Prometheus, Help: m.Help, Buckets: m.Buckets}
 			c.backend.histograms[m] = client.NewHistogramVec(opts, m.Labels)
+			c.vectors = append(c.vectors, c.backend.histograms[m])
 		case instruments.Gauge:
 			c.descs[m] = client.NewDesc(m.Prometheus, m.Help, m.Labels, nil)
 		}
@@ -84,25 +87,18 @@ func (c *Collector) AddLocks(name string, l interface{ Counts() lock.Snapshot })
 
 // Describe implements the collector of the client library.
 func (c *Collector) Describe(ch chan<- *client.Desc) {
-	for _, m := range instruments.All {
-		switch m.Kind {
-		case instruments.Counter:
-			c.backend.counters[m].Describe(ch)
-		case instruments.Histogram:
-			c.backend.histograms[m].Describe(ch)
-		case instruments.Gauge:
-			ch <- c.descs[m]
-		}
+	for _, v := range c.vectors {
+		v.Describe(ch)
+	}
+	for _, d := range c.descs {
+		ch <- d
 	}
 }
 
 // Collect implements the collector of the client library.
 func (c *Collector) Collect(ch chan<- client.Metric) {
-	for _, vec := range c.backend.counters {
-		vec.Collect(ch)
-	}
-	for _, vec := range c.backend.histograms {
-		vec.Collect(ch)
+	for _, v := range c.vectors {
+		v.Collect(ch)
 	}
 	c.gauges.Read(context.Background(), func(m *instruments.Metric, value float64, labels ...string) {
 		ch <- client.MustNewConstMetric(c.descs[m], client.GaugeValue, value, labels...)
