@@ -76,12 +76,12 @@ func (w *world) begin(ctx context.Context, fault string, r *replica) error {
 	case cutOff:
 		delay := *ttl / 20
 		w.printf("%s: the answers of the database take %v more", r.name, delay)
-		r.network.delay.Store(int64(delay))
+		r.network.cable.Load().delay.Store(int64(delay))
 		select {
 		case <-time.After(*ttl):
 		case <-ctx.Done():
 		}
-		r.network.swallow.Store(true)
+		r.network.cable.Load().swallow.Store(true)
 	}
 	return w.takeOver(ctx, fault, r)
 }

@@ -139,7 +139,9 @@ func run(ctx context.Context, out io.Writer, dir string) (err error) {
 	running, terminate := context.WithCancel(ctx)
 	stop := func() {
 		terminate()
-		w.awaitEnds()
+		for _, r := range w.replicas {
+			<-r.ended
+		}
 	}
 	defer stop() // before all other ends
 	if err := w.start(running, program, db, address+"/provider"); err != nil {

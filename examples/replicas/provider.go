@@ -91,13 +91,6 @@ func (c *cloud) deliver() {
 	d.late.Wait()
 }
 
-// received returns the orders for a VM.
-func (c *cloud) received(vm string) []order {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.orders[vm]
-}
-
 // seen reports whether an order of a later operation has come.
 func (c *cloud) seen(vm string, after lifecycle.OpID) bool {
 	c.mu.Lock()

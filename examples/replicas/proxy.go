@@ -13,9 +13,7 @@ type proxy struct {
 	listener net.Listener
 	database string // address
 	running  sync.WaitGroup
-
-	mu     sync.Mutex
-	*cable // of new connections
+	cable    atomic.Pointer[cable] // of new connections
 }
 
 // cable carries connections until it is cut.
@@ -31,16 +29,15 @@ func newProxy(database string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, database: database, cable: &cable{cut: make(chan struct{})}}
+	p := &proxy{listener: listener, database: database}
+	p.cable.Store(&cable{cut: make(chan struct{})})
 	p.running.Go(func() {
 		for {
 			replica, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			p.mu.Lock()
-			c := p.cable
-			p.mu.Unlock()
+			c := p.cable.Load()
 			p.running.Go(func() { p.serve(c, replica) })
 		}
 	})
@@ -49,17 +46,12 @@ func newProxy(database string) (*proxy, error) {
 
 // heal ends all connections, so that answers that were swallowed never come, and lets new
 // ones be.
-func (p *proxy) heal() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.cut)
-	p.cable = &cable{cut: make(chan struct{})}
-}
+func (p *proxy) heal() { close(p.cable.Swap(&cable{cut: make(chan struct{})}).cut) }
 
 // stop ends everything, and returns when all goroutines have ended.
 func (p *proxy) stop() error {
 	err := p.listener.Close()
-	close(p.cut)
+	close(p.cable.Load().cut)
 	p.running.Wait()
 	return err
 }
@@ -75,11 +67,13 @@ func (p *proxy) serve(c *cable, replica net.Conn) {
 	defer database.Close()
 	ended := make(chan struct{}, 2)
 	forward := func(to io.Writer, from net.Conn) {
-		_, _ = io.Copy(to, from)
-		ended <- struct{}{}
+		p.running.Go(func() {
+			_, _ = io.Copy(to, from)
+			ended <- struct{}{}
+		})
 	}
-	p.running.Go(func() { forward(database, replica) })
-	p.running.Go(func() { forward(answers{c, replica}, database) })
+	forward(database, replica)
+	forward(answers{c, replica}, database)
 	select {
 	case <-ended:
 	case <-c.cut:

@@ -32,7 +32,7 @@ type replica struct {
 	network *proxy
 	start   func() (*exec.Cmd, error)
 	process *exec.Cmd
-	ended   chan struct{} // closed when the process was reaped
+	ended   chan struct{} // closed: there is no process
 }
 
 // start starts the replicas, the first one with a migration. Their processes end with ctx.
@@ -43,7 +43,8 @@ func (w *world) start(ctx context.Context, program string, db *url.URL, provider
 			return err
 		}
 		w.atEnd(log.Close)
-		r := &replica{name: name}
+		r := &replica{name: name, ended: make(chan struct{})}
+		close(r.ended)
 		if r.network, err = newProxy(net.JoinHostPort(db.Hostname(), cmp.Or(db.Port(), "5432"))); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (w *world) revive() error {
 		}
 		ended := make(chan struct{})
 		r.process, r.ended = cmd, ended
-		go func() { // until the process ends, see awaitEnds
+		go func() { // until the process ends, for which run waits
 			_ = cmd.Wait() // the state has the error
 			close(ended)
 		}()
@@ -102,7 +103,7 @@ func (r *replica) hasEnded() bool {
 	case <-r.ended:
 		return true
 	default:
-		return r.process == nil
+		return false
 	}
 }
 
@@ -117,13 +118,4 @@ func (r *replica) answers() (bool, error) {
 		return false, nil
 	}
 	return answer.StatusCode == http.StatusOK, answer.Body.Close()
-}
-
-// awaitEnds waits for the ends of all processes, whose context has ended.
-func (w *world) awaitEnds() {
-	for _, r := range w.replicas {
-		if r.process != nil {
-			<-r.ended
-		}
-	}
 }

@@ -119,6 +119,8 @@ func (w *world) missing(guarded, control *tally) (list []string) {
 
 // judge reads all objects and returns an error if the verdict is bad.
 func (w *world) judge(ctx context.Context) error {
+	w.cloud.mu.Lock() // an order of a replica that has ended may still arrive
+	defer w.cloud.mu.Unlock()
 	var guarded, control tally
 	var rows bytes.Buffer // JSON lines, as package history reads them
 	lines := json.NewEncoder(&rows)
@@ -172,7 +174,7 @@ func (w *world) judge(ctx context.Context) error {
 
 // object reads what is known of a VM.
 func (w *world) object(ctx context.Context, vm string) (*object, error) {
-	o := &object{vm: vm, state: "absent", orders: w.cloud.received(vm), requests: w.users.requests[vm]}
+	o := &object{vm: vm, state: "absent", orders: w.cloud.orders[vm], requests: w.users.requests[vm]}
 	now, err := w.vms.Get(ctx, vm)
 	if err == nil {
 		o.state = now.State
