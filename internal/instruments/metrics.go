@@ -27,80 +27,54 @@ type Metric struct {
 // The metrics. The values of all labels are bounded by the tables of the machines, the
 // names of queues and locks, and the constants of this repository.
 var (
-	transitions = &Metric{
-		Kind: Counter, Name: "interlock.transition.count", Prometheus: "interlock_transitions_total", Unit: "{transition}",
-		Help: "Changes that were committed.", Labels: []string{"machine", "event", "from", "to"},
-	}
-	stateTime = &Metric{
-		Kind: Histogram, Name: "interlock.state.duration", Prometheus: "interlock_state_duration_seconds", Unit: "s",
-		Help: "Time in a state until the next change of the object.", Labels: []string{"machine", "state"}, Buckets: slow,
-	}
-	refusals = &Metric{
-		Kind: Counter, Name: "interlock.refusal.count", Prometheus: "interlock_refusals_total", Unit: "{request}",
-		Help: "Requests that should have changed an object and returned an error.", Labels: []string{"machine", "event", "code"},
-	}
-	conflicts = &Metric{
-		Kind: Counter, Name: "interlock.conflict.count", Prometheus: "interlock_conflicts_total", Unit: "{commit}",
-		Help: "Commits that another writer has overtaken, repeated ones included.", Labels: []string{"machine"},
-	}
-	reports = &Metric{
-		Kind: Counter, Name: "interlock.report.count", Prometheus: "interlock_reports_total", Unit: "{report}",
-		Help: "Reports of peers by verdict.", Labels: []string{"machine", "verdict"},
-	}
-	operationTime = &Metric{
-		Kind: Histogram, Name: "interlock.operation.duration", Prometheus: "interlock_operation_duration_seconds", Unit: "s",
-		Help: "Time from the start of an operation to its outcome.", Labels: []string{"machine", "event", "code"}, Buckets: slow,
-	}
-	retries = &Metric{
-		Kind: Counter, Name: "interlock.retry.count", Prometheus: "interlock_retries_total", Unit: "{attempt}",
-		Help: "Attempts of work that failed and are repeated.", Labels: []string{"machine", "event"},
-	}
-	sweepTime = &Metric{
-		Kind: Histogram, Name: "interlock.sweep.duration", Prometheus: "interlock_sweep_duration_seconds", Unit: "s",
-		Help: "Time of a sweep.", Labels: []string{"machine", "code"}, Buckets: fast,
-	}
-	sweepResults = &Metric{
-		Kind: Counter, Name: "interlock.sweep.result.count", Prometheus: "interlock_sweep_results_total", Unit: "{object}",
-		Help: "Stuck objects that sweeps have found.", Labels: []string{"machine", "cause", "resolution"},
-	}
-	storeTime = &Metric{
-		Kind: Histogram, Name: "interlock.store.duration", Prometheus: "interlock_store_duration_seconds", Unit: "s",
-		Help: "Time of a call of the store.", Labels: []string{"machine", "call"}, Buckets: fast,
-	}
-	storeErrors = &Metric{
-		Kind: Counter, Name: "interlock.store.error.count", Prometheus: "interlock_store_errors_total", Unit: "{call}",
-		Help: "Calls of the store that returned an error other than a conflict.", Labels: []string{"machine", "call", "code"},
-	}
-	stuckObjects = &Metric{
-		Kind: Gauge, Name: "interlock.stuck.count", Prometheus: "interlock_stuck_objects", Unit: "{object}",
-		Help: "Objects that a sweep would find now, up to 1000.", Labels: []string{"machine", "cause"},
-	}
-	queueDepth = &Metric{
-		Kind: Gauge, Name: "interlock.queue.depth", Prometheus: "interlock_queue_depth", Unit: "{action}",
-		Help: "Actions in a queue. Those that are delayed or retrying are waiting too.", Labels: []string{"queue", "state"},
-	}
-	queueOldest = &Metric{
-		Kind: Gauge, Name: "interlock.queue.oldest", Prometheus: "interlock_queue_oldest_seconds", Unit: "s",
-		Help: "Time that the first action in a queue has waited.", Labels: []string{"queue"},
-	}
-	queueWait = &Metric{
-		Kind: Histogram, Name: "interlock.queue.wait.duration", Prometheus: "interlock_queue_wait_seconds", Unit: "s",
-		Help: "Time from the acceptance of an action to its first attempt, without its delay.", Labels: []string{"queue"}, Buckets: slow,
-	}
-	lockRequests = &Metric{
-		Kind: Gauge, Name: "interlock.lock.depth", Prometheus: "interlock_lock_requests", Unit: "{request}",
-		Help: "Requests in a lock tree.", Labels: []string{"lock", "state"},
-	}
-	lockWait = &Metric{
-		Kind: Histogram, Name: "interlock.lock.wait.duration", Prometheus: "interlock_lock_wait_seconds", Unit: "s",
-		Help: "Time from a request for a lock to its grant.", Labels: []string{"lock"}, Buckets: slow,
-	}
+	transitions = metric(Counter, "interlock.transition.count", "interlock_transitions_total", "{transition}",
+		"Changes that were committed.", "machine", "event", "from", "to")
+	stateTime = histogram("interlock.state.duration", "interlock_state_duration_seconds", slow,
+		"Time in a state until the next change of the object.", "machine", "state")
+	refusals = metric(Counter, "interlock.refusal.count", "interlock_refusals_total", "{request}",
+		"Requests that should have changed an object and returned an error.", "machine", "event", "code")
+	conflicts = metric(Counter, "interlock.conflict.count", "interlock_conflicts_total", "{commit}",
+		"Commits that another writer has overtaken, repeated ones included.", "machine")
+	reports = metric(Counter, "interlock.report.count", "interlock_reports_total", "{report}",
+		"Reports of peers by verdict.", "machine", "verdict")
+	operationTime = histogram("interlock.operation.duration", "interlock_operation_duration_seconds", slow,
+		"Time from the start of an operation to its outcome.", "machine", "event", "code")
+	retries = metric(Counter, "interlock.retry.count", "interlock_retries_total", "{attempt}",
+		"Attempts of work that failed and are repeated.", "machine", "event")
+	stuckObjects = metric(Gauge, "interlock.stuck.count", "interlock_stuck_objects", "{object}",
+		"Objects that a sweep would find now, up to 1000.", "machine", "cause")
+	sweepTime = histogram("interlock.sweep.duration", "interlock_sweep_duration_seconds", fast,
+		"Time of a sweep.", "machine", "code")
+	sweepResults = metric(Counter, "interlock.sweep.result.count", "interlock_sweep_results_total", "{object}",
+		"Stuck objects that sweeps have found.", "machine", "cause", "resolution")
+	storeTime = histogram("interlock.store.duration", "interlock_store_duration_seconds", fast,
+		"Time of a call of the store.", "machine", "call")
+	storeErrors = metric(Counter, "interlock.store.error.count", "interlock_store_errors_total", "{call}",
+		"Calls of the store that returned an error other than a conflict.", "machine", "call", "code")
+	queueDepth = metric(Gauge, "interlock.queue.depth", "interlock_queue_depth", "{action}",
+		"Actions in a queue. Those that are delayed or retrying are waiting too.", "queue", "state")
+	queueOldest = metric(Gauge, "interlock.queue.oldest", "interlock_queue_oldest_seconds", "s",
+		"Time that the first action in a queue has waited.", "queue")
+	queueWait = histogram("interlock.queue.wait.duration", "interlock_queue_wait_seconds", slow,
+		"Time from the acceptance of an action to its first attempt, without its delay.", "queue")
+	lockRequests = metric(Gauge, "interlock.lock.depth", "interlock_lock_requests", "{request}",
+		"Requests in a lock tree.", "lock", "state")
+	lockWait = histogram("interlock.lock.wait.duration", "interlock_lock_wait_seconds", slow,
+		"Time from a request for a lock to its grant.", "lock")
 )
 
 // All lists the metrics.
 var All = []*Metric{
 	transitions, stateTime, refusals, conflicts, reports, operationTime, retries, stuckObjects, sweepTime, sweepResults,
 	storeTime, storeErrors, queueDepth, queueOldest, queueWait, lockRequests, lockWait,
+}
+
+func metric(kind Kind, name, prometheus, unit, help string, labels ...string) *Metric {
+	return &Metric{Kind: kind, Name: name, Prometheus: prometheus, Unit: unit, Help: help, Labels: labels}
+}
+
+func histogram(name, prometheus string, buckets []float64, help string, labels ...string) *Metric {
+	return &Metric{Kind: Histogram, Name: name, Prometheus: prometheus, Unit: "s", Help: help, Labels: labels, Buckets: buckets}
 }
 
 // From half a millisecond to ten seconds, and from ten milliseconds to a day.
