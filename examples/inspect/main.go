@@ -35,17 +35,12 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-var (
-	addr     = flag.String("addr", "localhost:8080", "`address` of the page")
-	duration = flag.Duration("for", 24*time.Hour, "end after this time, or on an interrupt")
-)
+var addr = flag.String("addr", "localhost:8080", "`address` of the page")
 
 func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, *duration)
-	defer cancel()
 	listener, err := net.Listen("tcp", *addr)
 	if err == nil {
 		err = run(ctx, listener, os.Stdout)

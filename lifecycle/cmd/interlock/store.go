@@ -29,7 +29,7 @@ func (c *call) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithTimeout(ctx, c.http.Timeout)
+	ctx, stop := context.WithTimeoutCause(ctx, c.http.Timeout, fmt.Errorf("the database has not answered within %v", c.http.Timeout))
 	defer stop()
 	store, err := sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Prefix: c.prefix})
 	if err != nil {

@@ -143,3 +143,13 @@ func TestMySQL(t *testing.T) {
 	own.DBName = newDatabase(t, "mysql", own.FormatDSN(), "")
 	runStore(t, "mysql", own.FormatDSN(), sqlstore.MySQL, "mysql://"+own.FormatDSN())
 }
+
+// TestSilentDatabase: the error of a database that does not answer names that.
+func TestSilentDatabase(t *testing.T) {
+	listener, err := net.Listen("tcp", "localhost:0") // it accepts nothing
+	require.NoError(t, err)
+	defer listener.Close()
+	c := &call{dsn: "postgres://" + listener.Addr().String() + "/shop?sslmode=disable"}
+	c.http.Timeout = 50 * time.Millisecond
+	require.ErrorContains(t, c.openStore(t.Context()), "the database has not answered within 50ms")
+}
