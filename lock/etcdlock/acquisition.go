@@ -262,28 +262,19 @@ func (a *acquisition) result(rs []lock.Request, ended error) (g *lock.Grant, arr
 	if arrival = never; a.claim != nil {
 		arrival = a.claim.arrival
 	}
+	// A downgrade may have left less than what the id stands for.
+	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
 	switch {
 	case ended != nil:
 		return nil, arrival, ended
 	case a.state == gone:
 		return nil, 0, nil // another call has released it
-	case !slices.Equal(a.asked, rs) || a.state == held && !a.covers(rs):
+	case !slices.Equal(a.asked, rs) || a.state == held && !slices.EqualFunc(a.claim.Requests, rs, covers):
 		return nil, never, lock.ErrIDInUse
 	case a.state == waiting:
 		return nil, arrival, lock.ErrConflict
 	}
 	return a.grant, arrival, nil
-}
-
-// covers reports whether the claim has at least the modes of rs, which are at the same
-// nodes. A downgrade may have left less. It needs mu.
-func (a *acquisition) covers(rs []lock.Request) bool {
-	for i, r := range a.claim.Requests {
-		if !r.Mode.Covers(rs[i].Mode) {
-			return false
-		}
-	}
-	return true
 }
 
 // leave ends a call without the Grant. The last one withdraws the claim. It waits for the

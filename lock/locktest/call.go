@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -96,38 +97,31 @@ func (e *env) settle() {
 }
 
 // take is a TryLock that must succeed.
-func (e *env) take(owner string, rs ...lock.Request) *lock.Grant {
+func (e *env) take(owner string, r lock.Request) *lock.Grant {
 	e.Helper()
-	g, err := tryLock(e.Context(), e.l, rs, by(owner))
-	require.NoError(e, err, "%s by %q, without a conflict", rs, owner)
+	g, err := e.l.TryLock(e.Context(), r, by(owner))
+	require.NoError(e, err, "%s by %q, without a conflict", r, owner)
 	return g
 }
 
-// queue starts a Lock that must wait, and returns when it waits. The owners of
-// concurrent calls differ.
-func (e *env) queue(owner string, rs ...lock.Request) *call {
+// queue starts a Lock that must wait, and returns when it is seen in the queue. The owners
+// of concurrent calls differ.
+func (e *env) queue(o *lock.Options, r lock.Request) *call {
 	e.Helper()
-	c := e.begin(e.Context(), fmt.Sprintf("Lock of %s by %q", rs, owner), func(ctx context.Context) (*lock.Grant, error) {
-		return lockAll(ctx, e.l, rs, by(owner))
+	c := e.begin(e.Context(), fmt.Sprintf("Lock of %s by %q", r, o.Owner), func(ctx context.Context) (*lock.Grant, error) {
+		return e.l.Lock(ctx, r, o)
 	})
-	require.NoError(e, e.waits(c, owner), "%s", c.what)
-	return c
-}
-
-// waits waits until a call is seen in the queue.
-func (e *env) waits(c *call, owner string) error {
-	return e.eventually(func() error {
+	require.NoError(e, e.eventually(func() error {
 		if c.returned() {
 			return fmt.Errorf("the call did not wait: %w", c.err)
 		}
 		s, err := e.l.Snapshot(e.Context())
-		for _, h := range s.Holders {
-			if h.Waiting && h.Owner == owner {
-				return nil
-			}
+		if slices.ContainsFunc(s.Holders, func(h lock.Holder) bool { return h.Waiting && h.Owner == o.Owner }) {
+			return nil
 		}
 		return fmt.Errorf("the snapshot does not list the call as waiting: %v, %w", s.Holders, err)
-	})
+	}), "%s", c.what)
+	return c
 }
 
 // granted returns the grant of a call that has waited.

@@ -140,7 +140,10 @@ func (c *claim) remove(ctx context.Context) (done <-chan struct{}) {
 		ctx, cancel := c.session.bound(context.WithoutCancel(ctx))
 		defer cancel()
 		repeat(ctx, func() (done bool) {
-			if !l.current(c.session) {
+			l.mu.Lock()
+			current := l.holds(c.session)
+			l.mu.Unlock()
+			if !current {
 				return true
 			}
 			ctx, cancel := context.WithTimeout(ctx, l.config.TTL/3)

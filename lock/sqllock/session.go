@@ -96,12 +96,6 @@ func sleep(ctx context.Context, d time.Duration) {
 // Locker.mu is held.
 func (l *Locker) holds(s *session) bool { return s.alive.Err() == nil && l.left(s) > 0 }
 
-func (l *Locker) current(s *session) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.holds(s)
-}
-
 // left returns how long the grants of the session hold without a renewal.
 func (l *Locker) left(s *session) time.Duration { return l.config.TTL*9/10 - time.Since(s.renewed) }
 

@@ -110,6 +110,9 @@ func readMachine(path string) (*fsm.Machine[string, string, json.RawMessage], er
 		return nil, err
 	}
 	names := map[string]bool{"": true}
+	unknown := func(context.Context, *json.RawMessage, *json.RawMessage) error {
+		return errors.New("unknown here, because guards run only in the service")
+	}
 	var guards []fsm.Guard[json.RawMessage]
 	for _, row := range table.Rows {
 		if !names[row.Guard] {
@@ -118,10 +121,6 @@ func readMachine(path string) (*fsm.Machine[string, string, json.RawMessage], er
 		}
 	}
 	return fsm.Bind[json.RawMessage, string, string](table, guards...)
-}
-
-func unknown(context.Context, *json.RawMessage, *json.RawMessage) error {
-	return errors.New("unknown here, because guards run only in the service")
 }
 
 // noQueue is the queue of managers that do no work: the page shows the queues that they have.
