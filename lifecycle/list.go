@@ -83,7 +83,8 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 	rec, err := m.record(r)
 	if err != nil {
-		rec = newRecord(fsm.Status[S]{}, r, *new(T))
+		var none T
+		rec = newRecord(fsm.Status[S]{}, r, none)
 		rec.Err = m.core.failed("list", r.ID, err)
 	}
 	return rec

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -221,8 +220,17 @@ func (o Outcome) String() string {
 
 // outcomeOf returns the operation's outcome for a queue's outcome.
 func outcomeOf(o queue.Outcome) Outcome {
-	worked := map[queue.Outcome]Outcome{queue.OK: Succeeded, queue.Failed: Failed, queue.Panicked: Panicked, queue.TimedOut: TimedOut}
-	return cmp.Or(worked[o], Canceled)
+	switch o {
+	case queue.OK:
+		return Succeeded
+	case queue.Failed:
+		return Failed
+	case queue.Panicked:
+		return Panicked
+	case queue.TimedOut:
+		return TimedOut
+	}
+	return Canceled
 }
 
 // OutcomeError is why an operation did not succeed.
