@@ -115,7 +115,7 @@ func tours[S, E comparable, T any](m *fsm.Machine[S, E, T]) toured {
 func systems() []toured {
 	list := []toured{
 		tours(edgecloud.ClusterInst), tours(edgecloud.AppInst), tours(edgecloud.CloudletCreate), tours(edgecloud.CloudletUpgrade),
-		tours(blazar.Lease), tours(blazar.Reservation), tours(blazar.Event), tours(blazar.ReservationRecord), tours(blazar.EventRecord),
+		tours(blazar.Lease), tours(blazar.Reservation), tours(blazar.Event),
 		tours(lattice.System), tours(lattice.Deploy), tours(lattice.Teardown), tours(lattice.Service),
 		tours(tumblebug.VM), tours(tumblebug.MCI),
 	}

@@ -80,7 +80,7 @@ func (s *Blazar) works(all leases, i int, late bool, step func(string, bool, lea
 			return l, w
 		}
 		done, after := marked(mark)
-		if mark == blazar.Delete && blazar.ReservationRecord.StateAt(int(l.Reservations[n])) == blazar.ReservationDeleted {
+		if mark == blazar.Delete && blazar.Reservation.StateAt(int(l.Reservations[n])) == blazar.ReservationDeleted {
 			done, after = l, w // it is deleted already
 		}
 		say("goes on", done, after, all.Left)
@@ -88,7 +88,7 @@ func (s *Blazar) works(all leases, i int, late bool, step func(string, bool, lea
 			left := all.Left
 			left.Failures--
 			failed, after := marked(blazar.Fail)
-			if blazar.ReservationRecord.StateAt(int(l.Reservations[n])) == blazar.ReservationError {
+			if blazar.Reservation.StateAt(int(l.Reservations[n])) == blazar.ReservationError {
 				failed, after = l, w // it is marked already
 			}
 			after.Failed = true

@@ -85,8 +85,8 @@ func (w *work) call() blazar.Call { return blazar.Lease.EventAt(int(w.Call)) }
 
 var (
 	leaseTable       = blazar.Lease.Table()
-	reservationTable = blazar.ReservationRecord.Table()
-	eventTable       = blazar.EventRecord.Table()
+	reservationTable = blazar.Reservation.Table()
+	eventTable       = blazar.Event.Table()
 	combinations     = blazar.Combinations()
 )
 
@@ -104,12 +104,12 @@ func (l *lease) object() object {
 	}}
 }
 
-func (l *lease) start() blazar.EventState { return blazar.EventRecord.StateAt(int(l.Start)) }
-func (l *lease) end() blazar.EventState   { return blazar.EventRecord.StateAt(int(l.End)) }
+func (l *lease) start() blazar.EventState { return blazar.Event.StateAt(int(l.Start)) }
+func (l *lease) end() blazar.EventState   { return blazar.Event.StateAt(int(l.End)) }
 
 func (l *lease) reservations(n int) (list []blazar.ReservationState) {
 	for _, r := range l.Reservations[:n] {
-		list = append(list, blazar.ReservationRecord.StateAt(int(r)))
+		list = append(list, blazar.Reservation.StateAt(int(r)))
 	}
 	return list
 }
@@ -193,7 +193,7 @@ func (s *Blazar) commit(l *lease, q decide.Request) bool {
 func (s *Blazar) along(l *lease, from, to blazar.LeaseState) {
 	if to == blazar.LeaseError {
 		for _, e := range []*uint8{&l.Start, &l.End} {
-			if blazar.EventRecord.StateAt(int(*e)) == blazar.EventInProgress {
+			if blazar.Event.StateAt(int(*e)) == blazar.EventInProgress {
 				s.fire(eventTable, e, blazar.Fail)
 			}
 		}

@@ -69,10 +69,10 @@ func (c Combination) Allows(reservations []ReservationState, start, end EventSta
 
 // The roles of the reservations and events of a lease.
 var (
-	reservationRole = relation.NewRole("reservation", ReservationRecord)
+	reservationRole = relation.NewRole("reservation", Reservation)
 	eventRoles      = map[string]relation.Role[EventState]{
-		StartLease: relation.NewRole(StartLease, EventRecord),
-		EndLease:   relation.NewRole(EndLease, EventRecord),
+		StartLease: relation.NewRole(StartLease, Event),
+		EndLease:   relation.NewRole(EndLease, Event),
 	}
 )
 

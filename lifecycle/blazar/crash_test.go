@@ -56,7 +56,7 @@ func startProcess(ctx context.Context, p *crashtest.Process, record func(call st
 	// The harness checks the histories. It does not count the work, because a repeated
 	// update or delete may have nothing left to do.
 	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{BeforeCommit: s.beforeCommit})
-	s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
+	s.Reservations = crashtest.Manage(p, Reservation, &lifecycle.Config[Call]{})
 	p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
 	return s, nil
 }

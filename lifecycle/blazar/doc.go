@@ -70,8 +70,8 @@
 //
 // A lease that does not exist has the state [LeaseAbsent]: the creation is a row like any
 // other, and the id of a deleted lease is free again. Its reservations and events are
-// removed with it: [ReservationRecord] and [EventRecord] are the tables with a state for
-// that, and with rows that change content and no status.
+// removed with it: the tables of both have a state for that, and rows that change content
+// and no status.
 //
 // The specification does not name the callers of methods. Here users create, update and
 // delete leases, and the manager does the rest: no user can start a lease before its time.
@@ -93,7 +93,8 @@
 // Further rows, each marked in its Doc: a creation or update that fails ends in ERROR, as
 // the text has it and the figure has not; one that is refused leads back; deadlines;
 // flags, by the [Observer]; and the end of an event that can never be executed, from
-// UNDONE to ERROR, by force. [LeaseState.Next] does not count them.
+// UNDONE to ERROR, by force. [LeaseState.IsValidTransition] does not
+// count them.
 //
 // # Rejected
 //
@@ -217,21 +218,32 @@
 //	| active  | stable          |       |
 //	| deleted | final           | [2]   |
 //	| error   | failed          | [3]   |
+//	| absent  | absent          |       |
 //
-//	| From                   | Event  | Actor   | To      |
-//	| ---------------------- | ------ | ------- | ------- |
-//	| pending                | start  | manager | active  |
-//	| pending, active, error | delete | manager | deleted |
-//	| pending, active        | fail   | manager | error   |
+//	| From                            | Event   | Actor    | To      | Notes      |
+//	| ------------------------------- | ------- | -------- | ------- | ---------- |
+//	| pending                         | start   | manager  | active  |            |
+//	| pending, active, error          | delete  | manager  | deleted |            |
+//	| pending, active                 | fail    | manager  | error   |            |
+//	| pending                         | observe | observer | pending | [4]        |
+//	| pending                         | update  | manager  | pending | forced [5] |
+//	| active                          | observe | observer | active  | [4]        |
+//	| active                          | update  | manager  | active  | forced [5] |
+//	| error                           | observe | observer | error   | [4]        |
+//	| error                           | update  | manager  | error   | forced [5] |
+//	| pending, active, deleted, error | remove  | manager  | absent  | forced [6] |
 //
 //	[1] created, waits for the start of its lease
 //	[2] the resources are released
 //	[3] an unrecoverable failure happened to the resources
+//	[4] beyond the document: the flags change, the status does not
+//	[5] beyond the document: the content changes with that of the lease, the status does not
+//	[6] beyond the document: removed with the lease
 //
 // As a picture, in Mermaid:
 //
 //	---
-//	title: "red: failed, thick border: final"
+//	title: "red: failed, thick border: final, grey: absent"
 //	---
 //	stateDiagram-v2
 //	    direction TB
@@ -239,6 +251,7 @@
 //	    state "active" as s1
 //	    state "deleted" as s2
 //	    state "error" as s3
+//	    state "absent" as s4
 //	    [*] --> s0
 //	    s0 --> s1 : start by manager
 //	    s0 --> s2 : delete by manager
@@ -246,10 +259,19 @@
 //	    s3 --> s2 : delete by manager
 //	    s0 --> s3 : fail by manager
 //	    s1 --> s3 : fail by manager
+//	    s0 --> s0 : observe by observer<br/>update by manager, forced
+//	    s1 --> s1 : observe by observer<br/>update by manager, forced
+//	    s3 --> s3 : observe by observer<br/>update by manager, forced
+//	    s0 --> s4 : remove by manager, forced
+//	    s1 --> s4 : remove by manager, forced
+//	    s2 --> s4 : remove by manager, forced
+//	    s3 --> s4 : remove by manager, forced
 //	    classDef failed fill:#fde0dc,stroke:#c0392b,color:#7b241c
 //	    class s3 failed
 //	    classDef final stroke-width:4px
 //	    class s2 final
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s4 absent
 //
 // # Table of event
 //
@@ -261,22 +283,29 @@
 //	| IN_PROGRESS | transitional    | 30m, timed-out | towards DONE |
 //	| DONE        | final           |                |              |
 //	| ERROR       | final           |                | [2]          |
+//	| ABSENT      | absent          |                |              |
 //
-//	| From        | Event     | Actor   | To          | Notes         |
-//	| ----------- | --------- | ------- | ----------- | ------------- |
-//	| UNDONE      | start     | manager | IN_PROGRESS |               |
-//	| IN_PROGRESS | done      | manager | DONE        |               |
-//	| IN_PROGRESS | fail      | manager | ERROR       |               |
-//	| IN_PROGRESS | timed-out | sweeper | ERROR       | after 30m [3] |
+//	| From                             | Event     | Actor   | To          | Notes         |
+//	| -------------------------------- | --------- | ------- | ----------- | ------------- |
+//	| UNDONE                           | start     | manager | IN_PROGRESS |               |
+//	| IN_PROGRESS                      | done      | manager | DONE        |               |
+//	| IN_PROGRESS                      | fail      | manager | ERROR       |               |
+//	| IN_PROGRESS                      | timed-out | sweeper | ERROR       | after 30m [3] |
+//	| UNDONE                           | update    | manager | UNDONE      | forced [4]    |
+//	| UNDONE                           | fail      | manager | ERROR       | forced [5]    |
+//	| UNDONE, IN_PROGRESS, DONE, ERROR | remove    | manager | ABSENT      | forced [6]    |
 //
 //	[1] waits until it is due
 //	[2] failed; it is not tried again
 //	[3] beyond the document: the manager died
+//	[4] beyond the document: the content changes with that of the lease, the status does not
+//	[5] beyond the document: it can never be executed, so it is never IN_PROGRESS
+//	[6] beyond the document: removed with the lease
 //
 // As a picture, in Mermaid:
 //
 //	---
-//	title: "dashed: transitional, thick border: final"
+//	title: "dashed: transitional, thick border: final, grey: absent"
 //	---
 //	stateDiagram-v2
 //	    direction TB
@@ -284,12 +313,21 @@
 //	    state "IN_PROGRESS" as s1
 //	    state "DONE" as s2
 //	    state "ERROR" as s3
+//	    state "ABSENT" as s4
 //	    [*] --> s0
 //	    s0 --> s1 : start by manager
 //	    s1 --> s2 : done by manager
 //	    s1 --> s3 : fail by manager<br/>timed-out by sweeper after 30m
+//	    s0 --> s0 : update by manager, forced
+//	    s0 --> s3 : fail by manager, forced
+//	    s0 --> s4 : remove by manager, forced
+//	    s1 --> s4 : remove by manager, forced
+//	    s2 --> s4 : remove by manager, forced
+//	    s3 --> s4 : remove by manager, forced
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s1 transitional
 //	    classDef final stroke-width:4px
 //	    class s2,s3 final
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s4 absent
 package blazar

@@ -22,62 +22,13 @@ type EventSpec struct {
 	Time  time.Time // when it is due
 }
 
-// Reservation is the document's machine of reservations with the payload
-// [ReservationSpec]. It is immutable and safe for concurrent use.
+// Reservation is the machine of reservations with the payload [ReservationSpec]. It is
+// immutable and safe for concurrent use.
 var Reservation = fsm.Must[ReservationSpec](reservationTable())
 
-// Event is the document's machine of events with the payload [EventSpec]. It is
-// immutable and safe for concurrent use.
+// Event is the machine of events with the payload [EventSpec]. It is immutable and safe
+// for concurrent use.
 var Event = fsm.Must[EventSpec](eventTable())
-
-// ReservationRecord is the machine of the reservations of a [Service]: [Reservation],
-// and rows that change the content or remove the record with its lease. It is immutable
-// and safe for concurrent use.
-var ReservationRecord = fsm.Must[ReservationSpec](reservationRecordTable())
-
-// EventRecord is the machine of the events of a [Service]: [Event], and rows that change
-// the content, remove the record with its lease, or end an event that can never be
-// executed. It is immutable and safe for concurrent use.
-var EventRecord = fsm.Must[EventSpec](eventRecordTable())
-
-func reservationTable() fsm.Spec[ReservationState, Call] {
-	return fsm.Spec[ReservationState, Call]{
-		Name: "reservation", Title: "Blazar: reservation", Initial: ReservationPending,
-		Actors: []fsm.Actor{Manager},
-		States: []fsm.State[ReservationState]{
-			{Name: ReservationPending, Doc: "created, waits for the start of its lease"},
-			{Name: ReservationActive},
-			{Name: ReservationDeleted, Kind: fsm.Final, Doc: "the resources are released"},
-			{Name: ReservationError, Kind: fsm.Failed, Doc: "an unrecoverable failure happened to the resources"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(ReservationPending, Start, ReservationActive).By(Manager),
-			fsm.Move(ReservationPending, Delete, ReservationDeleted).AlsoFrom(ReservationActive, ReservationError).By(Manager),
-			fsm.Move(ReservationPending, Fail, ReservationError).AlsoFrom(ReservationActive).By(Manager),
-		),
-	}
-}
-
-func eventTable() fsm.Spec[EventState, Call] {
-	return fsm.Spec[EventState, Call]{
-		Name: "event", Title: "Blazar: event of a lease", Initial: EventUndone,
-		Actors: []fsm.Actor{Manager},
-		States: []fsm.State[EventState]{
-			{Name: EventUndone, Doc: "waits until it is due"},
-			{Name: EventInProgress, Kind: fsm.Transitional, Target: new(EventDone)},
-			{Name: EventDone, Kind: fsm.Final},
-			{Name: EventError, Kind: fsm.Final, Doc: "failed; it is not tried again"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(EventUndone, Start, EventInProgress).By(Manager),
-			fsm.Move(EventInProgress, Done, EventDone).By(Manager),
-			fsm.Move(EventInProgress, Fail, EventError).By(Manager),
-
-			fsm.Move(EventInProgress, TimedOut, EventError).After(MethodTimeout).
-				Note("beyond the document: the manager died"),
-		),
-	}
-}
 
 // The notes of rows that change the content but no status, and of removals.
 const (
@@ -85,10 +36,19 @@ const (
 	removed = "beyond the document: removed with the lease"
 )
 
-func reservationRecordTable() fsm.Spec[ReservationState, Call] {
-	spec := reservationTable()
-	spec.Actors = append(spec.Actors, Observer)
-	spec.States = append(spec.States, fsm.State[ReservationState]{Name: ReservationAbsent, Kind: fsm.Absent})
+func reservationTable() fsm.Spec[ReservationState, Call] {
+	spec := fsm.Spec[ReservationState, Call]{
+		Name: "reservation", Title: "Blazar: reservation", Initial: ReservationPending,
+		Actors: []fsm.Actor{Manager, Observer},
+		States: []fsm.State[ReservationState]{
+			{Name: ReservationPending, Doc: "created, waits for the start of its lease"},
+			{Name: ReservationActive},
+			{Name: ReservationDeleted, Kind: fsm.Final, Doc: "the resources are released"},
+			{Name: ReservationError, Kind: fsm.Failed, Doc: "an unrecoverable failure happened to the resources"},
+			{Name: ReservationAbsent, Kind: fsm.Absent},
+		},
+		Rows: reservationFigure(),
+	}
 	for _, s := range []ReservationState{ReservationPending, ReservationActive, ReservationError} {
 		spec.Rows = append(spec.Rows,
 			fsm.Move(s, Observe, s).By(Observer).Note("beyond the document: the flags change, the status does not"),
@@ -100,15 +60,43 @@ func reservationRecordTable() fsm.Spec[ReservationState, Call] {
 	return spec
 }
 
-func eventRecordTable() fsm.Spec[EventState, Call] {
-	spec := eventTable()
-	spec.States = append(spec.States, fsm.State[EventState]{Name: EventAbsent, Kind: fsm.Absent})
-	spec.Rows = append(spec.Rows,
-		fsm.Move(EventUndone, Update, EventUndone).By(Manager).OnlyForced().Note(updated),
-		fsm.Move(EventUndone, Fail, EventError).By(Manager).OnlyForced().
-			Note("beyond the document: it can never be executed, so it is never IN_PROGRESS"),
-		fsm.Move(EventUndone, Remove, EventAbsent).AlsoFrom(EventInProgress, EventDone, EventError).
-			By(Manager).OnlyForced().Note(removed),
+// reservationFigure are the rows of the document's figure.
+func reservationFigure() []fsm.Row[ReservationState, Call] {
+	return fsm.Rows(
+		fsm.Move(ReservationPending, Start, ReservationActive).By(Manager),
+		fsm.Move(ReservationPending, Delete, ReservationDeleted).AlsoFrom(ReservationActive, ReservationError).By(Manager),
+		fsm.Move(ReservationPending, Fail, ReservationError).AlsoFrom(ReservationActive).By(Manager),
 	)
-	return spec
+}
+
+func eventTable() fsm.Spec[EventState, Call] {
+	return fsm.Spec[EventState, Call]{
+		Name: "event", Title: "Blazar: event of a lease", Initial: EventUndone,
+		Actors: []fsm.Actor{Manager},
+		States: []fsm.State[EventState]{
+			{Name: EventUndone, Doc: "waits until it is due"},
+			{Name: EventInProgress, Kind: fsm.Transitional, Target: new(EventDone)},
+			{Name: EventDone, Kind: fsm.Final},
+			{Name: EventError, Kind: fsm.Final, Doc: "failed; it is not tried again"},
+			{Name: EventAbsent, Kind: fsm.Absent},
+		},
+		Rows: append(eventFigure(),
+			fsm.Move(EventInProgress, TimedOut, EventError).After(MethodTimeout).
+				Note("beyond the document: the manager died"),
+			fsm.Move(EventUndone, Update, EventUndone).By(Manager).OnlyForced().Note(updated),
+			fsm.Move(EventUndone, Fail, EventError).By(Manager).OnlyForced().
+				Note("beyond the document: it can never be executed, so it is never IN_PROGRESS"),
+			fsm.Move(EventUndone, Remove, EventAbsent).AlsoFrom(EventInProgress, EventDone, EventError).
+				By(Manager).OnlyForced().Note(removed),
+		),
+	}
+}
+
+// eventFigure are the rows of the document's figure.
+func eventFigure() []fsm.Row[EventState, Call] {
+	return fsm.Rows(
+		fsm.Move(EventUndone, Start, EventInProgress).By(Manager),
+		fsm.Move(EventInProgress, Done, EventDone).By(Manager),
+		fsm.Move(EventInProgress, Fail, EventError).By(Manager),
+	)
 }

@@ -74,7 +74,7 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.Reservations = lifecycle.Must(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	s.Reservations = lifecycle.Must(Reservation, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
 	s.Events = lifecycle.Must(events, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
 	return s, nil
 }
@@ -85,14 +85,14 @@ func machines(changed map[LeaseState]time.Duration) (
 	leases *fsm.Machine[LeaseState, Call, LeaseSpec], events *fsm.Machine[EventState, Call, EventSpec], err error,
 ) {
 	if len(changed) == 0 {
-		return Lease, EventRecord, nil
+		return Lease, Event, nil
 	}
 	lease, err := timeouts.Set(leaseTable(), changed)
 	if err != nil {
 		return nil, nil, err
 	}
 	longest := max(cmp.Or(changed[LeaseStarting], MethodTimeout), cmp.Or(changed[LeaseTerminating], MethodTimeout))
-	event, err := timeouts.Set(eventRecordTable(), map[EventState]time.Duration{EventInProgress: longest})
+	event, err := timeouts.Set(eventTable(), map[EventState]time.Duration{EventInProgress: longest})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,56 +14,34 @@ func (s LeaseState) IsStable() bool { return Lease.Kind(s) != fsm.Absent && Leas
 // CREATING, STARTING, UPDATING, TERMINATING and DELETING.
 func (s LeaseState) IsTransitional() bool { return Lease.Kind(s) == fsm.Transitional }
 
-// Next returns the statuses that can follow this one, in the order of the
-// declaration, by the rows of the document's figure. From UPDATING a lease returns to
-// its origin, which may be any stable status.
-func (s LeaseState) Next() []LeaseState { return next(Lease, len(leaseFigure()), s) }
-
-// IsValidTransition reports whether a status can follow this one, as in
-// [LeaseState.Next].
-func (s LeaseState) IsValidTransition(to LeaseState) bool { return slices.Contains(s.Next(), to) }
-
-// Next returns the statuses that can follow this one, in the order of the
-// declaration.
-func (s ReservationState) Next() []ReservationState {
-	return next(Reservation, len(reservationTable().Rows), s)
+// IsValidTransition reports whether a status can follow this one, by the rows of the
+// document's figure. From UPDATING a lease returns to its origin, which may be any stable
+// status.
+func (s LeaseState) IsValidTransition(to LeaseState) bool {
+	return follows(Lease, len(leaseFigure()), s, to)
 }
 
 // IsValidTransition reports whether a status can follow this one.
 func (s ReservationState) IsValidTransition(to ReservationState) bool {
-	return slices.Contains(s.Next(), to)
+	return follows(Reservation, len(reservationFigure()), s, to)
 }
-
-// Next returns the statuses that can follow this one, in the order of the
-// declaration.
-func (s EventState) Next() []EventState { return next(Event, len(eventTable().Rows), s) }
 
 // IsValidTransition reports whether a status can follow this one.
-func (s EventState) IsValidTransition(to EventState) bool { return slices.Contains(s.Next(), to) }
-
-// next returns the statuses that the first rows of a machine lead to from a status.
-func next[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from S) (list []S) {
-	rows := slices.Collect(m.Rows())[:first]
-	for to := range m.States() {
-		if slices.ContainsFunc(rows, func(row fsm.Row[S, Call]) bool {
-			if !slices.Contains(row.From, from) {
-				return false
-			}
-			return row.To == to || row.Then == fsm.ThenReturn && slices.Contains(origins(m, from), to)
-		}) {
-			list = append(list, to)
-		}
-	}
-	return list
+func (s EventState) IsValidTransition(to EventState) bool {
+	return follows(Event, len(eventFigure()), s, to)
 }
 
-// origins returns the origins that an object in a transitional status can have.
-func origins[S ~string, T any](m *fsm.Machine[S, Call, T], s S) (list []S) {
-	t := m.Table()
-	for _, i := range t.Origins()[m.StateIndex(s)] {
-		list = append(list, m.StateAt(i))
-	}
-	return list
+// follows reports whether one of the first rows of a machine leads from a status to another.
+func follows[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from, to S) bool {
+	return slices.ContainsFunc(slices.Collect(m.Rows())[:first], func(row fsm.Row[S, Call]) bool {
+		switch {
+		case !slices.Contains(row.From, from):
+			return false
+		case row.Then == fsm.ThenReturn:
+			return slices.Contains(m.Table().Origins()[m.StateIndex(from)], m.StateIndex(to))
+		}
+		return row.To == to
+	})
 }
 
 // DeriveStatus returns the stable status of a lease that follows from the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/lifecycle/relation"
@@ -59,7 +60,6 @@ func TestTransitions(t *testing.T) {
 		for to := range blazar.Lease.States() {
 			require.Equal(t, slices.Contains(leases[string(from)], string(to)), from.IsValidTransition(to), "%s to %s", from, to)
 		}
-		require.Len(t, from.Next(), len(leases[string(from)]), from)
 	}
 	for from := range blazar.Reservation.States() {
 		for to := range blazar.Reservation.States() {
@@ -72,7 +72,7 @@ func TestTransitions(t *testing.T) {
 		}
 	}
 	require.False(t, blazar.LeaseState("nonsense").IsValidTransition(blazar.LeasePending))
-	require.Empty(t, blazar.ReservationState("nonsense").Next())
+	require.False(t, blazar.ReservationState("nonsense").IsValidTransition(blazar.ReservationActive))
 }
 
 func TestKindsOfStatuses(t *testing.T) {
@@ -88,19 +88,24 @@ func TestKindsOfStatuses(t *testing.T) {
 	require.False(t, blazar.LeaseState("nonsense").IsTransitional())
 }
 
+// present returns the states of objects that exist.
+func present[S comparable, T any](m *fsm.Machine[S, blazar.Call, T]) []S {
+	return slices.DeleteFunc(slices.Collect(m.States()), func(s S) bool { return m.Kind(s) == fsm.Absent })
+}
+
 // combinations calls f with every combination of up to two reservations and two
 // events.
 func combinations(f func(reservations []blazar.ReservationState, start, end blazar.EventState)) {
 	lists := [][]blazar.ReservationState{nil}
-	for a := range blazar.Reservation.States() {
+	for _, a := range present(blazar.Reservation) {
 		lists = append(lists, []blazar.ReservationState{a})
-		for b := range blazar.Reservation.States() {
+		for _, b := range present(blazar.Reservation) {
 			lists = append(lists, []blazar.ReservationState{a, b})
 		}
 	}
 	for _, list := range lists {
-		for start := range blazar.Event.States() {
-			for end := range blazar.Event.States() {
+		for _, start := range present(blazar.Event) {
+			for _, end := range present(blazar.Event) {
 				f(list, start, end)
 			}
 		}
@@ -135,9 +140,9 @@ func TestDeriveStatus(t *testing.T) {
 // Every combination with up to two reservations is allowed by the lines, and by the
 // relation that a service checks, where the document's table allows it.
 func TestCombinations(t *testing.T) {
-	reservation := relation.NewRole("reservation", blazar.ReservationRecord)
-	start := relation.NewRole(blazar.StartLease, blazar.EventRecord)
-	end := relation.NewRole(blazar.EndLease, blazar.EventRecord)
+	reservation := relation.NewRole("reservation", blazar.Reservation)
+	start := relation.NewRole(blazar.StartLease, blazar.Event)
+	end := relation.NewRole(blazar.EndLease, blazar.Event)
 	lines := map[blazar.LeaseState]bool{}
 	for _, line := range blazar.Combinations() {
 		require.False(t, lines[line.Lease], line.Lease)

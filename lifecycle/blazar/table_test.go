@@ -16,8 +16,6 @@ func TestConformance(t *testing.T) {
 	conform.Check(t, blazar.Lease.Table(), "testdata/lease.json", "testdata/lease.map.txt")
 	conform.Check(t, blazar.Reservation.Table(), "testdata/reservation.json", "testdata/reservation.map.txt")
 	conform.Check(t, blazar.Event.Table(), "testdata/event.json", "testdata/event.map.txt")
-	conform.Check(t, blazar.ReservationRecord.Table(), "testdata/reservation.json", "testdata/reservation-record.map.txt")
-	conform.Check(t, blazar.EventRecord.Table(), "testdata/event.json", "testdata/event-record.map.txt")
 }
 
 func TestDocumentation(t *testing.T) {

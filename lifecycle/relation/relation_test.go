@@ -127,6 +127,11 @@ func allows(cell, status string) bool {
 	return cell == "Any status" || slices.Contains(strings.Split(cell, " or "), status)
 }
 
+// present returns the states of objects that exist.
+func present[S comparable, T any](m *fsm.Machine[S, blazar.Call, T]) []S {
+	return slices.DeleteFunc(slices.Collect(m.States()), func(s S) bool { return m.Kind(s) == fsm.Absent })
+}
+
 // A lease with up to three reservations, in every combination, is allowed if the
 // document allows it, and if package blazar does.
 func TestIsTheDocument(t *testing.T) {
@@ -137,7 +142,7 @@ func TestIsTheDocument(t *testing.T) {
 	for from, n := 0, 0; n < 3; n++ {
 		until := len(lists)
 		for _, list := range lists[from:until] {
-			for s := range blazar.Reservation.States() {
+			for _, s := range present(blazar.Reservation) {
 				lists = append(lists, append(slices.Clone(list), s))
 			}
 		}
@@ -148,8 +153,8 @@ func TestIsTheDocument(t *testing.T) {
 		cells, ok := document[string(line.Lease)]
 		require.True(t, ok, line.Lease)
 		for _, list := range lists {
-			for start := range blazar.Event.States() {
-				for end := range blazar.Event.States() {
+			for _, start := range present(blazar.Event) {
+				for _, end := range present(blazar.Event) {
 					related := []relation.Related{startLease.Saw("start", start), endLease.Saw("end", end)}
 					want := allows(cells[1], string(start)) && allows(cells[2], string(end))
 					for i, r := range list {
