@@ -87,6 +87,25 @@ func TestSystemAgainReusesNames(t *testing.T) {
 	})
 }
 
+// A controller that is closed creates no system, and removes no record of an earlier one.
+func TestClosedControllerRemovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, "s")
+		_, err := c.Deploy(ctx, "s", "d", lock.MustParse("/a"), nil)
+		require.NoError(t, err)
+		deleted, err := c.DeleteSystem(ctx, "s")
+		require.NoError(t, err)
+		_, err = deleted.Wait(ctx)
+		require.NoError(t, err)
+		require.NoError(t, c.Close(ctx))
+		_, err = c.CreateSystem(ctx, "s", nil)
+		require.ErrorIs(t, err, queue.ErrTerminated)
+		_, err = c.Deploys().Get(ctx, "s/d")
+		require.NoError(t, err)
+	})
+}
+
 // A delete does not wait for an Initialize that ignores its context. Close does.
 func TestDeleteDuringInitialize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,11 +40,11 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attribut
 	if err := errors.Join(system.check(), lifecycle.Limits{}.CheckPayload(content)); err != nil {
 		return nil, err
 	}
-	if err := c.forgetActions(ctx, system); err != nil {
-		return nil, err
-	}
 	return c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), &lifecycle.Change[Content]{
-		Edit: func(now *Content) error { *now = content; return nil },
+		Edit: func(now *Content) error { // neither the queue nor the table refuses the request
+			*now = content
+			return c.forgetActions(ctx, system)
+		},
 	})
 }
 
