@@ -55,20 +55,18 @@ const (
 
 // Deploy is the machine of deploys, with the payload [Action]. A deploy begins
 // in pending. The machine is immutable and safe for concurrent use.
-var Deploy = fsm.Must[Action](DeployTable())
+var Deploy = fsm.Must[Action](deployTable())
 
 // Teardown is the machine of teardowns, with the payload [Action]. A teardown
 // begins in pending. The machine is immutable and safe for concurrent use.
-var Teardown = fsm.Must[Action](TeardownTable())
+var Teardown = fsm.Must[Action](teardownTable())
 
 const (
 	overdue = "beyond the document: a backend that does not answer has failed"
 	forget  = "beyond the document: removes the record"
 )
 
-// DeployTable returns the specification of [Deploy], for a machine with a payload
-// of the caller's own.
-func DeployTable() fsm.Spec[ActionState, ActionEvent] {
+func deployTable() fsm.Spec[ActionState, ActionEvent] {
 	return fsm.Spec[ActionState, ActionEvent]{
 		Name: "lattice-deploy", Title: "Lattice: deploy", Initial: ActionPending,
 		Actors: []fsm.Actor{User, Backend},
@@ -94,9 +92,7 @@ func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 	}
 }
 
-// TeardownTable returns the specification of [Teardown], for a machine with a
-// payload of the caller's own.
-func TeardownTable() fsm.Spec[ActionState, ActionEvent] {
+func teardownTable() fsm.Spec[ActionState, ActionEvent] {
 	return fsm.Spec[ActionState, ActionEvent]{
 		Name: "lattice-teardown", Title: "Lattice: teardown", Initial: ActionPending,
 		Actors: []fsm.Actor{User, Backend},

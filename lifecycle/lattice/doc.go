@@ -66,9 +66,6 @@
 //   - [Infrastructure] may be called more than once for an operation: a controller that
 //     takes over calls it again.
 //
-// [SystemTable], [DeployTable] and [TeardownTable] return the tables as data, for
-// machines with a payload or deadlines of the caller's own.
-//
 // # What is stored, and what is derived
 //
 // The store has a service as it was last seen. The states stable, updating, scaling

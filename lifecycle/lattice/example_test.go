@@ -69,7 +69,7 @@ func ExampleLifecycleActionManager() {
 }
 
 // The table alone, without a store: a system follows its services, and is deleted.
-func ExampleSystemTable_instance() {
+func ExampleSystem() {
 	ctx := context.Background()
 	system := lattice.System.Instance()
 	fire := func(e lattice.Event, by fsm.Actor) {
@@ -94,55 +94,4 @@ func ExampleSystemTable_instance() {
 	// delete -> deleting
 	// fsm: not allowed: lattice-system: services now stable in deleting by aggregate
 	// torn down -> does-not-exist
-}
-
-// A deploy with a payload of the caller: accepted, in progress, succeeded.
-func ExampleDeployTable() {
-	type rollout struct{ Path, Version string }
-	deploys := fsm.Must[rollout](lattice.DeployTable())
-
-	ctx, deploy := context.Background(), deploys.Instance()
-	what := rollout{Path: "/shop/cart", Version: "1.2.0"}
-	for _, e := range []lattice.ActionEvent{lattice.Accept, lattice.Begin, lattice.Succeed, lattice.Fail} {
-		_, err := deploy.Fire(ctx, e, lattice.Backend, &what)
-		fmt.Println(e, "->", deploy.State(), errors.Is(err, fsm.ErrNotAllowed))
-	}
-	// Output:
-	// accept -> accepted false
-	// begin -> in progress false
-	// succeed -> succeeded false
-	// fail -> succeeded true
-}
-
-// The sweeper ends a teardown at its deadline.
-func ExampleTeardownTable() {
-	teardown := fsm.Must[lattice.Action](lattice.TeardownTable()).Instance()
-	what := lattice.Action{System: "shop", Path: lock.Root()}
-	for _, f := range []struct {
-		event lattice.ActionEvent
-		actor fsm.Actor
-	}{{lattice.Begin, lattice.Backend}, {lattice.Overdue, fsm.Sweeper}} {
-		step, err := teardown.Fire(context.Background(), f.event, f.actor, &what)
-		fmt.Println(step.State, err)
-	}
-	// Output:
-	// in progress <nil>
-	// failed <nil>
-}
-
-// A service whose backend needs twice the time.
-func ExampleSystemTable() {
-	spec := lattice.SystemTable()
-	for i := range spec.Rows {
-		spec.Rows[i].Timeout *= 2
-	}
-	systems := fsm.Must[struct{ Owner string }](spec)
-	for _, row := range systems.Table().Rows {
-		if row.Timeout > 0 {
-			fmt.Println(systems.Table().States[row.From[0]].Name, row.Timeout)
-		}
-	}
-	// Output:
-	// pending 20m0s
-	// deleting 1h0m0s
 }

@@ -38,11 +38,11 @@ const Observer fsm.Actor = "observer"
 // Service is the machine of services, as a [Controller] keeps them. Services are
 // moved elsewhere and observed here, so every state may follow every other one. It
 // is immutable and safe for concurrent use.
-var Service = fsm.Must[struct{}](ServiceTable())
+var Service = fsm.Must[struct{}](serviceTable())
 
-// ServiceTable returns the specification of [Service]. The document refers to
-// another document for services; this table is this package's own.
-func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
+// serviceTable is this package's own: the document refers to another document for
+// services.
+func serviceTable() fsm.Spec[ServiceState, ServiceEvent] {
 	const elsewhere = "the observer reports when it ends"
 	s := fsm.Spec[ServiceState, ServiceEvent]{
 		Name: "lattice-service", Title: "Lattice: service", Initial: ServiceAbsent,

@@ -66,13 +66,9 @@ type Content struct {
 
 // System is the machine of systems, with the payload [Content]. It is immutable and safe
 // for concurrent use.
-var System = fsm.Must[Content](SystemTable())
+var System = fsm.Must[Content](systemTable())
 
-// SystemTable returns the specification of [System], for a machine with a payload
-// of the caller's own:
-//
-//	var systems = fsm.Must[MySystem](lattice.SystemTable())
-func SystemTable() fsm.Spec[State, Event] {
+func systemTable() fsm.Spec[State, Event] {
 	const derived = "the services determine when it ends"
 	return fsm.Spec[State, Event]{
 		Name: "lattice-system", Title: "Lattice: system", Initial: DoesNotExist,

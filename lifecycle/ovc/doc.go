@@ -95,8 +95,7 @@
 // # The machines alone
 //
 // [VM], [Cloudspace], [Account], [Disk], [Image] and [Node] are the bare machines,
-// for services that keep the model of an object elsewhere. [Kind.Table] returns a table as
-// data, for a machine with a payload or deadlines of the caller's own.
+// for services that keep the model of an object elsewhere.
 //
 // # Beyond the document
 //

@@ -67,41 +67,6 @@ func Example_machine() {
 	// stuck -> HALTED <nil>
 }
 
-// The origin of a deleted disk determines its state in the recycle bin.
-func ExampleKind_Table_payload() {
-	type disk struct{ SizeGB int }
-	disks := fsm.Must[disk](ovc.KindDisk.Table())
-
-	ctx := context.Background()
-	for _, from := range []ovc.State{ovc.Created, ovc.Assigned} {
-		deleting, err := disks.Next(ctx, disks.At(from), ovc.Delete, ovc.API, &disk{SizeGB: 50})
-		if err != nil {
-			fmt.Println(err)
-			continue
-		}
-		deleted, err := disks.Next(ctx, deleting.Status, ovc.Done, ovc.Worker, &disk{SizeGB: 50})
-		fmt.Println(from, deleting.State, deleted.State, err)
-	}
-	// Output:
-	// CREATED DELETING DELETED <nil>
-	// ASSIGNED DELETING TOBEDELETED <nil>
-}
-
-// A machine with a retention period of a day.
-func ExampleKind_Table() {
-	spec := ovc.KindVM.Table()
-	for i := range spec.Rows {
-		if spec.Rows[i].Event == ovc.Expire {
-			spec.Rows[i].Timeout = ovc.Retention / 7
-		}
-	}
-	vms := fsm.Must[struct{ Memory int }](spec)
-	deleted := vms.StateIndex(ovc.Deleted)
-	timeout, row := vms.Table().Deadline(deleted, deleted)
-	fmt.Println(vms.EventAt(vms.Table().Rows[row].Event), "after", timeout)
-	// Output: expire after 24h0m0s
-}
-
 func ExampleValidateTransition() {
 	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Paused))
 	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Running)) // by a reboot

@@ -20,12 +20,12 @@ const (
 // The machines of the kinds, without a payload. They are immutable and safe for
 // concurrent use.
 var (
-	VM         = fsm.Must[struct{}](KindVM.Table())
-	Cloudspace = fsm.Must[struct{}](KindCloudspace.Table())
-	Account    = fsm.Must[struct{}](KindAccount.Table())
-	Disk       = fsm.Must[struct{}](KindDisk.Table())
-	Image      = fsm.Must[struct{}](KindImage.Table())
-	Node       = fsm.Must[struct{}](KindNode.Table())
+	VM         = fsm.Must[struct{}](KindVM.table(StuckAfter, Retention))
+	Cloudspace = fsm.Must[struct{}](KindCloudspace.table(StuckAfter, Retention))
+	Account    = fsm.Must[struct{}](KindAccount.table(StuckAfter, Retention))
+	Disk       = fsm.Must[struct{}](KindDisk.table(StuckAfter, Retention))
+	Image      = fsm.Must[struct{}](KindImage.table(StuckAfter, Retention))
+	Node       = fsm.Must[struct{}](KindNode.table(StuckAfter, Retention))
 )
 
 // table is the table of a kind in the document.
@@ -127,15 +127,8 @@ var tables = map[Kind]table{
 	},
 }
 
-// Table returns the specification of the machine of this kind, for a machine with a
-// payload of the caller's own:
-//
-//	var machines = fsm.Must[MyMachine](ovc.KindVM.Table())
-//
-// It has no states for a value that is not a kind.
-func (k Kind) Table() fsm.Spec[State, Event] { return k.table(StuckAfter, Retention) }
-
-// table is Table with other timeouts.
+// table returns the specification of the machine of this kind. It has no states for a
+// value that is not a kind.
 func (k Kind) table(stuckAfter, retention time.Duration) fsm.Spec[State, Event] {
 	t := tables[k]
 	spec := fsm.Spec[State, Event]{

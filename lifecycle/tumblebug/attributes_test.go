@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -173,28 +171,4 @@ func TestAttributesEndWithTheirMCI(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A guard of a machine that is made from the specification sees the attributes.
-func TestGuardsSeeAttributes(t *testing.T) {
-	errProtected := errors.New("the MCI is protected")
-	protected := func(_ context.Context, before, _ *tumblebug.MCISpec) error {
-		if string(before.Attributes) == `{"protected":true}` {
-			return errProtected
-		}
-		return nil
-	}
-	spec := tumblebug.MCITable()
-	for i := range spec.Rows {
-		if spec.Rows[i].Event == tumblebug.Remove {
-			spec.Rows[i].Guard = fsm.When("not protected", protected)
-		}
-	}
-	mcis := lifecycle.Must(fsm.Must[tumblebug.MCISpec](spec), lifecycle.NewMemoryStore(), nil)
-	_, err := mcis.Add(t.Context(), "ns/m", tumblebug.Preparing, tumblebug.User, tumblebug.MCISpec{Attributes: json.RawMessage(`{"protected":true}`)}, nil)
-	require.NoError(t, err)
-	_, err = mcis.Fire(t.Context(), "ns/m", tumblebug.Fail, tumblebug.Tumblebug, nil)
-	require.NoError(t, err)
-	_, err = mcis.Fire(t.Context(), "ns/m", tumblebug.Remove, tumblebug.User, &lifecycle.Change[tumblebug.MCISpec]{Force: true})
-	require.ErrorIs(t, err, errProtected)
 }

@@ -96,7 +96,7 @@ func ExampleHandler() {
 
 // The reboot of a VM is not reported before its deadline. Then the observer finds the VM
 // running.
-func ExampleVMTable() {
+func ExampleVM() {
 	vm := tumblebug.VM.Instance()
 	for _, r := range []struct {
 		event tumblebug.Event
@@ -123,7 +123,7 @@ func ExampleVMTable() {
 }
 
 // The permitted actions of an MCI without force.
-func ExampleMCITable() {
+func ExampleMCI() {
 	for _, s := range []tumblebug.State{tumblebug.Running, tumblebug.Suspended, tumblebug.Failed} {
 		fmt.Print(s, ":")
 		for row := range tumblebug.MCI.Permitted(tumblebug.MCI.At(s), tumblebug.User) {

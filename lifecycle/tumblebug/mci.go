@@ -31,11 +31,9 @@ type MCISpec struct {
 
 // MCI is the machine of multi-cloud infrastructures with the payload [MCISpec]. It is
 // immutable and safe for concurrent use.
-var MCI = fsm.Must[MCISpec](MCITable())
+var MCI = fsm.Must[MCISpec](mciTable())
 
-// MCITable returns the specification of [MCI], for a machine with a payload of the
-// caller's own. The initial state is Preparing.
-func MCITable() fsm.Spec[State, Event] {
+func mciTable() fsm.Spec[State, Event] {
 	states := append([]fsm.State[State]{
 		{Name: Preparing, Kind: fsm.Transitional, Doc: "networks, security groups and keys are created"},
 		{Name: Prepared, Kind: fsm.Transitional, Doc: "its VMs can be started"},

@@ -95,11 +95,11 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if s.classes, err = classesOf(config.Limits); err != nil {
 		return nil, err
 	}
-	mciTable, err := timeouts.Set(MCITable(), config.MCITimeouts)
+	mcis, err := timeouts.Set(mciTable(), config.MCITimeouts)
 	if err != nil {
 		return nil, invalid(err)
 	}
-	vmTable, err := timeouts.Set(VMTable(), config.VMTimeouts)
+	vms, err := timeouts.Set(vmTable(), config.VMTimeouts)
 	if err != nil {
 		return nil, invalid(err)
 	}
@@ -113,7 +113,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		}
 	}
 	s.orders = queue.Must(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning})
-	if s.vms, err = lifecycle.New(fsm.Must[VMSpec](vmTable), store, &lifecycle.Config[Event]{
+	if s.vms, err = lifecycle.New(fsm.Must[VMSpec](vms), store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: lifecycle.Shared(s.queue, turns), Observe: s.observeVM, Observer: config.Observer,
@@ -122,7 +122,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	}); err != nil {
 		return nil, err
 	}
-	s.mcis, err = lifecycle.New(fsm.Must[MCISpec](mciTable), store, &lifecycle.Config[Event]{Observe: s.observeMCI, Observer: config.Observer})
+	s.mcis, err = lifecycle.New(fsm.Must[MCISpec](mcis), store, &lifecycle.Config[Event]{Observe: s.observeMCI, Observer: config.Observer})
 	return s, err
 }
 

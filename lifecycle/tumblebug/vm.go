@@ -39,11 +39,9 @@ type VMSpec struct {
 
 // VM is the machine of VMs with the payload [VMSpec]. It is immutable and safe for
 // concurrent use.
-var VM = fsm.Must[VMSpec](VMTable())
+var VM = fsm.Must[VMSpec](vmTable())
 
-// VMTable returns the specification of [VM], for a machine with a payload of the
-// caller's own. The initial state is Creating.
-func VMTable() fsm.Spec[State, Event] {
+func vmTable() fsm.Spec[State, Event] {
 	states := append(operating(), fsm.State[State]{Name: Removed, Kind: fsm.Absent})
 	return fsm.Spec[State, Event]{
 		Name: "vm", Title: "CB-Tumblebug: VM", Initial: Creating,
