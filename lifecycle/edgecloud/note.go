@@ -65,6 +65,7 @@ func clusterNote(id string) string  { return "clusterinst/" + short(id) }
 // appNotes returns the prefix of the notes of all AppInsts in a ClusterInst.
 func appNotes(cluster string) string { return "appinst/" + short(cluster) + "/" }
 
+// short returns a name of fixed length for a name of any length.
 func short(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:16])

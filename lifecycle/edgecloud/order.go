@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -79,12 +78,12 @@ func (o *Order) report(states map[Event]State) Report {
 
 // path returns the path that the work locks: a ClusterInst with all AppInsts in it, or
 // one AppInst in it.
-func (o *Order) path() (lock.Path, error) {
-	path, err := lock.Root().Child("c" + url.PathEscape(o.In))
-	if err == nil && o.Key.Machine != ClusterInst.Name() {
-		path, err = path.Child("a" + url.PathEscape(o.Key.ID))
+func (o *Order) path() lock.Path {
+	path := "/" + short(o.In)
+	if o.Key.Machine != ClusterInst.Name() {
+		path += "/" + short(o.Key.ID)
 	}
-	return path, err
+	return lock.MustParse(path)
 }
 
 func byID(a, b Report) int { return cmp.Compare(a.ID, b.ID) }

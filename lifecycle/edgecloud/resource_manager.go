@@ -81,32 +81,36 @@ func NewResourceManager(p Platform, send func(context.Context, lifecycle.Key, Re
 // Errors: [lifecycle.ErrStale] for an order older than a known one of the object,
 // [lifecycle.ErrInvalid] for an incomplete order, those of the function that sends
 // reports, and the context's if it ends before the work starts. A failure of the
-// platform is no error of Handle: it is reported.
+// platform is no error of Handle: it is reported. So is a panic, which then continues in
+// the caller.
 func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
-	path, err := o.path()
-	if err != nil || workingStates[o.Verb] == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
-		return errors.Join(fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb), err)
+	if workingStates[o.Verb] == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
+		return fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb)
 	}
 	if known, err := r.repeat(ctx, &o); known {
 		return err
 	}
 	// The lock is held until the outcome is recorded: the next work on the path then
 	// finds the platform as the outcome describes it.
-	return lock.Do(ctx, &r.tree, lock.Request{Path: path, Mode: lock.X}, &lock.Options{
+	return lock.Do(ctx, &r.tree, lock.Request{Path: o.path(), Mode: lock.X}, &lock.Options{
 		Owner: o.Key.Machine + " " + o.Key.ID, Reason: string(o.Verb),
-	}, func(ctx context.Context, _ *lock.Grant) error {
+	}, func(ctx context.Context, _ *lock.Grant) (err error) {
 		// A later order, or this one sent twice, may have had the lock before.
 		if known, err := r.repeat(ctx, &o); known {
 			return err
 		}
 		started := r.report(ctx, o.Key, o.report(workingStates))
-		outcome := o.report(doneStates)
-		results, err := r.platform.Do(ctx, o)
-		if outcome.Results = results; err != nil {
-			outcome = o.report(failedStates)
-			outcome.Errors = []string{err.Error()}
+		outcome := o.report(failedStates)
+		outcome.Errors = []string{"the platform has panicked"}
+		defer func() { err = errors.Join(started, r.report(ctx, o.Key, outcome)) }()
+		results, failed := r.platform.Do(ctx, o)
+		if failed != nil {
+			outcome.Errors = []string{failed.Error()}
+			return nil
 		}
-		return errors.Join(started, r.report(ctx, o.Key, outcome))
+		outcome = o.report(doneStates)
+		outcome.Results = results
+		return nil
 	})
 }
 

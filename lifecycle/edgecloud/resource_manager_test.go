@@ -302,6 +302,43 @@ func TestHandleInParallel(t *testing.T) {
 	})
 }
 
+// panicking is a platform that panics.
+type panicking struct{ failingPlatform }
+
+func (p panicking) Do(context.Context, edgecloud.Order) (json.RawMessage, error) { panic(p.text) }
+
+// A panic of the platform reaches the caller. The order has failed: its outcome is reported,
+// and is in the account.
+func TestPlatformPanics(t *testing.T) {
+	n, c := &network{}, clusterKey("c")
+	r, err := edgecloud.NewResourceManager(panicking{failingPlatform{"broken"}}, n.send)
+	require.NoError(t, err)
+	require.PanicsWithValue(t, "broken", func() { _ = r.Handle(t.Context(), order(c, 1, edgecloud.Create)) })
+	require.NoError(t, r.Handle(t.Context(), order(c, 1, edgecloud.Create)))
+	require.Equal(t, []string{
+		"c is Creating in operation 1", "c is CreateError in operation 1", "c is CreateError in operation 1",
+	}, n.reports)
+	all, err := r.Account(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"the platform has panicked"}, all.Clusters[0].Errors)
+}
+
+// Instances have ids of any length and any characters, like their records.
+func TestHandleOfLongIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p, _ := newResourceManager(t)
+		ids := []string{strings.Repeat("x", lifecycle.MaxID), strings.Repeat("/", lifecycle.MaxID), strings.Repeat("ж", lifecycle.MaxID/2)}
+		for _, id := range ids {
+			for _, key := range []lifecycle.Key{clusterKey(id), appKey(id)} {
+				o := order(key, 1, edgecloud.Create)
+				o.In = id
+				require.NoError(t, r.Handle(t.Context(), o))
+			}
+		}
+		require.Len(t, p.present, 2*len(ids))
+	})
+}
+
 func TestHandleRefuses(t *testing.T) {
 	r, _, n := newResourceManager(t)
 	for name, o := range map[string]edgecloud.Order{
@@ -310,7 +347,6 @@ func TestHandleRefuses(t *testing.T) {
 		"no id":        order(clusterKey(""), 1, edgecloud.Create),
 		"other verb":   order(clusterKey("c"), 1, edgecloud.Undo),
 		"no cluster":   {Key: appKey("a"), Operation: 1, Verb: edgecloud.Create},
-		"long cluster": {Key: appKey("a"), Operation: 1, Verb: edgecloud.Create, In: string(make([]byte, 200))},
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorIs(t, r.Handle(t.Context(), o), lifecycle.ErrInvalid) })
 	}
