@@ -1,6 +1,7 @@
 package edgecloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 		}
 	}
 	return in.m.Fire(ctx, id, Prepared, Controller, &lifecycle.Change[T]{
-		Operation: marked.Operation, Reason: call.orDefault().Reason,
+		Operation: marked.Operation, Reason: cmp.Or(call, &Call{}).Reason,
 	})
 }
 
@@ -90,7 +91,7 @@ func (in *Instances[T]) Undo(ctx context.Context, id string, op lifecycle.OpID, 
 			return Record[T]{}, err
 		}
 		if note.NeverCreated {
-			return Record[T]{}, in.refused("fire", id, Undo, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverCreated))
+			return Record[T]{}, in.refused("fire", id, Undo, Controller, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverCreated))
 		}
 	}
 	return in.m.Fire(ctx, id, Undo, Controller, &lifecycle.Change[T]{Operation: op, Reason: reason})

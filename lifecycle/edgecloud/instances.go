@@ -54,13 +54,6 @@ type Call struct {
 	KeepError bool
 }
 
-func (c *Call) orDefault() Call {
-	if c == nil {
-		return Call{}
-	}
-	return *c
-}
-
 // Manager returns the manager, to list, to explain and to read the history. Changes
 // by it are not subject to the coordinator's conditions.
 func (in *Instances[T]) Manager() *lifecycle.Manager[State, Event, T] { return in.m }
@@ -138,10 +131,10 @@ type request[T any] struct {
 
 // request commits a change of an instance with its conditions, and writes the notes.
 func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *request[T]) (Record[T], error) {
-	opts := call.orDefault()
+	opts := *cmp.Or(call, &Call{})
 	if r.spec != nil {
 		if err := in.check(r.spec); err != nil {
-			return Record[T]{}, in.refused(r.verb, id, r.event, err)
+			return Record[T]{}, in.refused(r.verb, id, r.event, User, err)
 		}
 	}
 	return commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[State, T], error) {
@@ -152,7 +145,7 @@ func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *r
 		spec := cmp.Or(r.spec, &now.Payload)
 		at, needs, err := in.needs(ctx, spec, r.cluster...)
 		if err != nil {
-			return nil, in.refused(r.verb, id, r.event, err)
+			return nil, in.refused(r.verb, id, r.event, User, err)
 		}
 		change := &lifecycle.Change[T]{Edit: r.edit, Reason: opts.Reason, Force: opts.Force, Require: needs}
 		stuck := opts.IgnoreTransientState && now.Revision != "" && inTransition(now.State)
@@ -248,10 +241,6 @@ func (in *Instances[T]) key(id string) lifecycle.Key {
 func (in *Instances[T]) isApp() bool { return in.machine.Name() == AppInst.Name() }
 
 // refused returns the error of a request.
-func (in *Instances[T]) refused(verb, id string, e Event, err error) error {
-	actor := User
-	if e == Undo {
-		actor = Controller
-	}
+func (in *Instances[T]) refused(verb, id string, e Event, actor fsm.Actor, err error) error {
 	return refusal(verb, in.machine.Name(), id, string(e), actor, err)
 }

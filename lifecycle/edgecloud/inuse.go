@@ -11,25 +11,20 @@ import (
 )
 
 // ErrInUse: another object needs the object, or is in transition in it. Delete that one,
-// or wait until it is at rest. [InUseError] names it.
-var ErrInUse = errors.New("edgecloud: in use")
+// or wait until it is at rest. The text of the error names it. ErrInUse matches
+// [lifecycle.ErrPrecondition].
+var ErrInUse error = inUse{}
 
-// InUseError has an instance that prevents the change of an object. It matches
-// [ErrInUse] and [lifecycle.ErrPrecondition]. It is a plain value.
-type InUseError struct {
-	Key   lifecycle.Key // of the object
-	Verb  string        // Update, Delete or Upgrade
-	By    lifecycle.Key // of the instance
-	State State         // of the instance
+type inUse struct{}
+
+func (inUse) Error() string { return "edgecloud: in use" }
+
+func (inUse) Is(target error) bool { return target == lifecycle.ErrPrecondition }
+
+// usedBy returns the error of a change of an object that an instance prevents.
+func usedBy(object lifecycle.Key, verb string, by lifecycle.Key, is State) error {
+	return fmt.Errorf("%w: %s %q: %s: %s %q is %s", ErrInUse, object.Machine, object.ID, verb, by.Machine, by.ID, is)
 }
-
-// Error returns one line.
-func (e *InUseError) Error() string {
-	return fmt.Sprintf("%v: %s %q: %s: %s %q is %s", ErrInUse, e.Key.Machine, e.Key.ID, e.Verb, e.By.Machine, e.By.ID, e.State)
-}
-
-// Unwrap returns [ErrInUse] and [lifecycle.ErrPrecondition].
-func (e *InUseError) Unwrap() []error { return []error{ErrInUse, lifecycle.ErrPrecondition} }
 
 // checkAtRest refuses an upgrade of a cloudlet while an instance there is in transition.
 func (in *Instances[T]) checkAtRest(ctx context.Context, cloudlet string) error {
@@ -38,7 +33,7 @@ func (in *Instances[T]) checkAtRest(ctx context.Context, cloudlet string) error 
 			return err
 		}
 		key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
-		return &InUseError{key, string(Upgrade), in.key(rec.ID), rec.State}
+		return usedBy(key, string(Upgrade), in.key(rec.ID), rec.State)
 	}
 	return nil
 }
@@ -51,7 +46,7 @@ func (c *Coordinator) checkAppsAtRest(ctx context.Context, cluster string) error
 			return err
 		}
 		if app.Payload.ClusterInst == cluster {
-			return &InUseError{c.Clusters.key(cluster), string(Update), c.Apps.key(app.ID), app.State}
+			return usedBy(c.Clusters.key(cluster), string(Update), c.Apps.key(app.ID), app.State)
 		}
 	}
 	return nil
@@ -69,7 +64,7 @@ func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
 		case err != nil:
 			return err
 		case app.Payload.ClusterInst == cluster:
-			return &InUseError{c.Clusters.key(cluster), string(Delete), c.Apps.key(app.ID), app.State}
+			return usedBy(c.Clusters.key(cluster), string(Delete), c.Apps.key(app.ID), app.State)
 		}
 	}
 	return nil

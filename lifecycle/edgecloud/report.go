@@ -119,7 +119,7 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
 	}
 	if report.Results != nil && !json.Valid(report.Results) {
-		return lifecycle.Refused, in.refused("report", report.ID, "", fmt.Errorf("%w: the results are no JSON", lifecycle.ErrInvalid))
+		return lifecycle.Refused, in.refused("report", report.ID, "", CRM, fmt.Errorf("%w: the results are no JSON", lifecycle.ErrInvalid))
 	}
 	e, ok := report.event()
 	if !ok {

@@ -24,11 +24,8 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = c.Clusters.Delete(ctx, "c", nil)
-	used, ok := errors.AsType[*edgecloud.InUseError](err)
-	require.True(t, ok)
-	require.Equal(t, &edgecloud.InUseError{
-		Key: clusterKey("c"), Verb: "Delete", By: appKey("a"), State: edgecloud.CreateRequested,
-	}, used)
+	require.EqualError(t, err, `edgecloud: in use: clusterinst "c": Delete: appinst "a" is CreateRequested`)
+	require.ErrorIs(t, err, edgecloud.ErrInUse)
 	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
 	require.Equal(t, http.StatusPreconditionFailed, lifecycle.HTTPStatus(err))
 	_, err = c.Cloudlets.Upgrade(ctx, "b", "v2", "")

@@ -53,6 +53,7 @@ func TestResults(t *testing.T) {
 			ID: "c", Operation: rec.Operation, State: edgecloud.Ready, Results: json.RawMessage("{"),
 		})
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, "by crm")
 		report(t, c, rec, edgecloud.UpdateError)
 		_, err = c.Clusters.Undo(ctx, "c", 0, "")
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ import (
 func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time.Duration) (Record[T], error) {
 	if begun.Operation == 0 || begun.ID == "" || !inTransition(begun.State) {
 		err := fmt.Errorf("%w: no operation of %q is under way", lifecycle.ErrInvalid, begun.ID)
-		return Record[T]{}, in.refused("wait", begun.ID, "", err)
+		return Record[T]{}, in.refused("wait", begun.ID, "", User, err)
 	}
 	if patience <= 0 {
 		patience = timeouts[verb(begun.State)]
@@ -101,7 +101,7 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	for after, more := begun.Sequence, true; more; {
 		rows, err := in.m.History(ctx, begun.ID, after, lifecycle.MaxPage)
 		if err != nil {
-			return now, in.refused("wait", begun.ID, "", errors.Join(lifecycle.ErrStale, err))
+			return now, in.refused("wait", begun.ID, "", User, errors.Join(lifecycle.ErrStale, err))
 		}
 		for _, row := range rows {
 			if after = row.Sequence; row.Operation != begun.Operation {
@@ -116,7 +116,7 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	end := State(last.To)
 	switch {
 	case last.To == "" || inTransition(end), failure.To == "" && last.Event == string(Undo): // the history is cut
-		return now, in.refused("wait", begun.ID, "", lifecycle.ErrStale)
+		return now, in.refused("wait", begun.ID, "", User, lifecycle.ErrStale)
 	case failure.To != "":
 		failed := in.failedBy(begun.ID, &failure)
 		failed.Undone = !isError(end)
