@@ -213,20 +213,3 @@ func TestBadReportInAccount(t *testing.T) {
 		})
 	}
 }
-
-// Every state that Resolve returns is an outcome that the table permits to the CRM.
-func TestResolve(t *testing.T) {
-	m := edgecloud.ClusterInst
-	for _, state := range states {
-		for _, exists := range []bool{true, false} {
-			reported, ordered := edgecloud.Resolve(state, exists)
-			require.Equal(t, m.Kind(state) == fsm.Transitional && state != edgecloud.DeletePrepare, ordered, state)
-			if reported == "" {
-				continue
-			}
-			step, err := m.NextTo(t.Context(), m.At(state), reported, edgecloud.CRM, nil)
-			require.NoError(t, err, state)
-			require.True(t, m.Kind(step.State).Resting())
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package ovc_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -89,21 +88,6 @@ func documentRows() (rows []row) {
 	return rows
 }
 
-func TestEveryRowOfTheDocumentLeadsToItsDesiredState(t *testing.T) {
-	ctx := context.Background()
-	for _, r := range documentRows() {
-		m := r.kind.Machine()
-		begun, err := m.NextTo(ctx, m.At(r.initial), r.transition, ovc.API, nil)
-		require.NoError(t, err, "%v", r)
-		ended, err := m.Next(ctx, begun.Status, ovc.Done, ovc.Worker, nil)
-		require.NoError(t, err, "%v", r)
-		require.Equal(t, r.desired, ended.State, "%v", r)
-		stuck, err := m.Next(ctx, begun.Status, ovc.Stuck, fsm.Sweeper, nil)
-		require.NoError(t, err, "%v", r)
-		require.Equal(t, r.initial, stuck.State, "%v: self-healing leads to where the action began", r)
-	}
-}
-
 // All pairs of states of all kinds, transition states and unknown ones included: exactly the
 // rows of the document give true.
 func TestValidateTransitionOverAllPairs(t *testing.T) {
@@ -155,17 +139,6 @@ func TestTransitionStates(t *testing.T) {
 		require.Contains(t, states, r.transition, "%v", r)
 		require.NotContains(t, states, r.initial, "%v", r)
 		require.NotContains(t, states, r.desired, "%v", r)
-	}
-}
-
-func TestNoActionDuringAnother(t *testing.T) {
-	for kind := range ovc.Kinds() {
-		m := kind.Machine()
-		for _, s := range ovc.TransitionStates(kind) {
-			for r := range m.Permitted(m.At(s), ovc.API) {
-				t.Errorf("%s in %s: %s is permitted to the API", kind, s, r.Event)
-			}
-		}
 	}
 }
 

@@ -2,8 +2,6 @@ package relation_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,168 +19,6 @@ var (
 	startLease   = relation.NewRole("start_lease", blazar.Event)
 	endLease     = relation.NewRole("end_lease", blazar.Event)
 )
-
-// leaseCombinations is the table "Relationships between statuses" of the Blazar
-// document, and the row for ERROR, which it lacks. A required status needs the
-// event; "any status other than" also holds without it.
-func leaseCombinations() relation.Spec[blazar.LeaseState] {
-	type (
-		row  = relation.Row[blazar.LeaseState]
-		of   = []blazar.LeaseState
-		need = []relation.Condition
-	)
-	return relation.Spec[blazar.LeaseState]{
-		Name: "lease-combinations", Parent: blazar.Lease,
-		Rows: []row{
-			{States: of{blazar.LeaseCreating, blazar.LeasePending}, Need: need{
-				reservations.All(blazar.ReservationPending),
-				startLease.One(blazar.EventUndone), endLease.One(blazar.EventUndone),
-			}},
-			{States: of{blazar.LeaseStarting}, Need: need{
-				reservations.All(blazar.ReservationPending, blazar.ReservationActive, blazar.ReservationError),
-				startLease.One(blazar.EventInProgress), endLease.One(blazar.EventUndone),
-			}},
-			{States: of{blazar.LeaseActive}, Need: need{
-				reservations.All(blazar.ReservationActive),
-				startLease.One(blazar.EventDone), endLease.One(blazar.EventUndone),
-			}},
-			{States: of{blazar.LeaseTerminating}, Need: need{
-				reservations.All(blazar.ReservationActive, blazar.ReservationDeleted, blazar.ReservationError),
-				startLease.One(blazar.EventDone), endLease.One(blazar.EventInProgress),
-			}},
-			{States: of{blazar.LeaseTerminated}, Need: need{
-				reservations.All(blazar.ReservationDeleted),
-				startLease.One(blazar.EventDone), endLease.One(blazar.EventDone),
-			}},
-			{States: of{blazar.LeaseDeleting}},
-			{States: of{blazar.LeaseUpdating}, Need: need{
-				startLease.None(blazar.EventInProgress), endLease.None(blazar.EventInProgress),
-			}},
-			{States: of{blazar.LeaseError}, Need: need{
-				reservations.All(blazar.ReservationError),
-				startLease.One(blazar.EventDone, blazar.EventError), endLease.One(blazar.EventUndone, blazar.EventError),
-			}},
-		},
-	}
-}
-
-// leaseDocument is the table as the document prints it.
-const leaseDocument = `
-| CREATING    | pending           | start_lease: UNDONE      |
-|             |                   | , end_lease: UNDONE      |
-| PENDING     | pending           | start_lease: UNDONE      |
-|             |                   | , end_lease: UNDONE      |
-| STARTING    | pending or active | start_lease: IN_PROGRESS |
-|             | or error          | , end_lease: UNDONE      |
-| ACTIVE      | active            | start_lease: DONE        |
-|             |                   | , end_lease: UNDONE      |
-| TERMINATING | active or deleted | start_lease: DONE        |
-|             | or error          | , end_lease: IN_PROGRESS |
-| TERMINATED  | deleted           | start_lease: DONE        |
-|             |                   | , end_lease: DONE        |
-| DELETING    | Any status        | Any status               |
-| UPDATING    | Any status        | Any status other than    |
-|             |                   | IN_PROGRESS              |
-| ERROR       | error             | start_lease: DONE or ERROR |
-|             |                   | , end_lease: UNDONE or ERROR |
-`
-
-// documented reads it: the cells of each lease status for reservations, start_lease
-// and end_lease.
-func documented() map[string][3]string {
-	lines := make(map[string][3]string)
-	var cells [3]string // lease, reservations, events
-	file := func() {
-		start, end, both := strings.Cut(cells[2], ",")
-		if !both {
-			end = start
-		}
-		if cells[0] != "" {
-			lines[cells[0]] = [3]string{cells[1], start, end}
-		}
-	}
-	for line := range strings.Lines(strings.TrimSpace(leaseDocument)) {
-		columns := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if strings.TrimSpace(columns[0]) != "" {
-			file()
-			cells = [3]string{}
-		}
-		for i, c := range columns {
-			cells[i] = strings.TrimSpace(cells[i] + " " + strings.TrimSpace(c))
-		}
-	}
-	file()
-	return lines
-}
-
-// allows reports whether a cell allows a status.
-func allows(cell, status string) bool {
-	if _, after, found := strings.Cut(cell, ": "); found {
-		cell = after
-	}
-	cell = strings.TrimSpace(cell)
-	if unwanted, ok := strings.CutPrefix(cell, "Any status other than "); ok {
-		return status != unwanted
-	}
-	return cell == "Any status" || slices.Contains(strings.Split(cell, " or "), status)
-}
-
-// present returns the states of objects that exist.
-func present[S comparable, T any](m *fsm.Machine[S, blazar.Call, T]) []S {
-	return slices.DeleteFunc(slices.Collect(m.States()), func(s S) bool { return m.Kind(s) == fsm.Absent })
-}
-
-// A lease with up to three reservations, in every combination, is allowed if the
-// document allows it, and if package blazar does.
-func TestIsTheDocument(t *testing.T) {
-	table := relation.Must(leaseCombinations())
-	document := documented()
-	require.Len(t, document, 9)
-	lists := [][]blazar.ReservationState{nil}
-	for from, n := 0, 0; n < 3; n++ {
-		until := len(lists)
-		for _, list := range lists[from:until] {
-			for _, s := range present(blazar.Reservation) {
-				lists = append(lists, append(slices.Clone(list), s))
-			}
-		}
-		from = until
-	}
-	allowed, tried := 0, 0
-	for _, line := range blazar.Combinations() {
-		cells, ok := document[string(line.Lease)]
-		require.True(t, ok, line.Lease)
-		for _, list := range lists {
-			for _, start := range present(blazar.Event) {
-				for _, end := range present(blazar.Event) {
-					related := []relation.Related{startLease.Saw("start", start), endLease.Saw("end", end)}
-					want := allows(cells[1], string(start)) && allows(cells[2], string(end))
-					for i, r := range list {
-						related = append(related, reservations.Saw(fmt.Sprint(i), r))
-						want = want && allows(cells[0], string(r))
-					}
-					err := table.Check(line.Lease, related...)
-					require.Equal(t, want, err == nil, "%s: %v", line.Lease, related)
-					require.Equal(t, line.Allows(list, start, end), err == nil)
-					tried++
-					if err == nil {
-						allowed++
-						continue
-					}
-					require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-				}
-			}
-		}
-	}
-	require.Equal(t, 9*len(lists)*16, tried)
-	require.Equal(t, 2237, allowed)
-
-	// Delete must work for a lease that hangs, with any objects.
-	require.NoError(t, table.Check(blazar.LeaseDeleting))
-	require.NoError(t, table.Check(blazar.LeaseDeleting, startLease.Saw("s", blazar.EventInProgress)))
-	// No row is about absent leases.
-	require.NoError(t, table.Check(blazar.LeaseAbsent, reservations.Saw("r", blazar.ReservationActive)))
-}
 
 type (
 	state string
@@ -268,7 +104,7 @@ func TestConditions(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	table := relation.Must(leaseCombinations())
+	table := blazar.Relationships
 	type related = []relation.Related
 	for _, c := range []struct {
 		related related
@@ -311,7 +147,7 @@ func TestErrors(t *testing.T) {
 		{related{{}}, `lifecycle: invalid request: "" is in role "", which the relation lacks or has for another machine`, lifecycle.ErrInvalid},
 	} {
 		err := table.Check(blazar.LeaseActive, c.related...)
-		require.EqualError(t, err, `relation: check "lease-combinations": `+c.want)
+		require.EqualError(t, err, `relation: check "relationships between statuses": `+c.want)
 		require.ErrorIs(t, err, c.is)
 		preconditions, also := table.Require(blazar.LeaseActive, c.related...)
 		require.Equal(t, err.Error(), also.Error())
@@ -352,11 +188,11 @@ func TestUndeclaredStates(t *testing.T) {
 
 // A later change of the specification does not change the relation.
 func TestRelationKeepsNothing(t *testing.T) {
-	spec := leaseCombinations()
+	spec := noteWith(vmRole.All("Ready"))
 	table := relation.Must(spec)
 	for i := range spec.Rows {
 		clear(spec.Rows[i].States)
 		clear(spec.Rows[i].Need)
 	}
-	require.ErrorIs(t, table.Check(blazar.LeaseActive), lifecycle.ErrPrecondition)
+	require.ErrorIs(t, table.Check("Draft", vmRole.Saw("v", "Busy")), lifecycle.ErrPrecondition)
 }

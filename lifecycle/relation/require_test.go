@@ -64,7 +64,7 @@ func (w leaseWorld) observed(ctx context.Context, t *testing.T) []relation.Relat
 // The lease does not move if any of the objects moves between the check and the
 // commit.
 func TestRequire(t *testing.T) {
-	table := relation.Must(leaseCombinations())
+	table := blazar.Relationships
 	ctx := t.Context()
 	const n = 3
 	for moved := range n + 3 {
@@ -103,7 +103,7 @@ func TestRequire(t *testing.T) {
 // The preconditions do not hold the lease itself. Expect with the revision that was
 // read keeps it from moving to a state that was not checked.
 func TestRequireOfAParentThatMoves(t *testing.T) {
-	table := relation.Must(leaseCombinations())
+	table := blazar.Relationships
 	ctx := t.Context()
 	for _, expects := range []bool{false, true} {
 		w := newLease(t, 0, lifecycle.NewMemoryStore())
@@ -139,7 +139,7 @@ func TestRequireOfAParentThatMoves(t *testing.T) {
 // The preconditions are on the objects that the commit does not move. An object
 // that does not exist must not exist at the commit.
 func TestRequireIsOnTheOthers(t *testing.T) {
-	table := relation.Must(leaseCombinations())
+	table := blazar.Relationships
 	preconditions, err := table.Require(blazar.LeaseStarting,
 		reservations.Moves("r0", blazar.ReservationActive), reservations.Saw("r1", blazar.ReservationPending),
 		startLease.Saw("e", blazar.EventInProgress), endLease.Saw("f", blazar.EventUndone))
@@ -170,7 +170,7 @@ func (s lone) Commit(ctx context.Context, c *lifecycle.Commit) error {
 
 // A store that cannot check that many preconditions in one commit refuses.
 func TestBeyondTheStore(t *testing.T) {
-	table := relation.Must(leaseCombinations())
+	table := blazar.Relationships
 	ctx := t.Context()
 	for _, w := range []leaseWorld{
 		newLease(t, 1, lone{lifecycle.NewMemoryStore()}),

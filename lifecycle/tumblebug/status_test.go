@@ -3,6 +3,7 @@ package tumblebug_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -256,5 +257,45 @@ func TestConclude(t *testing.T) {
 	for _, a := range []tumblebug.Action{tumblebug.ActionComplete, tumblebug.ActionRefine, tumblebug.ActionContinue, ""} {
 		_, ok := tumblebug.Conclude(a, many(1, tumblebug.Running))
 		require.False(t, ok, a)
+	}
+}
+
+// matrix is the document's table of allowed transitions.
+const matrix = `
+Current Status | Suspend | Resume | Reboot | Terminate
+Running        | yes     | no     | yes    | yes
+Suspended      | no      | yes    | no     | yes
+Creating       | no      | no     | no     | no
+Terminating    | no      | no     | no     | no
+Terminated     | no      | no     | no     | no
+Failed         | no      | no     | no     | force
+`
+
+func row(line string) []string {
+	cells := strings.Split(line, "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}
+
+// allowed returns the cell of the matrix. Nothing is allowed in a state without a line.
+func allowed(t *testing.T) func(tumblebug.State, tumblebug.Event) string {
+	lines := strings.Split(strings.TrimSpace(matrix), "\n")
+	head := row(lines[0])
+	cells := make(map[tumblebug.State]map[tumblebug.Event]string)
+	for _, line := range lines[1:] {
+		r := row(line)
+		cells[tumblebug.State(r[0])] = make(map[tumblebug.Event]string)
+		for i, cell := range r[1:] {
+			cells[tumblebug.State(r[0])][tumblebug.Event(head[i+1])] = cell
+		}
+	}
+	require.Len(t, cells, 6)
+	return func(s tumblebug.State, e tumblebug.Event) string {
+		if cell := cells[s][e]; cell != "" {
+			return cell
+		}
+		return "no"
 	}
 }

@@ -3,7 +3,11 @@ package tumblebug_test
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
+	"github.com/interlock-go/interlock/fsm/fsmtest"
 	"github.com/interlock-go/interlock/internal/conform"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -17,3 +21,17 @@ func TestDocumentation(t *testing.T) {
 	diagramtest.Doc(t, "doc.go", tumblebug.MCI.Table())
 	diagramtest.Doc(t, "doc_vm.go", tumblebug.VM.Table())
 }
+
+// The comparison with the document notices every small fault of a table.
+func TestConformanceNoticesEveryMutant(t *testing.T) {
+	notices(t, tumblebug.VM, "vm")
+	notices(t, tumblebug.MCI, "mci")
+}
+
+func notices[S, E comparable, T any](t *testing.T, m *fsm.Machine[S, E, T], document string) {
+	fsmtest.Mutate(t, m, func(t testing.TB, m *fsm.Machine[S, E, T]) {
+		conform.Check(t, m.Table(), "testdata/"+document+".json", "testdata/"+document+".map.txt")
+	}, nil)
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
