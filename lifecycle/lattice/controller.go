@@ -99,15 +99,9 @@ type Controller struct {
 // keeps no other system; a deploy that cannot be read locks its whole system. Sweep
 // reports it.
 //
-// Errors: [lifecycle.ErrInvalid] without a store, [errors.ErrUnsupported] for a store that
-// cannot commit three changes and conditions, or the store's. Nothing runs then.
+// Errors: those of [lifecycle.New], [errors.ErrUnsupported] for a store that cannot commit
+// three changes and conditions, or the store's. Nothing runs then.
 func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, config *Config) (*Controller, error) {
-	if store == nil {
-		return nil, fmt.Errorf("lattice: %w: no store", lifecycle.ErrInvalid)
-	}
-	if n := store.Capabilities().Changes; n < minChanges {
-		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
-	}
 	var cfg Config
 	if config != nil {
 		cfg = *config
@@ -121,16 +115,17 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		c.queue = c.own
 	}
 	var err error
-	if c.term, err = beginTerm(ctx, store); err != nil {
-		return nil, err
-	}
-	c.locks.FirstToken = lock.Token(c.term.number) << 32
-	c.systems = lifecycle.Must(System, store, &lifecycle.Config[Event]{
+	if c.systems, err = lifecycle.New(System, store, &lifecycle.Config[Event]{
 		WorkerActor: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
 		Handlers: map[string]lifecycle.Handler{"initialize": c.initialize, "remove": c.remove},
 		Owner:    cfg.Owner, Queue: c.queue,
 		Observer: c.observing(c.systemChanged),
-	})
+	}); err != nil {
+		return nil, err
+	}
+	if n := store.Capabilities().Changes; n < minChanges {
+		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
+	}
 	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{Observer: cfg.Observer})
 	c.deploys = c.newKind(store, Deploy, false, map[ActionState]step{
 		ActionPending:    {nil, Accept},
@@ -141,6 +136,10 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		ActionPending:    {nil, Begin},
 		ActionInProgress: {infra.Teardown, Succeed},
 	})
+	if c.term, err = beginTerm(ctx, store); err != nil {
+		return nil, err
+	}
+	c.locks.FirstToken = lock.Token(c.term.number) << 32
 	if _, err = c.systems.Sweep(ctx); err == nil {
 		err = c.resume(ctx)
 	}

@@ -260,8 +260,13 @@ type small struct{ *lifecycle.MemoryStore }
 
 func (small) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 2} }
 
-// Start refuses a missing store.
-func TestStartWithoutAStore(t *testing.T) {
+// A start that is refused does not end the term of the controller before.
+func TestStartRefuses(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	c := live(t, store, lattice.Infrastructure{})
 	_, err := lattice.Start(t.Context(), nil, lattice.Infrastructure{}, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = lattice.Start(t.Context(), store, lattice.Infrastructure{}, &lattice.Config{Owner: &lifecycle.Owner{}})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.NoError(t, sweep(t.Context(), c))
 }
