@@ -38,7 +38,7 @@ type Turns struct {
 // asked for them, so a class that waits for room holds up later turns of the class above.
 // The store must be able to change several objects in one commit. The error is [ErrInvalid].
 func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
-	if owner == nil {
+	if owner == nil || owner.core == nil {
 		return nil, fmt.Errorf("%w: turns without an owner", ErrInvalid)
 	}
 	if _, err := queue.New(&queue.Config[Key]{Classes: classes}); err != nil {

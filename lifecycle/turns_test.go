@@ -282,6 +282,8 @@ func TestTurnsAtRandom(t *testing.T) {
 func TestBadTurns(t *testing.T) {
 	_, err := lifecycle.NewTurns(nil, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = lifecycle.NewTurns(new(lifecycle.Owner), nil) // not made by Join
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	owner, err := lifecycle.Join(t.Context(), lifecycle.NewMemoryStore(), "one", 0)
 	require.NoError(t, err)
 	_, err = lifecycle.NewTurns(owner, map[string]queue.Limit{"a//b": {}})
