@@ -166,6 +166,12 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
+			// An object that begins in closing has no origin, and returns nowhere.
+			"an initial state beside the entry states", edited(func(t *fsm.Table) { t.Initials, t.Initial = []int{0}, 1 }), good,
+			[]string{fsm.NoInitial},
+			[]string{"the initial state is not one of the entry states"},
+		},
+		{
 			"a timeout without the sweeper", edited(func(t *fsm.Table) { t.Rows[1].Actors = []int{1} }), good,
 			[]string{fsm.BadRow},
 			[]string{"row 1 (closing -stuck-> origin): the row has a timeout, and its actors do not include the sweeper"},

@@ -35,7 +35,7 @@ const (
 	BadName            = "bad-name"             // a name is not UTF-8, has a control character, or exceeds [MaxName]
 	DuplicateName      = "duplicate-name"       // two states, events or actors have the same name
 	TooLarge           = "too-large"            // the table exceeds one of the Max limits
-	NoInitial          = "no-initial"           // the initial state is not declared
+	NoInitial          = "no-initial"           // the initial state is not declared, or not among the entry states
 	UnknownState       = "unknown-state"        // a row names a state that is not declared
 	UnknownActor       = "unknown-actor"        // a row names an actor that is not declared
 	NoActor            = "no-actor"             // the table has rows and no actor

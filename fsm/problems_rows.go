@@ -17,6 +17,9 @@ func (p *problems) shape() bool {
 		p.add(NoInitial, "the initial state is not declared%s", t.called(t.Initial))
 		p.vague = true
 	}
+	if len(t.Initials) > 0 && state(t.Initial) && !slices.Contains(t.Initials, t.Initial) {
+		p.add(NoInitial, "the initial state is not one of the entry states")
+	}
 	for _, s := range t.Initials {
 		if !state(s) {
 			p.add(NoInitial, "an entry state is not declared%s", t.called(s))
