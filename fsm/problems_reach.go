@@ -12,6 +12,8 @@ type exits struct {
 	timed bool       // a row has a timeout
 	left  bitset.Set // the origins of the objects for which a row leads out
 	due   bitset.Set // the origins of the objects for which a row has a timeout
+
+	endless []int // rows that come back after every timeout in the same operation
 }
 
 // reach checks which states an object can reach and leave. Every transitional state has a
@@ -42,8 +44,7 @@ func (p *problems) reach() {
 			moves := r.Then == ThenReturn || r.Then == ThenMove && r.To != from
 			x.leads, x.timed = x.leads || moves, x.timed || r.Timeout > 0
 			if r.Timeout > 0 && t.States[from].Kind == Transitional && r.Then == ThenMove && !moves && !r.Supersede && r.Guard == "" {
-				p.state(EndlessTimeout, SeverityDemand, from,
-					"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, t.Describe(i))
+				x.endless = append(x.endless, i)
 			}
 			lacking := false // the problem is reported: one for a row and a source is enough
 			for _, o := range origins[from] {
@@ -100,8 +101,13 @@ func (p *problems) deadEnd(s int, origins []int, x *exits) {
 	}
 }
 
-// deadline checks that a state has a timeout or Manual where it needs one.
+// deadline checks that a state has a timeout or Manual where it needs one, and that the
+// timeout does not only repeat itself.
 func (p *problems) deadline(s int, origins []int, x *exits) {
+	for _, i := range x.endless {
+		p.state(EndlessTimeout, SeverityDemand, s,
+			"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, p.t.Describe(i))
+	}
 	st := &p.t.States[s]
 	late, some := lacks(origins, x.due), x.due.Len() > 0
 	switch {

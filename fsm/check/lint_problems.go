@@ -29,8 +29,10 @@ func (l *linter) problems() {
 			l.add(f)
 		default:
 			all := &l.found[at]
-			all.States = append(all.States, p.State)
-			all.Message = fmt.Sprintf("%s, and %d more: %s", all.States[0], len(all.States)-1, demanded[p.Code])
+			all.States = slices.Compact(append(all.States, p.State))
+			if more := len(all.States) - 1; more > 0 {
+				all.Message = fmt.Sprintf("%s, and %d more: %s", all.States[0], more, demanded[p.Code])
+			}
 		}
 	}
 }
