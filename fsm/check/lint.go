@@ -92,6 +92,7 @@ type linter struct {
 	moves   []move  // the transitions that lead to another state
 	out, in [][]int // by state: the moves that leave and enter it, return rows only in out
 	origins [][]int // by state, see [fsm.Table.Origins]
+	redone  []bool  // by state: the sweeper starts its work again
 }
 
 // move is one transition of a row. to is -1 for a return row.
@@ -102,6 +103,7 @@ func newLinter(t *fsm.Table) *linter {
 	l := &linter{
 		analysis: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
 		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)), origins: t.Origins(),
+		redone: make([]bool, len(t.States)),
 	}
 	for i := range t.Rows {
 		l.row(i)
@@ -121,7 +123,11 @@ func (l *linter) row(i int) {
 		to = row.To
 	}
 	for _, from := range row.From {
-		if !l.declared(from) || from == to {
+		switch {
+		case !l.declared(from):
+			continue
+		case from == to:
+			l.redone[from] = l.redone[from] || row.Supersede && l.isDeadline(row)
 			continue
 		}
 		l.out[from] = append(l.out[from], len(l.moves))

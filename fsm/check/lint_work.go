@@ -24,7 +24,7 @@ func (l *linter) ownerDeath() {
 			continue
 		}
 		work++
-		hasDeadline := slices.ContainsFunc(l.out[s], func(m int) bool { return l.isDeadline(&l.t.Rows[l.moves[m].row]) })
+		hasDeadline := l.redone[s] || slices.ContainsFunc(l.out[s], func(m int) bool { return l.isDeadline(&l.t.Rows[l.moves[m].row]) })
 		switch {
 		case state.Manual != "" || hasDeadline:
 		case state.OnOwnerDeath != "":
