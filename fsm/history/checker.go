@@ -204,11 +204,7 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 	case found == allowed:
 		return tableRow, true
 	case found == wrongActor:
-		by := "an unnamed actor"
-		if row.Actor != "" {
-			by = string(row.Actor)
-		}
-		c.found(row, "wrong-actor", row.step(), h.actorsOf(tableRow)+", not "+by)
+		c.found(row, "wrong-actor", row.step(), h.actorsOf(tableRow)+", not "+string(row.Actor))
 		return tableRow, true
 	}
 	for _, other := range m.versions {

@@ -163,7 +163,7 @@ func (h *version) judge(c change, named bool) (result verdict, row int) {
 		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !h.leadsTo(r, c) {
 			continue
 		}
-		mayFire := !named || len(r.Actors) == 0 && c.actor >= 0 || c.actor >= 0 && slices.Contains(r.Actors, c.actor)
+		mayFire := !named || slices.Contains(r.Actors, c.actor) || len(r.Actors) == 0 && (c.actor >= 0 || len(h.t.Actors) == 0)
 		switch {
 		case mayFire && r.Supersede == c.renumbered:
 			return allowed, i
