@@ -212,7 +212,8 @@ func (m *model) rests(s *subject) bool {
 // runnable returns a table that decisions accept, and the transitional states for which
 // the table has neither a deadline nor an operator.
 func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
-	if !slices.ContainsFunc(t.Actors, func(a fsm.Actor) bool { return a != fsm.Sweeper }) {
+	named := func(a fsm.Actor) bool { return a != fsm.Sweeper }
+	if !slices.ContainsFunc(slices.Concat(t.Actors, t.UndeclaredActors), named) {
 		t = t.WithRows(t.Rows)
 		t.Actors = append(slices.Clone(t.Actors), "any actor")
 	}
