@@ -1,26 +1,20 @@
 package fsm
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Bind makes a machine of a table that came from a file. It converts states and
 // events from their names. Every guard name of the table needs one guard here, and
 // every guard here needs a row. Bind refuses what [New] refuses, with the same
 // error.
 func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T], error) {
-	problems := t.Problems()
-	fault := func(row int, format string, args ...any) {
-		problems = append(problems, Problem{Code: BadGuard, Row: row, Text: fmt.Sprintf(format, args...)})
-	}
+	p := problems{t: t, list: t.Problems()}
 	given, used := make(map[string]Guard[T]), make(map[string]bool)
 	for _, g := range guards {
 		if _, twice := given[g.name]; twice {
-			fault(-1, "guard %q is given twice", g.name)
+			p.add(BadGuard, "guard %q is given twice", g.name)
 		}
 		if !g.usable() {
-			fault(-1, "a guard without name or function")
+			p.add(BadGuard, "a guard without name or function")
 		}
 		given[g.name] = g
 	}
@@ -32,17 +26,17 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 		}
 		g, ok := given[name]
 		if !ok && !used[name] {
-			fault(i, "row %d (%s): guard %q is not bound", i, t.Describe(i), name)
+			p.row(BadGuard, i, "guard %q is not bound", name)
 		}
 		byRow[i], used[name] = g, true
 	}
 	for _, g := range guards {
 		if !used[g.name] {
-			fault(-1, "guard %q is in no row", g.name)
+			p.add(BadGuard, "guard %q is in no row", g.name)
 		}
 	}
-	if len(problems) > 0 {
-		return nil, &InvalidError{Machine: t.Name, Problems: problems}
+	if len(p.list) > 0 {
+		return nil, &InvalidError{Machine: t.Name, Problems: p.list}
 	}
 	states := make([]S, len(t.States))
 	for i := range t.States {

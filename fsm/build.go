@@ -15,13 +15,14 @@ type builder[S, E comparable] struct {
 	events   index[E]
 	others   names // states that are not declared
 	actors   names
-	problems []Problem // those that the Table does not contain
+	faults   problems // those that the Table does not contain
 }
 
 // newBuilder gives states and events their indexes. If a state is declared twice, the
 // table reports it and either index may be used.
 func newBuilder[S, E comparable](spec *Spec[S, E]) *builder[S, E] {
 	b := &builder[S, E]{table: &Table{Name: spec.Name, Title: spec.Title, Actors: slices.Clone(spec.Actors)}, others: newNames(nil)}
+	b.faults.t = b.table
 	for _, s := range spec.States {
 		b.names = append(b.names, s.Name)
 	}
@@ -57,9 +58,9 @@ func (b *builder[S, E]) build(spec *Spec[S, E]) {
 		b.table.Rows = append(b.table.Rows, b.row(r, spec.States))
 		switch {
 		case r.Any && len(r.From) > 0:
-			b.fault(BadRow, i, "names sources beside the wildcard")
+			b.faults.row(BadRow, i, "names sources beside the wildcard")
 		case !r.Any && len(r.Except) > 0:
-			b.fault(BadRow, i, "excludes states without a wildcard")
+			b.faults.row(BadRow, i, "excludes states without a wildcard")
 		}
 	}
 	b.table.Undeclared, b.table.UndeclaredActors = b.others.others, convert[Actor](b.actors.others)
@@ -112,12 +113,6 @@ func (b *builder[S, E]) row(r Row[S, E], states []State[S]) TableRow {
 	return row
 }
 
-func (b *builder[S, E]) fault(code string, row int, text string) {
-	b.problems = append(b.problems, Problem{
-		Code: code, Row: row, Text: fmt.Sprintf("row %d (%s): %s", row, b.table.Describe(row), text),
-	})
-}
-
 // guardsOf returns the guards of the rows. It reports those that cannot run.
 func guardsOf[T any, S, E comparable](b *builder[S, E], rows []Row[S, E]) []Guard[T] {
 	guards := make([]Guard[T], len(rows))
@@ -128,12 +123,12 @@ func guardsOf[T any, S, E comparable](b *builder[S, E], rows []Row[S, E]) []Guar
 		g, ok := r.Guard.(Guard[T])
 		switch {
 		case !ok && !isGuard(r.Guard):
-			b.fault(BadGuard, i, fmt.Sprintf("a guard of type %T, which When did not make", r.Guard))
+			b.faults.row(BadGuard, i, "a guard of type %T, which When did not make", r.Guard)
 		case !ok:
-			b.fault(BadGuard, i, fmt.Sprintf("guard %q has the payload type %v, and the machine %v",
-				r.Guard.Name(), r.Guard.payloadType(), reflect.TypeFor[T]()))
+			b.faults.row(BadGuard, i, "guard %q has the payload type %v, and the machine %v",
+				r.Guard.Name(), r.Guard.payloadType(), reflect.TypeFor[T]())
 		case !g.usable():
-			b.fault(BadGuard, i, "a guard without name or function")
+			b.faults.row(BadGuard, i, "a guard without name or function")
 		}
 		guards[i] = g
 	}

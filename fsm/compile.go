@@ -58,7 +58,6 @@ type compiled struct {
 	sparse  map[int32]int32
 	edges   []edge    // [0] is unused
 	out     [][]int32 // edges of a state in order of declaration
-	late    [][]int32 // of those, the ones with a timeout
 	origins [][]int
 	allowed []bitset.Set // by row: the origins of its condition; nil for no condition
 	resting bitset.Set
@@ -73,7 +72,7 @@ func compile(t *Table) *compiled {
 	n := len(t.States)
 	c := &compiled{
 		actors: t.Actors, width: len(t.Events), edges: make([]edge, 1, len(t.Rows)+1),
-		out: make([][]int32, n), late: make([][]int32, n), origins: possibleOrigins(t),
+		out: make([][]int32, n), origins: possibleOrigins(t),
 		allowed: make([]bitset.Set, len(t.Rows)), resting: bitset.New(n), eventNames: newIndex(t.Events),
 	}
 	names := make([]string, n)
@@ -104,9 +103,6 @@ func compile(t *Table) *compiled {
 			c.edges = append(c.edges, c.edgeOf(t, i, from))
 			this := int32(len(c.edges) - 1)
 			c.out[from] = append(c.out[from], this)
-			if r.Timeout > 0 {
-				c.late[from] = append(c.late[from], this)
-			}
 			switch {
 			case again:
 				c.edges[before].next = this

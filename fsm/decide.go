@@ -66,9 +66,9 @@ func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
 	c := t.decider()
 	row = -1
-	for _, i := range c.late[state] {
+	for _, i := range c.out[state] {
 		r := &t.Rows[c.edges[i].row]
-		if (row < 0 || r.Timeout < timeout) && c.fits(&c.edges[i], origin) {
+		if r.Timeout > 0 && (row < 0 || r.Timeout < timeout) && c.fits(&c.edges[i], origin) {
 			timeout, row = r.Timeout, int(c.edges[i].row)
 		}
 	}

@@ -140,24 +140,20 @@ func (b *formBuilder) row(r joinedRow) {
 // names gives names their indexes: first the declared ones, then the others in the
 // order of their use.
 type names struct {
-	index    map[string]int
+	index    index[string]
 	declared int
 	others   []string
 }
 
 func newNames(declared []string) names {
-	n := names{index: make(map[string]int), declared: len(declared)}
-	for i, name := range slices.Backward(declared) { // of equal names, the first counts
-		n.index[name] = i
-	}
-	return n
+	return names{index: newIndex(declared), declared: len(declared)}
 }
 
 func (n *names) of(name string) int {
-	i, ok := n.index[name]
-	if !ok {
+	i := n.index.of(name)
+	if i < 0 {
 		i = n.declared + len(n.others)
-		n.index[name] = i
+		n.index[name] = int32(i)
 		n.others = append(n.others, name)
 	}
 	return i

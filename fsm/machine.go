@@ -33,7 +33,7 @@ type Machine[S, E comparable, T any] struct {
 func New[T any, S, E comparable](spec Spec[S, E]) (*Machine[S, E, T], error) {
 	b := newBuilder(&spec)
 	guards := guardsOf[T](b, spec.Rows)
-	if problems := append(b.problems, b.table.Problems()...); len(problems) > 0 {
+	if problems := append(b.faults.list, b.table.Problems()...); len(problems) > 0 {
 		return nil, &InvalidError{Machine: spec.Name, Problems: problems}
 	}
 	return newMachine(b.table, b.names, b.eventsBy, guards), nil
