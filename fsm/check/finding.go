@@ -31,17 +31,6 @@ func (s Severity) String() string {
 // MarshalText is [Severity.String].
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
-func (s *Severity) UnmarshalText(text []byte) error {
-	for i, name := range severities {
-		if name == string(text) {
-			*s = Severity(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("check: read severity: unknown name %s", prose.Quote(string(text)))
-}
-
 // maxNamed is the number of rows and of events that one [Finding] lists: the first
 // ones.
 const maxNamed = 64
@@ -66,23 +55,14 @@ func (f Finding) String() string {
 
 // place returns the message with the rows.
 func (f Finding) place() string {
-	var b strings.Builder
-	b.WriteString(f.Message)
-	if len(f.Rows) > 0 && !strings.HasPrefix(f.Message, "row ") {
-		b.WriteString(" (row ")
-		for i, row := range f.Rows {
-			if i == prose.Most {
-				fmt.Fprintf(&b, " and %d more", len(f.Rows)-prose.Most)
-				break
-			}
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(strconv.Itoa(row))
-		}
-		b.WriteByte(')')
+	if len(f.Rows) == 0 || strings.HasPrefix(f.Message, "row ") {
+		return f.Message
 	}
-	return b.String()
+	var rows []string
+	for _, row := range f.Rows {
+		rows = append(rows, strconv.Itoa(row))
+	}
+	return f.Message + " (row " + prose.List(rows, "and") + ")"
 }
 
 // Findings is the result of [Lint]. As JSON it is a list, never null.

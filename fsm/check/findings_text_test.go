@@ -18,7 +18,7 @@ func TestFindingsAreGrouped(t *testing.T) {
 	}
 	require.Equal(t, `error dead-end: no row leads out of A. Add one.
 warning choice in 2 places. Split it.
-  e in A (row 1, 2)
+  e in A (row 1 and 2)
   e in B
 info choice: f in C. No change.`, list.String())
 	require.Empty(t, check.Findings{}.String())

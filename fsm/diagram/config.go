@@ -3,10 +3,6 @@ package diagram
 // Config selects the form of a picture or list. The zero Config and nil are the
 // defaults. The functions do not modify it, and several may share it.
 type Config struct {
-	// LeftToRight draws from left to right. Default: from the top to the bottom,
-	// which keeps most tables as narrow as a page.
-	LeftToRight bool
-
 	// Labels are second lines below the names of states in a picture, by name of the state,
 	// such as the number of objects in it. Default: none.
 	Labels map[string]string

@@ -15,7 +15,7 @@ func DOT(t *fsm.Table, c *Config) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\t"+format+"\n", args...) }
 	fmt.Fprintf(&b, "digraph \"%s\" {\n", dotText(t.Name))
-	line("rankdir=%s nodesep=0.15 ranksep=0.3", m.direction())
+	line("rankdir=TB nodesep=0.15 ranksep=0.3")
 	line(`node [height=0.4 shape=box style="rounded,filled" fillcolor=white fontname="Helvetica"]`)
 	line(`edge [fontname="Helvetica" fontsize=10]`)
 	for i := range m.states() {

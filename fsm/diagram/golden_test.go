@@ -13,14 +13,12 @@ import (
 // in the form of parseForm and draws the last one:
 //
 //	table
-//	mermaid|dot|markdown|text [left-to-right] [width=N] [current=STATE]
+//	mermaid|dot|markdown|text [width=N] [current=STATE]
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		var table *fsm.Table
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			config := &diagram.Config{
-				LeftToRight: d.HasArg("left-to-right"),
-			}
+			config := &diagram.Config{}
 			if width := 0; d.MaybeScanArgs(t, "width", &width) {
 				defer diagram.SetWidth(width)()
 			}

@@ -18,7 +18,7 @@ func Mermaid(t *fsm.Table, c *Config) string {
 		fmt.Fprintf(&b, "---\ntitle: \"%s\"\n---\n", legend)
 	}
 	b.WriteString("stateDiagram-v2\n")
-	line("direction %s", m.direction())
+	line("direction TB")
 	for i := range m.states() {
 		line(`state "%s" as s%d`, m.stateLabel(i, mermaidText, "<br/>"), i)
 	}

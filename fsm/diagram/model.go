@@ -86,10 +86,3 @@ func (m model) states() int { return len(m.t.States) + len(m.t.Undeclared) }
 func (m model) entries() []int {
 	return slices.DeleteFunc(slices.Clone(m.t.Entries()), func(s int) bool { return !m.has(s) })
 }
-
-func (m model) direction() string {
-	if m.config.LeftToRight {
-		return "LR"
-	}
-	return "TB"
-}

@@ -95,10 +95,7 @@ func TestReadBack(t *testing.T) {
 		for _, s := range table.States {
 			current = append(current, s.Name)
 		}
-		checkPictures(t, table, &diagram.Config{
-			Current:     rapid.SampledFrom(current).Draw(t, "current"),
-			LeftToRight: rapid.Bool().Draw(t, "left to right"),
-		})
+		checkPictures(t, table, &diagram.Config{Current: rapid.SampledFrom(current).Draw(t, "current")})
 	})
 }
 
@@ -147,8 +144,6 @@ func FuzzNames(f *testing.F) {
 				{From: []int{0}, Any: true, Except: []int{0}, Event: 0, To: 1, Forced: true, Timeout: time.Minute},
 			},
 		}
-		for _, c := range []*diagram.Config{nil, {LeftToRight: true}} {
-			checkPictures(t, table, c)
-		}
+		checkPictures(t, table, nil)
 	})
 }

@@ -51,7 +51,7 @@ func readMermaid(t require.TestingT, source string) picture {
 		p.legend, lines = m[1], lines[3:]
 	}
 	require.Equal(t, "stateDiagram-v2", lines[0])
-	require.Contains(t, []string{"    direction TB", "    direction LR"}, lines[1])
+	require.Equal(t, "    direction TB", lines[1])
 	for _, l := range lines[2:] {
 		if m := mermaidState.FindStringSubmatch(l); m != nil {
 			require.NotContains(t, p.states, m[2], "declared twice")

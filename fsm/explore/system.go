@@ -75,15 +75,6 @@ func (s *System) Budget(name string, n int) Budget {
 	return Budget{sys: s, at: len(s.budgets) - 1}
 }
 
-// Left returns what a state has left of the budget. It returns 0 for the zero
-// Budget.
-func (b Budget) Left(v *View) int {
-	if b.sys != nil {
-		v.mustBeOf(b.sys)
-	}
-	return v.t.lay.left(v.state, b)
-}
-
 // possible reports whether the budget is not empty from the start.
 func (b Budget) possible() bool { return b.sys != nil && b.sys.budgets[b.at].most > 0 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// View is one state of a system. Checks pass it to [Actor.In], [Chan.In] and
-// [Budget.Left]. It is valid during the call only.
+// View is one state of a system. Checks pass it to [Actor.In] and [Chan.In]. It is
+// valid during the call only.
 type View struct {
 	t     *tables
 	state []byte

@@ -191,5 +191,4 @@ func TestCheckCorners(t *testing.T) {
 			require.Equal(t, want, sum.Counts, "%s", sum)
 		})
 	}
-	require.Equal(t, `"l" #1: nothing -make-> Off by u`, make.String())
 }

@@ -30,11 +30,6 @@ type Row struct {
 	Line int `json:"-"` // of the text, counted from 1; Read sets it
 }
 
-// String returns the row as one line.
-func (h *Row) String() string {
-	return where(h.Line, h.Machine, h.ID, h.Sequence) + ": " + h.step()
-}
-
 // step returns the change as text.
 func (h *Row) step() string {
 	from := h.From

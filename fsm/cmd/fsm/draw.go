@@ -14,7 +14,6 @@ func declareDraw(c *call) func() (bool, error) {
 	form := c.oneOf("format", "`form` of the picture (svg needs dot of Graphviz)",
 		"mermaid", "dot", "svg", "markdown", "text")
 	var config diagram.Config
-	c.flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
 	c.flags.StringVar(&config.Current, "at", "", "mark this `state` as the current one")
 	return func() (bool, error) {
 		t, file := c.tables[0], nameOf(c.files[0])
