@@ -3,6 +3,8 @@ package fsm
 import (
 	"errors"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // The sentinels: one for each reaction of a caller. [TransitionError] has the
@@ -93,7 +95,7 @@ type InvalidError struct {
 func (e *InvalidError) Error() string {
 	text := "fsm: invalid table"
 	if e.Machine != "" {
-		text += " " + e.Machine
+		text += " " + visible.Text(e.Machine)
 	}
 	lines := []string{text + ":"}
 	for _, p := range e.Problems {

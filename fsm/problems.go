@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // Problems returns every fault of the table, errors first, in order of
@@ -50,23 +52,23 @@ type problems struct {
 	vagueLate   bool // such a row has a timeout
 }
 
+// report adds a problem with its text, in one line whatever the names are.
+func (p *problems) report(x Problem, format string, args ...any) {
+	x.Text = visible.Text(fmt.Sprintf(format, args...))
+	p.list = append(p.list, x)
+}
+
 func (p *problems) add(code string, format string, args ...any) {
-	p.list = append(p.list, Problem{Code: code, Row: -1, Text: fmt.Sprintf(format, args...)})
+	p.report(Problem{Code: code, Row: -1}, format, args...)
 }
 
 func (p *problems) state(code string, sev Severity, state int, format string, args ...any) {
 	name := p.t.States[state].Name
-	p.list = append(p.list, Problem{
-		Code: code, Severity: sev, Row: -1, State: name,
-		Text: fmt.Sprintf("state %s: ", name) + fmt.Sprintf(format, args...),
-	})
+	p.report(Problem{Code: code, Severity: sev, Row: -1, State: name}, "state %s: %s", name, fmt.Sprintf(format, args...))
 }
 
 func (p *problems) row(code string, row int, format string, args ...any) {
-	p.list = append(p.list, Problem{
-		Code: code, Row: row,
-		Text: fmt.Sprintf("row %d (%s): ", row, p.t.Describe(row)) + fmt.Sprintf(format, args...),
-	})
+	p.report(Problem{Code: code, Row: row}, "row %d (%s): %s", row, p.t.Describe(row), fmt.Sprintf(format, args...))
 }
 
 func (p *problems) names() {

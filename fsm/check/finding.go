@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm/internal/prose"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // Severity is the weight of a [Finding].
@@ -55,14 +56,15 @@ func (f Finding) String() string {
 
 // place returns the message with the rows.
 func (f Finding) place() string {
-	if len(f.Rows) == 0 || strings.HasPrefix(f.Message, "row ") {
-		return f.Message
+	text := visible.Text(f.Message)
+	if len(f.Rows) == 0 || strings.HasPrefix(text, "row ") {
+		return text
 	}
 	var rows []string
 	for _, row := range f.Rows {
 		rows = append(rows, strconv.Itoa(row))
 	}
-	return f.Message + " (row " + prose.List(rows, "and") + ")"
+	return text + " (row " + prose.List(rows, "and") + ")"
 }
 
 // Findings is the result of [Lint]. As JSON it is a list, never null.

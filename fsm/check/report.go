@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // Report has the facts of one table. Lists of states are in order of declaration. A
@@ -85,5 +86,5 @@ type Cell struct {
 // String returns the size of the table as one line. Programs must not depend on the text.
 func (r *Report) String() string {
 	return fmt.Sprintf("%s: %d states, %d events, %d actors, %d transitions in %d of %d cells",
-		r.Name, r.States, r.Events, len(r.Actors), r.Transitions, r.CellsDefined, r.CellsTotal)
+		visible.Text(r.Name), r.States, r.Events, len(r.Actors), r.Transitions, r.CellsDefined, r.CellsTotal)
 }

@@ -3,42 +3,47 @@ package evolve
 import (
 	"fmt"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // String returns the verdict with its conditions, the hazards with their witnesses,
 // the notes, and the differences. Programs must not depend on the text.
 func (e *Report) String() string {
-	var b strings.Builder
-	b.WriteString(e.verdict())
+	lines := []string{e.verdict()}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, r := range e.Mapping {
-		fmt.Fprintf(&b, "\n  map %s %s -> %s", r.Subject, r.Old, r.New)
+		add("  map %s %s -> %s", r.Subject, r.Old, r.New)
 	}
 	if len(e.Drain) > 0 {
-		fmt.Fprintf(&b, "\n  drain: %s", strings.Join(e.Drain, ", "))
+		add("  drain: %s", strings.Join(e.Drain, ", "))
 	}
 	for _, w := range e.Hold {
-		fmt.Fprintf(&b, "\n  hold: %s in %s", w.Event, w.State)
+		add("  hold: %s in %s", w.Event, w.State)
 	}
 	for _, h := range e.Hazards {
 		level := h.Level.String()
 		if h.Level == Compatible {
 			level = "note"
 		}
-		fmt.Fprintf(&b, "\n%s: %s: %s", level, h.ID, h.Message)
+		add("%s: %s: %s", level, h.ID, h.Message)
 		if h.Level != Unsafe && h.Level != NeedsDrain {
 			continue
 		}
 		for i, a := range h.Witness {
-			fmt.Fprintf(&b, "\n    %d. %s", i+1, a)
+			add("    %d. %s", i+1, a)
 		}
 	}
 	if len(e.Differences) > 0 {
-		b.WriteString("\ndifferences:")
+		add("differences:")
 	}
 	for _, d := range e.Differences {
-		fmt.Fprintf(&b, "\n  %s", d)
+		add("  %s", d)
 	}
-	return b.String()
+	for i := range lines {
+		lines[i] = visible.Text(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (e *Report) verdict() string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // TableVersion is a table with the time from which it applies. One call may have
@@ -110,7 +111,7 @@ func (f Finding) String() string {
 	if f.Line == 0 {
 		at = fmt.Sprintf("row %d %s", f.Row, at)
 	}
-	return fmt.Sprintf("%s: %s: %s; expected %s", at, f.ID, f.Message, f.Expected)
+	return visible.Text(fmt.Sprintf("%s: %s: %s; expected %s", at, f.ID, f.Message, f.Expected))
 }
 
 // Summary is the result of [Check]. It is a plain value.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // Config refines a [Tour]. The zero Config has the defaults.
@@ -107,7 +108,7 @@ func (w *walk) goals(anyOrigin bool) (list []int) {
 func (t *Tour) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d transitions in %d steps and %d sequences",
-		t.Table.Name, t.Transitions, t.Steps, len(t.Sequences))
+		visible.Text(t.Table.Name), t.Transitions, t.Steps, len(t.Sequences))
 	for i, steps := range t.Sequences {
 		fmt.Fprintf(&b, "\nsequence %d", i+1)
 		for _, s := range steps {
@@ -134,14 +135,14 @@ func (m Missed) String() string {
 	if m.From == "" {
 		return fmt.Sprintf("row %d: %s", m.Row, m.Reason)
 	}
-	return fmt.Sprintf("row %d from %s: %s", m.Row, m.From, m.Reason)
+	return fmt.Sprintf("row %d from %s: %s", m.Row, visible.Text(m.From), m.Reason)
 }
 
 func status(state, origin string) string {
 	if origin == state {
-		return state
+		return visible.Text(state)
 	}
-	return fmt.Sprintf("%s (from %s)", state, origin)
+	return visible.Text(fmt.Sprintf("%s (from %s)", state, origin))
 }
 
 // String returns the request as one line.
@@ -159,7 +160,7 @@ func (r Request) String() string {
 	for _, g := range r.Agree {
 		text += ", " + g
 	}
-	return text
+	return visible.Text(text)
 }
 
 // step names a way with the names of the table.

@@ -22,7 +22,7 @@ func declareDraw(c *call) func() (bool, error) {
 			for _, s := range t.States {
 				names = append(names, s.Name)
 			}
-			return false, fmt.Errorf("%s: -at: table %s has no state %q; its states are %q", file, t.Name, config.Current, names)
+			return false, fmt.Errorf("%s: -at: table %q has no state %q; its states are %q", file, t.Name, config.Current, names)
 		}
 		if *form == "svg" {
 			svg, err := graphviz(diagram.DOT(t, &config))

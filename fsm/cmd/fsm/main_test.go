@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -185,4 +187,44 @@ func TestTraceIsAFixture(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, explore.Stuck, trace.Outcome)
 	require.Contains(t, out.String(), trace.String())
+}
+
+// TestHostileNames requires that a name adds no line to the output and sends nothing to a
+// terminal.
+func TestHostileNames(t *testing.T) {
+	dir := t.TempDir()
+	write := func(file string, text string) string {
+		path := filepath.Join(dir, file)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const document = `{"name": "m\nforged", "initial": "A\nforged", "actors": ["u\nforged", "v"],
+		"states": [{"name": "A\nforged", "kind": "stable"}, {"name": "%s", "kind": "stable"}, {"name": "C\nforged", "kind": "transitional"}],
+		"transitions": [
+			{"from": "A\nforged", "event": "e\nforged", "to": "C\nforged", "actor": "u\nforged", "guard": "g\nforged"},
+			{"from": "C\nforged", "event": "e\nforged", "return": true},
+			{"from": "%[1]s", "event": "e\nforged", "to": "A\nforged"}
+		]}`
+	old := write("old.json", fmt.Sprintf(document, `B\u001b[31m`))
+	new := write("new.json", fmt.Sprintf(document, `B\u202e`))
+	rows := write("rows.jsonl", `{"machine": "x\nforged", "id": "a\nforged", "to": "A\nforged", "event": "f\nforged", "actor": "w\nforged"}
+		{"machine": "m\nforged", "id": "b", "to": "A\nforged"}
+		{"machine": "m\nforged", "id": "b", "from": "A\nforged", "to": "C\nforged", "event": "e\nforged", "actor": "w\nforged"}`)
+	for _, args := range [][]string{
+		{"check", "-show=info", old},
+		{"diff", old, new},
+		{"diff", "-map", "B\x1b[31m=B\u202e", old, new},
+		{"tour", old},
+		{"verify", old},
+		{"verify", old, rows},
+		{"draw", "-format=text", old},
+		{"draw", "-at=D", old},
+	} {
+		var out, errs bytes.Buffer
+		run(args, nil, &out, &errs)
+		text := out.String() + errs.String()
+		require.NotEmpty(t, text)
+		require.NotContains(t, text, "\nforged", args)
+		require.False(t, strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }), "%s: %q", args, text)
+	}
 }

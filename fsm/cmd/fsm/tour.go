@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm/tour"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 func declareTour(c *call) func() (bool, error) {
@@ -24,7 +25,7 @@ func declareTour(c *call) func() (bool, error) {
 			if err != nil {
 				return false, fmt.Errorf("%s: %w", file, err)
 			}
-			fmt.Fprintf(w, "%s: refused\n", t.Name)
+			fmt.Fprintf(w, "%s: refused\n", visible.Text(t.Name))
 			n, origin := 0, map[string]string{} // by state: the first
 			for cell := range negatives {
 				if first, ok := origin[cell.State]; ok && first != cell.Origin && !*origins {
