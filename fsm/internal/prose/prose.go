@@ -26,7 +26,7 @@ func List(names []string, word string) string {
 func Quote(s string) string {
 	const most = 80
 	if len(s) > most {
-		return strconv.Quote(s[:most]) + "..."
+		return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "..."
 	}
 	return strconv.Quote(s)
 }
