@@ -340,3 +340,21 @@ func TestWriteTableRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A timeout without actors is for every actor in a table, and for the sweeper alone in a
+// document, so the document names them.
+func TestDocumentOfATimeoutForEveryActor(t *testing.T) {
+	table := parsed(t, `{"name": "m", "initial": "A", "actors": ["user"],
+		"states": [{"name": "A", "kind": "stable"}, {"name": "B", "kind": "transitional"}],
+		"transitions": [{"from": "A", "event": "go", "to": "B"}, {"from": "B", "event": "late", "to": "A", "within": "1m"}]}`)
+	rows := slices.Clone(table.Rows)
+	rows[1].Actors = nil
+	table = table.WithRows(rows)
+	require.Empty(t, table.Problems())
+	for _, actor := range table.Actors {
+		_, err := table.Candidates(nil, 1, 0, 1, actor, false)
+		require.NoError(t, err)
+		_, err = parsed(t, written(t, table)).Candidates(nil, 1, 0, 1, actor, false)
+		require.NoError(t, err)
+	}
+}

@@ -114,6 +114,9 @@ func (w *writer) rowForm(r *TableRow) rowForm {
 		Action: text(r.Action), Section: text(r.Section), Note: text(r.Doc),
 		Any: r.Any, Except: w.states("except", r.Except),
 	}
+	if len(r.Actors) == 0 && r.Timeout > 0 { // a reader would let the sweeper alone fire it
+		f.Actors = convert[string](w.t.Actors)
+	}
 	for _, a := range r.Actors {
 		if a < 0 || a >= len(w.t.Actors)+len(w.t.UndeclaredActors) {
 			w.fail("actors", "no actor has the index %d", a)
