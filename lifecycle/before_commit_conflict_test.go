@@ -4,9 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -62,6 +64,66 @@ func TestBeforeCommitExpectsWhatItSaw(t *testing.T) {
 		require.Equal(t, 2*len(asked), touched, name)
 		require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token, name)
 	}
+}
+
+// afterGet is a store that runs a function after it has read an object a second time.
+type afterGet struct {
+	*lifecycle.MemoryStore
+	id    string
+	reads int
+	run   func()
+}
+
+func (s *afterGet) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := s.MemoryStore.Get(ctx, key)
+	if key.ID == s.id {
+		if s.reads++; s.reads == 2 {
+			s.run()
+		}
+	}
+	return r, err
+}
+
+// BeforeCommit of a creation meets a conflict, and before it runs again, another caller creates
+// the object. The event, which that object permits too, was to create one.
+func TestBeforeCommitOfACreation(t *testing.T) {
+	ctx, store := t.Context(), &afterGet{MemoryStore: lifecycle.NewMemoryStore(), id: "v"}
+	table := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "restarted", Initial: "gone", Actors: []fsm.Actor{user, agent},
+		States: []fsm.State[state]{{Name: "gone", Kind: fsm.Absent}, {Name: "up"}, {Name: "starting", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("gone", "start", "starting").AlsoFrom("up").By(user),
+			fsm.Move[state, event]("starting", "done", "up").By(agent),
+			fsm.Move[state, event]("starting", "fail", "gone").By(agent).After(time.Hour),
+			fsm.Move[state, event]("up", "touch", "up").By(user),
+		),
+	})
+	others, runs := lifecycle.Must(table, store, nil), 0
+	add := func(id string) {
+		_, err := others.Add(ctx, id, "up", user, size{}, nil)
+		require.NoError(t, err)
+	}
+	add("counter")
+	store.run = func() { add("v") }
+	m := lifecycle.Must(table, store, &lifecycle.Config[event]{
+		WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+		BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+			rec, err := others.Get(ctx, "counter")
+			require.NoError(t, err)
+			if runs++; runs == 1 {
+				_, err := others.Fire(ctx, "counter", "touch", user, nil)
+				require.NoError(t, err)
+			}
+			return txOf(firing(others, "counter", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision})), nil
+		},
+	})
+	_, err := m.Do(ctx, "v", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	require.ErrorIs(t, err, lifecycle.ErrExists)
+	require.Equal(t, 1, runs)
+	rec, err := others.Get(ctx, "v")
+	require.NoError(t, err)
+	require.Equal(t, state("up"), rec.State)
+	require.EqualValues(t, 1, rec.Sequence)
 }
 
 // A change that BeforeCommit adds has a precondition of its own. If that fails, BeforeCommit

@@ -16,11 +16,14 @@ const maxAttempts = 16
 // pin holds requests to the records of the first attempt, if they are not valid in
 // every state. The bad schedule without it: a change that BeforeCommit has added
 // meets a conflict, meanwhile the object itself is moved, and the next attempt
-// fires the caller's event in a state that no guard of this call has seen.
+// fires the caller's event in a state that no guard of this call has seen, or an event
+// that was to create the object in one that another caller has created.
 func pin(requests []*request) {
 	for _, r := range requests {
 		switch {
-		case r.retry || r.expect != "" || !r.before.Exists():
+		case r.retry || r.expect != "":
+		case !r.before.Exists():
+			r.ask.MayExist = false
 		case r.ifMatch != "":
 			r.ifMatch = r.before.etag()
 		default:
