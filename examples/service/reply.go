@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -34,13 +36,19 @@ func removed(name string) record {
 	return vm
 }
 
+// requestTime is the time limit of a request.
+const requestTime = 10 * time.Second
+
 // answer returns a handler that writes what serve returns, with the status code. For a
 // request that was accepted before, it writes the VM as it is now. The ETag of a VM is what
-// If-Match compares.
+// If-Match compares. If the database does not answer within requestTime, the answer
+// is an error.
 func (a *api) answer(status int, serve func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, stop := context.WithTimeout(r.Context(), requestTime)
+		defer stop()
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
-		body, err := serve(r)
+		body, err := serve(r.WithContext(ctx))
 		if again, ok := errors.AsType[*lifecycle.RepeatedError](err); ok {
 			w.Header().Set("Idempotent-Replayed", "true")
 			body, err = a.repeated(again), nil
