@@ -105,7 +105,11 @@ var faults = []struct {
 	},
 	{
 		"name of a guard too long", with(sound(), fsm.Move("open", "x", "closed").If(fsm.When(long, func(context.Context, *none, *none) error { return nil }))),
-		fsm.BadName, "row 4 (open -x-> closed): guard name is not UTF-8 or over 256 bytes",
+		fsm.BadName, "row 4 (open -x-> closed): guard: name of 257 bytes, more than 256",
+	},
+	{
+		"name of a guard with a control character", with(sound(), fsm.Move("open", "x", "closed").If(fsm.When("a\nb", func(context.Context, *none, *none) error { return nil }))),
+		fsm.BadName, `row 4 (open -x-> closed): guard: control character in name "a\nb"`,
 	},
 	{
 		"actor declared twice", edit(func(s *spec) { s.Actors = append(s.Actors, user) }),

@@ -74,15 +74,10 @@ func (p *problems) row(code string, row int, format string, args ...any) {
 func (p *problems) names() {
 	t := p.t
 	check := func(what string, name string) {
-		switch {
-		case name == "":
+		if name == "" {
 			p.add(NoName, "%s: empty name", what)
-		case len(name) > MaxName:
-			p.add(BadName, "%s: name of %d bytes, more than %d", what, len(name), MaxName)
-		case !utf8.ValidString(name):
-			p.add(BadName, "%s: name %q is not UTF-8", what, name)
-		case strings.ContainsFunc(name, unicode.IsControl):
-			p.add(BadName, "%s: control character in name %q", what, name)
+		} else if fault := badName(name); fault != "" {
+			p.add(BadName, "%s: %s", what, fault)
 		}
 	}
 	unique := func(what string, n int, name func(int) string) {
@@ -111,6 +106,19 @@ func (p *problems) names() {
 	if len(t.Actors) == 0 && len(t.Rows) > 0 {
 		p.add(NoActor, "no actor is declared, and the table has rows")
 	}
+}
+
+// badName returns what is wrong with a name, or "".
+func badName(name string) string {
+	switch {
+	case len(name) > MaxName:
+		return fmt.Sprintf("name of %d bytes, more than %d", len(name), MaxName)
+	case !utf8.ValidString(name):
+		return fmt.Sprintf("name %q is not UTF-8", name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Sprintf("control character in name %q", name)
+	}
+	return ""
 }
 
 // Describe returns a row as text: from -event-> to. It writes "?" for an index out of range.

@@ -3,7 +3,6 @@ package fsm
 import (
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
@@ -76,8 +75,8 @@ func (p *problems) shape() bool {
 			p.row(BadRow, i, "unknown Then %d", r.Then)
 			ok = false
 		}
-		if r.Guard != "" && (len(r.Guard) > MaxName || !utf8.ValidString(r.Guard)) {
-			p.row(BadName, i, "guard name is not UTF-8 or over %d bytes", MaxName)
+		if fault := badName(r.Guard); fault != "" {
+			p.row(BadName, i, "guard: %s", fault)
 		}
 		if !source {
 			p.vague, p.vagueSource = true, true
