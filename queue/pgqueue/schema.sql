@@ -57,17 +57,25 @@ BEGIN
 	END IF;
 END $$;
 
--- For operators: the actions and their states. Those of a key run in the order of seq.
-CREATE OR REPLACE VIEW interlock_queue AS
-SELECT
-	CASE
-		WHEN token <> 0 AND at <= statement_timestamp() THEN 'expired'
-		WHEN token <> 0 THEN 'running'
-		WHEN seq IS NULL THEN 'delayed'
-		WHEN at > statement_timestamp() THEN 'retrying'
-		ELSE 'waiting'
-	END AS state, *
-FROM interlock_queue_actions;
+-- For operators: the actions and their states. Those of a key run in the order of seq. The
+-- comment has the version of the view: CREATE OR REPLACE VIEW waits for all transactions that
+-- have read it, and all later readers wait behind.
+DO $$
+BEGIN
+	IF obj_description(to_regclass(quote_ident(current_schema()) || '.interlock_queue'), 'pg_class') IS DISTINCT FROM 'version 1' THEN
+		CREATE OR REPLACE VIEW interlock_queue AS
+		SELECT
+			CASE
+				WHEN token <> 0 AND at <= statement_timestamp() THEN 'expired'
+				WHEN token <> 0 THEN 'running'
+				WHEN seq IS NULL THEN 'delayed'
+				WHEN at > statement_timestamp() THEN 'retrying'
+				ELSE 'waiting'
+			END AS state, *
+		FROM interlock_queue_actions;
+		COMMENT ON VIEW interlock_queue IS 'version 1';
+	END IF;
+END $$;
 
 CREATE TABLE IF NOT EXISTS interlock_queue_places (
 	key    text COLLATE "C" NOT NULL,

@@ -51,3 +51,24 @@ func TestMigrateMakesIndexes(t *testing.T) {
 		require.NoError(t, pgqueue.Migrate(t.Context(), db))
 	}
 }
+
+// Migrate does not wait for a transaction that has read the view, and replaces a view of
+// another version.
+func TestMigrateBesideAReader(t *testing.T) {
+	_, db := database(t)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	_, err = tx.Exec("SELECT * FROM interlock_queue")
+	require.NoError(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	require.NoError(t, pgqueue.Migrate(ctx, db))
+	require.NoError(t, tx.Rollback())
+	execute(t, db, "CREATE OR REPLACE VIEW interlock_queue AS SELECT 'earlier' AS state, * FROM interlock_queue_actions")
+	execute(t, db, "COMMENT ON VIEW interlock_queue IS 'version 0'")
+	require.NoError(t, pgqueue.Migrate(ctx, db))
+	var view string
+	require.NoError(t, db.QueryRow("SELECT pg_get_viewdef('interlock_queue'::regclass)").Scan(&view))
+	require.Contains(t, view, "'expired'")
+}
