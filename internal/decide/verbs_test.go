@@ -156,6 +156,7 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 func TestCreate(t *testing.T) {
 	run(t, disks, decide.Create, []verbCase{
 		{name: "into work", event: "make", actor: "user", to: "Making", orig: "None", opAfter: 4, timeout: time.Hour},
+		{name: "into work, also if it may exist", with: decide.Request{MayExist: true}, event: "make", actor: "user", to: "Making", orig: "None", opAfter: 4, timeout: time.Hour},
 		{name: "into rest", event: "adopt", actor: "user", to: "Ready", orig: "Ready", opAfter: 4},
 		{name: "guard", event: "adopt", actor: "user", refuses: []string{"known"}, verdict: decide.Refused, err: fsm.ErrGuard},
 		{name: "exists", state: "Ready", event: "make", actor: "user", verdict: decide.Refused, err: decide.ErrExists},
@@ -166,6 +167,7 @@ func TestCreate(t *testing.T) {
 	})
 	run(t, leases, decide.Create, []verbCase{
 		{name: "no absent state", event: "start", actor: "user", verdict: decide.Refused, err: decide.ErrNoEntry},
+		{name: "no absent state, and it may exist", with: decide.Request{MayExist: true}, event: "start", actor: "user", verdict: decide.Refused, err: decide.ErrNotFound},
 	})
 	run(t, papers, decide.Create, []verbCase{
 		{name: "out of an absent state that is not the first", event: "write", actor: "user", to: "Draft", orig: "Draft", opAfter: 4},
