@@ -74,9 +74,11 @@ func TestNew(t *testing.T) {
 		require.ErrorIs(t, err, lock.ErrInvalid)
 		require.PanicsWithValue(t, want, func() { lock.Must(&c) })
 	}
-	tree, err := lock.New(nil)
-	require.NoError(t, err)
-	idle(t, tree)
+	for _, c := range []*lock.Config{nil, {FirstToken: math.MaxInt64}} {
+		tree, err := lock.New(c)
+		require.NoError(t, err)
+		idle(t, tree)
+	}
 }
 
 // Every locked resource has a Fence of its own: tokens of grants that do not
