@@ -131,14 +131,12 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 		n := len(t.commit.Changes)
 		t.commit.Changes = append(t.commit.Changes, StoredChange{})
 		change := &t.commit.Changes[n]
-		err := r.prepare(ctx, change, t.commit.Token)
-		if err != nil || !r.decision.Write {
+		if err := r.prepare(ctx, change, t.commit.Token); err != nil {
 			t.commit.Changes = t.commit.Changes[:n]
-		}
-		switch {
-		case err != nil:
 			return r, err
-		case !r.decision.Write:
+		}
+		if !r.decision.Write {
+			t.commit.Changes = t.commit.Changes[:n]
 			continue
 		}
 		t.writes = append(t.writes, r)

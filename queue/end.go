@@ -83,8 +83,8 @@ func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
 		}
 		return
 	}
-	// Nobody is called, so the lock stays: to release and take it again costs the most frequent
-	// actions some per cent.
+	// No function of the caller runs here, so q.mu is kept. To release it and acquire it again
+	// costs the most frequent actions some per cent.
 	if t.state == Ended { // abandoned after claim, while retireAll settled another one
 		q.found(false)
 		return
