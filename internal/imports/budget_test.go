@@ -170,7 +170,7 @@ var budget = []line{
 		pkg: "lifecycle/storetest", kit: true,
 		may: []string{
 			"lifecycle", "lock", "github.com/stretchr/testify/require", "github.com/google/go-cmp/cmp/...", "golang.org/x/sync/errgroup",
-			"github.com/anishathalye/porcupine", "pgregory.net/rapid",
+			"github.com/anishathalye/porcupine", "pgregory.net/rapid", "internal/suitetest",
 		},
 		why: "the conformance suite of store drivers: it is imported by tests, and uses what tests use",
 	},

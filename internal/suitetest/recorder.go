@@ -1,5 +1,6 @@
-// Package suitetest has a test that may fail. The tests of the conformance suites use it
-// to check that the suites find planted faults.
+// Package suitetest has a test that may fail, and a context that ends in the middle of a
+// call. The tests of the conformance suites use the first to check that the suites find
+// planted faults.
 package suitetest
 
 import (

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -70,35 +70,7 @@ func endDuringACallIsExact(t *tester) {
 // endContext is the disturbance that the context ends when the store examines it for the n-th
 // time.
 func (t *tester) endContext(n int) (context.Context, func() bool) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	var times atomic.Int64
-	examine := func() {
-		if times.Add(1) == int64(n) {
-			cancel(errCause)
-		}
-	}
-	return examined{ctx, examine}, func() bool {
-		cancel(nil)
-		return times.Load() >= int64(n)
-	}
-}
-
-// examined is a context that calls a function when it is examined.
-type examined struct {
-	context.Context
-	examine func()
-}
-
-// Done implements [context.Context].
-func (c examined) Done() <-chan struct{} {
-	c.examine()
-	return c.Context.Done()
-}
-
-// Err implements [context.Context].
-func (c examined) Err() error {
-	c.examine()
-	return c.Context.Err()
+	return suitetest.EndWhenExamined(t.Context(), n, errCause)
 }
 
 // After Close every call returns ErrClosed. Close may be called twice.

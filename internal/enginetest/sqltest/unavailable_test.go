@@ -6,12 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -99,16 +99,10 @@ func TestOpenEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		_, db := fresh(t, e, nil)
 		cause := errors.New("the program ends")
-		for n, reached := int64(1), true; reached; n++ {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			var times atomic.Int64
-			store, err := sqlstore.Open(examined{ctx, func() {
-				if times.Add(1) == n {
-					cancel(cause)
-				}
-			}}, db, e.dialect, nil)
-			cancel(nil)
-			if reached = times.Load() >= n; err != nil {
+		for n, more := 1, true; more; n++ {
+			ctx, reached := suitetest.EndWhenExamined(t.Context(), n, cause)
+			store, err := sqlstore.Open(ctx, db, e.dialect, nil)
+			if more = reached(); err != nil {
 				require.ErrorIs(t, err, context.Canceled)
 				require.ErrorIs(t, err, cause, "at step %d", n)
 				continue
@@ -116,22 +110,6 @@ func TestOpenEnds(t *testing.T) {
 			require.NoError(t, store.Close())
 		}
 	})
-}
-
-// examined is a context that calls a function when it is examined.
-type examined struct {
-	context.Context
-	examine func()
-}
-
-func (c examined) Done() <-chan struct{} {
-	c.examine()
-	return c.Context.Done()
-}
-
-func (c examined) Err() error {
-	c.examine()
-	return c.Context.Err()
 }
 
 func unavailable(t testing.TB, err error, address string) {
