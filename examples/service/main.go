@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -75,19 +76,19 @@ func run(ctx context.Context) error {
 	if *printing {
 		return fsm.WriteTable(os.Stdout, setVersion(&lifecycle.Config[Event]{}).Table())
 	}
+	if err := checkFlags(); err != nil {
+		return err
+	}
 	db, dialect, err := connect(*database)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if *migrate {
-		if err := createTables(ctx, db, dialect); err != nil {
-			return err
-		}
-	}
-	// Open refuses a table that does not fit, with the SQL that changes it.
-	store, err := sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
+	store, err := openStore(ctx, db, dialect)
 	if err != nil {
+		if dialect == sqlstore.SQLite { // the errors of PostgreSQL name the database
+			err = fmt.Errorf("-db %s: %w", *database, err)
+		}
 		return err
 	}
 	defer store.Close()
@@ -138,4 +139,17 @@ func run(ctx context.Context) error {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, owner.Leave(leaving))
+}
+
+// checkFlags refuses a command line that is wrong, before anything is opened.
+func checkFlags() error {
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("%s is no flag; all flags begin with -", flag.Arg(0))
+	case *name == "":
+		return errors.New("-name is empty")
+	case *doSwitch && !*v2:
+		return errors.New("-switch needs -v2")
+	}
+	return nil
 }

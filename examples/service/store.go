@@ -39,6 +39,21 @@ var table = sqlstore.ExistingTable{
 	Micros: true,
 }
 
+// openStore opens the store, and creates its tables first if -migrate is set.
+func openStore(ctx context.Context, db *sql.DB, dialect sqlstore.Dialect) (*sqlstore.Store, error) {
+	if *migrate {
+		if err := createTables(ctx, db, dialect); err != nil {
+			return nil, err
+		}
+	}
+	// Open refuses a table that does not fit, with the SQL that changes it.
+	store, err := sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
+	if errors.Is(err, sqlstore.ErrSchema) && !*migrate {
+		return nil, fmt.Errorf("%w (-migrate creates missing tables)", err)
+	}
+	return store, err
+}
+
 // createTables creates the tables that are missing, and updates those of the library.
 func createTables(ctx context.Context, db *sql.DB, dialect sqlstore.Dialect) error {
 	show, clear := progress()
@@ -61,6 +76,9 @@ func connect(name string) (*sql.DB, sqlstore.Dialect, error) {
 	}
 	if name == "" { // SQLite would keep the VMs until the process ends
 		return nil, sqlstore.SQLite, errors.New("-db names no file and no database")
+	}
+	if strings.Contains(name, "://") {
+		return nil, sqlstore.SQLite, errors.New("-db is the name of a SQLite file, or a URL that begins with postgres://")
 	}
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: name}).EscapedPath()}
 	file.RawQuery = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
