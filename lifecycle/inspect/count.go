@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -18,37 +17,11 @@ type census struct {
 	stuck    []lifecycle.SweepResult
 }
 
-// counter counts the objects of a machine for all requests. However many pages are open, it
-// uses one connection to the store, and pauses after each count, also after one that has
-// failed. A request waits for its turn no longer than its context lasts.
-type counter struct {
-	turn  chan struct{} // has a value while a request counts, or reads the fields below
-	last  *census
-	err   error     // of the last count
-	until time.Time // the last count is used until then
-}
-
-// count returns the last count for ten times the time that it took, at most 10 seconds, and
-// then counts again.
+// count returns the census of a machine, which may be some seconds old.
 func (p *Page) count(ctx context.Context, m Machine) (*census, error) {
-	c := p.counters[m.table().Name]
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return nil, lifecycle.Ended(ctx)
-	}
-	begin := time.Now()
-	if begin.Before(c.until) {
-		return c.last, c.err
-	}
-	// A client that leaves does not end the count: others wait for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
-	c.last, c.err = countAll(ctx, m, p.config.MaxObjects)
-	end := time.Now()
-	c.until = end.Add(min(10*end.Sub(begin), 10*time.Second))
-	return c.last, c.err
+	return p.counts[m.table().Name].get(ctx, func(ctx context.Context) (*census, error) {
+		return countAll(ctx, m, p.config.MaxObjects)
+	})
 }
 
 // countAll reads the objects of a machine, without payloads, and those that are stuck.

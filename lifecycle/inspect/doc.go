@@ -24,7 +24,8 @@
 //   - Lists of objects, keys and lock holders have limits. At most 100 streams are open at
 //     once. An answer reads for at most 10 seconds.
 //     Counts read all objects of a machine up to [Config].MaxObjects, stuck objects only the
-//     ranges that a sweep reads. Each machine has one count at a time.
+//     ranges that a sweep reads. Each machine has one count at a time, and so has a lock tree of
+//     several processes, which reads all its holders for a count.
 //   - Names and texts of objects, tables, queues and locks are harmless in a page, whatever
 //     they contain. A Content-Security-Policy forbids inline code, frames of others and
 //     everything from elsewhere. The drawing library needs 'wasm-unsafe-eval'; only the route

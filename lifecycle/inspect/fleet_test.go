@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -296,10 +297,15 @@ func TestTimeout(t *testing.T) {
 			Failed:   func(_ context.Context, err error) { failed = append(failed, err) },
 		})
 		require.NoError(t, err)
-		begin := time.Now()
-		require.Equal(t, "deadline", problem(t, ask(page, "GET", "/machine?machine=vm&format=json")).Code)
-		require.Equal(t, 10*time.Second, time.Since(begin))
-		require.ErrorIs(t, failed[0], context.DeadlineExceeded)
+		for i, url := range []string{"/machine?machine=vm", "/objects?machine=vm", "/objects?machine=vm&stuck=1", "/picture.dot?machine=vm"} {
+			begin := time.Now()
+			answer := problem(t, ask(page, "GET", url+"&format=json"))
+			require.Equal(t, 10*time.Second, time.Since(begin), url)
+			require.Equal(t, "deadline", answer.Code, url)
+			require.Equal(t, http.StatusServiceUnavailable, answer.Status, url)
+			require.Equal(t, `inspect: the store of machine "vm" has not answered within 10s`, answer.Detail, url)
+			require.ErrorIs(t, failed[i], context.DeadlineExceeded, url)
+		}
 	})
 }
 
@@ -390,6 +396,7 @@ func TestOneSlowStore(t *testing.T) {
 		begin := time.Now()
 		doc := document[inspect.Overview](t, page, "/")
 		require.Equal(t, "deadline", doc.Machines[0].Problem.Code)
+		require.Equal(t, `inspect: the store of machine "vm" has not answered within 10s`, doc.Machines[0].Problem.Detail)
 		require.Nil(t, doc.Machines[1].Problem)
 		require.Equal(t, 1, doc.Machines[1].Objects)
 		require.Equal(t, 10*time.Second, time.Since(begin))
@@ -404,6 +411,37 @@ type silent struct{ lock.Locker }
 func (silent) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	<-ctx.Done()
 	return lock.Snapshot{}, lock.Ended(ctx)
+}
+
+// snapshots is a lock tree of another process: it counts only by a Snapshot, which takes a
+// second.
+type snapshots struct {
+	lock.Locker
+	read atomic.Int32
+}
+
+func (s *snapshots) Snapshot(context.Context) (lock.Snapshot, error) {
+	time.Sleep(time.Second)
+	return lock.Snapshot{Held: int(s.read.Add(1))}, nil
+}
+
+// TestLockCountsAreShared: many open overviews cost a lock tree no more than one.
+func TestLockCountsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := &snapshots{}
+		page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"racks": tree}})
+		require.NoError(t, err)
+		var viewers sync.WaitGroup
+		for range 100 {
+			viewers.Go(func() { ask(page, "GET", "/") })
+		}
+		viewers.Wait()
+		require.EqualValues(t, 1, tree.read.Load())
+		require.Equal(t, 1, document[inspect.Overview](t, page, "/").Locks[0].Held)
+		require.Equal(t, 2, document[inspect.LockPage](t, page, "/locks").Locks[0].Held, "the page of the locks reads them")
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 3, document[inspect.Overview](t, page, "/").Locks[0].Held)
+	})
 }
 
 // TestSilentParts: a store or a lock tree that does not answer leaves the time of the others.
@@ -427,6 +465,7 @@ func TestSilentParts(t *testing.T) {
 		for _, url := range []string{"/", "/locks"} {
 			doc := document[inspect.LockPage](t, page, url)
 			require.Equal(t, "deadline", doc.Locks[0].Problem.Code, url)
+			require.Equal(t, `inspect: the lock tree "bad" has not answered within 10s`, doc.Locks[0].Problem.Detail, url)
 			require.Nil(t, doc.Locks[1].Problem, url)
 		}
 		require.NoError(t, owner.Leave(t.Context()))

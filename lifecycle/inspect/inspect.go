@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
@@ -34,23 +33,20 @@ type Config struct {
 	Failed func(context.Context, error)
 }
 
-const (
-	// timeout is how long an answer may read, and how long a count of a machine's objects
-	// may. It does not apply to streams.
-	timeout    = 10 * time.Second
-	maxStreams = 100 // that are open at once
-)
+const maxStreams = 100 // that are open at once
 
 // Page is the operator's page: an [http.Handler] that is read only. [New] makes one; the
 // zero Page is not usable. It is safe for concurrent use. Every answer reads the stores;
-// only the counts of a machine are used again, and the error of a count: for ten times as
-// long as the count took, at most 10 seconds. Its goroutines end with their requests.
+// only the counts of a machine and of a lock tree are used again, and the error of a count:
+// for ten times as long as the count took, at most 10 seconds. Its goroutines end with
+// their requests.
 type Page struct {
 	config   Config
 	machines map[string]Machine
-	counters map[string]*counter // by machine
+	counts   map[string]*shared[*census] // by machine
 	queues   []namedQueue
-	locks    []string // names
+	locks    []string                          // names
+	held     map[string]*shared[lock.Snapshot] // by lock, without holders
 
 	streams chan struct{} // has a value for each open stream
 	closed  context.Context
@@ -64,8 +60,8 @@ func New(config *Config) (*Page, error) {
 		config = &Config{}
 	}
 	p := &Page{
-		config: *config, machines: map[string]Machine{}, counters: map[string]*counter{},
-		streams: make(chan struct{}, maxStreams),
+		config: *config, machines: map[string]Machine{}, counts: map[string]*shared[*census]{},
+		held: map[string]*shared[lock.Snapshot]{}, streams: make(chan struct{}, maxStreams),
 	}
 	c := &p.config
 	c.Machines, c.Locks = slices.Clone(c.Machines), maps.Clone(c.Locks)
@@ -82,12 +78,13 @@ func New(config *Config) (*Page, error) {
 		if _, ok := p.machines[name]; ok {
 			return nil, refuse("two machines with the name %q", name)
 		}
-		p.machines[name], p.counters[name] = m, &counter{turn: make(chan struct{}, 1)}
+		p.machines[name], p.counts[name] = m, newShared[*census]()
 	}
 	for _, name := range p.locks {
 		if c.Locks[name] == nil {
 			return nil, refuse("lock %q is nil", name)
 		}
+		p.held[name] = newShared[lock.Snapshot]()
 	}
 	var err error
 	if p.queues, err = queuesOf(c); err != nil {

@@ -36,7 +36,8 @@ func (p *Page) overview(ctx context.Context, _ *http.Request) (view, error) {
 func (p *Page) summary(ctx context.Context, m Machine) MachineSummary {
 	c, err := p.count(ctx, m)
 	if err != nil {
-		return MachineSummary{Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: p.problem(ctx, err)}
+		problem := p.problem(ctx, late(storeOf(m.table().Name), err))
+		return MachineSummary{Name: m.table().Name, Title: m.table().Title, States: []StateCount{}, Problem: problem}
 	}
 	return c.MachineSummary
 }
@@ -102,6 +103,7 @@ func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.Sw
 		case errors.Is(err, lifecycle.ErrNotFound):
 			continue
 		case err != nil:
+			err = late(storeOf(m.table().Name), err)
 			o.Problem = new(lifecycle.Problem(err))
 			if !failed && !errors.Is(err, lifecycle.ErrForeign) {
 				failed = true

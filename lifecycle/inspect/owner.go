@@ -18,7 +18,11 @@ func (p *Page) readOwners(ctx context.Context) (list []Owner, failed error) {
 		alive bool
 	}
 	owners, errs := make([][]lifecycle.OwnerInfo, len(p.config.Machines)), make([]error, len(p.config.Machines))
-	together(p.config.Machines, func(i int, m Machine) { owners[i], errs[i] = lifecycle.Owners(ctx, m) })
+	together(p.config.Machines, func(i int, m Machine) {
+		var err error
+		owners[i], err = lifecycle.Owners(ctx, m)
+		errs[i] = late(storeOf(m.table().Name), err)
+	})
 	found := map[life]Owner{}
 	for _, o := range slices.Concat(owners...) {
 		o.Since, o.Heartbeat = o.Since.UTC(), o.Heartbeat.UTC()

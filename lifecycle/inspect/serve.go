@@ -67,15 +67,16 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	case "picture":
 		return p.picture(w, r)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	ctx, cancel := withTimeout(r.Context())
 	defer cancel()
+	store := storeOf(r.URL.Query().Get("machine"))
 	if path == "picture.dot" {
 		text, err := p.dot(ctx, r)
 		if err == nil {
 			w.Header().Set("Content-Type", "text/vnd.graphviz; charset=utf-8")
 			fmt.Fprint(w, text)
 		}
-		return err
+		return late(store, err)
 	}
 	read, ok := documents[path]
 	if !ok {
@@ -83,7 +84,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	v, err := read(p, ctx, r)
 	if err != nil {
-		return err
+		return late(store, err)
 	}
 	v.Route = path
 	return p.write(w, r, http.StatusOK, v)
