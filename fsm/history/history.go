@@ -79,7 +79,7 @@ func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*
 		switch line, unreadable := errors.AsType[*LineError](err); {
 		case unreadable:
 			c.sum.Unreadable++
-			c.found(&Row{Line: line.Line}, "unreadable", line.Text, "a line of the documented form")
+			c.found(&Row{Line: line.Line}, "unreadable", line.Text, "a JSON object in the form of history.Read")
 			continue
 		case err != nil:
 			return c.sum, err

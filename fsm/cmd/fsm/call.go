@@ -37,7 +37,7 @@ func (c *call) parse(args []string) error {
 	c.flags.SetOutput(io.Discard)
 	err := c.flags.Parse(args)
 	c.files = c.flags.Args()
-	switch n := len(c.files); {
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintf(c.out, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
 		c.flags.SetOutput(c.out)
@@ -45,7 +45,14 @@ func (c *call) parse(args []string) error {
 		return err
 	case err != nil:
 		return misused("%v", err)
-	case n < c.cmd.min || n > c.cmd.max:
+	}
+	for _, file := range c.files {
+		name, _, _ := strings.Cut(strings.TrimLeft(file, "-"), "=")
+		if strings.HasPrefix(file, "-") && c.flags.Lookup(name) != nil {
+			return misused("%s comes too late: flags stand before the arguments", file)
+		}
+	}
+	if n := len(c.files); n < c.cmd.min || n > c.cmd.max {
 		return misused("want %s, found %d arguments", c.cmd.args, n)
 	}
 	for _, file := range c.files[:min(len(c.files), c.cmd.tables)] {

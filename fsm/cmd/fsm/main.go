@@ -96,7 +96,8 @@ func usage(w io.Writer) {
 	}
 	fmt.Fprint(w, `  help    [command]              describe a command and its flags
 
-Tables are lifecycle-table/1 documents; - is standard input. Flags stand before
-the arguments. Exit codes: 0 no findings, 1 findings, 2 wrong usage or bad input.
+Tables are lifecycle-table/1 documents, which fsm.WriteTable writes. A history has
+one JSON object a line, see history.Read. - is standard input. Flags stand before the
+arguments. Exit codes: 0 no findings, 1 findings, 2 wrong usage or bad input.
 `)
 }

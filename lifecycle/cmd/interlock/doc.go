@@ -19,7 +19,7 @@
 //	flags, before the arguments:
 //
 //	  -addr URL               URL of the inspect page of a service; default: environment variable INTERLOCK_ADDR
-//	  -dsn database           database of a store, instead of -addr; default: environment variable INTERLOCK_DSN
+//	  -dsn database           instead of -addr: database of a store, a SQLite file or postgres:// or mysql:// URL; default: environment variable INTERLOCK_DSN
 //	  -every pause            with -watch: pause between two rounds
 //	  -limit many             list: at most this many objects; 0: all
 //	  -o form                 form of the output: table or json

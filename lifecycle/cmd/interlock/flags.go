@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,7 +34,7 @@ func (c *call) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("interlock", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&c.addr, "addr", "", "`URL` of the inspect page of a service; default: environment variable INTERLOCK_ADDR")
-	flags.StringVar(&c.dsn, "dsn", "", "`database` of a store, instead of -addr; default: environment variable INTERLOCK_DSN")
+	flags.StringVar(&c.dsn, "dsn", "", "instead of -addr: `database` of a store, a SQLite file or postgres:// or mysql:// URL; default: environment variable INTERLOCK_DSN")
 	flags.Func("table", "with -dsn: `[VERSION=]FILE` of the table of a machine; repeatable", func(s string) error {
 		c.tables = append(c.tables, s)
 		return nil
@@ -60,7 +61,7 @@ func (c *call) start(ctx context.Context, flags *flag.FlagSet, args []string) er
 	if c.addr == "" && c.dsn == "" {
 		c.addr, c.dsn = os.Getenv("INTERLOCK_ADDR"), os.Getenv("INTERLOCK_DSN")
 	}
-	if wrong := c.wrong(flags.NArg()); wrong != "" {
+	if wrong := c.wrong(flags.Args()); wrong != "" {
 		return fmt.Errorf("%w: %s", errUsage, wrong)
 	}
 	if c.dsn != "" {
@@ -70,9 +71,12 @@ func (c *call) start(ctx context.Context, flags *flag.FlagSet, args []string) er
 }
 
 // wrong returns what is wrong with the flags, and with the number of arguments.
-func (c *call) wrong(args int) string {
-	switch {
-	case args < c.min || args > c.max:
+func (c *call) wrong(args []string) string {
+	late := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	switch n := len(args); {
+	case n > c.max && late >= 0:
+		return args[late] + " comes too late: flags stand before the arguments"
+	case n < c.min || n > c.max:
 		return strings.TrimRight("the arguments are [flags] "+c.args, " ")
 	case c.form != "table" && c.form != "json":
 		return "-o is table or json"

@@ -65,8 +65,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	err := fmt.Errorf("%w: there is no such command", errUsage)
-	if name := strings.TrimLeft(args[0], "-"); name == "help" || name == "h" {
+	switch name := strings.TrimLeft(args[0], "-"); {
+	case name == "help" || name == "h":
 		err = flag.ErrHelp
+	case name != args[0]:
+		err = fmt.Errorf("%w: the command comes first: interlock list -addr URL MACHINE", errUsage)
 	}
 	for _, cmd := range commands {
 		if cmd.name != args[0] {
@@ -93,7 +96,7 @@ func report(errs io.Writer, name string, err error) int {
 	case errors.Is(err, errStuck):
 		return exitStuck
 	}
-	fmt.Fprintf(errs, "interlock %s: %s\n", plain(name), plain(strings.ReplaceAll(err.Error(), "\n", "; ")))
+	fmt.Fprintf(errs, "interlock %s: %s\n", plain(name), plain(oneLine(err.Error())))
 	if errors.Is(err, errUsage) {
 		fmt.Fprintln(errs, "see interlock help")
 		return exitUsage
@@ -102,6 +105,16 @@ func report(errs io.Writer, name string, err error) int {
 		return exitNotFound
 	}
 	return exitFailure
+}
+
+// oneLine joins the lines of an error. The lines of a list are indented below its title.
+func oneLine(text string) string {
+	text = strings.ReplaceAll(text, ":\n", ": ")
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+	}
+	return strings.Join(lines, "; ")
 }
 
 // repeat runs the command once, or with -watch until ctx ends.
