@@ -58,6 +58,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -81,6 +82,10 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if err := checkFlags(); err != nil {
+		fmt.Fprintln(os.Stderr, "replicas:", err)
+		os.Exit(2)
+	}
 	dir, err := os.MkdirTemp("", "replicas-")
 	if err == nil {
 		err = run(ctx, os.Stdout, dir)
@@ -90,6 +95,21 @@ func main() {
 		os.Exit(1)
 	}
 	_ = os.RemoveAll(dir)
+}
+
+// checkFlags refuses a command line that is wrong, before anything is built.
+func checkFlags() error {
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("%s is no flag; all flags begin with -", flag.Arg(0))
+	case *objects < 2:
+		return fmt.Errorf("-objects %d is below 2", *objects)
+	case *ttl <= 0:
+		return fmt.Errorf("-ttl %v is not above 0", *ttl)
+	case *serverURL != "" && !strings.HasPrefix(*serverURL, "postgres://") && !strings.HasPrefix(*serverURL, "postgresql://"):
+		return errors.New("-db is not a URL that begins with postgres://")
+	}
+	return nil
 }
 
 // world is one run. One goroutine calls its methods.
@@ -111,9 +131,6 @@ type world struct {
 // run runs the program, and keeps the logs of the replicas in a directory. The error is that
 // of a bad verdict, or of a run without a verdict.
 func run(ctx context.Context, out io.Writer, dir string) (err error) {
-	if *objects < 2 {
-		return fmt.Errorf("-objects %d is below 2", *objects)
-	}
 	w := &world{cloud: &cloud{orders: map[string][]order{}}, took: map[string][]time.Duration{}, began: time.Now(), out: out}
 	w.show, w.clear = terminal.Progress(out)
 	defer func() {

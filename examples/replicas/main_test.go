@@ -62,11 +62,19 @@ func TestNoDatabase(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), io.Discard, t.TempDir()), "connection refused")
 }
 
-// TestFlags: a run needs VMs with the fence and without.
+// TestFlags: a wrong flag is refused before the service is built. A run needs VMs with the
+// fence and without.
 func TestFlags(t *testing.T) {
+	url, n, life := *serverURL, *objects, *ttl
+	defer func() { *serverURL, *objects, *ttl = url, n, life }()
+	*serverURL, *objects, *ttl = "mysql://localhost/fleet", 2, time.Second
+	require.EqualError(t, checkFlags(), "-db is not a URL that begins with postgres://")
+	*serverURL = ""
+	require.NoError(t, checkFlags())
 	*objects = 1
-	require.EqualError(t, run(t.Context(), io.Discard, t.TempDir()), "-objects 1 is below 2")
-	*objects = 60
+	require.EqualError(t, checkFlags(), "-objects 1 is below 2")
+	*objects, *ttl = 2, 0
+	require.EqualError(t, checkFlags(), "-ttl 0s is not above 0")
 }
 
 // lines keeps the output of a run.

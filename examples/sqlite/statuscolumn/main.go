@@ -148,7 +148,7 @@ func use(ctx context.Context, out io.Writer, db *sql.DB, vms *manager) error {
 		return err
 	}
 	_, err = vms.Fire(ctx, "7", "delete", "user", &lifecycle.Change[vm]{Expect: stopped.Revision})
-	fmt.Fprintln(out, errors.Is(err, lifecycle.ErrConflict))
+	fmt.Fprintln(out, "delete is a conflict:", errors.Is(err, lifecycle.ErrConflict))
 
 	rows, err := vms.History(ctx, "7", 0, 0)
 	for _, row := range rows {
