@@ -71,8 +71,8 @@
 //   - A machine cannot distinguish a late report from a new one. Package lifecycle
 //     compares operation ids.
 //   - Rows with origin conditions may together take every origin that an object has in a
-//     state. The row behind them is then never tried, and New does not find that: such a
-//     row is the default for origins of later versions of the table.
+//     state. The row behind them is then never tried. New accepts it, because it is the
+//     default for origins of later versions of the table.
 //   - A caller can make any Status. [Machine.ParseStatus] refuses undeclared names.
 //
 // # Rejected designs

@@ -25,9 +25,9 @@ type Guard[T any] struct {
 // more than once for one request. A panic in check reaches the caller; the
 // object has not moved.
 //
-// A check that cannot decide, because what it reads does not answer, returns the
-// error of that or wraps it. In package lifecycle, a report and the outcome of work
-// are not refused for such a reason, see lifecycle.Manager.Report.
+// If check reads from a system that does not answer, it returns the error of that system,
+// or wraps it. Package lifecycle does not refuse a report or the outcome of work for such an
+// error, see lifecycle.Manager.Report.
 func When[T any](name string, check func(ctx context.Context, before, after *T) error) Guard[T] {
 	return Guard[T]{name: name, check: check}
 }

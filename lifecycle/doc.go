@@ -1,6 +1,6 @@
-// Package lifecycle moves objects through a table of package fsm and keeps them in
-// a store, so that messages that come late or twice, processes that die and
-// simultaneous requests cannot move them wrongly.
+// Package lifecycle moves objects through a table of package fsm and keeps them in a
+// store. A message that comes late or twice, a process that dies, and simultaneous
+// requests cannot move an object wrongly.
 //
 //	user ──Create, Fire──▶ ┌─────────┐   load, decide, commit    ┌───────┐
 //	user ───────Do───────▶ │         │ ◀───────────────────────▶ │ Store │
@@ -13,7 +13,7 @@
 //
 // # Start here
 //
-// A first service needs five methods:
+// A first service needs five methods. VM is the machine:
 //
 //	vms := lifecycle.Must(VM, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{
 //		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
@@ -24,14 +24,15 @@
 //	rec, err = vms.Get(ctx, "vm1")
 //	stuck, err := vms.Sweep(ctx)                                          // function Run repeats it
 //
-// A process whose work other processes take over when it dies, from its start to its end:
+// If other processes take over the work of a process that dies, each process has this
+// form. The contexts alive and soon outlive ctx:
 //
 //	owner, err := lifecycle.Join(ctx, store, "host-1", 0)
 //	vms, err := lifecycle.New(VM, store, &lifecycle.Config[Event]{Owner: owner, Handlers: handlers, ...})
 //	go owner.Run(alive)                // heartbeats, until the work has ended
 //	go lifecycle.Run(ctx, 0, nil, vms) // sweeps
 //	...                                // requests, until ctx ends
-//	err = Drain(soon, vms)              // waits for work and its outcomes
+//	err = lifecycle.Drain(soon, vms)   // waits for work and its outcomes
 //	stop()                             // ends alive
 //	err = owner.Leave(soon)            // other processes take over at once what is left
 //
@@ -53,16 +54,16 @@
 // six outcomes are [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and
 // [Lost]. [Work].Retries repeats work that fails, with back-off; the attempts are counted
 // in the record, across processes. [Manager.Sweep] finds what a dead process has left, by
-// deadlines and by owners ([Join]), and applies the table's deadline row: back to the origin,
-// to a failed state, or the work again, by the name of its handler. [Manager.Explain]
-// describes the next move of an object, and [Stuck] lists what a sweep would act
-// upon. [Manager.Override] is for operators.
+// deadlines and by owners ([Join]), and fires the table's row with a timeout, the deadline
+// row. The row returns the object to its origin, moves it to a failed state, or starts the
+// work again by the name of its handler. [Manager.Explain] describes the next move of an
+// object, and [Stuck] lists what a sweep would act upon. [Manager.Override] is for operators.
 //
 // # Requests of clients
 //
 // A client whose answer was lost sends its request again. [Change].Request is its request
-// id: Create, Add, Fire, Do and Override answer the second time with a [*RepeatedError],
-// which has what the first one has done, and change nothing. [Record].ETag and
+// id. For a repeated request, Create, Add, Fire, Do and Override change nothing and return a
+// [*RepeatedError] with what the first request has done. [Record].ETag and
 // [Change].IfMatch are the headers ETag and If-Match: the change is refused if the object
 // has changed since the client has read it. [Problem] is the answer to an error; a guard
 // may return an error with a code and a status of its own. [Manager.Add] adds an object

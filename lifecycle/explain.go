@@ -228,7 +228,7 @@ func (x *Explanation) nextMove(kind fsm.Kind, actors []string, act string) strin
 // possible.
 func (x Explanation) String() string { return x.text(false) }
 
-// Verbose is String with all events, and why those are not possible that are not.
+// Verbose is String with all events. It has the reason why an event is not possible.
 func (x Explanation) Verbose() string { return x.text(true) }
 
 func (x Explanation) text(all bool) string {

@@ -25,9 +25,9 @@ func (h *Handle[S, T]) Operation() OpID { return h.o.admitted.Operation }
 func (h *Handle[S, T]) Done() <-chan struct{} { return h.o.done }
 
 // Wait waits for the outcome and returns the record with it. The error is nil if
-// the work has succeeded and the record has that, else an [OutcomeError]. The record
-// of a lost operation is the one that it was lost to, if this process has read that
-// and the object exists, else the last one of the operation.
+// the work has succeeded and the record has that, else an [OutcomeError]. If the operation
+// was lost, Wait returns the record after the loss, provided that this process has read it
+// and the object exists. Otherwise it returns the last record of the operation.
 //
 // If ctx ends first, the error is [queue.ErrPending], and Wait may be called again.
 // Inside work that the operation waits for, it is [queue.ErrWouldDeadlock].

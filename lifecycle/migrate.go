@@ -22,10 +22,10 @@ type Migration struct {
 // Migrate writes the records of one page in the manager's version: at most limit
 // objects with ids greater than after, bytewise. A limit of 0 or less is [MaxPage]. State,
 // origin and payload are converted by [Config].Older. The operation, its owner and its
-// work go on; a deadline counts anew, by the manager's table, in a pause of [Retries] from
-// its end. Each record is a commit of
-// its own with a history row, whose event is [Migrated] and which leads from the old name
-// of the state to the new one. BeforeCommit sees it as a change from the state to the same
+// work go on. A deadline starts again with the timeout of the manager's table; in a pause of
+// [Retries] it starts at the end of the pause. Each record is a commit of its own with a
+// history row. Its event is [Migrated], and it leads from the old name of the state to the
+// new one. BeforeCommit sees it as a change from the state to the same
 // state. It needs no row of the table and runs no guard.
 //
 //	for after := ""; ; {

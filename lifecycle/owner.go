@@ -12,11 +12,11 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Owner is this process as one that executes operations: a record in the same
-// store, with a name, an epoch and a heartbeat. A sweeper that sees no heartbeat of an
-// owner for one TTL declares the owner dead: other processes take its operations over,
-// and the store accepts nothing more that it writes about them, and no operation that
-// it starts. A commit that is concurrent with the expiry may be accepted before it.
+// Owner is this process in its role of executing operations. The store has a record of it,
+// with a name, an epoch and a heartbeat. A sweeper that sees no heartbeat of an owner for
+// one TTL declares the owner dead. Other processes then take over its operations. The store
+// refuses what the dead owner writes about them, and the operations that it starts. A commit
+// that is concurrent with the expiry may be accepted before it.
 //
 // The sweeper measures that time on its own monotonic clock, and only while it can read
 // the store: neither the clock of the store nor an outage of it, however long, ends an

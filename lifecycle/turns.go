@@ -35,7 +35,7 @@ type Turns struct {
 // NewTurns returns the turns of this process, in the owner's store. The classes are limits
 // as in [queue.Config].Classes, for all processes together; every process needs the same
 // ones. Fair is not used: the turns of a class begin in the order in which the processes
-// asked for them, so a class that waits for room holds up later turns of the class above.
+// requested them. So a class that waits for room holds up later turns of the class above.
 // The store must be able to change several objects in one commit. The error is [ErrInvalid].
 func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
 	if owner == nil || owner.core == nil {

@@ -17,8 +17,8 @@ import (
 //	err := tx.Commit(ctx)
 //	...lease.Record()
 //
-// A Tx is also what [Config.BeforeCommit] returns, and what other objects take
-// part in an operation by, see [Work.With].
+// [Config.BeforeCommit] returns a Tx too, and [Work.With] is a Tx of other objects that take
+// part in an operation.
 //
 // Every change is decided on the present object, by the rules of its verb. Guards
 // and edits of one change do not see what another one changes. The conditions of

@@ -36,11 +36,11 @@ type Version struct {
 	// state in both, because [Manager.Require] and [Manager.List] compare names only.
 	States map[string]string
 	// Upgrade returns the payload of the manager's version for one of this version,
-	// Downgrade the reverse. Both are JSON. They change neither their argument nor keep
-	// it, may run concurrently, and run whenever a record of this version is read or
-	// written. An empty payload stays empty. An error of Upgrade makes the record an
-	// [ErrForeign], one of Downgrade is the error of the call. Default: the versions have
-	// the same payload. There is none of them, or both.
+	// Downgrade the reverse. Both are JSON. They neither change nor keep their
+	// argument. They run whenever a record of this version is read or written, also
+	// concurrently. An empty payload stays empty. An error of Upgrade makes the record an
+	// [ErrForeign], one of Downgrade is the error of the call. Set both or neither.
+	// Default: the versions have the same payload.
 	Upgrade, Downgrade func(payload []byte) ([]byte, error)
 }
 

@@ -245,10 +245,10 @@ type OutcomeError struct {
 	// cause that ended the work, or an error that matches ErrStale for a lost
 	// operation.
 	Err error
-	// Unwritten is why the outcome is not in the record: no row of the table
-	// permits its events, or the store failed until the deadline or the shutdown. Sweeps find the object by its
-	// deadline, and sweeps of this manager report it if it has none. Nil: the
-	// record has the outcome, unless the operation was lost.
+	// Unwritten is why the outcome is not in the record: no row of the table permits its
+	// events, or the store failed until the deadline or the shutdown. Sweeps find the
+	// object by its deadline, and sweeps of this manager report it if it has none. Nil:
+	// the record has the outcome, unless the operation was lost.
 	Unwritten error
 }
 

@@ -63,9 +63,9 @@ type RefusedError struct {
 	// nil: none is. The queue as a whole refuses, the ID is in use, or Admit refuses an
 	// action whose keys are idle.
 	Key any
-	// Running is the name of the action that runs for Key, since Since; without Key, for one
-	// of the submitted keys. Both are zero if none runs. Waiting counts the actions that wait
-	// for Key, or in the queue.
+	// Running is the name of the action that runs for Key since Since. Without Key, it runs
+	// for one of the submitted keys. Both are zero if none runs. Waiting counts the actions
+	// that wait for Key, or in the queue.
 	Running string
 	Since   time.Time
 	Waiting int

@@ -35,7 +35,7 @@ type Observer[K comparable] struct {
 // Accepted is the acceptance of an action.
 type Accepted[K comparable] struct{ Info[K] }
 
-// Started is the begin of an attempt.
+// Started is the start of an attempt.
 type Started[K comparable] struct{ Info[K] }
 
 // Retried is a failed attempt that is repeated after Backoff.

@@ -74,8 +74,8 @@ func (q *Queuer[K]) Resume(key K) bool {
 	return true
 }
 
-// Abandon gives up the action that holds the key and does not end although its context
-// has ended. The action ends as [Abandoned], and later actions start. The queue ignores
+// Abandon frees a key from an action that does not end although its context has ended.
+// The action ends as [Abandoned], and later actions start. The queue ignores
 // the late result. A goroutine cannot be killed; [Stats.Abandoned] counts it until it
 // returns. Until then two actions may work on one object, unless the object refuses the
 // late one; see [Ticket.Seq]. An action whose Settle hangs keeps its outcome. Abandon
