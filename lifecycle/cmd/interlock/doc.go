@@ -28,6 +28,9 @@
 //	  -table [VERSION=]FILE   with -dsn: [VERSION=]FILE of the table of a machine; repeatable
 //	  -watch                  repeat until an interrupt
 //
+//	With -dsn there are no queues, no locks, and no objects in tables of the service
+//	(sqlstore.ExistingTable): read them with -addr.
+//
 //	exit codes:
 //
 //	  0  success

@@ -108,6 +108,9 @@ func help(w io.Writer, flags *flag.FlagSet) {
 		fmt.Fprintf(w, "  %-23s %s\n", strings.TrimSpace("-"+f.Name+" "+value), text)
 	})
 	fmt.Fprint(w, `
+With -dsn there are no queues, no locks, and no objects in tables of the service
+(sqlstore.ExistingTable): read them with -addr.
+
 exit codes:
 
   0  success
