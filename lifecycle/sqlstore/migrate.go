@@ -113,9 +113,11 @@ func (s *Store) beginMigrate(ctx context.Context) error {
 }
 
 // hinted adds the usual reason to an error of the first statement: the dialect is
-// that of another engine.
+// that of another engine. A file that cannot be opened, and the error of a PostgreSQL
+// server in its dialect, have other reasons.
 func (e *engine) hinted(err error) error {
-	if err == nil || !classify(err).refused() {
+	_, postgres := errors.AsType[postgresError](err)
+	if c := classify(err); err == nil || !c.refused() || c == unable || postgres && e.name == "postgres" {
 		return err
 	}
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
