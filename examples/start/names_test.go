@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// names returns the tables of METRICS.md with the names of metrics, spans and messages.
+// names returns the tables of the README with the names of metrics, spans and messages.
 func names() string {
 	var b strings.Builder
 	row := func(cells ...string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }

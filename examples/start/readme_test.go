@@ -10,8 +10,9 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// The README shows this program, its output, its picture and its test. METRICS.md shows the
-// names of metrics, spans and log messages. UPDATE_DOCS=1 writes them.
+// The README shows this program, its output, its picture and its test, the table of
+// examples/service, and the names of metrics, spans and log messages.
+// UPDATE_DOCS=1 writes them.
 func TestReadme(t *testing.T) {
 	const path = "../../README.md"
 	read := func(file string) string {
@@ -32,6 +33,10 @@ func TestReadme(t *testing.T) {
 	usage, _, found = strings.Cut(usage, "\n//\n")
 	require.True(t, found)
 	usage = "cd examples/service\n" + strings.ReplaceAll(usage, "//\t", "")
+	_, service, found := strings.Cut(read("../service/vm.go"), "var vmTable")
+	require.True(t, found)
+	service, _, found = strings.Cut(service, "// quotaError")
+	require.True(t, found)
 
 	_, wiring, found := strings.Cut(read("../../lifecycle/prometheus/example_test.go"), "func Example() {\n\t")
 	require.True(t, found)
@@ -39,33 +44,25 @@ func TestReadme(t *testing.T) {
 	require.True(t, found)
 	wiring = strings.ReplaceAll(wiring, "\n\t", "\n")
 
-	want := read(path)
+	readme := read(path)
+	want := readme
 	for _, block := range []struct{ after, language, content string }{
 		{"## Start", "go", program},
 		{"It prints", "text", output},
 		{"This picture", "mermaid", diagram.Mermaid(table.Table(), nil)},
 		{"## Prove the table", "go", test},
 		{"## Your first service", "sh", usage},
+		{"Its table and its guard", "go", "var vmTable" + service},
 		{"## Metrics, traces and logs", "go", wiring},
 	} {
 		want = replaceBlock(t, want, block.after, block.language, block.content)
 	}
-	upToDate(t, path, want)
-
-	const metrics = "../../lifecycle/METRICS.md"
-	upToDate(t, metrics, replaceText(t, read(metrics), "<!-- the names, from the code -->\n", "<!-- end of the names -->\n", names()))
-}
-
-// upToDate compares a document with what it has to be, or writes it.
-func upToDate(t *testing.T, path, want string) {
-	t.Helper()
+	want = replaceText(t, want, "<!-- the names, from the code -->\n", "<!-- end of the names -->\n", names())
 	if os.Getenv("UPDATE_DOCS") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}
-	document, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, want, string(document), "UPDATE_DOCS=1 go test ./examples/start writes %s anew", path)
+	require.Equal(t, want, readme, "UPDATE_DOCS=1 go test ./examples/start writes the README anew")
 }
 
 // replaceBlock replaces the content of the first fenced block of a language that
@@ -73,9 +70,9 @@ func upToDate(t *testing.T, path, want string) {
 func replaceBlock(t *testing.T, text, after, language, content string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(text, after)
-	require.True(t, ok, "the document has no %q", after)
+	require.True(t, ok, "the README has no %q", after)
 	between, rest, ok := strings.Cut(rest, "```"+language+"\n")
-	require.True(t, ok, "the document has no %s block after %q", language, after)
+	require.True(t, ok, "the README has no %s block after %q", language, after)
 	_, rest, ok = strings.Cut(rest, "```\n")
 	require.True(t, ok)
 	return before + after + between + "```" + language + "\n" + strings.TrimRight(content, "\n") + "\n```\n" + rest
@@ -85,8 +82,8 @@ func replaceBlock(t *testing.T, text, after, language, content string) string {
 func replaceText(t *testing.T, text, from, to, content string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(text, from)
-	require.True(t, ok, "the document has no %q", from)
+	require.True(t, ok, "the README has no %q", from)
 	_, after, ok := strings.Cut(rest, to)
-	require.True(t, ok, "the document has no %q", to)
+	require.True(t, ok, "the README has no %q", to)
 	return before + from + "\n" + content + "\n" + to + after
 }

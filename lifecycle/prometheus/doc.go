@@ -18,8 +18,8 @@
 //	collector.AddManager("vm", vms)
 //	collector.AddQueue("work", work)
 //
-// METRICS.md in the directory of package lifecycle lists the metrics. alerts.yml beside this
-// file has alert rules, such as those for stuck objects, dead owners and conflicts.
+// The README of the repository lists the metrics. alerts.yml beside this file has alert
+// rules, such as those for stuck objects, dead owners and conflicts.
 //
 // # Guarantees
 //
