@@ -54,11 +54,10 @@ func memberID(ch *lifecycle.StoredChange, name string) string {
 // The start of a delete adds nothing, because a delete is allowed in every
 // combination. A change to ERROR has no condition: a failure that cannot be written
 // is worse than a combination that no table has, and the document has no line for
-// ERROR.
+// ERROR. An override has no condition either.
 func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 	to := LeaseState(ch.To.State)
-	overridden := ch.From != "" && ch.To.Event == lifecycle.Overridden
-	if !ch.Remove && (to == LeaseDeleting || overridden) {
+	if !ch.Remove && to == LeaseDeleting {
 		return nil, nil
 	}
 	m, err := s.members(ctx, ch.To.ID)
@@ -78,6 +77,10 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 	}
 	if ch.From == "" {
 		s.addMembers(&tx, ch, spec)
+		return &tx, nil
+	}
+	if ch.To.Event == lifecycle.Overridden {
+		s.overrideEvents(&tx, m, ch)
 		return &tx, nil
 	}
 	updated := LeaseState(ch.From) == LeaseUpdating && Call(ch.To.Event) == Done
@@ -147,6 +150,27 @@ func eventMove(from, to LeaseState, eventType string, at EventState) (Call, Even
 		return Done, EventDone
 	}
 	return "", ""
+}
+
+// overrideEvents moves the events of a lease that an operator has moved to statuses which
+// the line of its new status allows. No method is at work on the lease any more, so an event
+// that stayed IN_PROGRESS would be neither executed nor ended.
+func (s *Service) overrideEvents(tx *lifecycle.Tx, m members, ch *lifecycle.StoredChange) {
+	line := combinationOf(LeaseState(ch.To.State))
+	for _, e := range m.events {
+		allowed := line.Start
+		if e.Payload.Type == EndLease {
+			allowed = line.End
+		}
+		if slices.Contains(allowed, e.State) {
+			continue
+		}
+		to := allowed[0]
+		if line.Lease == LeaseError {
+			to = EventError // as after a failure of the method
+		}
+		s.Events.In(tx).Override(e.ID, to, ch.To.Actor, ch.To.Reason, &lifecycle.Change[EventSpec]{Expect: e.Revision})
+	}
 }
 
 // dueAt returns the time of an event of a lease.

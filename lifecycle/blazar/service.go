@@ -40,8 +40,10 @@ type Config struct {
 //
 // The managers give access to the records, to their history, and to explanations of
 // objects that are stuck. A lease that is moved by them has to obey the table of
-// relationships too, except by [lifecycle.Manager.Override]. The ids of the
-// reservations and events of a lease begin with its own id and a slash.
+// relationships too. [lifecycle.Manager.Override] skips that table: it moves the events of
+// the lease to statuses that the table allows, and no reservation, because the operator
+// has to find out which of them have resources. The ids of the reservations and events of a
+// lease begin with its own id and a slash.
 type Service struct {
 	Leases       *lifecycle.Manager[LeaseState, Call, LeaseSpec]
 	Reservations *lifecycle.Manager[ReservationState, Call, ReservationSpec]

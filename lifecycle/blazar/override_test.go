@@ -1,0 +1,84 @@
+package blazar_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+)
+
+// An operator moves a lease whose method hangs. The same commit moves its events to
+// statuses that the document's table allows: no method is at work on them any more.
+func TestOverrideMovesEvents(t *testing.T) {
+	for _, tt := range []struct {
+		during     blazar.Call // "": no method is at work, and the lease is PENDING
+		to         blazar.LeaseState
+		start, end blazar.EventState
+	}{
+		{blazar.Start, blazar.LeasePending, blazar.EventUndone, blazar.EventUndone},
+		{blazar.Start, blazar.LeaseActive, blazar.EventDone, blazar.EventUndone},
+		{blazar.Start, blazar.LeaseTerminated, blazar.EventDone, blazar.EventDone},
+		{blazar.Start, blazar.LeaseError, blazar.EventError, blazar.EventUndone},
+		{blazar.Start, blazar.LeaseUpdating, blazar.EventUndone, blazar.EventUndone},
+		{blazar.Start, blazar.LeaseDeleting, blazar.EventInProgress, blazar.EventUndone},
+		{blazar.Terminate, blazar.LeasePending, blazar.EventUndone, blazar.EventUndone},
+		{blazar.Terminate, blazar.LeaseActive, blazar.EventDone, blazar.EventUndone},
+		{blazar.Terminate, blazar.LeaseTerminated, blazar.EventDone, blazar.EventDone},
+		{blazar.Terminate, blazar.LeaseError, blazar.EventDone, blazar.EventError},
+		{"", blazar.LeaseActive, blazar.EventDone, blazar.EventUndone},
+		{"", blazar.LeaseTerminated, blazar.EventDone, blazar.EventDone},
+	} {
+		t.Run(string(tt.during)+" "+string(tt.to), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store := t.Context(), newChecked(t)
+				s := newService(t, store, nil)
+				createLease(t, s, blazar.LeaseSpec{End: time.Now().Add(time.Hour)})
+				if tt.during == blazar.Terminate {
+					_, err := s.StartLease(ctx, "l")
+					require.NoError(t, err)
+				}
+				release := make(chan struct{})
+				if tt.during != "" {
+					go func() {
+						_, _ = s.Guard(ctx, "l", tt.during, func(context.Context, blazar.LeaseDetails) error { <-release; return nil })
+					}()
+					synctest.Wait()
+				}
+				_, err := s.Leases.Override(ctx, "l", tt.to, "operator", "it hangs", nil)
+				require.NoError(t, err)
+				close(release)
+				synctest.Wait()
+				lease := requireLease(t, s, "l", tt.to)
+				require.Equal(t, tt.start, lease.Events[0].Status)
+				require.Equal(t, tt.end, lease.Events[1].Status)
+				store.requireNoFaults(t)
+			})
+		})
+	}
+}
+
+// A lease whose start was interrupted by an operator starts again when it is due.
+func TestStartAfterOverride(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), newChecked(t)
+		s := newService(t, store, nil)
+		createLease(t, s, blazar.LeaseSpec{End: time.Now().Add(time.Hour)})
+		release := make(chan struct{})
+		go func() {
+			_, _ = s.Guard(ctx, "l", blazar.Start, func(context.Context, blazar.LeaseDetails) error { <-release; return nil })
+		}()
+		synctest.Wait()
+		_, err := s.Leases.Override(ctx, "l", blazar.LeasePending, "operator", "it hangs", nil)
+		require.NoError(t, err)
+		close(release)
+		synctest.Wait()
+		_, err = s.Process(ctx)
+		require.NoError(t, err)
+		requireLease(t, s, "l", blazar.LeaseActive)
+		store.requireNoFaults(t)
+	})
+}
