@@ -22,7 +22,8 @@ import (
 // starts a new operation, and reports of the superseded one are stale. HandleMciAction
 // returns as soon as the action is admitted; the status shows how it ends. On an MCI
 // without VMs, terminate is the only control action. No action leads out of Terminated:
-// a forced terminate is complete there, and every other action is refused.
+// a forced terminate is complete there, and every other action is refused. Force refines no
+// MCI that is being created, because its creation would make the removed VMs again.
 //
 // If another writer moves the MCI meanwhile, the action is decided again.
 //
@@ -54,8 +55,11 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 		return s.resumeHeld(ctx, &mci)
 	case a == ActionWithdraw:
 		return s.withdraw(ctx, &mci)
-	case !force && idle(&mci) != nil:
-		return "", idle(&mci)
+	}
+	// A process that continues a creation makes every VM that is missing, also a removed one.
+	running, _ := Doing(mci.State)
+	if err := idle(&mci); err != nil && (!force || running == ActionCreate) {
+		return "", err
 	}
 	return s.refine(ctx, &mci, vms, force)
 }
