@@ -30,7 +30,7 @@ import (
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Record[T], error) {
 	marked, err := in.request(ctx, id, call, &request[T]{
-		verb: "fire", event: Delete, to: DeleteRequested,
+		verb: "fire", event: Delete,
 		cluster: []State{Ready, CreateError, UpdateError, DeleteError, NotPresent},
 	})
 	if err != nil {

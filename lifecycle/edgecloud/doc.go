@@ -107,7 +107,7 @@
 //
 // The document accepts Ready from a crashed CRM as the answer to any request. Here
 // reports carry operations. The existence of an object completes a creation, its
-// absence a delete, and neither an update: the order is sent again (see [Resolve]). It
+// absence a delete, and neither an update: the order is sent again. It
 // counts only before the CRM has gathered its data, because later an account may be
 // older than the operation. An error state that a crashed CRM finds counts likewise, if
 // it is that of the operation.

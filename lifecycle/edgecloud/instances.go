@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -44,11 +43,6 @@ type Call struct {
 	// Force takes the forced rows: to update an object in UpdateError again, and to
 	// delete one in CreateError, UpdateError or DeleteError.
 	Force bool
-	// IgnoreTransientState changes an object that is stuck in transition as if it were
-	// at rest, by one override to the requested state. It is for operators: the record
-	// may then differ from what the cloudlet has. Reports about the earlier operation
-	// are stale then.
-	IgnoreTransientState bool
 	// KeepError leaves a failed operation in its error state. Neither
 	// [Instances.Wait] nor [Coordinator.Sweep] undoes it.
 	KeepError bool
@@ -64,15 +58,14 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 	return in.m.Get(ctx, id)
 }
 
-// Create requests a new object: NotPresent to CreateRequested. With
-// IgnoreTransientState it replaces an object that is stuck in transition.
+// Create requests a new object: NotPresent to CreateRequested.
 //
 // Errors: [lifecycle.ErrExists] with the present record, [lifecycle.ErrInvalid]
 // for a spec without cloudlet or ClusterInst or with attributes that are no JSON,
 // [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Create].
 func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Call) (Record[T], error) {
 	return in.request(ctx, id, call, &request[T]{
-		verb: "create", event: Create, to: CreateRequested, spec: &spec, cluster: []State{Ready},
+		verb: "create", event: Create, spec: &spec, cluster: []State{Ready},
 		edit: func(s *T) error { *s = spec; return nil },
 	})
 }
@@ -103,7 +96,7 @@ func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T)
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) error, call *Call) (Record[T], error) {
 	return in.request(ctx, id, call, &request[T]{
-		verb: "fire", event: Update, to: UpdateRequested, cluster: []State{Ready},
+		verb: "fire", event: Update, cluster: []State{Ready},
 		edit: func(spec *T) error {
 			parent := in.parent(spec)
 			if edit != nil {
@@ -123,7 +116,7 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 type request[T any] struct {
 	verb    string
 	event   Event // empty: the instance is added
-	to      State // of an added instance, or of one that was stuck in transition
+	to      State // of an added instance
 	spec    *T    // of an instance that does not exist
 	edit    func(*T) error
 	cluster []State // the ClusterInst of an AppInst must be in one of them
@@ -148,13 +141,8 @@ func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *r
 			return nil, in.refused(r.verb, id, r.event, User, err)
 		}
 		change := &lifecycle.Change[T]{Edit: r.edit, Reason: opts.Reason, Force: opts.Force, Require: needs}
-		stuck := opts.IgnoreTransientState && now.Revision != "" && inTransition(now.State)
 		var result *lifecycle.TxResult[State, T]
 		switch {
-		case stuck:
-			change.Expect = now.Revision
-			reason := strings.TrimSuffix("IgnoreTransientState: "+opts.Reason, ": ")
-			result = in.m.In(tx).Override(id, r.to, User, reason, change)
 		case r.event == "":
 			result = in.m.In(tx).Add(id, r.to, User, *spec, change)
 		case r.spec != nil:
@@ -168,7 +156,7 @@ func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *r
 			case in.isApp():
 			case r.event == Update:
 				return in.c.checkAppsAtRest(ctx, id)
-			case r.event == Delete && (stuck || opts.Force && isError(now.State)):
+			case r.event == Delete && opts.Force && isError(now.State):
 				return in.c.checkNoApps(ctx, id)
 			}
 			return nil // a delete checks in DeletePrepare
@@ -210,8 +198,7 @@ func (in *Instances[T]) writeNotes(
 	ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call, check func() error,
 ) error {
 	_, err := in.c.write(ctx, tx, in.noteID(spec, id), func(n *note) error {
-		never := before == CreateRequested || before == Creating || before == CreateError ||
-			n.NeverCreated && (before == DeleteRequested || before == Deleting || before == DeleteError)
+		never := before == CreateError || n.NeverCreated && before == DeleteError
 		*n = note{ID: id, Cloudlet: cmp.Or(at.cloudlet, n.Cloudlet), KeepError: opts.KeepError, NeverCreated: never}
 		return check()
 	})

@@ -43,7 +43,9 @@ func TestReportsOfOtherCRMs(t *testing.T) {
 	_, err = c.Cloudlets.StartUp(ctx, "b", 3, "v1")
 	require.NoError(t, err)
 	receive(3, lifecycle.Applied)
-	require.Equal(t, edgecloud.Verdicts{Applied: 2, Stale: 4}, c.Clusters.Verdicts())
+	require.Equal(t, map[lifecycle.Verdict]uint64{
+		lifecycle.Applied: 2, lifecycle.Repeated: 0, lifecycle.Stale: 4, lifecycle.Refused: 0,
+	}, c.Clusters.Verdicts())
 }
 
 // Notify ids grow, for concurrent callers, after a restart, and after ids that were chosen

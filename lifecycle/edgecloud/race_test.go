@@ -2,7 +2,6 @@ package edgecloud_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -371,31 +370,4 @@ func TestDisconnectDuringUpgradeRequest(t *testing.T) {
 	rec, err := c.Cloudlets.Upgrading(ctx, "b")
 	require.NoError(t, err)
 	require.Equal(t, edgecloud.CloudletReady, rec.State)
-}
-
-// Options belong to one call: concurrent requests without the option are refused, and the
-// Call is not modified.
-func TestOptionsBelongToOneCall(t *testing.T) {
-	ctx := t.Context()
-	c := newCoordinator(t, lifecycle.NewMemoryStore())
-	call := &edgecloud.Call{IgnoreTransientState: true, Reason: "test"}
-	before := *call
-	spec := edgecloud.ClusterSpec{Cloudlet: "b"}
-	errs := make([]error, 40)
-	var all sync.WaitGroup
-	for i := range errs {
-		id := fmt.Sprint("c", i)
-		_, err := c.Clusters.Create(ctx, id, spec, nil)
-		require.NoError(t, err)
-		opts := call
-		if i%2 == 1 {
-			opts = nil
-		}
-		all.Go(func() { _, errs[i] = c.Clusters.Create(ctx, id, spec, opts) })
-	}
-	all.Wait()
-	for i, err := range errs {
-		require.Equal(t, i%2 == 1, errors.Is(err, lifecycle.ErrExists), "%v", err)
-	}
-	require.Equal(t, before, *call)
 }

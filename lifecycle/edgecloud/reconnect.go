@@ -23,8 +23,9 @@ type Reconnected struct {
 // the CRM still works, and reports its progress under the operations of its orders.
 //
 // A CRM that crashed has no operations (Operation 0). It reports only which instances
-// exist. Existence is no outcome. It counts under two conditions: it is unambiguous (see
-// [Resolve]), and the account is newer than the operation. No operation starts on the
+// exist. Existence is no outcome. It counts under two conditions: it is unambiguous (it
+// completes a creation, its absence a delete, and neither an update), and the account is
+// newer than the operation. No operation starts on the
 // cloudlet until the CRM has [Cloudlets.Gathered] its data, so an account before that
 // is newer than all operations. In a later account only reports with operations
 // count. Without an operation, a transitional or an error state counts too if the
@@ -148,12 +149,12 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 	switch {
 	case report != nil && report.Operation == rec.Operation: // received already
 	case report == nil || report.machineState() == NotPresent:
-		if found.State, _ = Resolve(rec.State, false); found.State == UpdateError {
+		if found.State = resolve(rec.State, false); found.State == UpdateError {
 			found.Errors = []string{"the object does not exist"}
 		}
 	case report.Operation != 0: // about another operation
 	case report.State == Ready:
-		found.State, _ = Resolve(rec.State, true)
+		found.State = resolve(rec.State, true)
 		found.Results = report.Results
 	default:
 		if e, ok := report.event(); ok && e != Done && in.mayLeadTo(ctx, rec, report.State) {
@@ -163,9 +164,9 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 	return found
 }
 
-// Resolve returns the state that a CRM without operations reports about an object that
-// the controller has in a state and that exists or does not exist on the cloudlet. An
-// empty state and true: the CRM does the work again. False: the CRM has no order.
+// resolve returns the state that a CRM without operations reports about an object that
+// the controller has in a state and that exists or does not exist on the cloudlet. It is
+// empty if the CRM does the work again, or has no order.
 //
 //	controller               exists        does not exist
 //	CreateRequested          Ready         do it
@@ -179,24 +180,22 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 // The existence of an object does not imply that its update was done. The document
 // accepts Ready there too; doing the update again has the same result. The CRM reports
 // an object that it finds in an error state with that state.
-func Resolve(controller State, exists bool) (reported State, ordered bool) {
+func resolve(controller State, exists bool) State {
 	switch controller {
 	case CreateRequested, Creating:
 		if exists {
-			reported = Ready
+			return Ready
 		}
 	case UpdateRequested, Updating:
 		if !exists {
-			reported = UpdateError
+			return UpdateError
 		}
 	case DeleteRequested, Deleting:
 		if !exists {
-			reported = NotPresent
+			return NotPresent
 		}
-	default:
-		return "", false
 	}
-	return reported, true
+	return ""
 }
 
 func errDropped(notifyID int64) error {

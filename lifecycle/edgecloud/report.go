@@ -63,15 +63,13 @@ func (r *Report) reason() string {
 	return storable.Reason(strings.Join(lines, "\n"))
 }
 
-// Verdicts counts reports of CRMs by their verdict.
-type Verdicts struct{ Applied, Repeated, Stale, Refused uint64 }
-
-// Verdicts returns the counts since the coordinator was made.
-func (in *Instances[T]) Verdicts() Verdicts {
-	return Verdicts{
-		Applied: in.counts[lifecycle.Applied].Load(), Repeated: in.counts[lifecycle.Repeated].Load(),
-		Stale: in.counts[lifecycle.Stale].Load(), Refused: in.counts[lifecycle.Refused].Load(),
+// Verdicts returns how many reports of CRMs had each verdict since the coordinator was made.
+func (in *Instances[T]) Verdicts() map[lifecycle.Verdict]uint64 {
+	counts := map[lifecycle.Verdict]uint64{}
+	for v := range in.counts {
+		counts[lifecycle.Verdict(v)] = in.counts[v].Load()
 	}
+	return counts
 }
 
 // Answer takes a report of a CRM about an instance of either kind, see

@@ -207,7 +207,9 @@ func TestBadReportInAccount(t *testing.T) {
 				{ID: bad.ID, Operation: a.Operation, Verdict: lifecycle.Refused},
 				{ID: "z", Operation: z.Operation, Verdict: lifecycle.Applied},
 			}, r.Clusters.Outcomes)
-			require.Equal(t, edgecloud.Verdicts{Applied: 1, Refused: 1}, c.Clusters.Verdicts())
+			require.Equal(t, map[lifecycle.Verdict]uint64{
+				lifecycle.Applied: 1, lifecycle.Repeated: 0, lifecycle.Stale: 0, lifecycle.Refused: 1,
+			}, c.Clusters.Verdicts())
 			requireCluster(t, c, "a", edgecloud.CreateRequested)
 			requireCluster(t, c, "z", edgecloud.Ready)
 		})

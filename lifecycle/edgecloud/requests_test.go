@@ -90,73 +90,16 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// A request with IgnoreTransientState that is refused leaves the object unchanged.
-func TestIgnoreTransientStateRefused(t *testing.T) {
-	ctx := t.Context()
-	ignore := &edgecloud.Call{IgnoreTransientState: true}
-	drop := func(t *testing.T, c *edgecloud.Coordinator) {
-		_, err := c.Cloudlets.Disconnected(ctx, "b", 1)
-		require.NoError(t, err)
-	}
-	app := func(t *testing.T, c *edgecloud.Coordinator) {
-		createApp(t, c, "a")
-		_, err := c.Clusters.Update(ctx, "c", nil, nil)
-		require.NoError(t, err)
-	}
-	appInTransition := func(t *testing.T, c *edgecloud.Coordinator) {
-		app(t, c)
-		// By the manager, because the cluster is in transition already.
-		_, err := c.Apps.Manager().Fire(ctx, "a", edgecloud.Update, edgecloud.User, nil)
-		require.NoError(t, err)
-	}
-	create := func(c *edgecloud.Coordinator) error {
-		_, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "oslo"}, ignore)
-		return err
-	}
-	update := func(c *edgecloud.Coordinator) error { _, err := c.Clusters.Update(ctx, "c", nil, ignore); return err }
-	remove := func(c *edgecloud.Coordinator) error { _, err := c.Clusters.Delete(ctx, "c", ignore); return err }
-	invalid := func(c *edgecloud.Coordinator) error {
-		_, err := c.Clusters.Update(ctx, "c", func(s *edgecloud.ClusterSpec) error { s.Nodes = -1; return nil }, ignore)
-		return err
-	}
-	for name, tt := range map[string]struct {
-		at      edgecloud.State
-		before  func(*testing.T, *edgecloud.Coordinator)
-		request func(*edgecloud.Coordinator) error
-		want    error
-	}{
-		"create on unknown cloudlet":       {edgecloud.Creating, nil, create, lifecycle.ErrPrecondition},
-		"update without a CRM":             {edgecloud.Creating, drop, update, lifecycle.ErrPrecondition},
-		"delete without a CRM":             {edgecloud.Creating, drop, remove, lifecycle.ErrPrecondition},
-		"update with invalid content":      {edgecloud.Creating, nil, invalid, lifecycle.ErrInvalid},
-		"delete with an app":               {edgecloud.Ready, app, remove, edgecloud.ErrInUse},
-		"update with an app in transition": {edgecloud.Ready, appInTransition, update, edgecloud.ErrInUse},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, _ := inState(t, tt.at)
-			if tt.before != nil {
-				tt.before(t, c)
-			}
-			before, err := c.Clusters.Get(ctx, "c")
-			require.NoError(t, err)
-			require.ErrorIs(t, tt.request(c), tt.want)
-			now, err := c.Clusters.Get(ctx, "c")
-			require.NoError(t, err)
-			require.Equal(t, before, now)
-		})
-	}
-}
-
 // The last request determines whether a failure is kept, for Wait and for the sweep.
 func TestKeepError(t *testing.T) {
-	ignore, keep := &edgecloud.Call{IgnoreTransientState: true}, &edgecloud.Call{KeepError: true}
-	both := &edgecloud.Call{IgnoreTransientState: true, KeepError: true}
+	force, keep := &edgecloud.Call{Force: true}, &edgecloud.Call{KeepError: true}
+	both := &edgecloud.Call{Force: true, KeepError: true}
 	for name, tt := range map[string]struct {
 		first, second *edgecloud.Call
 		kept          bool
 	}{
-		"no request keeps":        {nil, ignore, false},
-		"only the first keeps":    {keep, ignore, false},
+		"no request keeps":        {nil, force, false},
+		"only the first keeps":    {keep, force, false},
 		"only the second keeps":   {nil, both, true},
 		"both requests keep":      {keep, both, true},
 		"only one request":        {nil, nil, false},
@@ -166,13 +109,15 @@ func TestKeepError(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx := t.Context()
 				c := newCoordinator(t, lifecycle.NewMemoryStore())
-				rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, tt.first)
+				createCluster(t, c, "c")
+				rec, err := c.Clusters.Update(ctx, "c", nil, tt.first)
 				require.NoError(t, err)
+				report(t, c, rec, edgecloud.UpdateError)
 				if tt.second != nil {
-					rec, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, tt.second)
+					rec, err = c.Clusters.Update(ctx, "c", nil, tt.second)
 					require.NoError(t, err)
+					report(t, c, rec, edgecloud.UpdateError)
 				}
-				report(t, c, rec, edgecloud.CreateError)
 				if tt.kept {
 					_, err := c.Clusters.Wait(ctx, rec, 0)
 					require.ErrorIs(t, err, edgecloud.ErrFailed)
@@ -180,9 +125,9 @@ func TestKeepError(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				_, err = c.Sweep(ctx)
 				require.NoError(t, err)
-				want := edgecloud.NotPresent
+				want := edgecloud.Ready
 				if tt.kept {
-					want = edgecloud.CreateError
+					want = edgecloud.UpdateError
 				}
 				requireCluster(t, c, "c", want)
 			})

@@ -29,7 +29,7 @@ import (
 //	cluster ID create on=CLOUDLET nodes=N | app ID create in=CLUSTER replicas=N
 //	cluster|app ID update n=N | delete | undo [op=N] | get | history |
 //	            report STATE [op=N] [notify=N] [errors=(TEXT, ...)] | wait [patience=DURATION] | verdicts
-//	            requests with [force] [ignore-transient] [keep-error] [reason=(TEXT)]
+//	            requests with [force] [keep-error] [reason=(TEXT)]
 //	reconnect CLOUDLET notify=N        with lines: cluster|app ID STATE [OPERATION]
 //	sweep
 //	restart                            another coordinator on the same store
@@ -156,8 +156,7 @@ func (s *script) cloudlet(t *testing.T, a *scripttest.Args) string {
 func instance[T any](t *testing.T, s *script, a *scripttest.Args, in *edgecloud.Instances[T], spec T, edit func(*T)) string {
 	ctx := t.Context()
 	call := &edgecloud.Call{
-		Force: a.Flag("force"), IgnoreTransientState: a.Flag("ignore-transient"),
-		KeepError: a.Flag("keep-error"), Reason: a.Value("reason"),
+		Force: a.Flag("force"), KeepError: a.Flag("keep-error"), Reason: a.Value("reason"),
 	}
 	id, verb := a.Word(), a.Word()
 	key := a.Command() + id
@@ -201,7 +200,7 @@ func instance[T any](t *testing.T, s *script, a *scripttest.Args, in *edgecloud.
 		now, _ := in.Get(ctx, id)
 		return fmt.Sprintf("%v: %s", v, text(now))
 	case "verdicts":
-		return fmt.Sprintf("%+v", in.Verdicts())
+		return fmt.Sprint(in.Verdicts())
 	case "history":
 		rows, err := in.Manager().History(ctx, id, 0, 0)
 		require.NoError(t, err)
