@@ -31,6 +31,7 @@ func TestOverrideMovesEvents(t *testing.T) {
 		{blazar.Terminate, blazar.LeaseError, blazar.EventDone, blazar.EventError},
 		{"", blazar.LeaseActive, blazar.EventDone, blazar.EventUndone},
 		{"", blazar.LeaseTerminated, blazar.EventDone, blazar.EventDone},
+		{"", blazar.LeaseError, blazar.EventError, blazar.EventUndone},
 	} {
 		t.Run(string(tt.during)+" "+string(tt.to), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -73,82 +73,75 @@ type Cloudlet struct {
 	Attributes json.RawMessage `json:",omitempty"`
 }
 
+const oldDisconnected = "beyond the document: messages of a dropped connection are refused"
+
 // CloudletCreate is the machine of a cloudlet that starts, after its creation or after
 // a crash of its CRM, with the payload [Cloudlet]. It is immutable and safe for
 // concurrent use.
-var CloudletCreate = fsm.Must[Cloudlet](cloudletCreateTable())
+var CloudletCreate = fsm.Must[Cloudlet](fsm.Spec[CloudletState, CloudletEvent]{
+	Name: "cloudlet-create", Title: "Edge cloud: creation of a cloudlet", Initial: CloudletOffline,
+	Actors: []fsm.Actor{User, CRM, Controller},
+	States: []fsm.State[CloudletState]{
+		{Name: CloudletOffline},
+		{Name: CloudletInit, Kind: fsm.Transitional, Target: new(CloudletReady)},
+		{Name: CloudletInitOk, Kind: fsm.Transitional, Target: new(CloudletReady)},
+		{Name: CloudletReady},
+	},
+	Rows: fsm.Rows(
+		fsm.Move(CloudletOffline, Launch, CloudletInit).By(User),
+		fsm.Move(CloudletOffline, StartUp, CloudletInit).By(CRM).Note("an operator started the CRM"),
+		fsm.Move(CloudletReady, StartUp, CloudletInit).AlsoFrom(CloudletInit, CloudletInitOk).By(CRM).Superseding().
+			Note("a new notify id: the CRM crashed, and later messages of the CRM before are stale"),
+		fsm.Move(CloudletInit, AckStart, CloudletInitOk).By(Controller),
+		fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRM),
+		fsm.Move(CloudletInitOk, GatherFailed, CloudletOffline).By(CRM),
+
+		// Beyond the document's rows.
+		fsm.Move(CloudletReady, Replacing, CloudletReady).By(Controller).OnlyForced().
+			Note("beyond the document: the same commit starts an upgrade of the CRM that runs now"),
+		fsm.Move(CloudletReady, Disconnected, CloudletOffline).AlsoFrom(CloudletInit, CloudletInitOk).By(Controller).
+			Note("beyond the document's rows, in its text: only if the dropped notify id is still the recorded one"),
+		fsm.Move(CloudletOffline, OldDisconnected, CloudletOffline).By(Controller).OnlyForced().Note(oldDisconnected),
+		fsm.Move(CloudletInit, OldDisconnected, CloudletInit).By(Controller).OnlyForced().Note(oldDisconnected),
+		fsm.Move(CloudletInitOk, OldDisconnected, CloudletInitOk).By(Controller).OnlyForced().Note(oldDisconnected),
+		fsm.Move(CloudletReady, OldDisconnected, CloudletReady).By(Controller).OnlyForced().Note(oldDisconnected),
+		fsm.Move(CloudletInit, NoAnswer, CloudletOffline).AlsoFrom(CloudletInitOk).After(StartTimeout).
+			Note("beyond the document: the CRM or the controller does not answer"),
+	),
+})
 
 // CloudletUpgrade is the machine of a cloudlet whose CRM is replaced while it
 // runs, with the payload [Cloudlet]. It is immutable and safe for concurrent
 // use.
-var CloudletUpgrade = fsm.Must[Cloudlet](cloudletUpgradeTable())
+var CloudletUpgrade = fsm.Must[Cloudlet](fsm.Spec[CloudletState, CloudletEvent]{
+	Name: "cloudlet-upgrade", Title: "Edge cloud: upgrade of a cloudlet", Initial: CloudletReady,
+	Actors: []fsm.Actor{User, Controller, CRMv1, CRMv2},
+	States: []fsm.State[CloudletState]{
+		{Name: CloudletReady},
+		{Name: CloudletUpdateRequested, Kind: fsm.Transitional, Target: new(CloudletReady)},
+		{Name: CloudletUpdating, Kind: fsm.Transitional, Target: new(CloudletReady)},
+		{Name: CloudletInitOk, Kind: fsm.Transitional, Target: new(CloudletReady)},
+		{Name: CloudletUpdateError, Kind: fsm.Failed, Doc: "stays until an operator repairs the cloudlet"},
+	},
+	Rows: fsm.Rows(
+		fsm.Move(CloudletReady, Upgrade, CloudletUpdateRequested).By(User),
+		fsm.Move(CloudletUpdateRequested, AckUpgrade, CloudletUpdating).By(CRMv1),
+		fsm.Move(CloudletUpdateRequested, Connected, CloudletInitOk).By(Controller).
+			Note("the acknowledgement of the old CRM was missed"),
+		fsm.Move(CloudletUpdateRequested, BringUpFailed, CloudletUpdateError).By(CRMv1),
+		fsm.Move(CloudletUpdating, Connected, CloudletInitOk).By(Controller),
+		fsm.Move(CloudletUpdating, Gathered, CloudletReady).By(CRMv2).
+			Note("the acknowledgement of the controller was missed; the CRM sends all data"),
+		fsm.Move(CloudletUpdating, BringUpFailed, CloudletUpdateError).By(CRMv1),
+		fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRMv2).Note("the CRM sends all data"),
+		fsm.Move(CloudletInitOk, BringUpFailed, CloudletUpdateError).By(CRMv1),
+		fsm.Move(CloudletUpdateError, KeepOld, CloudletUpdateError).By(CRMv1).
+			Note("the old CRM continues; the error stays until an operator repairs the cloudlet"),
 
-func cloudletCreateTable() fsm.Spec[CloudletState, CloudletEvent] {
-	const oldDisconnected = "beyond the document: messages of a dropped connection are refused"
-	return fsm.Spec[CloudletState, CloudletEvent]{
-		Name: "cloudlet-create", Title: "Edge cloud: creation of a cloudlet", Initial: CloudletOffline,
-		Actors: []fsm.Actor{User, CRM, Controller},
-		States: []fsm.State[CloudletState]{
-			{Name: CloudletOffline},
-			{Name: CloudletInit, Kind: fsm.Transitional, Target: new(CloudletReady)},
-			{Name: CloudletInitOk, Kind: fsm.Transitional, Target: new(CloudletReady)},
-			{Name: CloudletReady},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(CloudletOffline, Launch, CloudletInit).By(User),
-			fsm.Move(CloudletOffline, StartUp, CloudletInit).By(CRM).Note("an operator started the CRM"),
-			fsm.Move(CloudletReady, StartUp, CloudletInit).AlsoFrom(CloudletInit, CloudletInitOk).By(CRM).Superseding().
-				Note("a new notify id: the CRM crashed, and later messages of the CRM before are stale"),
-			fsm.Move(CloudletInit, AckStart, CloudletInitOk).By(Controller),
-			fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRM),
-			fsm.Move(CloudletInitOk, GatherFailed, CloudletOffline).By(CRM),
-
-			// Beyond the document's rows.
-			fsm.Move(CloudletReady, Replacing, CloudletReady).By(Controller).OnlyForced().
-				Note("beyond the document: the same commit starts an upgrade of the CRM that runs now"),
-			fsm.Move(CloudletReady, Disconnected, CloudletOffline).AlsoFrom(CloudletInit, CloudletInitOk).By(Controller).
-				Note("beyond the document's rows, in its text: only if the dropped notify id is still the recorded one"),
-			fsm.Move(CloudletOffline, OldDisconnected, CloudletOffline).By(Controller).OnlyForced().Note(oldDisconnected),
-			fsm.Move(CloudletInit, OldDisconnected, CloudletInit).By(Controller).OnlyForced().Note(oldDisconnected),
-			fsm.Move(CloudletInitOk, OldDisconnected, CloudletInitOk).By(Controller).OnlyForced().Note(oldDisconnected),
-			fsm.Move(CloudletReady, OldDisconnected, CloudletReady).By(Controller).OnlyForced().Note(oldDisconnected),
-			fsm.Move(CloudletInit, NoAnswer, CloudletOffline).AlsoFrom(CloudletInitOk).After(StartTimeout).
-				Note("beyond the document: the CRM or the controller does not answer"),
-		),
-	}
-}
-
-func cloudletUpgradeTable() fsm.Spec[CloudletState, CloudletEvent] {
-	return fsm.Spec[CloudletState, CloudletEvent]{
-		Name: "cloudlet-upgrade", Title: "Edge cloud: upgrade of a cloudlet", Initial: CloudletReady,
-		Actors: []fsm.Actor{User, Controller, CRMv1, CRMv2},
-		States: []fsm.State[CloudletState]{
-			{Name: CloudletReady},
-			{Name: CloudletUpdateRequested, Kind: fsm.Transitional, Target: new(CloudletReady)},
-			{Name: CloudletUpdating, Kind: fsm.Transitional, Target: new(CloudletReady)},
-			{Name: CloudletInitOk, Kind: fsm.Transitional, Target: new(CloudletReady)},
-			{Name: CloudletUpdateError, Kind: fsm.Failed, Doc: "stays until an operator repairs the cloudlet"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(CloudletReady, Upgrade, CloudletUpdateRequested).By(User),
-			fsm.Move(CloudletUpdateRequested, AckUpgrade, CloudletUpdating).By(CRMv1),
-			fsm.Move(CloudletUpdateRequested, Connected, CloudletInitOk).By(Controller).
-				Note("the acknowledgement of the old CRM was missed"),
-			fsm.Move(CloudletUpdateRequested, BringUpFailed, CloudletUpdateError).By(CRMv1),
-			fsm.Move(CloudletUpdating, Connected, CloudletInitOk).By(Controller),
-			fsm.Move(CloudletUpdating, Gathered, CloudletReady).By(CRMv2).
-				Note("the acknowledgement of the controller was missed; the CRM sends all data"),
-			fsm.Move(CloudletUpdating, BringUpFailed, CloudletUpdateError).By(CRMv1),
-			fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRMv2).Note("the CRM sends all data"),
-			fsm.Move(CloudletInitOk, BringUpFailed, CloudletUpdateError).By(CRMv1),
-			fsm.Move(CloudletUpdateError, KeepOld, CloudletUpdateError).By(CRMv1).
-				Note("the old CRM continues; the error stays until an operator repairs the cloudlet"),
-
-			// Beyond the document.
-			fsm.Move(CloudletUpdateRequested, NoAnswer, CloudletUpdateError).AlsoFrom(CloudletUpdating, CloudletInitOk).
-				After(UpgradeTimeout).Note("beyond the document: neither CRM answers"),
-			fsm.Move(CloudletUpdateError, Repaired, CloudletReady).By(User).OnlyForced().
-				Note("beyond the document's rows, in its text: the manual repair"),
-		),
-	}
-}
+		// Beyond the document.
+		fsm.Move(CloudletUpdateRequested, NoAnswer, CloudletUpdateError).AlsoFrom(CloudletUpdating, CloudletInitOk).
+			After(UpgradeTimeout).Note("beyond the document: neither CRM answers"),
+		fsm.Move(CloudletUpdateError, Repaired, CloudletReady).By(User).OnlyForced().
+			Note("beyond the document's rows, in its text: the manual repair"),
+	),
+})

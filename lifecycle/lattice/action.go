@@ -53,64 +53,56 @@ const (
 	RunTimeout    = time.Hour        // in progress
 )
 
-// Deploy is the machine of deploys, with the payload [Action]. A deploy begins
-// in pending. The machine is immutable and safe for concurrent use.
-var Deploy = fsm.Must[Action](deployTable())
-
-// Teardown is the machine of teardowns, with the payload [Action]. A teardown
-// begins in pending. The machine is immutable and safe for concurrent use.
-var Teardown = fsm.Must[Action](teardownTable())
-
 const (
 	overdue = "beyond the document: a backend that does not answer has failed"
 	forget  = "beyond the document: removes the record"
 )
 
-func deployTable() fsm.Spec[ActionState, ActionEvent] {
-	return fsm.Spec[ActionState, ActionEvent]{
-		Name: "lattice-deploy", Title: "Lattice: deploy", Initial: ActionPending,
-		Actors: []fsm.Actor{User, Backend},
-		States: []fsm.State[ActionState]{
-			{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
-			{Name: ActionAccepted, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
-			{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
-			{Name: ActionSucceeded, Kind: fsm.Final},
-			{Name: ActionFailed, Kind: fsm.Final},
-			{Name: ActionAbsent, Kind: fsm.Absent},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(ActionPending, Accept, ActionAccepted).By(Backend),
-			fsm.Move(ActionAccepted, Begin, ActionInProgress).By(Backend),
-			fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
-			fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionAccepted, ActionInProgress).By(Backend),
+// Deploy is the machine of deploys, with the payload [Action]. A deploy begins
+// in pending. The machine is immutable and safe for concurrent use.
+var Deploy = fsm.Must[Action](fsm.Spec[ActionState, ActionEvent]{
+	Name: "lattice-deploy", Title: "Lattice: deploy", Initial: ActionPending,
+	Actors: []fsm.Actor{User, Backend},
+	States: []fsm.State[ActionState]{
+		{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+		{Name: ActionAccepted, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+		{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+		{Name: ActionSucceeded, Kind: fsm.Final},
+		{Name: ActionFailed, Kind: fsm.Final},
+		{Name: ActionAbsent, Kind: fsm.Absent},
+	},
+	Rows: fsm.Rows(
+		fsm.Move(ActionPending, Accept, ActionAccepted).By(Backend),
+		fsm.Move(ActionAccepted, Begin, ActionInProgress).By(Backend),
+		fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
+		fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionAccepted, ActionInProgress).By(Backend),
 
-			fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
-			fsm.Move(ActionAccepted, Overdue, ActionFailed).After(BuildTimeout).Note(overdue),
-			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
-			fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
-		),
-	}
-}
+		fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
+		fsm.Move(ActionAccepted, Overdue, ActionFailed).After(BuildTimeout).Note(overdue),
+		fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
+		fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
+	),
+})
 
-func teardownTable() fsm.Spec[ActionState, ActionEvent] {
-	return fsm.Spec[ActionState, ActionEvent]{
-		Name: "lattice-teardown", Title: "Lattice: teardown", Initial: ActionPending,
-		Actors: []fsm.Actor{User, Backend},
-		States: []fsm.State[ActionState]{
-			{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
-			{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
-			{Name: ActionSucceeded, Kind: fsm.Final},
-			{Name: ActionFailed, Kind: fsm.Final},
-			{Name: ActionAbsent, Kind: fsm.Absent},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(ActionPending, Begin, ActionInProgress).By(Backend),
-			fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
-			fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionInProgress).By(Backend),
+// Teardown is the machine of teardowns, with the payload [Action]. A teardown
+// begins in pending. The machine is immutable and safe for concurrent use.
+var Teardown = fsm.Must[Action](fsm.Spec[ActionState, ActionEvent]{
+	Name: "lattice-teardown", Title: "Lattice: teardown", Initial: ActionPending,
+	Actors: []fsm.Actor{User, Backend},
+	States: []fsm.State[ActionState]{
+		{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+		{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+		{Name: ActionSucceeded, Kind: fsm.Final},
+		{Name: ActionFailed, Kind: fsm.Final},
+		{Name: ActionAbsent, Kind: fsm.Absent},
+	},
+	Rows: fsm.Rows(
+		fsm.Move(ActionPending, Begin, ActionInProgress).By(Backend),
+		fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
+		fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionInProgress).By(Backend),
 
-			fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
-			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
-			fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
-		),
-	}
-}
+		fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
+		fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
+		fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
+	),
+})

@@ -64,45 +64,42 @@ type Content struct {
 	Attributes json.RawMessage `json:"attributes,omitempty"`
 }
 
+const derived = "the services determine when it ends"
+
 // System is the machine of systems, with the payload [Content]. It is immutable and safe
 // for concurrent use.
-var System = fsm.Must[Content](systemTable())
+var System = fsm.Must[Content](fsm.Spec[State, Event]{
+	Name: "lattice-system", Title: "Lattice: system", Initial: DoesNotExist,
+	Actors: []fsm.Actor{User, Backend, Aggregator},
+	States: []fsm.State[State]{
+		{Name: DoesNotExist, Kind: fsm.Absent},
+		{Name: Pending, Kind: fsm.Transitional, Target: new(Stable)},
+		{Name: Failed, Kind: fsm.Failed},
+		{Name: Stable},
+		{Name: Updating, Kind: fsm.Transitional, Manual: derived},
+		{Name: Scaling, Kind: fsm.Transitional, Manual: derived},
+		{Name: Degraded, Kind: fsm.Failed},
+		{Name: Deleting, Kind: fsm.Transitional, Target: new(DoesNotExist)},
+	},
+	Rows: fsm.Rows(
+		fsm.Move(DoesNotExist, Create, Pending).By(User),
+		fsm.Move(Pending, Initialized, Stable).By(Backend),
+		fsm.Move(Pending, InitFailed, Failed).By(Backend),
 
-func systemTable() fsm.Spec[State, Event] {
-	const derived = "the services determine when it ends"
-	return fsm.Spec[State, Event]{
-		Name: "lattice-system", Title: "Lattice: system", Initial: DoesNotExist,
-		Actors: []fsm.Actor{User, Backend, Aggregator},
-		States: []fsm.State[State]{
-			{Name: DoesNotExist, Kind: fsm.Absent},
-			{Name: Pending, Kind: fsm.Transitional, Target: new(Stable)},
-			{Name: Failed, Kind: fsm.Failed},
-			{Name: Stable},
-			{Name: Updating, Kind: fsm.Transitional, Manual: derived},
-			{Name: Scaling, Kind: fsm.Transitional, Manual: derived},
-			{Name: Degraded, Kind: fsm.Failed},
-			{Name: Deleting, Kind: fsm.Transitional, Target: new(DoesNotExist)},
-		},
-		Rows: fsm.Rows(
-			fsm.Move(DoesNotExist, Create, Pending).By(User),
-			fsm.Move(Pending, Initialized, Stable).By(Backend),
-			fsm.Move(Pending, InitFailed, Failed).By(Backend),
+		fsm.Move(Updating, ServicesStable, Stable).AlsoFrom(Scaling, Degraded).By(Aggregator),
+		fsm.Move(Stable, ServicesUpdating, Updating).AlsoFrom(Scaling, Degraded).By(Aggregator),
+		fsm.Move(Stable, ServicesScaling, Scaling).AlsoFrom(Updating, Degraded).By(Aggregator),
+		fsm.Move(Stable, ServicesDegraded, Degraded).AlsoFrom(Updating, Scaling).By(Aggregator),
 
-			fsm.Move(Updating, ServicesStable, Stable).AlsoFrom(Scaling, Degraded).By(Aggregator),
-			fsm.Move(Stable, ServicesUpdating, Updating).AlsoFrom(Scaling, Degraded).By(Aggregator),
-			fsm.Move(Stable, ServicesScaling, Scaling).AlsoFrom(Updating, Degraded).By(Aggregator),
-			fsm.Move(Stable, ServicesDegraded, Degraded).AlsoFrom(Updating, Scaling).By(Aggregator),
+		fsm.Move(Failed, Delete, Deleting).AlsoFrom(Stable, Degraded).By(User),
+		fsm.Move(Updating, Delete, Deleting).AlsoFrom(Scaling).By(User).Superseding(),
+		fsm.Move(Pending, Delete, Deleting).By(User).Superseding().
+			Note("not in the document's diagram, but in its text: a system may be deleted at any point"),
+		fsm.Move(Deleting, TornDown, DoesNotExist).By(Backend),
 
-			fsm.Move(Failed, Delete, Deleting).AlsoFrom(Stable, Degraded).By(User),
-			fsm.Move(Updating, Delete, Deleting).AlsoFrom(Scaling).By(User).Superseding(),
-			fsm.Move(Pending, Delete, Deleting).By(User).Superseding().
-				Note("not in the document's diagram, but in its text: a system may be deleted at any point"),
-			fsm.Move(Deleting, TornDown, DoesNotExist).By(Backend),
-
-			fsm.Move(Pending, TimedOut, Failed).After(InitTimeout).
-				Note("beyond the document: a backend that does not answer has failed to initialize"),
-			fsm.Move(Deleting, TimedOut, Failed).After(DeletionTimeout).
-				Note("beyond the document: a backend that does not answer; the system can be deleted again"),
-		),
-	}
-}
+		fsm.Move(Pending, TimedOut, Failed).After(InitTimeout).
+			Note("beyond the document: a backend that does not answer has failed to initialize"),
+		fsm.Move(Deleting, TimedOut, Failed).After(DeletionTimeout).
+			Note("beyond the document: a backend that does not answer; the system can be deleted again"),
+	),
+})

@@ -5,20 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
 )
 
-// live are the states of a system that follow from its services. Deploys and
-// teardowns require them.
-var live = []State{Stable, Updating, Scaling, Degraded}
-
 // follows are the events that move a system to the state of its services.
 var follows = map[State]Event{
 	Stable: ServicesStable, Updating: ServicesUpdating, Scaling: ServicesScaling, Degraded: ServicesDegraded,
 }
+
+// live are the states of a system that follow from its services. Deploys and
+// teardowns require them.
+var live = slices.DeleteFunc(slices.Collect(System.States()), func(s State) bool { return follows[s] == "" })
 
 // SystemHandle is the initialization or the deletion of a system. Its Wait returns
 // the outcome.

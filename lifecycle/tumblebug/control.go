@@ -148,7 +148,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if err != nil {
 		return "", err
 	}
-	vm, err := s.vms.Get(ctx, vmKey(nsID, mciID, vmID))
+	vm, err := s.vms.Get(ctx, mci.ID+"/"+vmID)
 	if err != nil {
 		return "", err
 	}

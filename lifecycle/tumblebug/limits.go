@@ -51,23 +51,16 @@ func classesOf(limits map[string]Limit) (map[string]queue.Limit, error) {
 	return classes, nil
 }
 
-// work returns the work of an action on a VM. Forced work does not wait for the work
-// that it supersedes.
+// work returns the work of an action on a VM, in the class of its region if the provider
+// has limits. Forced work does not wait for the work that it supersedes.
 func (s *System) work(vm *VMSpec, force bool) lifecycle.Work {
 	w := lifecycle.Named(handler, nil)
-	w.Class = s.class(vm)
+	provider := strings.ToLower(vm.Provider)
+	if _, limited := s.classes[provider]; limited {
+		w.Class = provider + "/" + vm.Region
+	}
 	if force {
 		w.Preempt = queue.PreemptRunning
 	}
 	return w
-}
-
-// class returns the class of a VM in the queue: its region, or none if the provider has
-// no limits.
-func (s *System) class(vm *VMSpec) string {
-	provider := strings.ToLower(vm.Provider)
-	if _, limited := s.classes[provider]; !limited {
-		return ""
-	}
-	return provider + "/" + vm.Region
 }

@@ -134,15 +134,6 @@ type evidence struct {
 	at        time.Time // of the last look that counts
 }
 
-// evidenceOf returns the evidence about the operation of a VM, nil if there is none.
-// REQUIRES: s.mu.
-func (s *System) evidenceOf(vm *vmRecord) *evidence {
-	if e := s.known[vm.ID]; e != nil && e.operation == vm.Operation {
-		return e
-	}
-	return nil
-}
-
 // confirmed adds a look and reports whether enough of them, one in each interval, have
 // shown this state.
 func (e *evidence) confirmed(state State, interval time.Duration) bool {
@@ -167,12 +158,13 @@ func (s *System) look(ctx context.Context, vm *vmRecord) (Event, State) {
 	action, _ := Doing(vm.State)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.evidenceOf(vm)
-	event, sufficient := judge(action, shown, e != nil && e.moved)
+	e := s.known[vm.ID]
+	known := e != nil && e.operation == vm.Operation
+	event, sufficient := judge(action, shown, known && e.moved)
 	if sufficient {
 		return event, shown
 	}
-	if e == nil {
+	if !known {
 		return "", shown
 	}
 	is := Correct(action, shown)

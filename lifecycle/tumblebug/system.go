@@ -165,8 +165,6 @@ func (s *System) admits(names ...string) error {
 
 func mciKey(nsID, mciID string) string { return nsID + "/" + mciID }
 
-func vmKey(nsID, mciID, vmID string) string { return mciKey(nsID, mciID) + "/" + vmID }
-
 // last returns the name of an object from its id.
 func last(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
