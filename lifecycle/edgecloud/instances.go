@@ -49,7 +49,8 @@ type Call struct {
 }
 
 // Manager returns the manager, to list, to explain and to read the history. Changes
-// by it are not subject to the coordinator's conditions.
+// by it are not subject to the coordinator's conditions. An operator may end an operation
+// that is stuck by an override to its error state; a forced request continues from there.
 func (in *Instances[T]) Manager() *lifecycle.Manager[State, Event, T] { return in.m }
 
 // Get returns the record of an object. The error is [lifecycle.ErrNotFound],
