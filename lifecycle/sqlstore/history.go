@@ -15,14 +15,14 @@ import (
 // History implements [lifecycle.Historian]. Rows are kept until the caller deletes
 // them, for example by [Store.Trim].
 func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
-	if err := checkKey(key); err != nil || limit <= 0 || after > maxNumber {
+	if err := checkKey(key); err != nil {
 		return nil, err
 	}
 	l := s.of(key.Machine)
 	h := &l.history
 	b := &builder{engine: s.e, layout: l}
 	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", b.key(h), " AND ",
-		h.col(vSequence), " > ", b.literal(int64(after)), " ORDER BY ", h.col(vSequence), " LIMIT ", b.literal(int64(limit)))
+		h.col(vSequence), " > ", b.literal(int64(min(after, maxNumber))), " ORDER BY ", h.col(vSequence), " LIMIT ", b.literal(int64(max(limit, 0))))
 	return collect(ctx, s, b.statement(), ofKey(key), func(rows *sql.Rows) (lifecycle.HistoryRow, error) {
 		row, err := l.scanRow(rows)
 		row.Key = key
@@ -109,9 +109,6 @@ func (l *layout) scanRow(rows *sql.Rows) (row lifecycle.HistoryRow, err error) {
 func (s *Store) Recent(
 	ctx context.Context, machine string, within time.Duration, after string, limit int,
 ) ([]lifecycle.ChangedObject, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
 	l := s.of(machine)
 	h := &l.history
 	b := &builder{engine: s.e, layout: l}
@@ -128,7 +125,7 @@ func (s *Store) Recent(
 	if after != "" {
 		b.add(" WHERE found.id > ", b.nameIn(h, vID, after))
 	}
-	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(limit)))
+	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(max(limit, 0))))
 	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (o lifecycle.ChangedObject, err error) {
 		c, err := h.scan(rows, []value{vID, vSequence})
 		if err == nil {

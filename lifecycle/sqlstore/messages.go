@@ -16,11 +16,8 @@ const perStatement = 100
 // messages of one object, and of commits one of which began after the other was
 // acknowledged, are in the order of the commits.
 func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
-	if limit <= 0 {
-		return nil, nil
-	}
 	b := &builder{engine: s.e, layout: s.own}
-	b.add("SELECT number, topic, subject, payload FROM ", s.table("messages"), " ORDER BY number LIMIT ", b.literal(int64(limit)))
+	b.add("SELECT number, topic, subject, payload FROM ", s.table("messages"), " ORDER BY number LIMIT ", b.literal(int64(max(limit, 0))))
 	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (m lifecycle.OutboxMessage, err error) {
 		err = rows.Scan(&m.Number, &m.Topic, &m.Key, &m.Payload)
 		return m, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"math"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,11 +28,39 @@ func (t *tester) calls(ctx context.Context, r lifecycle.StoredRecord, discard ..
 	errs["Commit of a creation"] = send(ctx, t.store(), commitOf(change(lifecycle.StoredRecord{Key: key("new")}, idle)))
 	if t.has.History {
 		_, errs["History"] = t.store().(lifecycle.Historian).History(ctx, r.Key, 0, all)
+		_, errs["Requested"] = t.store().(lifecycle.Historian).Requested(ctx, machine, "request")
 	}
 	if t.has.Messages {
 		_, errs["Messages"] = t.store().(lifecycle.Outbox).Messages(ctx, all)
 		errs["Discard"] = t.store().(lifecycle.Outbox).Discard(ctx, discard...)
 	}
+	if follower, ok := t.store().(lifecycle.Follower); ok {
+		_, errs["Recent"] = follower.Recent(ctx, machine, time.Hour, "", all)
+	}
+	return supported(errs)
+}
+
+// emptyCalls makes the calls that have nothing to return or to discard. A store may answer them
+// without its engine.
+func (t *tester) emptyCalls(ctx context.Context, r lifecycle.StoredRecord) map[string]error {
+	errs := map[string]error{}
+	if t.has.History {
+		_, errs["History without rows"] = t.store().(lifecycle.Historian).History(ctx, r.Key, 0, 0)
+		_, errs["History after the last number"] = t.store().(lifecycle.Historian).History(ctx, r.Key, math.MaxUint64, all)
+	}
+	if t.has.Messages {
+		_, errs["Messages without any"] = t.store().(lifecycle.Outbox).Messages(ctx, 0)
+		errs["Discard of nothing"] = t.store().(lifecycle.Outbox).Discard(ctx)
+	}
+	if follower, ok := t.store().(lifecycle.Follower); ok {
+		_, errs["Recent without objects"] = follower.Recent(ctx, machine, time.Hour, "", 0)
+	}
+	return supported(errs)
+}
+
+// supported returns the errors without those of calls that the store does not support.
+func supported(errs map[string]error) map[string]error {
+	maps.DeleteFunc(errs, func(_ string, err error) bool { return errors.Is(err, errors.ErrUnsupported) })
 	return errs
 }
 
@@ -48,7 +78,9 @@ func endedContextIsRefused(t *tester) {
 	late, stop := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer stop()
 	for ctx, cause := range map[context.Context]error{cancelled: errCause, late: context.DeadlineExceeded} {
-		for call, err := range t.calls(ctx, r, numbers...) {
+		errs := t.calls(ctx, r, numbers...)
+		maps.Copy(errs, t.emptyCalls(ctx, r))
+		for call, err := range errs {
 			require.ErrorIs(t, err, ctx.Err(), call)
 			require.ErrorIs(t, err, cause, call)
 		}
@@ -84,7 +116,9 @@ func closeRefusesCalls(t *tester) {
 				require.ErrorIs(t, err, lifecycle.ErrClosed)
 			}
 		}
-		for call, err := range t.calls(t.Context(), r) {
+		errs := t.calls(t.Context(), r)
+		maps.Copy(errs, t.emptyCalls(t.Context(), r))
+		for call, err := range errs {
 			require.ErrorIs(t, err, lifecycle.ErrClosed, call)
 		}
 	}
