@@ -70,7 +70,9 @@ func TestUnavailable(t *testing.T) {
 		{stateError("53300"), true}, // too many connections
 		{stateError("57P03"), true}, // the server starts
 		{stateError("25006"), true}, // a standby
-		{stateError("0A000"), true}, // a plan of before a change of the table
+		{stateError("0A000"), false},
+		{&routineError{stateError("0A000"), "RevalidateCachedQuery"}, true}, // a plan of before a change of the table
+		{&routineError{stateError("0A000"), "rewriteRuleAction"}, false},
 		{stateError("42P01"), false},
 		{stateError("28P01"), false}, // wrong password
 		{stateError("23505"), false},

@@ -76,7 +76,6 @@ func (c class) refused() bool { return c >= refused }
 // The SQLSTATEs of PostgreSQL, and the first two characters of others.
 var postgresCodes = map[string]class{
 	"40001": busy, "40P01": busy, "55P03": busy, // serialization failure, deadlock, lock not available
-	"0A000": busy, // as a rule, the table was changed after the plan of the statement was made
 	"23505": duplicate,
 	// The server shuts down, starts, or ends a session or a transaction after a time.
 	"40003": noAnswer, "57P01": noAnswer, "57P02": noAnswer, "57P03": noAnswer, "57P04": noAnswer, "57P05": noAnswer,
@@ -132,10 +131,10 @@ type (
 	}
 )
 
-// classify reads an error without knowledge of the driver. The errors of MySQL drivers
-// are structs with a field Number. A driver's own opinion about its
-// connection does not count: pgx can call a COMMIT safe to retry that the engine has
-// received and executed.
+// classify reads an error without knowledge of the driver. The errors of MySQL drivers are
+// structs with a field Number, and those of PostgreSQL drivers have a field Routine. A driver's own
+// opinion about its connection does not count: pgx can call a COMMIT safe to retry that the
+// engine has received and executed.
 func classify(err error) class {
 	var state postgresError
 	var code sqliteError
@@ -148,6 +147,8 @@ func classify(err error) class {
 		return refused
 	case err == errMissed, matches(err, errRows, errRead, sql.ErrTxDone):
 		return refused
+	case errors.As(err, &state) && field(state, "Routine").String() == stalePlan:
+		return busy
 	case errors.As(err, &state):
 		s := state.SQLState()
 		return classOf(postgresCodes, s, s[:min(2, len(s))])
@@ -158,6 +159,19 @@ func classify(err error) class {
 		return classOf(mysqlCodes, n)
 	}
 	return noAnswer
+}
+
+// stalePlan is the routine of PostgreSQL that reports that a table was changed after the plan of the
+// statement was made. The same SQLSTATE, 0A000, is that of statements that it never executes.
+const stalePlan = "RevalidateCachedQuery"
+
+// field returns a field of an error that is a struct, and otherwise the zero Value.
+func field(err error, name string) reflect.Value {
+	v := reflect.Indirect(reflect.ValueOf(err))
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return v.FieldByName(name)
 }
 
 // classOf returns the class of the first code that the engine's list has.
@@ -172,10 +186,8 @@ func classOf[C comparable](list map[C]class, codes ...C) class {
 
 // numberOf finds a struct with a field Number in an error and the errors it wraps.
 func numberOf(err error) (uint64, bool) {
-	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
-		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
-			return n.Uint(), true
-		}
+	if n := field(err, "Number"); n.IsValid() && n.CanUint() {
+		return n.Uint(), true
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:

@@ -135,6 +135,12 @@ type (
 	codeError  int    // SQLite
 )
 
+// routineError is an error of PostgreSQL with the routine that reports it.
+type routineError struct {
+	stateError
+	Routine string
+}
+
 func (e stateError) Error() string { return "SQLSTATE " + string(e) }
 
 func (e stateError) SQLState() string { return string(e) }

@@ -72,6 +72,31 @@ func TestUnavailableRows(t *testing.T) {
 	})
 }
 
+// PostgreSQL does not support what a table with a rule is to do. That does not end by itself.
+func TestRule(t *testing.T) {
+	e := engines()[1]
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE ruled (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+	exec(t, db, "INSERT INTO ruled (id, state, rev, seq) VALUES ('a', 'open', 1, 1)")
+	exec(t, db, "CREATE RULE audit AS ON UPDATE TO ruled DO ALSO NOTIFY ruled")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "ruled", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+	})
+	c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+	err := store.Commit(t.Context(), c)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+	require.ErrorContains(t, err, "(SQLSTATE 0A000)")
+
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	err = store.WithTx(tx).Commit(t.Context(), c)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, sqlstore.ErrRollback)
+}
+
 // A file that cannot be opened now, and one that takes no writes now.
 func TestUnavailableFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mounted")
