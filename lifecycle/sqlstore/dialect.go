@@ -207,15 +207,15 @@ var sqlite = &engine{
 
 	asText:   "CAST(%s AS TEXT)",
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
-	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s)" +
+	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s, 'main')" +
 		" WHERE %s IS NULL",
 	storage: "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 	// An INTEGER PRIMARY KEY has no index.
 	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
 		"SELECT l.name, l.\"unique\" AND NOT l.partial AS u, i.name AS c, i.seqno AS n" +
-		" FROM x JOIN pragma_index_list(x.t) l JOIN pragma_index_info(l.name) i WHERE x.s IS NULL UNION ALL" +
-		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t) k WHERE x.s IS NULL AND k.pk > 0 AND upper(k.type) = 'INTEGER'" +
-		" AND (SELECT count(*) FROM pragma_table_info(x.t) o WHERE o.pk > 0) = 1)" +
+		" FROM x JOIN pragma_index_list(x.t, 'main') l JOIN pragma_index_info(l.name, 'main') i WHERE x.s IS NULL UNION ALL" +
+		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t, 'main') k WHERE x.s IS NULL AND k.pk > 0 AND upper(k.type) = 'INTEGER'" +
+		" AND (SELECT count(*) FROM pragma_table_info(x.t, 'main') o WHERE o.pk > 0) = 1)" +
 		" SELECT name, u, c FROM f ORDER BY name, n",
 	transactional: "table",
 

@@ -58,7 +58,7 @@ import (
 // with a reason that a client can read.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
-	Table   string // the name, or schema.name; no other machine has it
+	Table   string // the name, or schema.name, which SQLite does not have; no other machine has it
 	Columns ColumnMap
 	// ExistingHistory is a table of the caller where every change leaves a row. Zero: the
 	// history is in the store's own tables.
@@ -97,7 +97,7 @@ type ExistingTable struct {
 //
 // ID, Sequence and Token are NOT NULL. The types are those of [ExistingTable].
 type ExistingHistory struct {
-	Table                                string // the name, or schema.name
+	Table                                string // the name, or schema.name, which SQLite does not have
 	Machine, ID                          string // columns
 	Sequence, Revision, Token, Operation string
 	From, FromOrigin, To, Origin         string

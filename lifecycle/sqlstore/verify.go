@@ -214,6 +214,10 @@ func identifier(name string) error {
 
 // quotedTable returns the quoted name of an existing table.
 func (e *engine) quotedTable(name string) (string, error) {
+	if e == sqlite && strings.Contains(name, ".") {
+		return "", fmt.Errorf("%w: table %q: SQLite commits to one file: name a table of the main database, without a schema",
+			lifecycle.ErrInvalid, name)
+	}
 	parts := strings.SplitN(name, ".", 2)
 	for i, part := range parts {
 		if err := identifier(part); err != nil {

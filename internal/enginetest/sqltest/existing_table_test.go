@@ -3,6 +3,7 @@ package sqltest
 import (
 	"database/sql"
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -190,6 +191,31 @@ func TestExistingTableRefusesAtOpen(t *testing.T) {
 			require.ErrorIs(t, err, c.want, c.name)
 		}
 	})
+}
+
+// SQLite does not commit to several files at once: a table in another file is refused.
+func TestExistingTableOfAttachedDatabase(t *testing.T) {
+	e := engines()[0]
+	db := pool(t, e.open(t))
+	db.SetMaxOpenConns(1)
+	exec(t, db, "ATTACH DATABASE ? AS other", "file:"+filepath.ToSlash(filepath.Join(t.TempDir(), "other.db")))
+	const columns = " (id text PRIMARY KEY NOT NULL, state text NOT NULL, rev integer NOT NULL, seq integer NOT NULL)"
+	exec(t, db, "CREATE TABLE other.there"+columns)
+	exec(t, db, "CREATE TABLE main.here"+columns)
+	a := sqlstore.ExistingTable{Machine: "order", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"}}
+	for _, a.Table = range []string{"other.there", "main.here"} {
+		_, err := openTable(t, db, e, a)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, "table \""+a.Table+"\": SQLite commits to one file: name a table of the main database, without a schema")
+		_, err = a.Schema(e.dialect)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+	a.Table = "there"
+	_, err := openTable(t, db, e, a)
+	require.ErrorIs(t, err, sqlstore.ErrSchema)
+	require.ErrorContains(t, err, "there is no table there")
+	a.Table = "here"
+	existing(t, db, e, a)
 }
 
 // Two rows of one key are refused if the table has no unique index. Behind a view, whose
