@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/queue"
@@ -512,6 +514,53 @@ func TestDelayDuringSlowCommit(t *testing.T) {
 	require.Equal(t, "slow", string(next(t, e.finished).Args))
 	require.Equal(t, "delayed", string(next(t, e.finished).Args))
 	empty(t, db)
+}
+
+// Producers of one key that are never without one another do not keep a delayed action of the key
+// from its lane for ever.
+func TestDelayAmongSlowProducers(t *testing.T) {
+	_, db := database(t)
+	id := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("delayed"), Delay: time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	var producers sync.WaitGroup
+	defer producers.Wait()
+	defer stop()
+	for range 6 { // one has the lane, and five wait for it
+		producers.Go(func() {
+			for ctx.Err() == nil {
+				err := slowly(ctx, db, &pgqueue.Action{Keys: []string{"a"}, Name: "work"}, 50*time.Millisecond)
+				if ctx.Err() == nil {
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return len(inspect(t, db, "a")) > 6 }, patience, 10*time.Millisecond)
+	gate := make(chan struct{})
+	defer close(gate)
+	run(t, db, handler(func(ctx context.Context, _ *pgqueue.Task) error { <-gate; return nil }), nil)
+	require.Eventually(t, func() bool {
+		for _, i := range inspect(t, db, "a") {
+			if i.ID == id {
+				return i.State == "waiting"
+			}
+		}
+		return false
+	}, 20*time.Second, 100*time.Millisecond, "it has entered")
+}
+
+// slowly enqueues an action in a transaction that holds the lane for a time.
+func slowly(ctx context.Context, db *sql.DB, a *pgqueue.Action, holds time.Duration) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := pgqueue.Enqueue(ctx, tx, a); err != nil {
+		return err
+	}
+	time.Sleep(holds)
+	return tx.Commit()
 }
 
 // An action without a handler is put back with an error, and runs when a worker has one.
