@@ -148,7 +148,9 @@ END $$;
 -- Lets one action whose delay is over enter its lanes. It returns false if there is none.
 -- One transaction enters one action: two would lock the lanes of the second after those of
 -- the first, in any order. If a slow producer holds a lane, the action goes behind the other
--- ones whose delays are over.
+-- ones whose delays are over. It is tried again at once, and producers that are never without one
+-- another do not keep it out: the end of a transaction wakes all that wait for the lane, in any
+-- order.
 CREATE OR REPLACE FUNCTION interlock_queue_enter_due() RETURNS boolean LANGUAGE plpgsql
 SET enable_seqscan = off SET lock_timeout = '100ms' AS $$
 DECLARE
