@@ -100,7 +100,7 @@ var postgres = &engine{
 	now:        "(extract(epoch from statement_timestamp()) * 1000000)::bigint",
 	report:     "%s",
 	fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
-	toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
+	toMicros:   "(extract(epoch from CASE WHEN isfinite(%[1]s) THEN %[1]s END) * 1000000)::bigint",
 	timeType:   "timestamp with time zone",
 	asText:     "%s::text",
 
@@ -122,7 +122,9 @@ var postgres = &engine{
 	fence:    " OFFSET 0",
 	pairs:    "VALUES ",
 
-	columns: "SELECT attname, format_type(atttypid, -1), CASE WHEN attnotnull THEN 0 ELSE 1 END," +
+	// The length of a text does not matter, but the precision of a time does.
+	columns: "SELECT attname, format_type(atttypid, CASE WHEN atttypid = 'timestamptz'::regtype THEN atttypmod ELSE -1 END)," +
+		" CASE WHEN attnotnull THEN 0 ELSE 1 END," +
 		" CASE WHEN atthasdef OR attidentity <> '' THEN 1 ELSE 0 END FROM pg_attribute" +
 		" WHERE attrelid = " + visible + " AND attnum > 0 AND NOT attisdropped",
 	storage: "SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class WHERE oid = " + visible,

@@ -267,6 +267,16 @@ type retry struct {
 	broken   int
 }
 
+// patiently calls run again while other transactions are in the way, for what comes before the
+// first call of a store; see call.
+func (s *shared) patiently(ctx context.Context, run func() error) error {
+	for r := (retry{most: s.config.RetryFor}); ; {
+		if err := run(); err == nil || classify(err) != busy || !r.again(ctx, err) {
+			return err
+		}
+	}
+}
+
 // again waits before the next attempt. It reports false if the error is final, the
 // time is over, or the context ends.
 func (r *retry) again(ctx context.Context, err error) bool {

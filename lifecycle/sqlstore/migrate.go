@@ -49,7 +49,7 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 
 // Migrate brings the tables to [Version] from any version before. It does nothing if the
 // tables are of a newer version that is compatible. Several processes may migrate at once,
-// while others use the tables. Of the configuration only Prefix and Progress count.
+// while others use the tables. Of the configuration only Prefix, RetryFor and Progress count.
 //
 // Errors: [ErrSchema] if the tables are of a newer version that is not compatible, or on
 // PostgreSQL if search_path finds them in another schema than the one where new tables
@@ -61,7 +61,12 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	if err != nil {
 		return err
 	}
-	conn, err := db.Conn(ctx)
+	return s.patiently(ctx, func() error { return s.migrate(ctx) })
+}
+
+// migrate executes a migration on a connection of its own.
+func (s *Store) migrate(ctx context.Context) error {
+	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return failed(ctx, err)
 	}
@@ -75,7 +80,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 		// of Progress. If it cannot be cleaned in time, the pool drops it.
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
 		defer stop()
-		if _, undo := conn.ExecContext(ctx, d.undoMigration); undo != nil {
+		if _, undo := conn.ExecContext(ctx, s.e.undoMigration); undo != nil {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
@@ -83,10 +88,10 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	if err := in.beginMigrate(ctx); err != nil {
 		return err
 	}
-	if err := in.migrate(ctx); err != nil {
+	if err := in.upgrade(ctx); err != nil {
 		return err
 	}
-	if _, err := conn.ExecContext(ctx, d.endMigration); err != nil {
+	if _, err := conn.ExecContext(ctx, s.e.endMigration); err != nil {
 		return failed(ctx, err)
 	}
 	ended = true
@@ -123,7 +128,8 @@ func (e *engine) hinted(err error) error {
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
 }
 
-func (s *Store) migrate(ctx context.Context) error {
+// upgrade executes the statements of the versions that the tables lack.
+func (s *Store) upgrade(ctx context.Context) error {
 	at, err := s.schema(ctx)
 	if !errors.Is(err, errNoTable) {
 		// Tables must not be in another schema than the one where new tables are made.

@@ -110,7 +110,7 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openTables(ctx); err != nil {
+	if err := s.patiently(ctx, func() error { return s.openTables(ctx) }); err != nil {
 		return nil, err
 	}
 	if !d.prepares {

@@ -193,6 +193,28 @@ func TestExistingTableRefusesAtOpen(t *testing.T) {
 	})
 }
 
+// PostgreSQL has infinite times. They are read as none.
+func TestExistingTableWithInfiniteTimes(t *testing.T) {
+	e := engines()[1]
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE timed (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, due timestamptz, changed timestamptz)")
+	exec(t, db, "INSERT INTO timed VALUES ('a', 'open', 1, 1, 'infinity', '-infinity')")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "timed",
+		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Deadline: "due", ChangedAt: "changed"},
+	})
+	now := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+	require.Zero(t, now.Deadline)
+	require.Zero(t, now.ChangedAt)
+	list, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 9})
+	require.NoError(t, err)
+	require.Equal(t, []lifecycle.StoredRecord{now}, list)
+	list, err = store.List(t.Context(), lifecycle.Query{Machine: "order", Overdue: true, Limit: 9})
+	require.NoError(t, err)
+	require.Empty(t, list)
+	require.NoError(t, store.Commit(t.Context(), next(now, 0)))
+}
+
 // SQLite does not commit to several files at once: a table in another file is refused.
 func TestExistingTableOfAttachedDatabase(t *testing.T) {
 	e := engines()[0]

@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 
@@ -163,4 +164,20 @@ func TestExistingTableWrongTypes(t *testing.T) {
 			require.Contains(t, fault.Faults[i], "or its type in Types")
 		}
 	})
+}
+
+// A column that rounds times would change them.
+func TestFitRoundedTimes(t *testing.T) {
+	e := engines()[1]
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE timed (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, due timestamptz(3))")
+	a := sqlstore.ExistingTable{
+		Machine: "order", Table: "timed", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Deadline: "due"},
+	}
+	_, err := openTable(t, db, e, a)
+	fault, ok := errors.AsType[*sqlstore.TableError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, []string{"column due of table timed is timestamp(3) with time zone, not timestamp with time zone"}, fault.Faults)
+	exec(t, db, fault.Fix)
+	existing(t, db, e, a)
 }

@@ -46,6 +46,27 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// Processes that start at once wait for each other, also where the engine does not wait.
+func TestMigrateLockedDatabase(t *testing.T) {
+	e := engines()[0]
+	w := e.open(t).with(t, "_pragma=journal_mode(WAL)&_pragma=busy_timeout(0)")
+	var group errgroup.Group
+	for range 8 {
+		db := pool(t, w)
+		group.Go(func() error {
+			if err := sqlstore.Migrate(t.Context(), db, e.dialect, nil); err != nil {
+				return err
+			}
+			store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+			if err != nil {
+				return err
+			}
+			return store.Close()
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
 // A wrong dialect is an error, and the pool can still be used.
 func TestWrongDialect(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
