@@ -79,7 +79,8 @@ type engine struct {
 	// a number advances it.
 	raiseNumbers string
 
-	// sessionProbe queries the SQL mode and the argument as the server received it.
+	// sessionProbe queries the SQL mode, whether each statement commits, and the argument as the
+	// server received it.
 	sessionProbe string
 	// isolationProbe queries the name and the value of the variables with the isolation level of
 	// the session, which are equal. Empty: no level permits to read uncommitted rows.
@@ -185,7 +186,7 @@ var mysql = &engine{
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) ORDER BY index_name, seq_in_index",
 	transactional: "InnoDB",
 
-	sessionProbe: "SELECT @@SESSION.sql_mode, HEX(CONVERT(? USING utf8mb4))",
+	sessionProbe: "SELECT @@SESSION.sql_mode, @@SESSION.autocommit, HEX(CONVERT(? USING utf8mb4))",
 	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
 	isolationProbe: "SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')",
 

@@ -176,6 +176,8 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 			return reply{rows: [][]driver.Value{{d.transactional}}}
 		case len(args) > 1 && query == fmt.Sprintf(d.indexes, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: indexRows(d, args[0].Value.(string))}
+		case query == d.sessionProbe:
+			return reply{rows: [][]driver.Value{{"STRICT_ALL_TABLES", int64(1), "F09F9880"}}}
 		case strings.HasPrefix(query, "SELECT version"):
 			return reply{rows: [][]driver.Value{{int64(Version), int64(1), int64(0)}}}
 		}

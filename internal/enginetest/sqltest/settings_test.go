@@ -88,6 +88,16 @@ func TestReadUncommittedIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "READ UNCOMMITTED")
 }
 
+// Without autocommit, a read would begin a transaction that nothing ends, and later reads of the
+// connection would see old records.
+func TestNoAutocommitIsRefused(t *testing.T) {
+	w := way{"mysql", servers.MySQL(t)}
+	require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), sqlstore.MySQL, nil))
+	_, err := sqlstore.Open(t.Context(), pool(t, w.with(t, "autocommit=0")), sqlstore.MySQL, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorContains(t, err, "autocommit")
+}
+
 // onMariaDB skips a setting that MySQL does not have.
 func onMariaDB(t testing.TB, db *sql.DB) {
 	if !isMariaDB(t, db) {
