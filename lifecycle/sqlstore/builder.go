@@ -39,14 +39,7 @@ func (b *builder) place(arg any, sqlType string) string {
 // value returns the placeholder of a value of a change.
 func (b *builder) value(v value) string { return b.place(param{v: v}, b.newTypes[v.kind()]) }
 
-// valueIn returns the placeholder of a value for a column of a table.
-func (b *builder) valueIn(t *table, v, is value) string { return b.placeIn(t, v, param{v: is}) }
-
-// nameIn returns the placeholder of a name for a column of a table.
-func (b *builder) nameIn(t *table, v value, name string) string {
-	return b.placeIn(t, v, param{name: name})
-}
-
+// placeIn returns the placeholder of a value or a name for a column of a table.
 func (b *builder) placeIn(t *table, v value, p param) string {
 	if c := &t.column[v]; c.typ != nil {
 		p.in = c
@@ -118,14 +111,14 @@ func (b *builder) assigned(v value) string {
 	case vDeadline: // NULL if the value is NULL
 		return b.time(&b.objects, b.reported(b.now())+" + "+b.value(vDeadline))
 	}
-	return b.valueIn(&b.objects, v, v)
+	return b.placeIn(&b.objects, v, param{v: v})
 }
 
 // same returns a condition that compares a column with a value byte by byte. In an
 // existing table the first comparison is for the index, and the second one ignores
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
-	condition := t.col(column) + " = " + b.valueIn(t, column, is)
+	condition := t.col(column) + " = " + b.placeIn(t, column, param{v: is})
 	if t.existing && t.column[column].typ == nil {
 		condition += fmt.Sprintf(b.exact, t.col(column), b.value(is))
 	}

@@ -149,34 +149,6 @@ func finish(ctx context.Context, end func() error) error {
 	}
 }
 
-// WithTx returns the store inside a transaction of the caller: what it commits is
-// written when, and only if, the caller's COMMIT succeeds. The caller's own writes
-// and the records change together:
-//
-//	orders := lifecycle.Must(machine, store.WithTx(tx), nil)
-//	_, err := orders.Fire(ctx, id, Pay, Customer, nil)
-//
-// The transaction of an ORM has a *sql.Tx inside: tx.Tx with sqlx and bun, and
-// tx.Statement.ConnPool.(*sql.Tx) with gorm.
-//
-// The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict is
-// reported at once and leaves the transaction as it was. After any other error, except
-// a refusal of the request itself, roll back. The caller's COMMIT decides whether the
-// commit was written, and the history has its token. Reads see what the transaction
-// sees: at isolation levels above READ COMMITTED that may be older than the records,
-// and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])
-// must be alive in what the transaction sees. If the transaction is SERIALIZABLE, MySQL
-// locks the owner's record until its end, and heartbeats wait.
-//
-// A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
-// when the change is in the transaction, before the caller's COMMIT. Messages are
-// delivered only after the COMMIT. Do not call Manager.Do with this store: its work
-// would start before the COMMIT.
-//
-// The view is as safe for concurrent use as the transaction, and fails after its end.
-// It needs no Close.
-func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{s.shared, tx, tx} }
-
 // part writes a commit in the caller's transaction. A savepoint takes back what a commit has
 // written before it is refused.
 func (s *Store) part(ctx context.Context, p *plan) error {

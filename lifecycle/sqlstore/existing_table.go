@@ -217,3 +217,26 @@ func (t *ExistingTable) check() error {
 	}
 	return nil
 }
+
+// Lacks implements [lifecycle.Partial]: an existing table may have no column for a field.
+func (s *shared) Lacks(machine string) (fields []string) {
+	o := &s.of(machine).objects
+	for v, c := range columns {
+		if o.existing && c.field != "" && o.col(value(v)) == "" && (value(v) != vPayload || len(o.column) == int(values)) {
+			fields = append(fields, c.field)
+		}
+	}
+	return fields
+}
+
+// CheckState implements [lifecycle.Partial]: the type of a column may lack a state.
+func (s *shared) CheckState(machine, state string, absent bool) error {
+	l := s.of(machine)
+	if !absent {
+		if _, err := l.objects.column[vState].write(state); err != nil {
+			return err
+		}
+	}
+	_, err := l.history.column[vTo].write(state)
+	return err
+}

@@ -30,22 +30,6 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 	})
 }
 
-// collect returns the rows of a query.
-func collect[T any](ctx context.Context, s *Store, st *statement, vals vector, scan func(*sql.Rows) (T, error)) (list []T, err error) {
-	err = s.call(ctx, func() error {
-		list = nil
-		return s.query(ctx, st, vals, func(rows *sql.Rows) error {
-			x, err := scan(rows)
-			list = append(list, x)
-			return err
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
 // Requested implements [lifecycle.Historian]. It returns [errors.ErrUnsupported] for an
 // [ExistingHistory].
 func (s *Store) Requested(ctx context.Context, machine, request string) (row lifecycle.HistoryRow, err error) {
@@ -123,7 +107,7 @@ func (s *Store) Recent(
 	}
 	b.add(s.e.fence, ") found")
 	if after != "" {
-		b.add(" WHERE found.id > ", b.nameIn(h, vID, after))
+		b.add(" WHERE found.id > ", b.placeIn(h, vID, param{name: after}))
 	}
 	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(max(limit, 0))))
 	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (o lifecycle.ChangedObject, err error) {

@@ -69,7 +69,7 @@ func (b *builder) page(q *lifecycle.Query, list []value) {
 		b.add(machine, " = ", b.literal(q.Machine), " AND ")
 	}
 	if q.After != "" || !o.existing {
-		b.add(id, " > ", b.nameIn(o, vID, q.After), " AND ")
+		b.add(id, " > ", b.placeIn(o, vID, param{name: q.After}), " AND ")
 	}
 	b.inStates(q.States)
 	b.byTime(q)
@@ -125,7 +125,7 @@ func (l *layout) index(q *lifecycle.Query) string {
 // table, removed objects have no row.
 func (b *builder) inStates(states []string) {
 	in := func() string {
-		return " IN (" + literals(states, func(state string) string { return b.nameIn(&b.objects, vState, state) }) + ")"
+		return " IN (" + literals(states, func(state string) string { return b.placeIn(&b.objects, vState, param{name: state}) }) + ")"
 	}
 	switch {
 	case len(states) == 0 && b.objects.existing:

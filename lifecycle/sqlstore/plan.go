@@ -155,8 +155,8 @@ func orNull(token lifecycle.Token) []byte {
 // column in version 1.
 func (ch *change) check() error {
 	to, l := &ch.To, ch.l
-	if to.Machine == "" || to.ID == "" {
-		return errNoKey
+	if err := checkKey(to.Key); err != nil {
+		return err
 	}
 	for v, c := range columns {
 		set := false
@@ -199,11 +199,9 @@ func checkName(what, name string, most int) error {
 	return nil
 }
 
-var errNoKey = fmt.Errorf("%w: key without a machine or an id", lifecycle.ErrInvalid)
-
 func checkKey(key lifecycle.Key) error {
 	if key.Machine == "" || key.ID == "" {
-		return errNoKey
+		return fmt.Errorf("%w: key without a machine or an id", lifecycle.ErrInvalid)
 	}
 	if err := checkName("machine", key.Machine, maxName); err != nil {
 		return err
@@ -234,29 +232,6 @@ func (p *plan) stamp() {
 			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}
-}
-
-// Lacks implements [lifecycle.Partial]: an existing table may have no column for a field.
-func (s *shared) Lacks(machine string) (fields []string) {
-	o := &s.of(machine).objects
-	for v, c := range columns {
-		if o.existing && c.field != "" && o.col(value(v)) == "" && (value(v) != vPayload || len(o.column) == int(values)) {
-			fields = append(fields, c.field)
-		}
-	}
-	return fields
-}
-
-// CheckState implements [lifecycle.Partial]: the type of a column may lack a state.
-func (s *shared) CheckState(machine, state string, absent bool) error {
-	l := s.of(machine)
-	if !absent {
-		if _, err := l.objects.column[vState].write(state); err != nil {
-			return err
-		}
-	}
-	_, err := l.history.column[vTo].write(state)
-	return err
 }
 
 // clock returns a time of the store.

@@ -165,7 +165,7 @@ func (b *builder) addRow(expression func(value) string, before, after string) {
 		case v == vNow:
 			return b.time(h, expression(v))
 		case h.column[v].typ != nil:
-			return b.valueIn(h, v, v)
+			return b.placeIn(h, v, param{v: v})
 		}
 		return expression(v)
 	})

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -145,6 +144,34 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	}}, nil
 }
 
+// WithTx returns the store inside a transaction of the caller: what it commits is
+// written when, and only if, the caller's COMMIT succeeds. The caller's own writes
+// and the records change together:
+//
+//	orders := lifecycle.Must(machine, store.WithTx(tx), nil)
+//	_, err := orders.Fire(ctx, id, Pay, Customer, nil)
+//
+// The transaction of an ORM has a *sql.Tx inside: tx.Tx with sqlx and bun, and
+// tx.Statement.ConnPool.(*sql.Tx) with gorm.
+//
+// The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict is
+// reported at once and leaves the transaction as it was. After any other error, except
+// a refusal of the request itself, roll back. The caller's COMMIT decides whether the
+// commit was written, and the history has its token. Reads see what the transaction
+// sees: at isolation levels above READ COMMITTED that may be older than the records,
+// and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])
+// must be alive in what the transaction sees. If the transaction is SERIALIZABLE, MySQL
+// locks the owner's record until its end, and heartbeats wait.
+//
+// A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
+// when the change is in the transaction, before the caller's COMMIT. Messages are
+// delivered only after the COMMIT. Do not call Manager.Do with this store: its work
+// would start before the COMMIT.
+//
+// The view is as safe for concurrent use as the transaction, and fails after its end.
+// It needs no Close.
+func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{s.shared, tx, tx} }
+
 // table returns the name of one of the store's own tables.
 func (s *shared) table(name string) string { return s.e.quoted(s.config.Prefix + name) }
 
@@ -219,116 +246,3 @@ func (s *Store) call(ctx context.Context, run func() error) error {
 
 // on returns the store with its statements executed by a connection or a transaction of its own.
 func (s *Store) on(q querier) *Store { return &Store{shared: s.shared, q: q} }
-
-// statement is the text of a statement and its arguments. A param stands for a value; any
-// other argument is literal.
-type statement struct {
-	text string
-	args []any
-}
-
-// param is a value of a change, or a name.
-type param struct {
-	v    value
-	name any     // a string: the name; nil: it is v
-	in   *column // whose type it gets; nil: it stays
-}
-
-// vector has the values of one change for every statement.
-type vector []any
-
-// ofKey returns the values of a key.
-func ofKey(key lifecycle.Key) vector {
-	vals := make(vector, values)
-	vals[vMachine], vals[vID] = key.Machine, key.ID
-	return vals
-}
-
-// bind returns the arguments of a statement. It matches [lifecycle.ErrInvalid] if the type
-// of a column refuses a value.
-func (st *statement) bind(vals vector) (args []any, err error) {
-	args = slices.Clone(st.args)
-	for i, a := range args {
-		p, ok := a.(param)
-		switch {
-		case !ok:
-			continue
-		case p.name != nil:
-			args[i] = p.name
-		default:
-			args[i] = vals[p.v]
-		}
-		if p.in != nil {
-			var refused error
-			args[i], refused = p.in.write(args[i])
-			err = cmp.Or(err, refused)
-		}
-	}
-	return args, err
-}
-
-// stmt returns the prepared form of a statement, or nil. A transaction of the caller
-// has none: to prepare a statement there may need a second connection.
-func (s *Store) stmt(ctx context.Context, st *statement) *sql.Stmt {
-	p := s.prepared[st]
-	if p == nil || s.tx != nil {
-		return nil
-	}
-	if tx, ok := s.q.(*sql.Tx); ok {
-		return tx.StmtContext(ctx, p)
-	}
-	return p
-}
-
-func (s *Store) exec(ctx context.Context, st *statement, vals vector) (sql.Result, error) {
-	args, err := st.bind(vals)
-	if err != nil {
-		return nil, err
-	}
-	if p := s.stmt(ctx, st); p != nil {
-		return p.ExecContext(ctx, args...)
-	}
-	return s.q.ExecContext(ctx, st.text, args...)
-}
-
-// do builds a statement and executes it.
-func (s *Store) do(ctx context.Context, l *layout, write func(*builder)) error {
-	_, err := s.exec(ctx, s.e.build(l, write), nil)
-	return err
-}
-
-// into returns the scan of the columns of a row into variables.
-func into(dest ...any) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error { return rows.Scan(dest...) }
-}
-
-// query executes a query and calls scan for every row. An engine may report an error
-// after the last row.
-func (s *Store) query(ctx context.Context, st *statement, vals vector, scan func(*sql.Rows) error) error {
-	args, err := st.bind(vals)
-	if err != nil {
-		return err
-	}
-	var rows *sql.Rows
-	if p := s.stmt(ctx, st); p != nil {
-		rows, err = p.QueryContext(ctx, args...)
-	} else {
-		rows, err = s.q.QueryContext(ctx, st.text, args...)
-	}
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			if ctx.Err() == nil && classify(err) == noAnswer {
-				err = fmt.Errorf("%w: %w", errRead, err)
-			}
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return rows.Close()
-}

@@ -45,7 +45,7 @@ func TestUnreadableField(t *testing.T) {
 		require.NoError(t, err)
 		b := &builder{engine: sqlite, layout: l}
 		for v := values; v < value(n); v++ {
-			b.valueIn(vms, v, v)
+			b.placeIn(vms, v, param{v: v})
 		}
 		_, err = b.statement().bind(vals)
 		return err
