@@ -267,11 +267,11 @@ type retry struct {
 	broken   int
 }
 
-// patiently calls run again while other transactions are in the way, for what comes before the
-// first call of a store; see call.
-func (s *shared) patiently(ctx context.Context, run func() error) error {
+// patiently calls run until it succeeds or its error is final. In a transaction of the caller
+// every error is.
+func (s *Store) patiently(ctx context.Context, run func() error) error {
 	for r := (retry{most: s.config.RetryFor}); ; {
-		if err := run(); err == nil || classify(err) != busy || !r.again(ctx, err) {
+		if err := run(); err == nil || s.tx != nil || !r.again(ctx, err) {
 			return err
 		}
 	}

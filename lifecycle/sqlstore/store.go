@@ -233,15 +233,11 @@ func (s *Store) call(ctx context.Context, run func() error) error {
 		return err
 	}
 	defer s.calls.Done()
-	for r := (retry{most: s.config.RetryFor}); ; {
-		err := run()
-		if err == nil {
-			return nil
-		}
-		if s.tx != nil || !r.again(ctx, err) {
-			return s.refusal(ctx, err)
-		}
+	err := s.patiently(ctx, run)
+	if err != nil {
+		err = s.refusal(ctx, err)
 	}
+	return err
 }
 
 // on returns the store with its statements executed by a connection or a transaction of its own.
