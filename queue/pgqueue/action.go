@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -13,7 +14,8 @@ import (
 // Action is a unit of work as data. Keys and Name are required. It is a plain value.
 type Action struct {
 	// Keys are the objects that the action works on: one or several, in any order. A key
-	// that is there twice counts once. A key has at most 1,024 bytes.
+	// that is there twice counts once. A key has at most 1,024 bytes. Keys, Name and Class
+	// are UTF-8 without NUL.
 	Keys []string
 	// Name is that of a [Handler].
 	Name string
@@ -90,6 +92,9 @@ func Enqueue(ctx context.Context, tx Tx, a *Action) (id int64, err error) {
 // the key of a delayed action only when its delay is over.
 const maxKey = 1024
 
+// isText reports whether PostgreSQL can keep a text.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
 func (a *Action) check() error {
 	switch {
 	case a == nil:
@@ -98,6 +103,8 @@ func (a *Action) check() error {
 		return &queue.InvalidError{Field: "Keys", Problem: "none"}
 	case slices.ContainsFunc(a.Keys, func(key string) bool { return len(key) > maxKey }):
 		return &queue.InvalidError{Field: "Keys", Problem: "a key of more than 1,024 bytes"}
+	case !isText(strings.Join(a.Keys, "/") + "/" + a.Name + "/" + a.Class):
+		return &queue.InvalidError{Field: "Action", Problem: "a key, a name or a class that is not UTF-8 without NUL"}
 	case a.Name == "":
 		return &queue.InvalidError{Field: "Name", Problem: "empty"}
 	case min(a.Delay, a.Timeout, a.Retries.Delay, a.Retries.MaxDelay) < 0 || a.Retries.Attempts < 0:

@@ -113,6 +113,9 @@ func New(db *sql.DB, handlers map[string]Handler, config *Config) (*Worker, erro
 }
 
 func (c *Config) check() error {
+	if !isText(c.Owner) {
+		return &queue.InvalidError{Field: "Owner", Problem: "not UTF-8 without NUL"}
+	}
 	if c.Poll < 0 || c.MaxRunning < 0 || c.Lease != 0 && c.Lease < 10*time.Millisecond {
 		return &queue.InvalidError{Field: "Config", Problem: "a negative number, or a Lease of less than 10 milliseconds"}
 	}
@@ -121,6 +124,8 @@ func (c *Config) check() error {
 		switch {
 		case most <= 0:
 			return &queue.InvalidError{Field: "Classes", Problem: "no positive limit of " + path}
+		case !isText(path):
+			return &queue.InvalidError{Field: "Classes", Problem: fmt.Sprintf("path %q is not UTF-8 without NUL", path)}
 		case path != "" && strings.Contains("/"+path+"/", "//") || strings.Contains(above, "/*/"):
 			return &queue.InvalidError{Field: "Classes", Problem: "an empty part, or one below *, in path " + path}
 		}

@@ -725,6 +725,10 @@ func TestInvalid(t *testing.T) {
 		{Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
 		{Keys: key, Name: "x", Class: "a/*"},
 		{Keys: key, Name: "x", Class: "a/*/b"},
+		{Keys: []string{"a", "b\x00"}, Name: "x"}, // what PostgreSQL cannot keep would end the caller's transaction
+		{Keys: []string{"\xff", "a"}, Name: "x"},
+		{Keys: key, Name: "x\x00"},
+		{Keys: key, Name: "x", Class: "\xff"},
 		{Keys: key, Name: "x", Delay: -1},
 		{Keys: key, Name: "x", Timeout: -1},
 		{Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},
@@ -740,6 +744,8 @@ func TestInvalid(t *testing.T) {
 		{Classes: map[string]int{"a": 0}},
 		{Classes: map[string]int{"a/": 1}},
 		{Classes: map[string]int{"a/*/b": 1}},
+		{Classes: map[string]int{"a\x00": 1}}, // each claim would fail
+		{Owner: "\xff"},
 	} {
 		_, err := pgqueue.New(db, nil, c)
 		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", c)
