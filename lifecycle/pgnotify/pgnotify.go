@@ -82,17 +82,6 @@ func install(ctx context.Context, db *sql.DB, name string, triggers []trigger) e
 	if exist {
 		return nil
 	}
-	for _, text := range statements(name, triggers) {
-		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
-}
-
-// statements returns the statements of [Install] for histories, of which the store's own is
-// the first one.
-func statements(name string, triggers []trigger) []string {
 	list := []string{
 		// Two transactions that replace a function at once would be refused.
 		"LOCK TABLE " + triggers[0].table + " IN SHARE ROW EXCLUSIVE MODE",
@@ -108,7 +97,12 @@ func statements(name string, triggers []trigger) []string {
 			"CREATE TRIGGER "+quoted(name)+" AFTER INSERT ON "+t.table+
 				" FOR EACH ROW EXECUTE FUNCTION "+quoted(name)+"("+strings.Join(args, ", ")+")")
 	}
-	return list
+	for _, text := range list {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 // body is that of the function of all triggers, with the arguments of a trigger. The payload of

@@ -69,11 +69,10 @@ type engine struct {
 	pairs    string // begins the list of pairs in (a, b) IN (...)
 
 	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
-	columns       string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
-	storage       string // what keeps the table: see transactional
-	indexes       string // of each column of an index, in order: the index, whether it is unique, the column
-	transactional string // the storage that has transactions
-	elsewhere     string // the schema of the table and that of new tables, if they differ; empty: they do not
+	columns   string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
+	storage   string // "view", or what keeps the table if that has no transactions, or ""
+	indexes   string // of each column of an index, in order: the index, whether it is unique, the column
+	elsewhere string // the schema of the table and that of new tables, if they differ; empty: they do not
 
 	// raiseNumbers advances the counter of the table of messages %s by %d. Empty: a row with
 	// a number advances it.
@@ -128,13 +127,12 @@ var postgres = &engine{
 		" CASE WHEN attnotnull THEN 0 ELSE 1 END," +
 		" CASE WHEN atthasdef OR attidentity <> '' THEN 1 ELSE 0 END FROM pg_attribute" +
 		" WHERE attrelid = " + visible + " AND attnum > 0 AND NOT attisdropped",
-	storage: "SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class WHERE oid = " + visible,
+	storage: "SELECT CASE WHEN relkind IN ('r', 'p') THEN '' ELSE 'view' END FROM pg_class WHERE oid = " + visible,
 	indexes: "SELECT c.relname, CASE WHEN i.indisunique AND i.indimmediate AND i.indpred IS NULL THEN 1 ELSE 0 END, a.attname" +
 		" FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid" +
 		" CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)" +
 		" LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number" +
 		" WHERE i.indrelid = " + visible + " AND k.place <= i.indnkeyatts AND i.indisvalid ORDER BY c.relname, k.place",
-	transactional: "table",
 	elsewhere: "SELECT n.nspname, COALESCE(current_schema(), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
 		" WHERE c.oid = " + visible + " AND n.nspname IS DISTINCT FROM current_schema()",
 
@@ -180,11 +178,10 @@ var mysql = &engine{
 	columns: "SELECT column_name, column_type, is_nullable = 'YES'," +
 		" column_default IS NOT NULL OR extra LIKE '%%auto_increment%%' OR extra LIKE '%%GENERATED%%' FROM information_schema.columns" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-	storage: "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables" +
+	storage: "SELECT CASE WHEN table_type = 'VIEW' THEN 'view' WHEN engine = 'InnoDB' THEN '' ELSE engine END FROM information_schema.tables" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 	indexes: "SELECT index_name, 1 - non_unique, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) ORDER BY index_name, seq_in_index",
-	transactional: "InnoDB",
 
 	sessionProbe: "SELECT @@SESSION.sql_mode, @@SESSION.autocommit, HEX(CONVERT(? USING utf8mb4))",
 	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
@@ -212,7 +209,7 @@ var sqlite = &engine{
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
 	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s, 'main')" +
 		" WHERE %s IS NULL",
-	storage: "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
+	storage: "SELECT CASE type WHEN 'view' THEN type ELSE '' END FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 	// An INTEGER PRIMARY KEY has no index.
 	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
 		"SELECT l.name, l.\"unique\" AND NOT l.partial AS u, i.name AS c, i.seqno AS n" +
@@ -220,7 +217,6 @@ var sqlite = &engine{
 		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t, 'main') k WHERE x.s IS NULL AND k.pk > 0 AND upper(k.type) = 'INTEGER'" +
 		" AND (SELECT count(*) FROM pragma_table_info(x.t, 'main') o WHERE o.pk > 0) = 1)" +
 		" SELECT name, u, c FROM f ORDER BY name, n",
-	transactional: "table",
 
 	beginMigration: []string{"BEGIN IMMEDIATE"}, endMigration: "COMMIT", undoMigration: "ROLLBACK",
 }

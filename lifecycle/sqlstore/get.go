@@ -121,13 +121,7 @@ func (c *cells) token(v value) (token lifecycle.Token) {
 	return token
 }
 
-// time returns a time, zero if there is none.
-func (c *cells) time(v value) time.Time {
-	if c.number(v) == 0 {
-		return time.Time{}
-	}
-	return clock(c.number(v))
-}
+func (c *cells) time(v value) time.Time { return clock(c.number(v)) }
 
 // scan reads the columns of a list from a row, and values that follow them. A value that its
 // type cannot read stays as the engine has converted it.

@@ -234,8 +234,13 @@ func (p *plan) stamp() {
 	}
 }
 
-// clock returns a time of the store.
-func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+// clock returns a time of the store, zero if there is none.
+func clock(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
 
 // micros returns a duration in microseconds, rounded up.
 func micros(d time.Duration) int64 {

@@ -71,7 +71,7 @@ func (s *Store) verify(ctx context.Context, t *table, objects bool) error {
 	switch {
 	case err != nil:
 		return err
-	case storage != "" && storage != s.e.transactional && !view:
+	case storage != "" && !view:
 		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, e.Table, storage)
 	case t.existing:
 		err = s.fit(ctx, e, t, objects, view)
