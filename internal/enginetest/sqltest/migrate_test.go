@@ -46,6 +46,22 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// A publication of all tables refuses updates of a table without a primary key, and so do some
+// servers of MySQL.
+func TestPublication(t *testing.T) {
+	e := engines()[1]
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE PUBLICATION everything FOR ALL TABLES")
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+	store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+	require.NoError(t, err)
+	create(t, manage(store), "a")
+	_, err = store.Trim(t.Context(), time.Hour, 10)
+	require.NoError(t, err)
+	require.NoError(t, store.Close())
+	require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 0))
+}
+
 // Processes that start at once wait for each other, also where the engine does not wait.
 func TestMigrateLockedDatabase(t *testing.T) {
 	e := engines()[0]

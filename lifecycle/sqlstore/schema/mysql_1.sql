@@ -7,7 +7,7 @@
 -- One row. compatible: the oldest version whose programs can use the tables. floor: see
 -- AfterRestore. trimmed_at, trimmed_to and trimmed_keep: see Trim.
 CREATE TABLE IF NOT EXISTS interlock_schema (
-	version      bigint NOT NULL,
+	version      bigint NOT NULL PRIMARY KEY,
 	compatible   bigint NOT NULL DEFAULT 1,
 	`floor`      bigint NOT NULL DEFAULT 0,
 	trimmed_at   bigint NOT NULL DEFAULT 0,

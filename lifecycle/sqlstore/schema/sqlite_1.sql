@@ -5,7 +5,7 @@
 -- One row. compatible: the oldest version whose programs can use the tables. floor: see
 -- AfterRestore. trimmed_at, trimmed_to and trimmed_keep: see Trim.
 CREATE TABLE interlock_schema (
-	version      INTEGER NOT NULL,
+	version      INTEGER NOT NULL PRIMARY KEY,
 	compatible   INTEGER NOT NULL DEFAULT 1,
 	floor        INTEGER NOT NULL DEFAULT 0,
 	trimmed_at   INTEGER NOT NULL DEFAULT 0,
