@@ -122,8 +122,8 @@ var postgres = &engine{
 	fence:    " OFFSET 0",
 	pairs:    "VALUES ",
 
-	// The length of a text does not matter, but the precision of a time does.
-	columns: "SELECT attname, format_type(atttypid, CASE WHEN atttypid = 'timestamptz'::regtype THEN atttypmod ELSE -1 END)," +
+	// The length of a text does not matter, but a time has microseconds.
+	columns: "SELECT attname, format_type(atttypid, CASE WHEN atttypid = 'timestamptz'::regtype AND atttypmod < 6 THEN atttypmod ELSE -1 END)," +
 		" CASE WHEN attnotnull THEN 0 ELSE 1 END," +
 		" CASE WHEN atthasdef OR attidentity <> '' THEN 1 ELSE 0 END FROM pg_attribute" +
 		" WHERE attrelid = " + visible + " AND attnum > 0 AND NOT attisdropped",

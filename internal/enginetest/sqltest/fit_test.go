@@ -170,9 +170,9 @@ func TestExistingTableWrongTypes(t *testing.T) {
 func TestFitRoundedTimes(t *testing.T) {
 	e := engines()[1]
 	db := pool(t, e.open(t))
-	exec(t, db, "CREATE TABLE timed (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, due timestamptz(3))")
+	exec(t, db, "CREATE TABLE timed (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, due timestamptz(3), changed timestamptz(6))")
 	a := sqlstore.ExistingTable{
-		Machine: "order", Table: "timed", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Deadline: "due"},
+		Machine: "order", Table: "timed", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Deadline: "due", ChangedAt: "changed"},
 	}
 	_, err := openTable(t, db, e, a)
 	fault, ok := errors.AsType[*sqlstore.TableError](err)
