@@ -123,7 +123,7 @@ type Act struct {
 //
 // Diff plays every object through both tables at once. An old or a new node takes
 // each step, on the record that any node has written. Objects start as either table
-// allows, or rest in any state of the old one. A table without an initial state may
+// allows, or rest in any state of the old one. A table without an entry state may
 // start in any state of rest. The time grows with the pairs of state and origin that
 // can occur, times their rows and actors.
 func Diff(old, new *fsm.Table, config *Config) (*Report, error) {

@@ -541,6 +541,28 @@ func TestDiffOfNames(t *testing.T) {
 	require.Equal(t, []evolve.Renaming{{Subject: "machine", Old: "lamp", New: "light"}}, e.Mapping)
 }
 
+// A table may list its entry states and name none of them as the initial one. Nodes then
+// add objects in the states of the list only.
+func TestDiffOfEntryStates(t *testing.T) {
+	table := func(states string, entries ...int) *fsm.Table {
+		t := short(t, states, "Off start On", "On stop Off")
+		t.Initial, t.Initials = -1, entries
+		return t
+	}
+	const states, more = "Off stable, On stable", "Off stable, On stable, Test stable"
+	e, err := evolve.Diff(table(states, 0), table(states, 0, 1), nil)
+	require.NoError(t, err)
+	require.Equal(t, "short: compatible\ndifferences:\n  state changed: On (initial)", e.String())
+
+	e, err = evolve.Diff(table(states, 0), table(more, 0), nil)
+	require.NoError(t, err)
+	require.Equal(t, evolve.Compatible, e.Level, "no node adds an object in Test: %s", e)
+	e, err = evolve.Diff(table(states, 0), table(more, 0, 2), nil)
+	require.NoError(t, err)
+	require.Equal(t, evolve.Unsafe, e.Level)
+	require.Equal(t, "new node adds the object in Test", e.Hazards[0].Witness[0].String())
+}
+
 // TestDiffOfDuplicateNames requires that a table with duplicate names equals itself.
 func TestDiffOfDuplicateNames(t *testing.T) {
 	table := short(t, "A stable, B transitional, B stable, A stable", "A go B user", "B back A user")

@@ -208,7 +208,7 @@ func distinguishes(t *fsm.Table) bool {
 }
 
 // begin finds the states in which nodes add objects: any state of rest in a table
-// without an initial state.
+// without an entry state.
 func (x *version) begin(t *fsm.Table, of []int) {
 	declared := func(i int) bool { return i >= 0 && i < len(t.States) }
 	add := func(i int) {
@@ -216,11 +216,11 @@ func (x *version) begin(t *fsm.Table, of []int) {
 			x.starts = append(x.starts, of[i])
 		}
 	}
-	if declared(t.Initial) {
-		if add(t.Initial); len(x.starts) > 0 {
-			x.first = of[t.Initial]
-		}
-		for _, i := range t.Initials {
+	if declared(t.Initial) && t.States[t.Initial].Kind != fsm.Absent {
+		x.first = of[t.Initial]
+	}
+	if entries := t.Entries(); slices.ContainsFunc(entries, declared) {
+		for _, i := range entries {
 			add(i)
 		}
 		return
