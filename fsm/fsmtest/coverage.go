@@ -72,7 +72,9 @@ func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
 			c.items[kind] = append(c.items[kind], name)
 		}
 	}
-	add(states, stateName(t.States[t.Initial].Name))
+	for _, s := range t.Entries() {
+		add(states, stateName(t.States[s].Name))
+	}
 	steps := slices.Concat(plan.Sequences...)
 	slices.SortStableFunc(steps, func(a, b tour.Step) int { return a.Row - b.Row })
 	for _, s := range steps {

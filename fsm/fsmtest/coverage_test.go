@@ -86,6 +86,20 @@ func TestJudge(t *testing.T) {
 		`exception "guard old passes in row 0" has no reason`, `exception "state red": the test notices it`)
 }
 
+// An entry state is one of the states to cover, also if no row leads there.
+func TestCoverageOfEntryStates(t *testing.T) {
+	m := bound(t, `{"name":"disk","initial":"new","initials":["new","imported"],"actors":["user"],
+		"states":[{"name":"new","kind":"stable"},{"name":"imported","kind":"stable"},{"name":"gone","kind":"final"}],
+		"transitions":[
+			{"from":"new","event":"scrap","to":"gone"},
+			{"from":"imported","event":"scrap","to":"gone"}]}`)
+	_, c := fsmtest.Watch(m, nil)
+	c.Saw(fsm.Moved{From: "new", To: "gone", Event: "scrap"})
+	require.Equal(t, `coverage of disk: 2 of 3 states (66%) 1 of 2 transitions (50%)
+	not covered: state imported
+	not covered: imported -scrap-> gone`, c.String())
+}
+
 // The watched machine does what the machine does.
 func TestWatchChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,16 +132,13 @@ func TestWatchChangesNothing(t *testing.T) {
 // A file may lack a source of a wildcard row: a state that was added by hand. The watched
 // machine has the sources of the file.
 func TestWatchKeepsSourcesOfAFile(t *testing.T) {
-	table, err := fsm.ParseTable([]byte(`{"name":"link","initial":"up","actors":["user"],
+	m := bound(t, `{"name":"link","initial":"up","actors":["user"],
 		"states":[{"name":"up","kind":"stable"},{"name":"idle","kind":"stable"},{"name":"lost","kind":"stable"}],
 		"transitions":[
 			{"from":"up","event":"lose","to":"lost","any":true},
 			{"from":"up","event":"rest","to":"idle"},
 			{"from":"idle","event":"wake","to":"up"},
-			{"from":"lost","event":"wake","to":"up"}]}`))
-	require.NoError(t, err)
-	m, err := fsm.Bind[disk, string, string](table)
-	require.NoError(t, err)
+			{"from":"lost","event":"wake","to":"up"}]}`)
 	watched, _ := fsmtest.Watch(m, nil)
 	for _, m := range []*fsm.Machine[string, string, disk]{m, watched} {
 		require.NoError(t, m.Can(t.Context(), m.At("up"), "lose", user, nil))

@@ -15,9 +15,9 @@ import (
 // [fsm.Instance], a manager with a store, or a service behind an API. [Drive] returns
 // the driver of a machine.
 type Driver interface {
-	// Reset creates a new object for the following calls of Apply, and returns its
-	// state, which has to be the initial one. A system that creates objects in one
-	// state only may ignore the argument.
+	// Reset creates a new object in an entry state for the following calls of Apply,
+	// and returns its state, which has to be that entry state. If the table has one
+	// entry state only, Reset may ignore the argument.
 	Reset(t testing.TB, initial string) (state string)
 	// Apply makes a request and returns the state of the object afterwards. The
 	// second result is the refusal, and nil if the system accepted the event. A

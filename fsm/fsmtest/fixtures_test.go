@@ -66,6 +66,16 @@ func newDisks() *fsm.Machine[string, string, disk] {
 
 var disks = newDisks()
 
+// bound is the machine of a document without guards.
+func bound(t testing.TB, document string) *fsm.Machine[string, string, disk] {
+	t.Helper()
+	table, err := fsm.ParseTable([]byte(document))
+	require.NoError(t, err)
+	m, err := fsm.Bind[disk, string, string](table)
+	require.NoError(t, err)
+	return m
+}
+
 // record runs a test that may fail, and returns its output.
 func record(t *testing.T, run func(t testing.TB)) *suitetest.Recorder {
 	t.Helper()

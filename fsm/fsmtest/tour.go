@@ -42,9 +42,11 @@ func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 		r.refused[at] = append(r.refused[at], n)
 	}
 	r.missed(plan.Missed, config.Missed)
-	if table.Initial >= 0 && table.Initial < len(table.States) {
-		name := table.States[table.Initial].Name
-		r.sequence(0, status{name, name}, nil)
+	for _, s := range table.Entries() {
+		if s >= 0 && s < len(table.States) {
+			name := table.States[s].Name
+			r.sequence(0, status{name, name}, nil)
+		}
 	}
 	for i, steps := range plan.Sequences {
 		if r.faults >= maxFaults {

@@ -41,6 +41,23 @@ func TestTourOfSeveralInitialStates(t *testing.T) {
 	fails(t, func(t testing.TB) { fsmtest.Drive(m, nil).Reset(t, "lost") }, `reset: the machine parcel has no state "lost"`)
 }
 
+// An entry state without rows is in no sequence. The tour makes its requests all the same.
+func TestTourOfAnEntryStateWithoutRows(t *testing.T) {
+	m := bound(t, `{"name":"disk","initial":"new","initials":["new","lost"],"actors":["user"],
+		"states":[{"name":"new","kind":"stable"},{"name":"lost","kind":"final"},{"name":"gone","kind":"final"}],
+		"transitions":[{"from":"new","event":"scrap","to":"gone"}]}`)
+	accepts := func(d fsmtest.Driver, r fsmtest.Request, before string) (string, error) {
+		if before == "lost" {
+			return "gone", nil
+		}
+		return d.Apply(t, r)
+	}
+	fails(t, func(t testing.TB) {
+		fsmtest.Tour(t, m.Table(), &bent{Driver: fsmtest.Drive(m, nil), apply: accepts}, nil)
+	},
+		"lost: scrap by user is refused: not allowed: is accepted and leads to gone")
+}
+
 // bent is a system with one fault.
 type bent struct {
 	fsmtest.Driver
