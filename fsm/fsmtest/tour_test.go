@@ -54,8 +54,7 @@ func TestTourOfAnEntryStateWithoutRows(t *testing.T) {
 	}
 	fails(t, func(t testing.TB) {
 		fsmtest.Tour(t, m.Table(), &bent{Driver: fsmtest.Drive(m, nil), apply: accepts}, nil)
-	},
-		"lost: scrap by user is refused: not allowed: is accepted and leads to gone")
+	}, "lost: scrap by user is refused: not allowed: is accepted and leads to gone")
 }
 
 // bent is a system with one fault.
