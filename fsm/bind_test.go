@@ -149,7 +149,7 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
-			"faults of the table", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0; t.Rows[3].To = 9 }), good,
+			"faults of the table", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0; t.Rows[3].To = 4 }), good,
 			[]string{fsm.UnknownState, fsm.NoDeadline},
 			[]string{
 				"row 3 (closed -lock-> ?): the target is not declared",
@@ -157,7 +157,7 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
-			"indexes of a table by hand", edited(func(t *fsm.Table) { t.Initials = []int{0, 9}; t.Rows[0].Event = 9; t.Rows[2].Actors = []int{9} }), good,
+			"indexes of a table by hand", edited(func(t *fsm.Table) { t.Initials = []int{0, 4}; t.Rows[0].Event = 4; t.Rows[2].Actors = []int{3} }), good,
 			[]string{fsm.NoInitial, fsm.BadRow, fsm.UnknownActor},
 			[]string{
 				"an entry state is not declared",

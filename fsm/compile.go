@@ -72,8 +72,8 @@ func compile(t *Table) *compiled {
 	n := len(t.States)
 	c := &compiled{
 		actors: t.Actors, width: len(t.Events), edges: make([]edge, 1, len(t.Rows)+1),
-		out: make([][]int32, n), origins: possibleOrigins(t),
-		allowed: make([]bitset.Set, len(t.Rows)), resting: bitset.New(n), eventNames: newIndex(t.Events),
+		out: make([][]int32, n), origins: possibleOrigins(t), allowed: conditions(t),
+		resting: bitset.New(n), eventNames: newIndex(t.Events),
 	}
 	names := make([]string, n)
 	for i := range t.States {
@@ -91,9 +91,6 @@ func compile(t *Table) *compiled {
 	last := make(map[int32]int32) // last edge of a cell
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		if len(r.Origin) > 0 {
-			c.allowed[i] = setOf(n, r.Origin...)
-		}
 		for _, from := range r.From {
 			cell := int32(from*c.width + r.Event)
 			before, again := last[cell]

@@ -64,3 +64,17 @@ func TestTableWithoutActorsDecides(t *testing.T) {
 	_, err = table.Candidates(nil, 1, 1, 0, "", false)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
 }
+
+// A row with an event that the table does not have is never taken, also not in the next
+// state.
+func TestEventOutOfRangeIsNeverTaken(t *testing.T) {
+	table, err := tabletest.ParseLines("stable A, B\nA -go-> B")
+	require.NoError(t, err)
+	for _, event := range []int{-1, 1} {
+		faulty := table.WithRows([]fsm.TableRow{{From: []int{0, 1}, Event: event, To: 0}})
+		for state := range table.States {
+			_, err := faulty.Candidates(nil, state, state, 0, "", false)
+			require.ErrorIs(t, err, fsm.ErrNotAllowed)
+		}
+	}
+}

@@ -215,6 +215,19 @@ func TestParseTableAcceptsTheDeepestNesting(t *testing.T) {
 	parsed(t, `{"name":"m","states":[],"transitions":[],"x":`+deep+`}`)
 }
 
+// A document at its limits is read.
+func TestParseTableAcceptsTheLimits(t *testing.T) {
+	list := func(n int, format string) string { return strings.TrimSuffix(numbered(n, format), ",") }
+	document := fmt.Sprintf(`{"name":"%s","states":[%s],"transitions":[%s],"source":{"x":"%s"}}`,
+		strings.Repeat("x", fsm.MaxName), list(fsm.MaxStates, `{"name":"%d","kind":"final"},`),
+		list(fsm.MaxEvents, `{"from":"0","event":"%[1]d","to":"undeclared %[1]d"},`), strings.Repeat("x", fsm.MaxText-len(`{"x":""}`)))
+	table := parsed(t, document+strings.Repeat(" ", fsm.MaxDocument-len(document)))
+	require.Len(t, table.States, fsm.MaxStates)
+	require.Len(t, table.Undeclared, fsm.MaxStates)
+	require.Len(t, table.Events, fsm.MaxEvents)
+	require.Len(t, table.Source, fsm.MaxText)
+}
+
 // The memory of ParseTable is bounded by a multiple of the size of the document. A
 // document over the limit takes none.
 func TestParseTableIsBoundedInMemory(t *testing.T) {

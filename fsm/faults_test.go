@@ -133,11 +133,11 @@ var faults = []struct {
 		fsm.NoInitial, `the initial state is not declared: "nowhere"`,
 	},
 	{
-		"source not declared", with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("nowhere")),
-		fsm.UnknownState, `row 4 (open|nowhere -x-> closed): names a state that is not declared: "nowhere"`,
+		"source not declared", with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("closing", "nowhere")),
+		fsm.UnknownState, `row 4 (open|closing|nowhere -x-> closed): names a state that is not declared: "nowhere"`,
 	},
 	{
-		"target not declared", with(sound(), fsm.Move("open", "x", "nowhere")),
+		"target not declared", with(sound(), fsm.Move("open", "x", "nowhere").Superseding()),
 		fsm.UnknownState, `row 4 (open -x-> nowhere): the target is not declared: "nowhere"`,
 	},
 	{
@@ -169,6 +169,10 @@ var faults = []struct {
 		fsm.NoSource, "row 4 ( -x-> open): matches no state",
 	},
 	{
+		"row without a source, the only one to a state", edit(func(s *spec) { s.Rows[2].From = nil }),
+		fsm.NoSource, "row 2 ( -shut-> closed): matches no state",
+	},
+	{
 		"wildcard that excludes every state", with(sound(), fsm.FromAny("x", "open").Excluding("closing", "closed")),
 		fsm.NoSource, "row 4 (any -x-> open): matches no state",
 	},
@@ -193,8 +197,8 @@ var faults = []struct {
 		fsm.BadRow, "row 4 (open -x-> ignored): an ignore row has a timeout",
 	},
 	{
-		"superseding row that starts no operation", with(sound(), fsm.Move("closing", "x", "closed").Superseding()),
-		fsm.BadRow, "row 4 (closing -x-> closed): supersedes, but starts no operation: the target is not transitional",
+		"superseding row that starts no operation", with(sound(), fsm.Move("closing", "x", "open").Superseding()),
+		fsm.BadRow, "row 4 (closing -x-> open): supersedes, but starts no operation: the target is not transitional",
 	},
 	{
 		"wildcard with sources", with(sound(), fsm.FromAny("x", "closed").AlsoFrom("gone")),
@@ -250,6 +254,10 @@ var faults = []struct {
 		fsm.Unreachable, "state island: no object gets there",
 	},
 	{
+		"transitional state without a row to it", withState(sound(), fsm.State[string]{Name: "island", Kind: fsm.Transitional}, fsm.Move("island", "x", "open").After(time.Minute)),
+		fsm.Unreachable, "state island: no object gets there",
+	},
+	{
 		"resting dead end", withState(sound(), fsm.State[string]{Name: "trap"}, fsm.Move("open", "x", "trap"), fsm.Move("trap", "x", "trap"), fsm.Ignore("trap", "y")),
 		fsm.DeadEnd, "state trap: no row leads out, and it is neither final nor absent",
 	},
@@ -290,8 +298,8 @@ var faults = []struct {
 		fsm.UnknownState, `row 4 (open|closing|... -x-> open): names a state that is not declared: "nowhere"`,
 	},
 	{
-		"state of an unknown kind", edit(func(s *spec) { s.States[0].Kind = 9 }),
-		fsm.BadState, "state open: unknown kind 9",
+		"state of an unknown kind", edit(func(s *spec) { s.States[0].Kind = 5 }),
+		fsm.BadState, "state open: unknown kind 5",
 	},
 	{
 		"guard that When did not make", with(sound(), fsm.Move("open", "x", "closed").If(&noneGuard)),
@@ -304,13 +312,13 @@ var faults = []struct {
 	{
 		"dead end for one origin",
 		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional, Manual: "operator"},
-			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y").Of("open")),
-		fsm.DeadEnd, "state hung: no row leads out for an object that came from closed",
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y").Of("closed")),
+		fsm.DeadEnd, "state hung: no row leads out for an object that came from open",
 	},
 	{
 		"no timeout for one origin",
 		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional},
-			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y"), fsm.Return("hung", "z").Of("open").After(time.Minute)),
-		fsm.NoDeadline, "state hung: no timeout for an object that came from closed, and no Manual",
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y"), fsm.Return("hung", "z").Of("closed").After(time.Minute)),
+		fsm.NoDeadline, "state hung: no timeout for an object that came from open, and no Manual",
 	},
 }

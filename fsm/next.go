@@ -102,7 +102,7 @@ func (m *Machine[S, E, T]) NextTo(ctx context.Context, at Status[S], to S, actor
 		return step, refused
 	}
 	word, bit := wordOf(state, origin), m.c.actorBit(actor)
-	refused := m.table.detail(word, -1, actor)
+	refused := m.table.detail(word, "", actor)
 	for _, i := range m.c.out[state] {
 		ed := &m.c.edges[i]
 		if ed.flags&ignores != 0 || !m.c.fits(ed, origin) || wordState(ed.move(word)) != target {

@@ -11,6 +11,17 @@ func setOf(n int, list ...int) bitset.Set {
 	return s
 }
 
+// conditions returns the origins of the condition of every row, nil for no condition.
+func conditions(t *Table) []bitset.Set {
+	list := make([]bitset.Set, len(t.Rows))
+	for i := range t.Rows {
+		if origins := t.Rows[i].Origin; len(origins) > 0 {
+			list[i] = setOf(len(t.States), origins...)
+		}
+	}
+	return list
+}
+
 // possibleOrigins computes [Table.Origins] as the least fixpoint over the rows. It
 // visits states, not pairs of state and origin, because a row passes on a whole set.
 // Every visit of a state adds at least one origin to a successor, so there are at
@@ -19,14 +30,10 @@ func setOf(n int, list ...int) bitset.Set {
 func possibleOrigins(t *Table) [][]int {
 	n := len(t.States)
 	sets := make([]bitset.Set, n) // nil: not reached
-	rowsFrom := make([][]int, n)
-	conditions := make([]bitset.Set, len(t.Rows)) // nil: any origin
+	rowsFrom, allowed := make([][]int, n), conditions(t)
 	for i := range t.Rows {
 		for _, from := range t.Rows[i].From {
 			rowsFrom[from] = append(rowsFrom[from], i)
-		}
-		if len(t.Rows[i].Origin) > 0 {
-			conditions[i] = setOf(n, t.Rows[i].Origin...)
 		}
 	}
 	var resting, work []int
@@ -56,8 +63,8 @@ func possibleOrigins(t *Table) [][]int {
 		queued.Remove(from)
 		for _, i := range rowsFrom[from] {
 			r, origins := &t.Rows[i], sets[from]
-			if conditions[i] != nil {
-				origins = origins.And(conditions[i])
+			if allowed[i] != nil {
+				origins = origins.And(allowed[i])
 			}
 			switch {
 			case origins.Len() == 0: // no object in the source meets the origin condition

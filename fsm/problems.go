@@ -27,7 +27,6 @@ func (t *Table) Problems() []Problem {
 	}
 	p.cells()
 	p.reach()
-	slices.SortStableFunc(p.list, func(a, b Problem) int { return int(a.Severity) - int(b.Severity) })
 	return p.list
 }
 
@@ -149,10 +148,11 @@ func (t *Table) Describe(row int) string {
 	return strings.Join(from, "|") + " -" + event + "-> " + to
 }
 
-// called returns the name of an undeclared state for a problem, if it has one.
-func (t *Table) called(state int) string {
-	if state >= len(t.States) && state-len(t.States) < len(t.Undeclared) {
-		return ": " + strconv.Quote(t.StateName(state))
+// called returns a name for the text of a problem, unless it is that of an index out of
+// range; see [Table.StateName].
+func called(name string) string {
+	if name == "?" {
+		return ""
 	}
-	return ""
+	return ": " + strconv.Quote(name)
 }

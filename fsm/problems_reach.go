@@ -94,7 +94,8 @@ func (p *problems) deadEnd(s int, origins []int, x *exits) {
 	stuck := lacks(origins, x.left)
 	switch {
 	case st.Kind == Final || st.Kind == Absent || p.vagueSource:
-	case len(origins) == 0 && !x.leads, stuck >= 0 && x.left.Len() == 0:
+	case len(origins) == 0 && x.leads: // reported as unreachable, or a name is misspelt
+	case x.left.Len() == 0:
 		p.state(DeadEnd, SeverityError, s, "no row leads out, and it is neither final nor absent")
 	case stuck >= 0:
 		p.state(DeadEnd, SeverityError, s, "no row leads out for an object that came from %s", p.t.States[stuck].Name)
@@ -117,7 +118,7 @@ func (p *problems) deadline(s int, origins []int, x *exits) {
 		p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that has a timeout")
 	case st.Manual != "" || st.Kind != Transitional || p.vagueLate:
 	case len(origins) == 0 && x.timed: // reported as unreachable, or a name is misspelt
-	case !some && (late >= 0 || len(origins) == 0):
+	case !some:
 		p.state(NoDeadline, SeverityDemand, s, "transitional, with neither a timeout nor Manual")
 	case late >= 0:
 		p.state(NoDeadline, SeverityDemand, s, "no timeout for an object that came from %s, and no Manual", p.t.States[late].Name)

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
@@ -13,7 +12,7 @@ func (p *problems) shape() bool {
 	t, ok := p.t, true
 	state := func(i int) bool { return i >= 0 && i < len(t.States) }
 	if !state(t.Initial) {
-		p.add(NoInitial, "the initial state is not declared%s", t.called(t.Initial))
+		p.add(NoInitial, "the initial state is not declared%s", called(t.StateName(t.Initial)))
 		p.vague = true
 	}
 	if len(t.Initials) > 0 && state(t.Initial) && !slices.Contains(t.Initials, t.Initial) {
@@ -21,7 +20,7 @@ func (p *problems) shape() bool {
 	}
 	for _, s := range t.Initials {
 		if !state(s) {
-			p.add(NoInitial, "an entry state is not declared%s", t.called(s))
+			p.add(NoInitial, "an entry state is not declared%s", called(t.StateName(s)))
 			p.vague = true
 		}
 	}
@@ -30,7 +29,7 @@ func (p *problems) shape() bool {
 			p.state(BadState, SeverityError, i, "unknown kind %d", s.Kind)
 		}
 		if s.Target != -1 && !state(s.Target) { // documentation: no other check uses it
-			p.state(UnknownState, SeverityError, i, "the target is not declared%s", t.called(s.Target))
+			p.state(UnknownState, SeverityError, i, "the target is not declared%s", called(t.StateName(s.Target)))
 		}
 	}
 	for i := range t.Rows {
@@ -39,7 +38,7 @@ func (p *problems) shape() bool {
 		for _, list := range [][]int{r.From, r.Except, r.Origin} {
 			for _, s := range list {
 				if !state(s) {
-					p.row(UnknownState, i, "names a state that is not declared%s", t.called(s))
+					p.row(UnknownState, i, "names a state that is not declared%s", called(t.StateName(s)))
 					p.vague = true
 				}
 			}
@@ -48,7 +47,7 @@ func (p *problems) shape() bool {
 			source = source && !slices.ContainsFunc(list, func(s int) bool { return !state(s) })
 		}
 		if r.Then == ThenMove && !state(r.To) {
-			p.row(UnknownState, i, "the target is not declared%s", t.called(r.To))
+			p.row(UnknownState, i, "the target is not declared%s", called(t.StateName(r.To)))
 			p.vague = true
 		}
 		if r.Event < 0 || r.Event >= len(t.Events) {
@@ -56,14 +55,9 @@ func (p *problems) shape() bool {
 			ok = false
 		}
 		for _, a := range r.Actors {
-			if a >= 0 && a < len(t.Actors) {
-				continue
+			if a < 0 || a >= len(t.Actors) {
+				p.row(UnknownActor, i, "names an actor that is not declared%s", called(t.ActorName(a)))
 			}
-			text := "names an actor that is not declared"
-			if a >= 0 && a-len(t.Actors) < len(t.UndeclaredActors) {
-				text += ": " + strconv.Quote(t.ActorName(a))
-			}
-			p.row(UnknownActor, i, "%s", text)
 		}
 		if len(r.From) == 0 {
 			p.row(NoSource, i, "matches no state")

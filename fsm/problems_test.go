@@ -68,6 +68,7 @@ func TestEveryProblemCodeHasAFault(t *testing.T) {
 func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	s := withState(sound(), fsm.State[string]{Name: "island"}, fsm.Move("island", "x", "open"))
 	s = withState(s, fsm.State[string]{Name: "trap", Kind: fsm.Transitional}, fsm.Move("open", "y", "trap"))
+	s = withState(s, fsm.State[string]{Name: "rock", Kind: fsm.Transitional})
 	s = with(s,
 		fsm.Move("open", "close", "closing").By(user),
 		fsm.Move("gone", "back", "open"),
@@ -85,6 +86,7 @@ func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		fsm.Unreachable, fsm.DeadEnd, fsm.NoDeadline, fsm.DuplicateRow, fsm.FinalExit,
 		fsm.BadGuard, fsm.NeverFits, fsm.NeedlessManual, fsm.NoName,
+		fsm.Unreachable, fsm.DeadEnd, fsm.NoDeadline, // of rock
 	}, codes)
 	// Errors come before demands.
 	require.True(t, slices.IsSortedFunc(problems, func(a, b fsm.Problem) int { return int(a.Severity) - int(b.Severity) }))
@@ -182,6 +184,9 @@ func TestNewAccepts(t *testing.T) {
 			fsm.Move("open", "x", "closed").OnlyForced(), fsm.Move("open", "x", "gone")),
 		"self transition":         with(sound(), fsm.Move("open", "x", "open")),
 		"dead end that is absent": withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void")),
+		"an operator instead of a timeout for one origin": withState(sound(),
+			fsm.State[string]{Name: "hung", Kind: fsm.Transitional, Manual: "operator"},
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y"), fsm.Return("hung", "z").Of("closed").After(1)),
 		"return without origin excluded": edit(func(s *spec) {
 			s.Initial = "closing"
 			s.Rows[1] = s.Rows[1].Of("open")

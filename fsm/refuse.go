@@ -11,7 +11,7 @@ var errOrigin = errors.New("no row for an object of this origin")
 // refuse returns the refusal of a request without a candidate in its cell. It names
 // the origin only if the origin is the reason.
 func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
-	err := t.detail(word, event, actor)
+	err := t.detail(word, t.Events[event], actor)
 	c := t.decider()
 	bit, mine := c.actorBit(actor), false
 	for i := c.first(wordState(word), event); i != 0; i = c.edges[i].next {
@@ -37,21 +37,16 @@ func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
 }
 
 // detail returns a refusal with ErrNotAllowed and no reason. The caller completes it.
-func (t *Table) detail(word uint64, event int, actor Actor) *TransitionError {
-	err := &TransitionError{
-		Machine: t.Name, From: t.States[wordState(word)].Name,
-		Origin: t.States[wordOrigin(word)].Name,
-		Actor:  actor, Row: -1, Err: ErrNotAllowed,
+func (t *Table) detail(word uint64, event string, actor Actor) *TransitionError {
+	return &TransitionError{
+		Machine: t.Name, From: t.States[wordState(word)].Name, Origin: t.States[wordOrigin(word)].Name,
+		Event: event, Actor: actor, Row: -1, Err: ErrNotAllowed,
 	}
-	if event >= 0 {
-		err.Event = t.Events[event]
-	}
-	return err
 }
 
 // conflict returns the refusal of a move along an edge from a word that has changed.
 func (t *Table) conflict(word uint64, ed *edge, actor Actor) error {
-	err := t.detail(word, t.Rows[ed.row].Event, actor)
+	err := t.detail(word, t.Events[t.Rows[ed.row].Event], actor)
 	err.Err = ErrConflict
 	return err
 }
@@ -64,7 +59,7 @@ func (t *Table) guardRefusal(first *TransitionError, row int, word uint64, actor
 		first.Reason = errors.Join(first.Reason, fmt.Errorf("%s: %w", guard, reason))
 		return first
 	}
-	err := t.detail(word, t.Rows[row].Event, actor)
+	err := t.detail(word, t.Events[t.Rows[row].Event], actor)
 	err.Err, err.Row, err.Guard, err.Reason = ErrGuard, row, guard, reason
 	return err
 }

@@ -95,13 +95,13 @@ func TestTableFindsNames(t *testing.T) {
 func TestKindsAndThensHaveNames(t *testing.T) {
 	for kind, name := range map[fsm.Kind]string{
 		fsm.Stable: "stable", fsm.Transitional: "transitional", fsm.Failed: "failed",
-		fsm.Final: "final", fsm.Absent: "absent", 9: "kind?",
+		fsm.Final: "final", fsm.Absent: "absent", 5: "kind?",
 	} {
 		require.Equal(t, name, kind.String())
 		require.Equal(t, kind != fsm.Transitional, kind.Resting())
 	}
 	for then, name := range map[fsm.Then]string{
-		fsm.ThenMove: "move", fsm.ThenReturn: "return", fsm.ThenIgnore: "ignore", 9: "then?",
+		fsm.ThenMove: "move", fsm.ThenReturn: "return", fsm.ThenIgnore: "ignore", 3: "then?",
 	} {
 		require.Equal(t, name, then.String())
 	}
