@@ -23,14 +23,11 @@ func short(t require.TestingT, states string, rows ...string) *fsm.Table {
 	for i, s := range strings.Split(states, ", ") {
 		name, kind, _ := strings.Cut(s, " ")
 		state := map[string]any{"name": name, "kind": kind}
-		switch {
-		case i == 0:
+		if i == 0 {
 			doc["initial"] = name
-			fallthrough
-		default:
-			if kind == "absent" {
-				state["kind"], state["absent"] = "stable", true
-			}
+		}
+		if kind == "absent" {
+			state["kind"], state["absent"] = "stable", true
 		}
 		list = append(list, state)
 	}

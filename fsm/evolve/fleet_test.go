@@ -119,8 +119,7 @@ func (f *fleet) read(h int, r record) (fsm.Status[string], error) {
 }
 
 func (f *fleet) write(h int, s fsm.Status[string]) record {
-	switch {
-	case f.nodes[h].Kind(s.State) == fsm.Absent:
+	if f.nodes[h].Kind(s.State) == fsm.Absent {
 		return record{}
 	}
 	return f.named(h, s.State, s.Origin)

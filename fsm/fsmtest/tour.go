@@ -20,11 +20,11 @@ type TourConfig struct {
 // maxFaults is the number of faults after which a tour ends.
 const maxFaults = 10
 
-// Tour leads a system through every transition of a table, see [tour.New]. In
-// every status it makes once every request that the system has to refuse, see
-// [tour.Negatives]. It reports to t a step that the system refuses or that leads to
-// another state, and a request that the system accepts, refuses with another
-// sentinel, or refuses after a move.
+// Tour creates an object in every entry state of a table, and leads objects through
+// every transition, see [tour.New]. In every status it makes once every request that the
+// system has to refuse, see [tour.Negatives]. It reports to t a step that the system
+// refuses or that leads to another state, and a request that the system accepts, refuses
+// with another sentinel, or refuses after a move.
 func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 	t.Helper()
 	config = cmp.Or(config, &TourConfig{})
