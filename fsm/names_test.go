@@ -139,4 +139,5 @@ func TestUndeclaredStatusIsRefused(t *testing.T) {
 	require.Equal(t, -1, m.EventIndex("nothing"))
 	require.Equal(t, fsm.Absent, m.Kind("NOWHERE"))
 	require.Equal(t, fsm.Final, m.Kind("DELETED"))
+	require.Equal(t, fsm.Stable, mustNew(t, sound()).Kind("open"), "the first state")
 }

@@ -69,6 +69,7 @@ func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	s := withState(sound(), fsm.State[string]{Name: "island"}, fsm.Move("island", "x", "open"))
 	s = withState(s, fsm.State[string]{Name: "trap", Kind: fsm.Transitional}, fsm.Move("open", "y", "trap"))
 	s = withState(s, fsm.State[string]{Name: "rock", Kind: fsm.Transitional})
+	s = withState(s, fsm.State[string]{Name: "raft", Kind: fsm.Transitional}, fsm.Move("raft", "x", "open"))
 	s = with(s,
 		fsm.Move("open", "close", "closing").By(user),
 		fsm.Move("gone", "back", "open"),
@@ -87,6 +88,7 @@ func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 		fsm.Unreachable, fsm.DeadEnd, fsm.NoDeadline, fsm.DuplicateRow, fsm.FinalExit,
 		fsm.BadGuard, fsm.NeverFits, fsm.NeedlessManual, fsm.NoName,
 		fsm.Unreachable, fsm.DeadEnd, fsm.NoDeadline, // of rock
+		fsm.Unreachable, fsm.NoDeadline, // of raft
 	}, codes)
 	// Errors come before demands.
 	require.True(t, slices.IsSortedFunc(problems, func(a, b fsm.Problem) int { return int(a.Severity) - int(b.Severity) }))
