@@ -79,19 +79,21 @@ func (e *attemptError) Unwrap() error { return e.error }
 // nevertheless: the record has the failed one as under way, which counts the same if
 // this process dies.
 func (o *operation) failAttempt(ctx context.Context, err error) error {
-	o.failed++
+	o.failed, o.lastError = o.failed+1, storable.Text(err.Error(), maxReason)
 	pause := o.work.Retries.backoff()(o.failed, err)
-	next, text := time.Now().Add(pause).UTC().Round(0), storable.Text(err.Error(), maxReason)
+	next := time.Now().Add(pause).UTC().Round(0)
 	limited, stop := context.WithTimeout(ctx, outcomeWithin)
 	defer stop()
 	pauses := func(w *workOptions) { w.Next = next }
-	lost := o.touch(limited, func(w *workOptions) { w.Failed, w.Error, w.Next = o.failed, text, next }, pauses)
-	if lost != nil {
-		// The deadline may not be extended. The bad schedule with the whole pause: a sweep ends
-		// the operation in it, although the store has failed for a moment only.
-		pause = max(0, min(pause, o.task.untilDeadline(math.MaxInt64)/2))
-	}
+	lost := o.touch(limited, func(w *workOptions) { w.Failed, w.Error, w.Next = o.failed, o.lastError, next }, pauses)
 	if !errors.Is(lost, ErrStale) {
+		if lost != nil {
+			// The deadline may not be extended. The bad schedule with the whole pause: a sweep ends
+			// the operation in it, although the store has failed for a moment only.
+			if pause = min(pause, o.task.untilDeadline(math.MaxInt64)/2); pause <= 0 {
+				return err
+			}
+		}
 		ticket := queue.Current[Key](ctx)
 		lost = o.task.rest(func(cause error) {
 			o.task.end(Lost)

@@ -110,6 +110,7 @@ type operation struct {
 	waits    bool // one of the objects waits for its turn, see turn.go
 
 	failed    int       // attempts, see attempts.go
+	lastError string    // of the attempts
 	submitted time.Time // when the wait for the first turn began
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
@@ -264,7 +265,7 @@ func (o *operation) noteAdmitted(r *request) {
 	t.timeout = o.work.Timeout
 	o.waits = waits(&r.change.To)
 	options, _ := readOptions(&r.change.To) // the plan has written them
-	o.failed = options.Failed
+	o.failed, o.lastError = options.Failed, options.Error
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))
@@ -295,7 +296,7 @@ func (o *operation) run(ctx context.Context) error {
 		return fmt.Errorf("lifecycle: the work has no attempt left: all %d have failed", most)
 	}
 	err := o.runWork(ctx)
-	if err != nil && o.failed+1 < o.work.Retries.Attempts && !permanent(err) && ctx.Err() == nil && !o.task.overdue() {
+	if err != nil && o.failed+1 < o.work.Retries.Attempts && !permanent(err) && ctx.Err() == nil {
 		return o.failAttempt(ctx, err)
 	}
 	return err

@@ -214,7 +214,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	for _, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.request("outcome", decide.Report)
 		r.ask.Actor = t.core.worker
-		r.ending, r.task, r.outcome = o, t, decide.Outcome(outcome)
+		r.ending, r.outcome = o, decide.Outcome(outcome)
 		if why != nil {
 			r.reason = storable.Text(why.Error(), maxReason)
 		}

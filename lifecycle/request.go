@@ -44,7 +44,7 @@ type request struct {
 	joins   bool               // the object takes part in an operation of this process
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
 	ending  *operation         // whose outcome the request writes; nil: it writes none
-	task    *Task              // of the object in that operation
+	task    *Task              // of the operation that the request is about; nil: it is not about work of this process
 	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
 	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
 
@@ -89,6 +89,9 @@ func (r *request) starts() bool {
 func (r *request) load(ctx context.Context) (err error) {
 	if r.before, err = r.core.get(ctx, r.key); err != nil {
 		return err
+	}
+	if r.task != nil {
+		r.task.see(&r.before)
 	}
 	if r.ending != nil {
 		if r.earlier, err = r.ending.writtenBefore(ctx, &r.before); err != nil || r.earlier != nil {

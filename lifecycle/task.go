@@ -39,6 +39,7 @@ type Task struct {
 	edit   any                     // of EditOutcome, a func(*T) error; nil: none
 
 	deadline time.Time // by the clock of this process, no later than the record's; zero: none
+	recorded time.Time // the deadline of the record that it stands for, by the clock of the store
 }
 
 // newTask returns the task of an operation as a record has it.
@@ -55,6 +56,7 @@ func (t *Task) owns(r *StoredRecord) bool {
 // taken ends the work if a change has taken its operation away. The version is the one in
 // whose form the store has the record.
 func (t *Task) taken(now *StoredRecord, version string) {
+	t.see(now)
 	// A record from before the task's operation does not concern the task. The bad
 	// schedule: the outcome of an operation is committed, the next operation is
 	// admitted and replaces its task, and only then the first commit is published.
@@ -189,7 +191,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 // request makes a request about the operation.
 func (t *Task) request(name string, verb decide.Verb) *request {
 	return &request{
-		core: t.core, verb: name, key: t.Key, admission: t.Admission, retry: true,
+		core: t.core, verb: name, key: t.Key, admission: t.Admission, retry: true, task: t,
 		ask: decide.Request{Verb: verb, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch},
 	}
 }

@@ -71,7 +71,10 @@ func (o *operation) startTurn(ctx context.Context) error {
 	var err error
 	if o.waits || o.failed > 0 {
 		begins := func(w *workOptions) { w.Waiting, w.Next = false, time.Time{} }
-		err = o.touch(ctx, begins, begins)
+		err = o.touch(ctx, func(w *workOptions) {
+			begins(w)
+			w.Failed, w.Error = o.failed, o.lastError // the pause before may not be in the record
+		}, begins)
 	} else {
 		var now StoredRecord
 		if now, err = o.core.get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
@@ -126,8 +129,26 @@ func (t *Task) extend(r *request) {
 	switch {
 	case !r.written():
 	case r.change.Timeout > 0:
-		t.deadline = r.sent.Add(r.change.Timeout)
+		t.deadline, t.recorded = r.sent.Add(r.change.Timeout), r.change.To.Deadline
 	case !r.change.MetadataOnly:
-		t.deadline = time.Time{}
+		t.deadline, t.recorded = time.Time{}, time.Time{}
 	}
+}
+
+// see notes the deadline of a record that was read. The bad schedule without it: another
+// process applies a report, which extends the deadline, and the outcome of the work is not
+// written again after the deadline that this process has set.
+func (t *Task) see(now *StoredRecord) {
+	if !t.owns(now) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case now.Deadline.IsZero():
+		t.deadline = time.Time{}
+	case !t.deadline.IsZero():
+		t.deadline = t.deadline.Add(now.Deadline.Sub(t.recorded))
+	}
+	t.recorded = now.Deadline
 }

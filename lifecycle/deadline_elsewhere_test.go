@@ -1,0 +1,72 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestDeadlineOfAnotherProcess: a report that another process applies extends the deadline
+// while the work runs. When the work ends, its first deadline has passed, and the present one
+// has not: an attempt that fails is followed by another one, and a success is written after
+// an outage of the store.
+func TestDeadlineOfAnotherProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails   int  // attempts
+		outage  bool // of commits when the work ends
+		silent  bool // the store does not answer at all when the work ends
+		sweeps  bool // before that
+		overdue bool // no report has extended the deadline
+	}{
+		"attempt":                  {fails: 1},
+		"overdue attempt":          {fails: 1, overdue: true},
+		"outage of commits":        {outage: true},
+		"outage after a sweep":     {outage: true, silent: true, sweeps: true},
+		"attempt before an outage": {fails: 1, outage: true},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store, attempts := &hooked{MemoryStore: lifecycle.NewMemoryStore()}, 0
+			dead := &mortal{MemoryStore: store.MemoryStore}
+			down := false
+			store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
+				if down {
+					return lifecycle.ErrUnavailable
+				}
+				return write()
+			}
+			var line lifecycle.Store = store
+			if c.silent {
+				line = dead
+			}
+			m := workers(line, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error {
+				time.Sleep(70 * time.Second)
+				if attempts++; attempts <= c.fails {
+					return errBoom
+				}
+				return nil
+			}}})
+			running(t, m, "a")
+			h := do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Retries: lifecycle.Retries{Attempts: 2}}, nil)
+			other := workers(store.MemoryStore, lifecycle.Config[event]{})
+			time.Sleep(50 * time.Second)
+			if !c.overdue {
+				require.Equal(t, lifecycle.Applied, report(t, other, "a", h.Operation(), "progress", "worker", ""))
+			}
+			time.Sleep(15 * time.Second)
+			if c.sweeps {
+				require.Empty(t, sweep(t, m))
+			}
+			down = c.outage
+			dead.dead.Store(c.outage)
+			time.Sleep(10 * time.Second)
+			down = false
+			dead.dead.Store(false)
+			require.EqualValues(t, "running", wait(t, h).State)
+			require.Equal(t, c.fails+1, attempts)
+		})
+	}
+}
