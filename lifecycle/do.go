@@ -62,8 +62,8 @@ import (
 // without a handler or function, a handler that is not registered, a manager
 // without WorkerActor or Done, a function where the table does work again after a
 // crash, an Owner that has joined another store, and an object of Work.With whose
-// manager has another Owner; [ErrInvalid] for an event that starts no operation, and a
-// Work.With that cannot take part.
+// manager has another Owner, or that enters a state whose work the table does again;
+// [ErrInvalid] for an event that starts no operation, and a Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
 	c := m.call(decide.Fire, "do", id, &e, actor, change)
 	c.ask.MayExist = true

@@ -69,6 +69,19 @@ func TestWorkWith(t *testing.T) {
 	}
 }
 
+// TestWorkWithRedo: an object of Work.With has no work that a sweep could do again. Before, its
+// operation started again after every deadline, without an end.
+func TestWorkWithRedo(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	running(t, m, "b")
+	before := states(t, m)
+	_, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(fine), nil, firing(m, "b", "reboot", user, nil))
+	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
+	require.ErrorContains(t, err, `fire work-vm "b": reboot by user in running: `)
+	require.Equal(t, before, states(t, m))
+}
+
 // TestWorkWithRefused: what is refused has changed nothing and holds no turn.
 func TestWorkWithRefused(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
