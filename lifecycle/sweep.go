@@ -50,12 +50,15 @@ import (
 // store's or the context's and ends the sweep; the entries until then are returned
 // too. One read or write that takes longer than a minute is such an error.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
-	began := time.Now()
-	results, err := m.core.sweep(ctx)
-	if swept := m.core.observer.Swept; swept != nil {
-		swept(ctx, Swept{Machine: m.core.table.Name, Results: results, Err: err, Took: time.Since(began)})
+	began, s := time.Now(), newSweep(m.core)
+	err := s.run(ctx, s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated)
+	if err != nil {
+		err = s.failed("sweep", "", err)
 	}
-	return results, err
+	if swept := s.observer.Swept; swept != nil {
+		swept(ctx, Swept{Machine: s.table.Name, Results: s.results, Err: err, Took: time.Since(began)})
+	}
+	return s.results, err
 }
 
 // Sweeper is a [Manager] of any machine.
@@ -103,14 +106,6 @@ type sweep struct {
 
 func newSweep(c *core) *sweep {
 	return &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
-}
-
-func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
-	s := newSweep(c)
-	if err := s.run(ctx, s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated); err != nil {
-		return s.results, c.failed("sweep", "", err)
-	}
-	return s.results, nil
 }
 
 // callWithin is how long one read or write of a sweep may take. The bad schedule without a

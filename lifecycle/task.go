@@ -53,8 +53,8 @@ func (t *Task) owns(r *StoredRecord) bool {
 		!otherOperation(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
-// taken ends the work if a change has taken its operation away. The version is the one in
-// whose form the store has the record.
+// taken ends the work if a change has taken its operation away, and notes a deadline that
+// another process has set. The version is the one in whose form the store has the record.
 func (t *Task) taken(now *StoredRecord, version string) {
 	t.see(now)
 	// A record from before the task's operation does not concern the task. The bad
