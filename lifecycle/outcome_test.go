@@ -111,31 +111,36 @@ func TestSettledRecord(t *testing.T) {
 	require.Equal(t, rec.Revision, rows[0].Revision)
 }
 
-// TestLostAnswerAndCaller: the context of the caller ends after the lost answer. The
-// manager resolves the outcome all the same.
+// TestLostAnswerAndCaller: the context of the caller ends after the lost answer, or while the
+// commit is sent again. The manager resolves the outcome all the same.
 func TestLostAnswerAndCaller(t *testing.T) {
 	for _, wrote := range []bool{true, false} {
-		t.Run(fmt.Sprintf("written %t", wrote), func(t *testing.T) {
-			m, store := vms(t)
-			updating(t, m, "a")
-			store.reset()
-			ctx, cancel := context.WithCancel(t.Context())
-			store.onCommit = func(n int, commit *lifecycle.Commit, write func() error) error {
-				if n > 1 {
-					return write()
+		for _, ends := range []int{1, 2} {
+			t.Run(fmt.Sprintf("written %t, ends during commit %d", wrote, ends), func(t *testing.T) {
+				m, store := vms(t)
+				updating(t, m, "a")
+				store.reset()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				store.onCommit = func(n int, commit *lifecycle.Commit, write func() error) error {
+					if n == ends {
+						cancel()
+					}
+					switch {
+					case n > 1:
+						return write()
+					case wrote:
+						return store.lose(t, commit)
+					}
+					return lifecycle.ErrUnknownOutcome
 				}
-				cancel()
-				if wrote {
-					return store.lose(t, commit)
-				}
-				return lifecycle.ErrUnknownOutcome
-			}
-			rec, err := m.Fire(ctx, "a", "done", agent, nil)
-			require.NoError(t, err)
-			require.EqualValues(t, 4, rec.Sequence)
-			require.Len(t, store.tokens, 2)
-			require.Equal(t, 1, count(tokens(t, store, "a"), store.tokens[0]))
-		})
+				rec, err := m.Fire(ctx, "a", "done", agent, nil)
+				require.NoError(t, err)
+				require.EqualValues(t, 4, rec.Sequence)
+				require.Len(t, store.tokens, ends+1)
+				require.Equal(t, 1, count(tokens(t, store, "a"), store.tokens[0]))
+			})
+		}
 	}
 }
 

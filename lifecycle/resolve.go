@@ -157,10 +157,13 @@ func (c *core) resolve(ctx context.Context, commit *Commit, unknown error) error
 		switch {
 		case err == nil || c.disproved(ctx, commit, err):
 			return err
-		case !errors.Is(err, ErrUnknownOutcome):
-			return &UnknownOutcomeError{Token: commit.Token, Err: sentAgain(unknown, err)}
+		case errors.Is(err, ErrUnknownOutcome):
+			unknown = err
+			continue
 		}
-		unknown = err
+		if unknown = sentAgain(unknown, err); ctx.Err() == nil {
+			break
+		}
 	}
 	return &UnknownOutcomeError{Token: commit.Token, Err: unknown}
 }
