@@ -41,7 +41,8 @@ import (
 // If the store fails when the turn comes, the start of the turn is tried again. If it
 // fails when the work has ended, the outcome is written again, after pauses of 50
 // milliseconds that double up to 5 seconds, until it is written or refused, the
-// operation is lost, or its deadline has passed. After [ErrUnavailable] and
+// operation is lost, or its deadline has passed: that of the record, as an attempt or a
+// sweep of this manager has last read it. After [ErrUnavailable] and
 // [ErrUnknownOutcome] an attempt also extends the deadline. A guard that meets an outage, see
 // [Manager.Report], does not refuse the outcome: it is written again within the deadline.
 // The attempts need no place in the queue; the end of the queue's context and

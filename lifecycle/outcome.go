@@ -34,7 +34,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 	if failed, ok := why.(*attemptError); ok { // the queue ended before the next attempt
 		why = failed.error
 	}
-	var err error = o.failure(outcome, why, errUnsettled) // unless attempt returns
+	var err error = o.failure(outcome, why, errUnsettled) // unless tryOutcome returns
 	defer func() {
 		if !temporary(err) || ctx.Err() != nil || !o.core.retries.begin() {
 			defer o.end(err) // also if the observer panics
@@ -44,12 +44,12 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 		o.retrying.Store(true)
 		go o.retry(ctx, outcome, why, err)
 	}()
-	err = o.attempt(ctx, outcome, why)
+	err = o.tryOutcome(ctx, outcome, why)
 }
 
-// attempt writes the outcome once. The context of the queue may have ended: the
+// tryOutcome writes the outcome once. The context of the queue may have ended: the
 // outcome is written nevertheless.
-func (o *operation) attempt(ctx context.Context, outcome Outcome, why error) error {
+func (o *operation) tryOutcome(ctx context.Context, outcome Outcome, why error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
 	defer stop()
 	ctx = o.core.carry(ctx, o.work.carrier)

@@ -174,7 +174,7 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 			return
 		}
 		o.keep(ctx, err)
-		err = o.attempt(ctx, outcome, why)
+		err = o.tryOutcome(ctx, outcome, why)
 	}
 }
 

@@ -57,9 +57,9 @@ type Work struct {
 	// Owner writes nothing for them.
 	//
 	// The objects are this process' like the operation's own one. If the process
-	// dies, the sweeps of each manager find its objects by its own table. That must not do
-	// their work again, because their records name none. Every manager needs the store and
-	// the Owner of this one, a WorkerActor and Done.
+	// dies, the sweeps of each manager find its objects by its own table. Their records name
+	// no work, so a state whose work the table does again is refused. Every manager needs the
+	// store and the Owner of this one, a WorkerActor and Done.
 	With *Tx
 
 	carrier map[string]string // of Config.Inject
