@@ -64,8 +64,9 @@ type PeerOutcome struct {
 //
 // An error about one object does not end Reconcile: it is in Failed. Every other
 // error of [Manager.Report] or [Manager.All] does; the outcomes until then are
-// returned, and the account may be given again. An account with a bad id, event or
-// reason is refused before the first report.
+// returned, and the account may be given again. An account is refused before the first
+// report if the id, event or reason of an operation that is over is bad. Any other bad id
+// is that of an object that does not exist.
 func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, account []PeerReport[E], expected func(Record[S, T]) bool) (ReconcileResult[S, T], error) {
 	var result ReconcileResult[S, T]
 	for _, p := range account {
