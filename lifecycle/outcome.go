@@ -190,7 +190,8 @@ func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sent
 			continue
 		}
 		to := &change.To
-		written := now.Sequence == to.Sequence && now.Operation == to.Operation && now.Event == to.Event && now.Actor == to.Actor
+		// An absent record has no token, and some stores keep none.
+		written := now.Sequence == to.Sequence && now.Event == to.Event && now.Actor == to.Actor && !differ(now.ChangeToken, sent.token)
 		revision, at := now.Revision, now.ChangedAt
 		row, err := o.core.rowOf(ctx, change)
 		if err != nil {

@@ -130,6 +130,36 @@ func TestOutcomeIsAppliedOnce(t *testing.T) {
 	}
 }
 
+// TestOutcomeOfAnotherWriter: no answer to the outcome arrives, and it is not written. Another
+// writer reports the same event. The store keeps no history, and the record has the token of
+// the other commit: the operation is lost, and its edit is not in the record.
+func TestOutcomeOfAnotherWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(forgetful{store}, lifecycle.Config[event]{})
+		running(t, m, "a")
+		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 5; return nil })
+			time.Sleep(time.Second)
+			return nil
+		}), nil)
+		synctest.Wait()
+		store.reset()
+		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+			if n == 3 { // the last one of the first attempt
+				other := workers(store.MemoryStore, lifecycle.Config[event]{})
+				require.Equal(t, lifecycle.Applied, report(t, other, "a", get(t, other, "a").Operation, "done", "worker", ""))
+			}
+			if n <= 3 {
+				return lifecycle.ErrUnknownOutcome
+			}
+			return write()
+		}
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
+	})
+}
+
 // TestOutcomeOfAPartIsAppliedOnce: the table of the object itself refuses the outcome, so
 // its commit changes another object only.
 func TestOutcomeOfAPartIsAppliedOnce(t *testing.T) {

@@ -143,7 +143,7 @@ func (p peerObject) with(operation OpID, admission Token, present bool) peerObje
 // received reports whether the last operation that the peer has received is this one. It
 // may be another one of this number, if the store has lost commits.
 func (p peerObject) received(operation OpID, admission Token) bool {
-	this := func(t Token) bool { return !otherOperation(t, admission) }
+	this := func(t Token) bool { return !differ(t, admission) }
 	return p.operation == operation && (len(p.admissions) == 0 || slices.ContainsFunc(p.admissions, this))
 }
 

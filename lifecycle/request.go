@@ -138,8 +138,8 @@ func (r *request) discards() bool {
 	return r.ask.Verb == decide.Override && r.edit == nil && r.core.table.States[r.ask.To].Kind == fsm.Absent
 }
 
-// otherOperation reports whether two tokens are known and differ.
-func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a != b }
+// differ reports whether two tokens are known and differ.
+func differ(a, b Token) bool { return a != Token{} && b != Token{} && a != b }
 
 // decide sets the decision. A refusal is in the decision; the error is one of
 // user code or the store.
@@ -149,7 +149,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	case r.before.Exists() && otherOperation(r.admission, r.before.Admission):
+	case r.before.Exists() && differ(r.admission, r.before.Admission):
 		// The numbers may be equal: the store has lost the commit that admitted the request's
 		// operation. Some stores keep no token.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}

@@ -50,7 +50,7 @@ func newTask(c *core, r *StoredRecord) *Task {
 // owns reports whether the operation still goes on, and in this process.
 func (t *Task) owns(r *StoredRecord) bool {
 	return r.Exists() && !t.core.resting(r) && r.Operation == t.Operation &&
-		!otherOperation(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
+		!differ(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
 // taken ends the work if a change has taken its operation away, and notes a deadline that
