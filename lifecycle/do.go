@@ -277,15 +277,9 @@ func (o *operation) noteAdmitted(r *request) {
 	o.core.tasks.add(t)
 }
 
-// owns reports whether a request leaves its object in an operation of this process.
-// A change of Work.With may continue the operation of another process.
-func (o *operation) owns(r *request) bool {
-	if r.change == nil {
-		return false
-	}
-	to := &r.change.To
-	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self
-}
+// owns reports whether the commit of a request may have started an operation that this
+// process owns. A change of Work.With may continue the operation of another process.
+func (o *operation) owns(r *request) bool { return r.change != nil && r.starts() }
 
 // run makes one attempt to do the work.
 func (o *operation) run(ctx context.Context) error {

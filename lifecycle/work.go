@@ -49,7 +49,7 @@ type Work struct {
 	// queue, and one commit writes the outcome for all of them, for each by the
 	// events of its own manager. An object that another writer has moved meanwhile,
 	// that has no row for the outcome or that is foreign ([ErrForeign]) is left as
-	// it is. A change that enters a non-transitional state has no outcome.
+	// it is. A change that starts no operation has no outcome.
 	//
 	// If the operation's own object is taken away, the outcome is Lost. The other objects
 	// then get the outcome Canceled if that has ended the work, else the outcome of the

@@ -217,39 +217,42 @@ func TestWorkWithOverride(t *testing.T) {
 // TestWorkWithOfAnotherProcess: a change that continues the operation of another
 // process does not take the operation away from it.
 func TestWorkWithOfAnotherProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		machine := fsm.Must[size](fsm.Spec[state, event]{
-			Name: "machine", Initial: "stopped", Actors: []fsm.Actor{"user", "worker"},
-			States: []fsm.State[state]{{Name: "stopped"}, {Name: "running"}, {Name: "starting", Kind: fsm.Transitional}},
-			Rows: fsm.Rows(
-				fsm.Move[state, event]("stopped", "start", "starting").By("user"),
-				fsm.Move[state, event]("starting", "attach", "starting").By("user"),
-				fsm.Move[state, event]("starting", "done", "running").By("worker"),
-				fsm.Return[state, event]("starting", "late").After(time.Minute),
-				fsm.Move[state, event]("running", "stop", "stopped").By("user"),
-			),
-		})
-		process := func(name string) *sizedManager {
-			owner := join(t, store, name, time.Minute)
-			return lifecycle.Must(machine, store, &lifecycle.Config[event]{
-				Owner: owner, WorkerActor: "worker", Done: []event{"done"},
-			})
-		}
-		alpha, beta := process("alpha"), process("beta")
-		add(t, alpha, "a", user, size{})
-		add(t, alpha, "b", user, size{})
-		end := make(chan struct{})
-		long := do(t, beta, "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-		synctest.Wait() // the turn begins with a commit
-		got := doParts(t, alpha, "a", "start", user, lifecycle.Func(fine), nil,
-			firing(alpha, "b", "attach", user, nil))
-		wait(t, got)
-		require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
-		close(end)
-		wait(t, long)
-		require.Equal(t, [2]state{"running", "running"}, states(t, alpha))
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "machine", Initial: "stopped", Actors: []fsm.Actor{"user", "worker"},
+		States: []fsm.State[state]{{Name: "stopped"}, {Name: "running"}, {Name: "starting", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("stopped", "start", "starting").By("user"),
+			fsm.Move[state, event]("starting", "attach", "starting").By("user"),
+			fsm.Move[state, event]("starting", "done", "running").By("worker"),
+			fsm.Return[state, event]("starting", "late").After(time.Minute),
+			fsm.Move[state, event]("running", "stop", "stopped").By("user"),
+		),
 	})
+	for name, owned := range map[string]bool{"with owners": true, "without owners": false} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			process := func(name string) *sizedManager {
+				config := &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}}
+				if owned {
+					config.Owner = join(t, store, name, time.Minute)
+				}
+				return lifecycle.Must(machine, store, config)
+			}
+			alpha, beta := process("alpha"), process("beta")
+			add(t, alpha, "a", user, size{})
+			add(t, alpha, "b", user, size{})
+			end := make(chan struct{})
+			long := do(t, beta, "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+			synctest.Wait() // the turn begins with a commit
+			got := doParts(t, alpha, "a", "start", user, lifecycle.Func(fine), nil,
+				firing(alpha, "b", "attach", user, nil))
+			wait(t, got)
+			require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
+			close(end)
+			wait(t, long)
+			require.Equal(t, [2]state{"running", "running"}, states(t, alpha))
+		})
+	}
 }
 
 // TestWorkWithConditions: a condition that no object can meet is a bad request.
