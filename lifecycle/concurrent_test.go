@@ -145,7 +145,7 @@ type acceptedReport struct {
 func TestCrowd(t *testing.T) {
 	for _, keepRemoved := range []int{0, -1} {
 		t.Run(fmt.Sprintf("KeepRemoved %d", keepRemoved), func(t *testing.T) {
-			crowd(t, &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: keepRemoved}, keepRemoved == 0)
+			crowd(t, (&lifecycle.MemoryStore{KeepHistory: -1}).KeepRemoved(keepRemoved), keepRemoved == 0)
 		})
 	}
 }

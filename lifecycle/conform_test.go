@@ -31,7 +31,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 				require.NoError(t, lines.Encode(row.HistoryRow))
 			}}}
 		}
-		store := &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: -1}
+		store := (&lifecycle.MemoryStore{KeepHistory: -1}).KeepRemoved(-1)
 		defer store.Close()
 		machines := []*fsm.Machine[state, event, size]{sizedVM, lease}
 		managers := []*sizedManager{lifecycle.Must(sizedVM, store, config()), lifecycle.Must(lease, store, config())}

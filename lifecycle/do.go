@@ -164,7 +164,7 @@ func (o *operation) submit(ctx context.Context) (err error) {
 	r.onCommit = o.noteAdmitted
 	o.submitted = time.Now()
 	act := &queue.Action{
-		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
+		Name: name, Class: o.work.Class, Preempt: o.work.Preempt,
 		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,
 	}
 	var turns []Key // the operation's own object first

@@ -135,41 +135,30 @@ func TestOutcomes(t *testing.T) {
 // TestCanceledWhileWaiting: work whose turn never comes has an outcome too, and
 // does not run.
 func TestCanceledWhileWaiting(t *testing.T) {
-	for name, c := range map[string]struct {
-		patience time.Duration
-		cancel   bool
-		is       error
-	}{
-		"canceled": {cancel: true, is: queue.ErrCanceled},
-		"expired":  {patience: time.Second, is: queue.ErrExpired},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			q := new(queue.Queuer[lifecycle.Key])
-			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
-			running(t, m, "a")
-			end := make(chan struct{})
-			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
-				Name: "migrate", Run: func(context.Context) error { <-end; return nil },
-			})
-			require.NoError(t, err)
-			h := do(t, m, "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
-				t.Error("it ran")
-				return nil
-			}}, nil)
-			require.Equal(t, state("stopping"), get(t, m, "a").State, "set at admission")
-			_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-			require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
-			if c.cancel {
-				h.Cancel(errBoom)
-			}
-			rec, err := h.Wait(t.Context())
-			require.ErrorIs(t, err, c.is)
-			require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
-			require.Equal(t, state("running"), rec.State)
-			require.Equal(t, "fail", rec.Event)
-			close(end)
+	synctest.Test(t, func(t *testing.T) {
+		q := new(queue.Queuer[lifecycle.Key])
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+		running(t, m, "a")
+		end := make(chan struct{})
+		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
+			Name: "migrate", Run: func(context.Context) error { <-end; return nil },
 		})
-	}
+		require.NoError(t, err)
+		h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
+			t.Error("it ran")
+			return nil
+		}), nil)
+		require.Equal(t, state("stopping"), get(t, m, "a").State, "set at admission")
+		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
+		h.Cancel(errBoom)
+		rec, err := h.Wait(t.Context())
+		require.ErrorIs(t, err, queue.ErrCanceled)
+		require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
+		require.Equal(t, state("running"), rec.State)
+		require.Equal(t, "fail", rec.Event)
+		close(end)
+	})
 }
 
 // TestReason: what the record keeps of an error is short, and text.

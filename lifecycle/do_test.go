@@ -137,7 +137,6 @@ func TestDoRefused(t *testing.T) {
 		{name: "two works", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Handler = "known" }, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "unknown handler", event: "stop", actor: user, work: func(w *lifecycle.Work) { *w = lifecycle.Named("unknown", nil) }, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "negative time-out", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Timeout = -1 }, is: []error{lifecycle.ErrInvalid}},
-		{name: "negative wait", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.QueueTimeout = -1 }, is: []error{lifecycle.ErrInvalid}},
 		{name: "a function where work is done again", event: "reboot", actor: user, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "unknown class", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Class = "nowhere" }, is: []error{queue.ErrInvalid}},
 		{name: "no worker", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.WorkerActor = "" }, is: []error{lifecycle.ErrMisconfigured}},

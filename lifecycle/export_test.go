@@ -16,6 +16,13 @@ func (m *Manager[S, E, T]) ReportUnfenced(ctx context.Context, id string, _ OpID
 	return m.Report(ctx, id, now.Operation, e, actor, change)
 }
 
+// KeepRemoved sets how many removed objects the store keeps; negative: none. Tests of what it
+// has forgotten are short with few.
+func (s *MemoryStore) KeepRemoved(n int) *MemoryStore {
+	s.keepRemoved = n
+	return s
+}
+
 // Replies returns the table of [Problem] in its order.
 func Replies() (list []ProblemDetails) {
 	for _, r := range replies {

@@ -19,17 +19,18 @@ import (
 // changed, after the first call.
 //
 // The store keeps KeepHistory history rows of each object, and the history and
-// numbers of the last KeepRemoved removed objects. The numbers of a key that the
+// numbers of the last 1024 removed objects. The numbers of a key that the
 // store has forgotten continue above those of every forgotten key. Messages are
 // kept until they are discarded.
 type MemoryStore struct {
 	KeepHistory int // history rows kept for each object; 0: 32; negative: all
-	KeepRemoved int // removed objects whose numbers are kept; 0: 1024; negative: none
 
 	// NoHistory saves the memory of the history. The store is then no [Historian],
 	// and it recognizes a commit that is sent again only if the commit is the last
 	// one of its objects.
 	NoHistory bool
+
+	keepRemoved int // as for KeepHistory; 0: 1024; negative: none; only tests set it
 
 	watchers watchers // of the managers over this store; has a lock of its own
 
@@ -264,7 +265,7 @@ func absent(r *StoredRecord) StoredRecord {
 
 // forget drops the objects of the oldest removals that are too many.
 func (s *MemoryStore) forget() {
-	keep := cmp.Or(s.KeepRemoved, 1024)
+	keep := cmp.Or(s.keepRemoved, 1024)
 	for len(s.removals) > max(keep, 0) {
 		oldest := s.removals[0]
 		s.removals = s.removals[1:]

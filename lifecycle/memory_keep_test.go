@@ -64,13 +64,13 @@ func TestMemoryStoreForgetsCommitOfSeveral(t *testing.T) {
 	}
 }
 
-// The objects of the last KeepRemoved removals are known, with history and
+// The objects of the last removals are known, with history and
 // numbers. Those of others are as if they had never been, but for the numbers.
 func TestMemoryStoreForgetsRemoved(t *testing.T) {
 	const removed = 40
 	for _, keep := range []int{-1, 1, 3, removed - 1, removed} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
-			m := memory{&lifecycle.MemoryStore{KeepRemoved: keep}, t}
+			m := memory{new(lifecycle.MemoryStore).KeepRemoved(keep), t}
 			for i := range removed {
 				id := fmt.Sprint(i)
 				for range removed - i { // the first have the highest numbers
@@ -110,7 +110,7 @@ func TestMemoryStoreKeepsRemovedByDefault(t *testing.T) {
 
 // An object that was made again is not forgotten for its old removal.
 func TestMemoryStoreRemembersTheRisen(t *testing.T) {
-	m := memory{&lifecycle.MemoryStore{KeepRemoved: 2}, t}
+	m := memory{new(lifecycle.MemoryStore).KeepRemoved(2), t}
 	m.put("a", "idle")
 	m.put("a", "")
 	m.put("a", "idle")
@@ -127,7 +127,7 @@ func TestMemoryStoreRemembersTheRisen(t *testing.T) {
 
 // Nor for its first removal while its second one is remembered.
 func TestMemoryStoreCountsTheLastRemoval(t *testing.T) {
-	m := memory{&lifecycle.MemoryStore{KeepRemoved: 3}, t}
+	m := memory{new(lifecycle.MemoryStore).KeepRemoved(3), t}
 	for _, id := range []string{"a", "a", "b", "c"} {
 		m.put(id, "idle")
 		m.put(id, "")
@@ -140,7 +140,7 @@ func TestMemoryStoreCountsTheLastRemoval(t *testing.T) {
 
 // Operation numbers go on too, where they are ahead of the sequence.
 func TestMemoryStoreForgetsNoOperation(t *testing.T) {
-	m := memory{&lifecycle.MemoryStore{KeepRemoved: -1}, t}
+	m := memory{new(lifecycle.MemoryStore).KeepRemoved(-1), t}
 	c := m.to("a", "idle")
 	c.Changes[0].To.Operation = 1000
 	require.NoError(t, m.Commit(t.Context(), c))
@@ -153,10 +153,8 @@ func TestMemoryStoreForgetsNoOperation(t *testing.T) {
 // a key comes twice, and what was decided on an old record is refused.
 func TestMemoryStoreNeverRepeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := memory{&lifecycle.MemoryStore{
-			KeepHistory: rapid.SampledFrom([]int{1, 2, 0}).Draw(t, "history"),
-			KeepRemoved: rapid.SampledFrom([]int{-1, 1, 2, 3}).Draw(t, "removed"),
-		}, t}
+		store := &lifecycle.MemoryStore{KeepHistory: rapid.SampledFrom([]int{1, 2, 0}).Draw(t, "history")}
+		m := memory{store.KeepRemoved(rapid.SampledFrom([]int{-1, 1, 2, 3}).Draw(t, "removed")), t}
 		type past struct {
 			last      lifecycle.StoredRecord
 			revisions map[lifecycle.Revision]bool // of all commits

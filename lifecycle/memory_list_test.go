@@ -195,11 +195,11 @@ func TestListPageAllocations(t *testing.T) {
 	}), 10.0)
 }
 
-// The store keeps in memory what KeepHistory and KeepRemoved permit, however many
+// The store keeps in memory what KeepHistory and keepRemoved permit, however many
 // objects are created and removed.
 func TestMemoryStoreIsBounded(t *testing.T) {
 	const keep, rounds = 16, 20_000
-	s := MemoryStore{KeepHistory: 2, KeepRemoved: keep}
+	s := MemoryStore{KeepHistory: 2, keepRemoved: keep}
 	commit := func(id, state string) {
 		t.Helper()
 		before, err := s.Get(context.Background(), Key{Machine: "m", ID: id})
@@ -274,7 +274,7 @@ func TestSweepQueriesReadFewObjects(t *testing.T) {
 func TestObjectsAreInTheirGroups(t *testing.T) {
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
-		s := MemoryStore{KeepRemoved: 2}
+		s := MemoryStore{keepRemoved: 2}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			key := Key{Machine: "m", ID: rapid.StringMatching(`[a-h]`).Draw(t, "id")}
 			before, err := s.Get(ctx, key)

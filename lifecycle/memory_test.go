@@ -24,9 +24,9 @@ func TestMemoryStore(t *testing.T) {
 	for name, open := range map[string]func() *lifecycle.MemoryStore{
 		"New":        lifecycle.NewMemoryStore,
 		"Zero":       func() *lifecycle.MemoryStore { return new(lifecycle.MemoryStore) },
-		"Little":     func() *lifecycle.MemoryStore { return &lifecycle.MemoryStore{KeepHistory: 8, KeepRemoved: 8} },
+		"Little":     func() *lifecycle.MemoryStore { return (&lifecycle.MemoryStore{KeepHistory: 8}).KeepRemoved(8) },
 		"NoHistory":  func() *lifecycle.MemoryStore { return &lifecycle.MemoryStore{NoHistory: true} },
-		"Everything": func() *lifecycle.MemoryStore { return &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: 1 << 30} },
+		"Everything": func() *lifecycle.MemoryStore { return (&lifecycle.MemoryStore{KeepHistory: -1}).KeepRemoved(1 << 30) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(testing.TB) lifecycle.Store { return open() },
@@ -109,7 +109,7 @@ func TestMemoryStoreIsClosedForGood(t *testing.T) {
 // All calls at once, for the race detector.
 func TestMemoryStoreAllCallsAtOnce(t *testing.T) {
 	ctx := t.Context()
-	m := memory{&lifecycle.MemoryStore{KeepHistory: 3, KeepRemoved: 2}, t}
+	m := memory{(&lifecycle.MemoryStore{KeepHistory: 3}).KeepRemoved(2), t}
 	calls := []func(id string) error{
 		func(id string) error { _, err := m.Get(ctx, memKey(id)); return err },
 		func(id string) error {

@@ -70,7 +70,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 	}
 	keys := append([]Key{c.key(id)}, work.Also...)
 	ticket, err := c.queue.SubmitAll(ctx, once(keys), &queue.Action{
-		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
+		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout,
 		Retry: queue.Retry{
 			Attempts: work.Retries.Attempts, Backoff: work.Retries.backoff(), If: func(err error) bool { return !permanent(err) },
 		},

@@ -251,7 +251,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 // the token, and creating the object again would be a second write.
 func TestLostCreateIsNotMadeTwice(t *testing.T) {
 	m, store := vms(t)
-	store.KeepRemoved = -1
+	store.KeepRemoved(-1)
 	store.onCommit = func(n int, commit *lifecycle.Commit, write func() error) error {
 		if n > 1 {
 			return write()

@@ -238,7 +238,7 @@ func churn(t *testing.T, store *hooked, id string, touches int) {
 // and the create is decided again.
 func TestCreateAfterForgotten(t *testing.T) {
 	m, store := vms(t)
-	store.KeepRemoved = -1
+	store.KeepRemoved(-1)
 	store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 		if n <= 3 {
 			churn(t, store, "other-"+strconv.Itoa(n), 10*n)
@@ -256,7 +256,7 @@ func TestCreateAfterForgotten(t *testing.T) {
 // returns it.
 func TestCreateUnderConstantConflict(t *testing.T) {
 	m, store := vms(t)
-	store.KeepRemoved = -1
+	store.KeepRemoved(-1)
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		if c.Changes[0].To.ID == "a" {
 			churn(t, store, "other-"+strconv.Itoa(n), 5*n)

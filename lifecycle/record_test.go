@@ -17,7 +17,7 @@ func TestNumbersNeverRepeat(t *testing.T) {
 	for name, keep := range map[string]int{"remembered": 0, "forgotten": -1} {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
-			store.KeepRemoved = keep
+			store.KeepRemoved(keep)
 			seen := map[lifecycle.Revision]bool{}
 			var last lifecycle.OpID
 			var sequence uint64

@@ -58,7 +58,7 @@ func TestRedoneWithin(t *testing.T) {
 		m := dying(t, store, store)
 		for id, work := range map[string]lifecycle.Work{
 			"a": {Handler: "reboot", Timeout: 10 * time.Second, Class: "slow"},
-			"b": {Handler: "reboot", Timeout: 5 * time.Second, Class: "slow", QueueTimeout: 2 * time.Second},
+			"b": {Handler: "reboot", Timeout: 5 * time.Second, Class: "slow"},
 			"c": {Handler: "reboot", Timeout: 3 * time.Second},
 			"d": {Handler: "reboot"},
 		} {

@@ -31,8 +31,8 @@ type turnError struct{ error }
 func (e *turnError) Unwrap() error { return e.error }
 
 // turnRetry is how the queue retries the start of a turn: as long as the operation
-// is not overdue, QueueTimeout has not passed, the manager is not shut down and the
-// error may go away. It also retries the work, see attempts.go.
+// is not overdue, the manager is not shut down and the error may go away. It also
+// retries the work, see attempts.go.
 func (o *operation) turnRetry() queue.Retry {
 	backoff := queue.Exponential(firstPause, longestPause)
 	return queue.Retry{
@@ -42,7 +42,7 @@ func (o *operation) turnRetry() queue.Retry {
 				return true
 			}
 			turn, ok := err.(*turnError)
-			return ok && !final(turn.error) && !o.task.overdue() && !o.expired() && o.core.retries.stop.Err() == nil
+			return ok && !final(turn.error) && !o.task.overdue() && o.core.retries.stop.Err() == nil
 		},
 		Backoff: func(attempts int, err error) time.Duration {
 			if failed, ok := err.(*attemptError); ok {
@@ -53,19 +53,10 @@ func (o *operation) turnRetry() queue.Retry {
 	}
 }
 
-// expired reports whether the operation has waited for its first turn longer than
-// QueueTimeout.
-func (o *operation) expired() bool {
-	return o.failed == 0 && o.work.QueueTimeout > 0 && time.Since(o.submitted) > o.work.QueueTimeout
-}
-
 // startTurn runs when the object's turn has come. The operation may have been taken
 // away while it waited. The error is a *turnError, or [ErrStale]. A store that hangs
 // must not hold the object's turn: after outcomeWithin the start is tried again.
 func (o *operation) startTurn(ctx context.Context) error {
-	if o.expired() {
-		return &turnError{queue.ErrExpired}
-	}
 	ctx, stop := context.WithTimeout(ctx, outcomeWithin)
 	defer stop()
 	var err error

@@ -13,15 +13,14 @@ import (
 
 // lateTurn is an operation whose turn cannot start, because the store is down. The
 // function returns how it has ended after the store has come back, and whether its work ran.
-func lateTurn(t *testing.T, work lifecycle.Work) (m *sizedManager, back func(after time.Duration) (*lifecycle.OutcomeError, bool)) {
+func lateTurn(t *testing.T) (m *sizedManager, back func(after time.Duration) (*lifecycle.OutcomeError, bool)) {
 	t.Helper()
 	q, free := blocked(t, "work-vm")
 	store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
 	m = workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
 	stopped(t, m, "a")
 	ran := false
-	work.Run = func(context.Context) error { ran = true; return nil }
-	h := do(t, m, "a", "start", user, work, nil)
+	h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { ran = true; return nil }), nil)
 	store.dead.Store(true)
 	free()
 	synctest.Wait() // until the first attempt to start the turn has failed
@@ -33,25 +32,11 @@ func lateTurn(t *testing.T, work lifecycle.Work) (m *sizedManager, back func(aft
 	}
 }
 
-// TestQueueTimeoutBoundsTurn: the store is down for longer than the operation may wait
-// for its turn.
-func TestQueueTimeoutBoundsTurn(t *testing.T) {
-	for name, down := range map[string]time.Duration{"hour": time.Hour, "hardly longer": time.Minute + time.Millisecond} {
-		inBubble(t, name, func(t *testing.T) {
-			m, back := lateTurn(t, lifecycle.Work{QueueTimeout: time.Minute})
-			failed, ran := back(down)
-			require.False(t, ran)
-			require.Equal(t, lifecycle.Canceled, failed.Outcome)
-			require.EqualValues(t, "stopped", get(t, m, "a").State)
-		})
-	}
-}
-
 // TestDrainEndsTurn: the context of Drain ends while the start of a turn is tried
 // again. The turn does not start when the store is back.
 func TestDrainEndsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, back := lateTurn(t, lifecycle.Work{})
+		m, back := lateTurn(t)
 		halt(m)
 		failed, ran := back(time.Hour)
 		require.False(t, ran)

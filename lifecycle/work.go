@@ -30,9 +30,6 @@ type Work struct {
 	Timeout time.Duration
 	// Retries repeats work that fails. The zero value means one attempt.
 	Retries Retries
-	// QueueTimeout is how long the work may wait for its first turn in this process. While
-	// the store fails, the start of the turn is tried again for that time. 0: no limit.
-	QueueTimeout time.Duration
 	// Class is the path of the queue's limits that apply, see
 	// [queue.Action].Class. The record keeps it with Handler.
 	Class string
@@ -157,7 +154,7 @@ func (c *core) checkWork(w *Work) error {
 		return fmt.Errorf("%w: work needs either a handler or a function", ErrMisconfigured)
 	case w.Handler != "" && c.handlers[w.Handler] == nil:
 		return fmt.Errorf("%w: no handler %q in Config.Handlers", ErrMisconfigured, w.Handler)
-	case w.Timeout < 0 || w.QueueTimeout < 0:
+	case w.Timeout < 0:
 		return fmt.Errorf("%w: negative time-out of work", ErrInvalid)
 	case w.Retries.Attempts < 0 || w.Retries.Delay < 0 || w.Retries.MaxDelay < 0:
 		return fmt.Errorf("%w: negative number in the retries of work", ErrInvalid)
@@ -195,8 +192,7 @@ const (
 	Failed
 	// Panicked: the work panicked or called runtime.Goexit.
 	Panicked
-	// Canceled: the work was ended by [Handle.Cancel] or by the queue, or it has
-	// waited longer than QueueTimeout.
+	// Canceled: the work was ended by [Handle.Cancel] or by the queue.
 	Canceled
 	// TimedOut: the last attempt took longer than Timeout.
 	TimedOut
