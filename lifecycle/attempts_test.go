@@ -415,6 +415,40 @@ func TestPauseKeepsItsDeadline(t *testing.T) {
 	}
 }
 
+// TestPauseWithoutDeadline: a change that continues the operation in a pause gives no deadline
+// to a state without a timeout. The deadline of the state before ends no attempt.
+func TestPauseWithoutDeadline(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "untimed", Initial: "idle", Actors: []fsm.Actor{user, agent},
+		States: []fsm.State[state]{{Name: "idle"}, {Name: "busy", Kind: fsm.Transitional}, {Name: "slow", Kind: fsm.Transitional, Manual: "the worker ends it"}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("idle", "start", "busy").By(user),
+			fsm.Return[state, event]("busy", "late").After(time.Minute),
+			fsm.Move[state, event]("busy", "progress", "slow").By(agent),
+			fsm.Return[state, event]("slow", "done").By(agent),
+		),
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"done"}})
+		add(t, m, "a", user, size{})
+		var log calls
+		h := do(t, m, "a", "start", user, lifecycle.Work{
+			Run: func(context.Context) error {
+				if log.note("attempt"); len(log.list) < 3 {
+					return errBoom
+				}
+				return nil
+			},
+			Retries: lifecycle.Retries{Attempts: 3, Delay: time.Hour, MaxDelay: time.Hour},
+		}, nil)
+		synctest.Wait()
+		require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
+		require.Zero(t, get(t, m, "a").Deadline)
+		require.EqualValues(t, "idle", wait(t, h).State)
+		require.Len(t, log.list, 3)
+	})
+}
+
 // TestEndlessTimeout: a pause does not overflow the longest timeout.
 func TestEndlessTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -176,6 +176,56 @@ func TestBeforeCommitAddsAPrecondition(t *testing.T) {
 	}
 }
 
+// A change that BeforeCommit has added meets a conflict, and before the next attempt another
+// writer moves the object itself. The request of the caller may be wrong for its new state.
+func TestObjectMovesBetweenAttempts(t *testing.T) {
+	for name, change := range map[string]*lifecycle.Change[size]{"any": nil, "any ETag": {IfMatch: "*"}} {
+		t.Run(name, func(t *testing.T) {
+			p := pairs(t)
+			p.up(t, "v")
+			others, leases := p.store.others(), lifecycle.Must(lease, p.store.MemoryStore, nil)
+			vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
+				BeforeCommit: func(ctx context.Context, _ *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+					rec, err := leases.Get(ctx, "v")
+					return txOf(firing(p.leases, "v", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision})), err
+				},
+			})
+			p.store.reset()
+			p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+				if n > 1 {
+					return write()
+				}
+				fire(t, leases, "v", "touch", user, nil)
+				err := write()
+				fire(t, others, "v", "touch", user, nil)
+				return err
+			}
+			_, err := vms.Fire(t.Context(), "v", "touch", user, change)
+			require.ErrorIs(t, err, lifecycle.ErrConflict)
+			require.Equal(t, 1, p.store.commits)
+		})
+	}
+}
+
+// A precondition of the caller fails, and BeforeCommit requires other states of the same object,
+// and the same state of another object. No second run of it would help.
+func TestPreconditionOfTheCaller(t *testing.T) {
+	p := pairs(t)
+	p.up(t, "v")
+	asked := 0
+	vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
+		BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+			asked++
+			return needing(p.leases.Require("v", "Active"), p.leases.Require("w", "Ending")), nil
+		},
+	})
+	_, err := vms.Fire(t.Context(), "v", "touch", user, &lifecycle.Change[size]{
+		Require: []lifecycle.Precondition{p.leases.Require("v", "Ending")},
+	})
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	require.Equal(t, 1, asked)
+}
+
 // BeforeCommit reads other objects later than the object itself. If the object has
 // moved meanwhile, the error is a conflict and not the error of the hook.
 func TestBeforeCommitAfterTheObjectHasMoved(t *testing.T) {

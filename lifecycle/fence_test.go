@@ -66,9 +66,11 @@ func TestGrantIsRequired(t *testing.T) {
 	g = acquire()
 	require.NoError(t, g.Unlock(t.Context()))
 	require.ErrorIs(t, under(t.Context(), g), lock.ErrNotHeld)
-	both := lifecycle.Precondition{Key: lifecycle.Key{Machine: "vm", ID: "a"}, States: []string{"Ready"}, Grant: acquire()}
-	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{both}})
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	g = acquire()
+	for _, mixed := range []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Grant: g}, {States: []string{"Ready"}, Grant: g}} {
+		_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{mixed}})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
 	require.Equal(t, before, get(t, m, "a"))
 }
 

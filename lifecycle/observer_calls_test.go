@@ -47,6 +47,11 @@ func TestObserverOfTimes(t *testing.T) {
 			"finished start 2.000000001s <nil>", "running 0s", "stopping 2m0s", "swept work-vm 1 0s <nil>",
 		}, log.list)
 
+		override(t, m, "a", "none", user, "nothing uses it", nil)
+		time.Sleep(time.Hour)
+		create(t, m, "a", "create", user, size{N: 1})
+		require.Equal(t, " 0s", log.list[len(log.list)-1], "a new object")
+
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := m.Sweep(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -81,6 +82,46 @@ func TestRetryHoldsNoLimit(t *testing.T) {
 		store.dead.Store(false)
 		require.EqualValues(t, "running", wait(t, h).State)
 	})
+}
+
+// TestOutageExtendsTheDeadline: the outcome cannot be written for longer than the timeout of the
+// state. In an outage every attempt extends the deadline, and the pauses between them become
+// longer. After another error the deadline remains.
+func TestOutageExtendsTheDeadline(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		extended bool
+	}{
+		"unavailable": {lifecycle.ErrUnavailable, true},
+		"unknown":     {lifecycle.ErrUnknownOutcome, true},
+		"another":     {errBoom, false},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store, finished := &hooked{MemoryStore: lifecycle.NewMemoryStore()}, 0
+			m := workers(store, lifecycle.Config[event]{Observer: lifecycle.Observer{
+				Finished: func(context.Context, lifecycle.Finished) { finished++ },
+			}})
+			stopped(t, m, "a")
+			h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+			began, sent := time.Now(), 0
+			store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
+				if commit.Changes[0].MetadataOnly || time.Since(began) > 3*time.Minute {
+					return write()
+				}
+				sent++
+				return c.err
+			}
+			rec, err := h.Wait(t.Context())
+			if c.extended {
+				require.NoError(t, err)
+				require.EqualValues(t, "running", rec.State)
+			} else {
+				require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
+			}
+			require.Less(t, sent, 150)
+			require.Equal(t, 1, finished)
+		})
+	}
 }
 
 // TestRetryEnds: an outcome is not written again after the deadline, after the end
@@ -325,6 +366,27 @@ func TestWaitHasNoDeadline(t *testing.T) {
 		require.Equal(t, time.Minute, time.Until(get(t, m, "a").Deadline))
 		require.EqualValues(t, "running", wait(t, h).State)
 	})
+}
+
+// TestTurnWithoutDeadline: a table without timeouts has no deadline to set when the turn
+// comes: nothing is written then.
+func TestTurnWithoutDeadline(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "untimed", Initial: "idle", Actors: []fsm.Actor{user, agent},
+		States: []fsm.State[state]{{Name: "idle"}, {Name: "busy", Kind: fsm.Transitional, Manual: "the worker ends it"}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("idle", "start", "busy").By(user),
+			fsm.Return[state, event]("busy", "done").By(agent),
+		),
+	})
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	m := lifecycle.Must(machine, store, &lifecycle.Config[event]{
+		Owner: join(t, store, "p", time.Hour), WorkerActor: agent, Done: []event{"done"},
+	})
+	add(t, m, "a", user, size{})
+	store.reset()
+	wait(t, do(t, m, "a", "start", user, lifecycle.Func(fine), nil))
+	require.Equal(t, 2, store.commits)
 }
 
 // TestTurnOfSeveralIsUnknown: the answer to the commit that starts the turn of

@@ -160,6 +160,58 @@ func TestOutcomeOfAnotherWriter(t *testing.T) {
 	})
 }
 
+// TestFailedEditIsAppliedOnce: the edit of the outcome fails, so the failure is written, and all
+// answers to it are lost. The next attempt finds a failure, and no success.
+func TestFailedEditIsAppliedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := servers(store)
+		add(t, m, "a", user, size{})
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			lifecycle.EditOutcome(ctx, func(*size) error { return errBoom })
+			time.Sleep(time.Second)
+			return nil
+		}), nil)
+		synctest.Wait()
+		loseAnswers(t, store, 1)
+		failed := outcomeOf(t, h)
+		require.Equal(t, lifecycle.Failed, failed.Outcome)
+		require.ErrorIs(t, failed, errBoom)
+		require.EqualValues(t, "broken", get(t, m, "a").State)
+	})
+}
+
+// unreadable is a store whose history fails so many times.
+type unreadable struct {
+	*hooked
+	fails int
+}
+
+func (s *unreadable) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+	if s.fails > 0 {
+		s.fails--
+		return nil, lifecycle.ErrUnavailable
+	}
+	return s.hooked.History(ctx, key, after, limit)
+}
+
+// TestOutcomeWaitsForTheHistory: the outcome was written without an answer, and the history
+// cannot be read for a while. The outcome is not sent again before it is.
+func TestOutcomeWaitsForTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &unreadable{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
+		m := servers(store)
+		add(t, m, "a", user, size{})
+		h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+		synctest.Wait()
+		loseAnswers(t, store.hooked, 1)
+		store.fails = 2
+		require.EqualValues(t, "verifying", wait(t, h).State)
+		require.Zero(t, store.fails)
+		require.EqualValues(t, "verifying", get(t, m, "a").State)
+	})
+}
+
 // TestOutcomeOfAPartIsAppliedOnce: the table of the object itself refuses the outcome, so
 // its commit changes another object only.
 func TestOutcomeOfAPartIsAppliedOnce(t *testing.T) {

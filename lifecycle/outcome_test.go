@@ -246,6 +246,33 @@ func TestUnknownStaysUnknown(t *testing.T) {
 	}
 }
 
+// TestRefusalAfterALostAnswer: the answer of the store is lost, and the store refuses the
+// second sending. The first one may have been written: the error matches no refusal.
+func TestRefusalAfterALostAnswer(t *testing.T) {
+	for sentinel, refusal := range map[error]error{
+		lifecycle.ErrConflict:     &lifecycle.ConflictError{},
+		lifecycle.ErrPrecondition: &lifecycle.PreconditionError{},
+		lifecycle.ErrStale:        &lifecycle.OwnerError{},
+	} {
+		t.Run(sentinel.Error(), func(t *testing.T) {
+			require.ErrorIs(t, refusal, sentinel)
+			m, store := vms(t)
+			updating(t, m, "a")
+			store.reset()
+			store.onCommit = func(n int, commit *lifecycle.Commit, _ func() error) error {
+				if n == 1 {
+					return store.lose(t, commit)
+				}
+				return refusal
+			}
+			_, err := m.Fire(t.Context(), "a", "done", agent, nil)
+			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+			require.NotErrorIs(t, err, sentinel)
+			require.ErrorContains(t, err, refusal.Error())
+		})
+	}
+}
+
 // TestLostCreateIsNotMadeTwice: a create was written and its answer lost; then
 // the object was removed and its removal forgotten. The store has forgotten
 // the token, and creating the object again would be a second write.

@@ -433,6 +433,20 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 	}
 }
 
+// TestOwnerDiesInAnotherStoreOfTheSameData: the Owner has joined another store than that of the
+// manager, over the same data. After its end the refusal is that of a dead process.
+func TestOwnerDiesInAnotherStoreOfTheSameData(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	owner := join(t, &hooked{MemoryStore: store}, "p", time.Hour)
+	m := workers(store, lifecycle.Config[event]{Owner: owner})
+	stopped(t, m, "a")
+	ownerEnds(t, store, "p", "dead")
+	_, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(fine), nil)
+	require.ErrorIs(t, err, lifecycle.ErrStale)
+	require.NotErrorIs(t, err, lifecycle.ErrMisconfigured)
+	<-owner.Lost()
+}
+
 // TestOwnerOfAnotherStore: the Owner has joined another store than that of the manager.
 // The refusal names the fault, and the process does not lose its ownership.
 func TestOwnerOfAnotherStore(t *testing.T) {

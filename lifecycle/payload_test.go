@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -133,6 +134,21 @@ func TestGuardChangesNothing(t *testing.T) {
 	})
 }
 
+// TestGuardSeesBothPayloads: the one of the record, and what the edit makes of it.
+func TestGuardSeesBothPayloads(t *testing.T) {
+	var seen []size
+	m := lifecycle.Must(checked(func(_ context.Context, before, after *size) error {
+		seen = append(seen, *before, *after)
+		return nil
+	}), lifecycle.NewMemoryStore(), nil)
+	add(t, m, "a", user, size{N: 1})
+	fire(t, m, "a", "start", user, nil)
+	edits := 0
+	fire(t, m, "a", "done", "worker", &lifecycle.Change[size]{Edit: func(s *size) error { edits++; s.N = 2; return nil }})
+	require.Equal(t, []size{{N: 1}, {N: 2}}, seen)
+	require.Equal(t, 1, edits)
+}
+
 // TestUndo: the content of the origin comes back, after one edit and after a
 // retry with another, by a call and by a report.
 func TestUndo(t *testing.T) {
@@ -178,6 +194,28 @@ func TestUndo(t *testing.T) {
 		}})
 		require.Equal(t, size{N: 11}, rec.Payload)
 	})
+}
+
+// TestUndoOfAnOutcome: work changes the payload with its outcome, and the operation goes on. An
+// undo restores the payload from before the outcome.
+func TestUndoOfAnOutcome(t *testing.T) {
+	m := lifecycle.Must(fsm.Must[size](fsm.Spec[state, event]{
+		Name: "draft", Initial: "kept", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{{Name: "kept"}, {Name: "editing", Kind: fsm.Transitional}, {Name: "checking", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("kept", "edit", "editing").By(user),
+			fsm.Move[state, event]("editing", "done", "checking").By("worker"),
+			fsm.Return[state, event]("editing", "late").AlsoFrom("checking").After(time.Minute),
+			fsm.Return[state, event]("checking", "undo").By(user),
+		),
+	}), lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}, Undo: []event{"undo"}})
+	add(t, m, "a", user, size{N: 1})
+	rec := wait(t, do(t, m, "a", "edit", user, lifecycle.Func(func(ctx context.Context) error {
+		lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 2; return nil })
+		return nil
+	}), nil))
+	require.Equal(t, size{N: 2}, rec.Payload)
+	require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 }
 
 // TestUndoTwice: an undo that is work itself, and edits, and fails, leaves what

@@ -97,6 +97,29 @@ func TestRedoneWithin(t *testing.T) {
 	})
 }
 
+// TestRedoneWaits: work that is done again has no deadline while it waits for its turn.
+func TestRedoneWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		q, free := blocked(t, "work-vm")
+		n := workers(store, lifecycle.Config[event]{
+			Owner: join(t, store, "second", 24*time.Hour), Queue: q,
+			Handlers: map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { return nil }},
+		})
+		sweepFor(t, n, time.Second)
+		require.Equal(t, "second", stored(t, store, "a").Owner)
+		require.Zero(t, stored(t, store, "a").Deadline)
+		time.Sleep(time.Hour)
+		require.Empty(t, sweep(t, n))
+		free()
+		synctest.Wait()
+		require.Equal(t, "running", stored(t, store, "a").State)
+	})
+}
+
 // TestRedoneTwice: the recorded options stay with the operation through several
 // owners.
 func TestRedoneTwice(t *testing.T) {

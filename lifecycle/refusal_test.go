@@ -532,7 +532,7 @@ type partialStore struct {
 }
 
 func (s *partialStore) Lacks(machine string) []string {
-	if machine != sizedVM.Table().Name {
+	if strings.HasPrefix(machine, "interlock.") {
 		return nil
 	}
 	return s.lacks
@@ -564,8 +564,10 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.EqualError(t, err, "lifecycle: invalid request: New: the store cannot keep the field "+field+" of machine vm: "+why)
 	}
-	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission"}}, nil)
+	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission", "Version"}}, nil)
 	require.NoError(t, err)
+	_, err = lifecycle.New(note, &partialStore{store, []string{"Origin", "Operation"}}, nil)
+	require.NoError(t, err, "no state is transitional")
 	older := &lifecycle.Config[event]{Older: []lifecycle.Version{{Name: "0", States: map[string]string{"Idle": "Ready", "Gone": "None"}}}}
 	_, err = lifecycle.New(sizedVM, &partialStore{store, []string{"Version"}}, older)
 	require.ErrorContains(t, err, "the store cannot keep the field Version of machine vm: Config.Older is set")

@@ -265,6 +265,23 @@ func TestRepeatedAfterALoad(t *testing.T) {
 	require.EqualValues(t, 2, repeated(t, err).Operation)
 }
 
+// TestUnknownOutcomeOfARequest: the answer to a request with an id is lost for good. It was
+// written, and is no repetition.
+func TestUnknownOutcomeOfARequest(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	store.reset()
+	store.onCommit = func(n int, c *lifecycle.Commit, _ func() error) error {
+		if n == 1 {
+			return store.lose(t, c)
+		}
+		return lifecycle.ErrUnknownOutcome
+	}
+	_, err := m.Fire(t.Context(), "a", "update", user, named("r1", ""))
+	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+	require.NotErrorIs(t, err, lifecycle.ErrRepeated)
+}
+
 // TestRepeatedDo: a repeated Do is recognized while the work of the first one runs, also if
 // the object's queue has no room.
 func TestRepeatedDo(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // TestRepeatedLongAfter: a report is recognized however far back in the history
 // of its operation it was accepted.
 func TestRepeatedLongAfter(t *testing.T) {
-	for _, before := range []int{0, 97, 98, 99, 150} {
+	for _, c := range [][2]int{{0, 120}, {97, 120}, {98, 120}, {99, 120}, {150, 120}, {0, 99}} {
+		before, after := c[0], c[1]
 		m, _ := vms(t)
 		create(t, m, "a", "import", user, size{})
 		for range before {
@@ -28,7 +29,7 @@ func TestRepeatedLongAfter(t *testing.T) {
 		}
 		require.Equal(t, lifecycle.Applied, report("progress"))
 		require.Equal(t, lifecycle.Applied, report("done"))
-		for range 120 {
+		for range after {
 			fire(t, m, "a", "touch", user, nil)
 		}
 		require.Equal(t, lifecycle.Repeated, report("progress"))
@@ -36,6 +37,20 @@ func TestRepeatedLongAfter(t *testing.T) {
 		require.Equal(t, lifecycle.Refused, report("fail"))
 		require.Equal(t, lifecycle.Refused, report("late"), "by another actor")
 	}
+}
+
+// TestRepeatedBeforeTheHistory: a report that was accepted before the rows that the store
+// keeps is refused.
+func TestRepeatedBeforeTheHistory(t *testing.T) {
+	m, store := vms(t)
+	store.KeepHistory = 50
+	updating(t, m, "a")
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "progress", agent, ""))
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", agent, ""))
+	for range 200 {
+		fire(t, m, "a", "touch", user, nil)
+	}
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 2, "progress", agent, ""))
 }
 
 // TestRepeatedOfThisOperation: what an earlier operation accepted repeats

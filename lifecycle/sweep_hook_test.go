@@ -39,6 +39,22 @@ func TestObservedDeadline(t *testing.T) {
 	})
 }
 
+// TestObservedByAnActor: Observe returns the deadline's event by an actor that has a row of it.
+// The object moves as by that actor.
+func TestObservedByAnActor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := lifecycle.Must(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{
+			Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) { return "end", agent, nil },
+		})
+		_, err := m.Add(t.Context(), "a", "Active", user, size{}, nil)
+		require.NoError(t, err)
+		fire(t, m, "a", "end", user, nil)
+		time.Sleep(time.Minute + 1)
+		require.Len(t, sweep(t, m), 1)
+		require.Equal(t, agent, get(t, m, "a").Actor)
+	})
+}
+
 // TestRunReportsTheLastSweep: Run also reports what a sweep has done before its
 // context ended.
 func TestRunReportsTheLastSweep(t *testing.T) {

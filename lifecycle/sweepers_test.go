@@ -57,6 +57,45 @@ func TestTwoSweepers(t *testing.T) {
 	})
 }
 
+// TestTwoDeadOwners: one sweep declares both dead.
+func TestTwoDeadOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		for id, name := range map[string]string{"a": "p", "b": "q"} {
+			m := workers(store, lifecycle.Config[event]{Owner: join(t, store, name, time.Second)})
+			running(t, m, id)
+			do(t, m, id, "stop", user, sleeping(time.Minute), nil)
+		}
+		require.Len(t, sweepFor(t, workers(store, lifecycle.Config[event]{}), time.Second), 2)
+		time.Sleep(time.Minute) // until the work has ended
+	})
+}
+
+// sweeps is a Sweeper that calls a function.
+type sweeps func() error
+
+func (f sweeps) Sweep(context.Context) ([]lifecycle.SweepResult, error) { return nil, f() }
+
+// TestRunVaries: the time between two sweeps is up to a fifth shorter or longer. A sweep that
+// the end of the context has cut short, and that has no results, is not reported.
+func TestRunVaries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const every, times = 10 * time.Second, 400
+		ctx, stop := context.WithCancel(t.Context())
+		began, last, n := time.Now(), time.Now(), 0
+		require.NoError(t, lifecycle.Run(ctx, every, func(_ []lifecycle.SweepResult, err error) { require.NoError(t, err) }, sweeps(func() error {
+			pause := time.Since(last)
+			last = time.Now()
+			require.InDelta(t, every, pause, float64(every/5))
+			if n++; n == times {
+				stop()
+			}
+			return ctx.Err()
+		})))
+		require.InDelta(t, every, time.Since(began)/times, float64(every/20))
+	})
+}
+
 // TestWrongClock: a clock for which everything is late takes operations away too
 // early, and corrupts nothing: what was taken away counts for nothing, what was
 // not taken goes on.

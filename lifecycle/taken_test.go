@@ -162,3 +162,30 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 		})
 	}
 }
+
+// TestLostToAForeignRecord: another program takes the operation away, and this one cannot read
+// what it has written. Wait returns the record as the operation has left it.
+func TestLostToAForeignRecord(t *testing.T) {
+	for name, spoil := range map[string]func(*lifecycle.StoredRecord){
+		"state":   func(r *lifecycle.StoredRecord) { r.State, r.Origin = "melting", "melting" },
+		"payload": func(r *lifecycle.StoredRecord) { r.Payload = []byte(`"text"`) },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m := workers(store, lifecycle.Config[event]{})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
+				r := stored(t, store, "a")
+				to := r
+				to.Sequence, to.Operation = r.Sequence+1, r.Operation+1
+				spoil(&to)
+				return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
+					{Expect: r.Revision, From: r.State, To: to},
+				}})
+			}), nil)
+			rec, err := h.Wait(t.Context())
+			require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+			require.Equal(t, h.Admitted(), rec)
+		})
+	}
+}

@@ -279,6 +279,26 @@ func TestTurnsAtRandom(t *testing.T) {
 	})
 }
 
+// TestTurnsOfManyKeys: the places of several keys are in one record, and their turns are taken
+// at once.
+func TestTurnsOfManyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 100
+		q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, lifecycle.NewMemoryStore(), "p", nil))
+		end, running := make(chan struct{}), make(chan struct{}, keys)
+		for i := range keys {
+			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "m", ID: fmt.Sprint(i)}, &queue.Action{
+				Run: func(context.Context) error { running <- struct{}{}; <-end; return nil },
+			})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Minute)
+		require.Len(t, running, keys)
+		close(end)
+		time.Sleep(time.Minute) // until the turns have ended
+	})
+}
+
 func TestBadTurns(t *testing.T) {
 	_, err := lifecycle.NewTurns(nil, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

@@ -74,6 +74,69 @@ func TestUnwrittenIsReported(t *testing.T) {
 	})
 }
 
+// TestAllUnwrittenAreReported: by one sweep.
+func TestAllUnwrittenAreReported(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	for _, id := range []string{"a", "b"} {
+		running(t, m, id)
+		h := do(t, m, id, "inspect", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil)
+		require.Error(t, outcomeOf(t, h).Unwritten)
+	}
+	require.Len(t, sweep(t, m), 2)
+}
+
+// TestUnknownAdmissionWithoutAdmission: the store keeps no token of the admission. One of
+// unknown outcome was not written, and the next one has its number: no sweep takes it for lost.
+// An admission of another object was written, and is reported.
+func TestUnknownAdmissionWithoutAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", time.Hour)})
+		for id, written := range map[string]bool{"a": false, "b": true} {
+			store.reset()
+			running(t, m, id)
+			store.reset()
+			store.onCommit = func(n int, c *lifecycle.Commit, _ func() error) error {
+				c.Changes[0].To.Admission = lifecycle.Token{}
+				if written && n == 1 {
+					return store.lose(t, c)
+				}
+				return lifecycle.ErrUnknownOutcome
+			}
+			_, err := m.Do(t.Context(), id, "inspect", user, lifecycle.Func(fine), nil)
+			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+		}
+		store.onCommit = func(_ int, c *lifecycle.Commit, write func() error) error {
+			c.Changes[0].To.Admission = lifecycle.Token{}
+			return write()
+		}
+		h := do(t, m, "a", "inspect", user, sleeping(time.Second), nil)
+		synctest.Wait()
+		found := sweep(t, m)
+		wait(t, h)
+		require.Len(t, found, 1)
+		require.Equal(t, "b", found[0].ID)
+	})
+}
+
+// TestSweepReadsNoEndedWork: a sweep reads the objects whose work waits or runs here, and no
+// object whose work has ended.
+func TestSweepReadsNoEndedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+		synctest.Wait()
+		for _, reads := range []int{1, 0} {
+			store.reset()
+			require.Empty(t, sweep(t, m))
+			require.Equal(t, reads, store.gets)
+			wait(t, h)
+		}
+	})
+}
+
 // TestUnknownAdmissionIsReported: the answer to an admission is lost for good. If
 // the admission was written, every sweep of the process reports the object. If it
 // was not, no sweep does.

@@ -146,6 +146,16 @@ var parcel = fsm.Must[size](fsm.Spec[state, event]{
 	),
 })
 
+// TestOutcomeWithoutEvent: Config names no event of a failure, and the state has no deadline.
+func TestOutcomeWithoutEvent(t *testing.T) {
+	m := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+	running(t, m, "a")
+	h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil)
+	failed := outcomeOf(t, h)
+	require.ErrorIs(t, failed.Unwritten, lifecycle.ErrInvalid)
+	require.ErrorContains(t, failed.Unwritten, "no event of Config reports how the work ended")
+}
+
 // TestOutcomeElsewhere: the state of the admission has no row for the outcome, but
 // the present state has one.
 func TestOutcomeElsewhere(t *testing.T) {

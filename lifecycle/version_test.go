@@ -149,6 +149,8 @@ func TestOlderVersion(t *testing.T) {
 	require.Equal(t, "Available", winnerOf(t, new, err).State)
 	require.Equal(t, "Available", explain(t, new, "a").State)
 
+	_, err = new.Fire(t.Context(), "b", "attach", "user", &lifecycle.Change[diskBytes]{Edit: func(*diskBytes) error { return errBoom }})
+	require.ErrorIs(t, err, errBoom)
 	h := do(t, new, "b", "attach", "user", lifecycle.Func(fine), nil)
 	require.Equal(t, "Connecting", h.Admitted().State)
 	require.Empty(t, h.Admitted().Version)
@@ -159,6 +161,18 @@ func TestOlderVersion(t *testing.T) {
 	absent(t, old, "a")
 	_, err = lifecycle.Migrate(t.Context(), new, "operator", "", 0)
 	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
+}
+
+// TestOlderVersionInABareStore: the store keeps no tokens. The record that a call returns is the
+// one that the store has.
+func TestOlderVersionInABareStore(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	store.onCommit = func(_ int, c *lifecycle.Commit, write func() error) error {
+		c.Changes[0].To.Admission, c.Changes[0].To.ChangeToken = lifecycle.Token{}, lifecycle.Token{}
+		return write()
+	}
+	m := newDisk(store, false)
+	require.Equal(t, create(t, m, "a", "create", "user", diskBytes{}), get(t, m, "a"))
 }
 
 // TestUnknownVersion: a version that a binary does not have is refused, whatever the names

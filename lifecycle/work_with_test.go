@@ -112,9 +112,23 @@ func TestWorkWithRefused(t *testing.T) {
 // If the operation itself was taken away, its other objects do not wait for their
 // deadlines.
 func TestWorkWithTakenAway(t *testing.T) {
-	for id, want := range map[string][2]state{"a": {"stopped", "stopped"}, "b": {"running", "stopped"}} {
-		synctest.Test(t, func(t *testing.T) {
-			m := stoppedVMs(t, lifecycle.Config[event]{})
+	for name, c := range map[string]struct {
+		id    string
+		owned bool
+		want  [2]state
+	}{
+		"operation":             {id: "a", want: [2]state{"stopped", "stopped"}},
+		"operation of an owner": {id: "a", owned: true, want: [2]state{"stopped", "stopped"}},
+		"part":                  {id: "b", want: [2]state{"running", "stopped"}},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store, config := lifecycle.NewMemoryStore(), lifecycle.Config[event]{}
+			if c.owned {
+				config.Owner = join(t, store, "p", time.Hour)
+			}
+			m := workers(store, config)
+			stopped(t, m, "a")
+			stopped(t, m, "b")
 			end := make(chan struct{})
 			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				select {
@@ -125,12 +139,12 @@ func TestWorkWithTakenAway(t *testing.T) {
 				}
 			}), nil, firing(m, "b", "start", user, nil))
 			synctest.Wait() // the work has begun
-			override(t, m, id, "stopped", "ann", "it hangs", nil)
+			override(t, m, c.id, "stopped", "ann", "it hangs", nil)
 			synctest.Wait()
 			close(end)
 			_, err := h.Wait(t.Context())
-			require.Equal(t, id == "a", err != nil)
-			require.Equal(t, want, states(t, m))
+			require.Equal(t, c.id == "a", err != nil)
+			require.Equal(t, c.want, states(t, m))
 		})
 	}
 }
