@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 func TestUnrecordedAttemptCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
-		attempts := 0
+		var attempts atomic.Int32
 		m := workers(store, lifecycle.Config[event]{
 			Owner: join(t, store.MemoryStore, "first", time.Second), Handlers: map[string]lifecycle.Handler{
 				"reboot": func(ctx context.Context, _ []byte) error {
-					if attempts++; attempts == 1 {
+					if attempts.Add(1) == 1 {
 						store.dead.Store(true)
 						return errBoom
 					}
@@ -35,7 +36,7 @@ func TestUnrecordedAttemptCounts(t *testing.T) {
 		store.dead.Store(false)
 		time.Sleep(10 * time.Second)
 		x := explain(t, m, "a")
-		require.Equal(t, []any{2, 2, "boom"}, []any{attempts, x.Attempt, x.LastError})
+		require.Equal(t, []any{int32(2), 2, "boom"}, []any{attempts.Load(), x.Attempt, x.LastError})
 
 		n := heir(t, store.MemoryStore, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }})
 		require.Len(t, sweepFor(t, n, time.Second), 1)

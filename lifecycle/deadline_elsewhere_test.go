@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 // an outage of the store.
 func TestDeadlineOfAnotherProcess(t *testing.T) {
 	for name, c := range map[string]struct {
-		fails   int  // attempts
-		outage  bool // of commits when the work ends
-		silent  bool // the store does not answer at all when the work ends
-		sweeps  bool // before that
-		overdue bool // no report has extended the deadline
+		fails   int32 // attempts
+		outage  bool  // of commits when the work ends
+		silent  bool  // the store does not answer at all when the work ends
+		sweeps  bool  // before that
+		overdue bool  // no report has extended the deadline
 	}{
 		"attempt":                  {fails: 1},
 		"overdue attempt":          {fails: 1, overdue: true},
@@ -29,11 +30,12 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 		"attempt before an outage": {fails: 1, outage: true},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			store, attempts := &hooked{MemoryStore: lifecycle.NewMemoryStore()}, 0
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 			dead := &mortal{MemoryStore: store.MemoryStore}
-			down := false
+			var down atomic.Bool
+			var attempts atomic.Int32
 			store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
-				if down {
+				if down.Load() {
 					return lifecycle.ErrUnavailable
 				}
 				return write()
@@ -44,7 +46,7 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 			}
 			m := workers(line, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error {
 				time.Sleep(70 * time.Second)
-				if attempts++; attempts <= c.fails {
+				if attempts.Add(1) <= c.fails {
 					return errBoom
 				}
 				return nil
@@ -60,13 +62,13 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 			if c.sweeps {
 				require.Empty(t, sweep(t, m))
 			}
-			down = c.outage
+			down.Store(c.outage)
 			dead.dead.Store(c.outage)
 			time.Sleep(10 * time.Second)
-			down = false
+			down.Store(false)
 			dead.dead.Store(false)
 			require.EqualValues(t, "running", wait(t, h).State)
-			require.Equal(t, c.fails+1, attempts)
+			require.Equal(t, c.fails+1, attempts.Load())
 		})
 	}
 }
