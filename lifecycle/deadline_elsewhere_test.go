@@ -4,11 +4,14 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // TestDeadlineOfAnotherProcess: a report that another process applies extends the deadline
@@ -71,4 +74,39 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 			require.Equal(t, c.fails+1, attempts.Load())
 		})
 	}
+}
+
+// TestDeadlineOfALateRead: a sweep reads an operation that waits for its turn and has no deadline
+// yet. It gets the answer when the turn has set one. The outcome is given up at that deadline.
+func TestDeadlineOfALateRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := new(queue.Queuer[lifecycle.Key]), &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
+		running(t, m, "a")
+		before := make(chan struct{})
+		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
+			Run: func(context.Context) error { <-before; return nil },
+		})
+		require.NoError(t, err)
+		h := do(t, m, "a", "stop", user, sleeping(time.Second), nil)
+		late := make(chan struct{})
+		store.reset()
+		store.afterGet = func(n int) {
+			if n == 1 {
+				<-late
+			}
+		}
+		var swept errgroup.Group
+		swept.Go(func() error { _, err := m.Sweep(t.Context()); return err })
+		synctest.Wait()
+		close(before)
+		synctest.Wait() // the work has begun
+		require.False(t, get(t, m, "a").Deadline.IsZero())
+		close(late)
+		require.NoError(t, swept.Wait())
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnavailable }
+		began := time.Now()
+		require.ErrorIs(t, outcomeOf(t, h).Unwritten, lifecycle.ErrUnavailable)
+		require.LessOrEqual(t, time.Since(began), time.Minute)
+	})
 }

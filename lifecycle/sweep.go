@@ -129,7 +129,8 @@ func (s *sweep) run(ctx context.Context, steps ...func(context.Context) error) e
 	return nil
 }
 
-// endTaken ends work of this process whose operation is over.
+// endTaken ends work of this process whose operation is over. The work that goes on has the
+// deadline of its record.
 func (s *sweep) endTaken(ctx context.Context) error {
 	running, _ := s.tasks.all()
 	for _, t := range running {
@@ -137,6 +138,7 @@ func (s *sweep) endTaken(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		t.see(&now)
 		t.taken(&now, now.Version)
 	}
 	return nil

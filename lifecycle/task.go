@@ -40,6 +40,7 @@ type Task struct {
 
 	deadline time.Time // by the clock of this process, no later than the record's; zero: none
 	recorded time.Time // the deadline of the record that it stands for, by the clock of the store
+	sequence uint64    // of that record
 }
 
 // newTask returns the task of an operation as a record has it.
@@ -53,10 +54,9 @@ func (t *Task) owns(r *StoredRecord) bool {
 		!differ(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
-// taken ends the work if a change has taken its operation away, and notes a deadline that
-// another process has set. The version is the one in whose form the store has the record.
+// taken ends the work if a change has taken its operation away. The version is the one in
+// whose form the store has the record.
 func (t *Task) taken(now *StoredRecord, version string) {
-	t.see(now)
 	// A record from before the task's operation does not concern the task. The bad
 	// schedule: the outcome of an operation is committed, the next operation is
 	// admitted and replaces its task, and only then the first commit is published.

@@ -120,26 +120,31 @@ func (t *Task) extend(r *request) {
 	switch {
 	case !r.written():
 	case r.change.Timeout > 0:
-		t.deadline, t.recorded = r.sent.Add(r.change.Timeout), r.change.To.Deadline
+		t.deadline = r.sent.Add(r.change.Timeout)
+		t.recorded, t.sequence = r.change.To.Deadline, r.change.To.Sequence
 	case !r.change.MetadataOnly:
-		t.deadline, t.recorded = time.Time{}, time.Time{}
+		t.deadline, t.recorded, t.sequence = time.Time{}, time.Time{}, r.change.To.Sequence
 	}
 }
 
 // see notes the deadline of a record that was read. The bad schedule without it: another
 // process applies a report, which extends the deadline, and the outcome of the work is not
 // written again after the deadline that this process has set.
+//
+// The answer may be late: an older record, or an earlier deadline of the same one, does not count.
 func (t *Task) see(now *StoredRecord) {
 	if !t.owns(now) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
+	switch later := now.Deadline.After(t.recorded); {
+	case now.Sequence < t.sequence, now.Sequence == t.sequence && !later:
+		return
 	case now.Deadline.IsZero():
 		t.deadline = time.Time{}
 	case !t.deadline.IsZero():
 		t.deadline = t.deadline.Add(now.Deadline.Sub(t.recorded))
 	}
-	t.recorded = now.Deadline
+	t.recorded, t.sequence = now.Deadline, now.Sequence
 }

@@ -168,18 +168,20 @@ func TestDeadlineOfPart(t *testing.T) {
 // TestRecordOfTheTurn: the outcome cannot be written. Wait returns the record as the start of
 // the turn has left it, with its deadline.
 func TestRecordOfTheTurn(t *testing.T) {
-	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", time.Hour)})
-	stopped(t, m, "a")
-	store.reset()
-	store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
-		if n > 2 { // the admission and the start of the turn
-			return errBoom
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", time.Hour)})
+		stopped(t, m, "a")
+		store.reset()
+		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+			if n > 2 { // the admission and the start of the turn
+				return errBoom
+			}
+			return write()
 		}
-		return write()
-	}
-	rec, err := do(t, m, "a", "start", user, lifecycle.Func(fine), nil).Wait(t.Context())
-	require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
-	require.Equal(t, get(t, m, "a"), rec)
-	require.NotZero(t, rec.Deadline)
+		rec, err := do(t, m, "a", "start", user, lifecycle.Func(fine), nil).Wait(t.Context())
+		require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
+		require.Equal(t, get(t, m, "a"), rec)
+		require.NotZero(t, rec.Deadline)
+	})
 }
