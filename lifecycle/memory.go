@@ -30,7 +30,7 @@ type MemoryStore struct {
 	// one of its objects.
 	NoHistory bool
 
-	keepRemoved int // as for KeepHistory; 0: 1024; negative: none; only tests set it
+	keepRemoved int // removed objects whose numbers are kept; 0: 1024; negative: none; only tests set it
 
 	watchers watchers // of the managers over this store; has a lock of its own
 
