@@ -76,3 +76,14 @@ func TestPatternBelowRoot(t *testing.T) {
 	require.ErrorIs(t, q.PauseClass("/any"), queue.ErrInvalid)
 	require.ErrorIs(t, q.SetLimit("/any", queue.Limit{}), queue.ErrInvalid)
 }
+
+// A parent without an entry has the limit of the pattern beside it, whether New or SetLimit
+// makes it.
+func TestPatternOfAParent(t *testing.T) {
+	pattern, seoul := queue.Limit{MaxRunning: 2}, queue.Limit{MaxRunning: 1}
+	made := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{"*": pattern, "aws/seoul": seoul}})
+	later := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{"*": pattern}})
+	require.NoError(t, later.SetLimit("aws/seoul", seoul))
+	require.Equal(t, later.Classes(), made.Classes())
+	require.Equal(t, queue.ClassInfo{Path: "aws", Limit: pattern}, made.Classes()[2])
+}

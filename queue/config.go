@@ -25,11 +25,11 @@ type Config[K comparable] struct {
 	MaxPerKey int
 	// MaxWaiting limits the waiting actions of all keys. 0: no limit.
 	MaxWaiting int
-	// Classes are the limits by path, such as "aws" and below it "aws/seoul". A
-	// parent without an entry has no limits. The path "" is the root. The last part
-	// of a path may be "*", as in "aws/*": this limit applies to each class directly
-	// below "aws" that has no entry. The first action that names such a class
-	// creates it; the end of its last action frees it.
+	// Classes are the limits by path, such as "aws" and below it "aws/seoul". The path
+	// "" is the root. The last part of a path may be "*", as in "aws/*": this limit
+	// applies to each class directly below "aws" that has no entry. The first action that
+	// names such a class creates it; the end of its last action frees it. A parent with
+	// neither an entry nor such a limit has none.
 	Classes map[string]Limit
 	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume].
 	// [Failed], [Panicked] and [TimedOut] are failures; an action that was ended
@@ -65,6 +65,13 @@ func New[K comparable](config *Config[K]) (*Queuer[K], error) {
 	q.config.Classes = nil
 	for path, limit := range config.Classes {
 		q.makeClass(path).rule.limit = limit
+	}
+	for path, c := range q.classes {
+		if _, entry := config.Classes[path]; !entry { // a parent
+			if p := q.pattern(path); p != nil {
+				c.rule.limit = p.rule.limit
+			}
+		}
 	}
 	if config.MaxRunning != 0 {
 		q.root.rule.limit.MaxRunning = config.MaxRunning
