@@ -68,6 +68,37 @@ func TestAdmitPanics(t *testing.T) {
 	})
 }
 
+// recycled is a context of a web framework whose request has ended: Done panics.
+type recycled struct{ context.Context }
+
+func (recycled) Done() <-chan struct{} { panic(errBoom) }
+
+// A call whose context panics leaves no lock and no place.
+func TestContextPanics(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
+		ctx := recycled{t.Context()}
+		running, same := submit(t, q, "a", takes("running", time.Second, nil)), takes("same", 0, nil)
+		same.ID = "same"
+		same.Admit = func(context.Context) error { time.Sleep(time.Second); return nil }
+		go func() { _, _ = q.Submit(t.Context(), "a", same) }()
+		synctest.Wait()
+		blocked := takes("blocked", 0, nil)
+		blocked.Wait = true
+		for _, call := range []func() error{
+			func() error { _, err := q.Submit(ctx, "a", same); return err },
+			func() error { _, err := q.Submit(ctx, "a", blocked); return err },
+			func() error { return running.Wait(ctx) },
+			func() error { return q.Stop(ctx, "a") },
+			func() error { return q.Terminate(ctx) },
+		} {
+			require.PanicsWithValue(t, errBoom, func() { _ = call() })
+			require.Equal(t, queue.Stats{Keys: 1, Running: 1, Waiting: 1, Admitting: 1}, q.Stats())
+		}
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 func TestAdmitGetsTheSubmittersContext(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)

@@ -16,9 +16,9 @@ type submitter[K comparable] struct {
 	in     *lane[K] // of reason
 }
 
-// block waits until the ticket has reserved places and then admits it. REQUIRES:
-// q.mu, and releases it.
-func (q *Queuer[K]) block(ctx context.Context, t, self *Ticket[K]) (*Ticket[K], error) {
+// block waits until the ticket has reserved places and then admits it. The channel is that of
+// ctx. REQUIRES: q.mu, and releases it.
+func (q *Queuer[K]) block(ctx context.Context, ended <-chan struct{}, t, self *Ticket[K]) (*Ticket[K], error) {
 	// The room might depend on the end of the action that waits for it: by its keys,
 	// by its share of the limits, or because another action waits for it.
 	if self.runs() {
@@ -31,7 +31,7 @@ func (q *Queuer[K]) block(ctx context.Context, t, self *Ticket[K]) (*Ticket[K], 
 	q.mu.Unlock()
 	select {
 	case <-s.ready:
-	case <-ctx.Done():
+	case <-ended:
 	}
 	q.mu.Lock()
 	if s.called { // also if the context ends at the same moment

@@ -63,12 +63,14 @@ func (q *Queuer[K]) Terminate(ctx context.Context) error {
 // await waits for the end of a drain and reports whether it came before the end of
 // the context. REQUIRES: q.mu, which it releases while it waits.
 func (q *Queuer[K]) await(ctx context.Context, drained <-chan struct{}) bool {
-	q.mu.Unlock()
-	select {
-	case <-drained:
-	case <-ctx.Done():
-	}
-	q.mu.Lock()
+	func() {
+		q.mu.Unlock()
+		defer q.mu.Lock() // also if a method of the context panics
+		select {
+		case <-drained:
+		case <-ctx.Done():
+		}
+	}()
 	select {
 	case <-drained:
 		return true

@@ -42,6 +42,10 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 	}
 	q.once.Do(q.prepare)
 	act, self := t.act, actionOf(ctx, q)
+	var ended <-chan struct{}
+	if act.Wait {
+		ended = ctx.Done() // not later: it may panic
+	}
 	q.mu.Lock()
 	if !q.knows(act.Class) {
 		q.mu.Unlock()
@@ -53,7 +57,7 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 	}
 	if in, reason := q.obstacle(t); reason != nil {
 		if reason == ErrFull && act.Wait {
-			return q.block(ctx, t, self)
+			return q.block(ctx, ended, t, self)
 		}
 		defer q.mu.Unlock()
 		return nil, q.refusal(t, reason, in, nil)
@@ -93,8 +97,9 @@ func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 		case <-first.admitted:
 			q.mu.Lock()
 		case <-ctx.Done():
+			cause := context.Cause(ctx) // without q.mu: it may panic
 			q.mu.Lock()
-			return nil, q.refusal(t, ErrConflict, nil, context.Cause(ctx))
+			return nil, q.refusal(t, ErrConflict, nil, cause)
 		}
 	}
 }
