@@ -48,6 +48,9 @@ func (a *api) create(r *http.Request) (any, error) {
 	if wanted.Name == "" || wanted.Image == "" || wanted.CPUs <= 0 || wanted.Memory < 0 {
 		return nil, fmt.Errorf("%w: a VM needs name, image and cpus, and no memory below 0", lifecycle.ErrInvalid)
 	}
+	if strings.Contains(wanted.Name, "/") || wanted.Name == "." || wanted.Name == ".." {
+		return nil, fmt.Errorf("%w: name %q is no part of a path: no request could delete the VM", lifecycle.ErrInvalid, wanted.Name)
+	}
 	change.Edit = func(vm *VM) error {
 		vm.Image, vm.CPUs = wanted.Image, wanted.CPUs
 		if *v2 {
@@ -145,6 +148,9 @@ func (a *api) history(r *http.Request) (any, error) {
 
 // number returns a parameter of the query, and 0 without it.
 func number(r *http.Request, name string) (uint64, error) {
+	if err := r.ParseForm(); err != nil { // FormValue would ignore it, and the filter with it
+		return 0, fmt.Errorf("%w: the query: %w", lifecycle.ErrInvalid, err)
+	}
 	text := cmp.Or(r.FormValue(name), "0")
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {

@@ -150,6 +150,8 @@ func checkFlags() error {
 		return errors.New("-name is empty")
 	case *doSwitch && !*v2:
 		return errors.New("-switch needs -v2")
+	case *ttl < time.Second: // in PostgreSQL, a setting of 0 milliseconds is none
+		return fmt.Errorf("-ttl %v is below 1s", *ttl)
 	}
 	return nil
 }
