@@ -31,7 +31,7 @@ type Handler struct {
 	// must then return, because Run waits for it. The server rolls the transaction back if it
 	// gets no statement for the time of a lease, so that a worker that is cut off holds up
 	// no other. If the transaction fails, Settle is called again, or by another worker; while
-	// it returns errors, the action keeps its keys.
+	// it returns errors, panics or calls runtime.Goexit, the action keeps its keys.
 	Settle func(ctx context.Context, tx *sql.Tx, t *Task, outcome queue.Outcome, err error) error
 }
 

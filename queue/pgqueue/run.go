@@ -59,9 +59,8 @@ func (w *Worker) attempt(life context.Context, l *lease) *ending {
 	return call(life, l, handler)
 }
 
-// call runs the handler, and its RetryIf, in a goroutine of their own, because they may call
-// runtime.Goexit, and because they may ignore that the worker stops: the result is then nil,
-// and the goroutine ends with the handler.
+// call runs the handler, and its RetryIf, in a goroutine of their own, because they may ignore
+// that the worker stops: the result is then nil, and the goroutine ends with the handler.
 func call(life context.Context, l *lease, handler Handler) *ending {
 	ctx, stop := l.ctx, context.CancelFunc(func() {})
 	if l.Timeout > 0 {
@@ -70,20 +69,19 @@ func call(life context.Context, l *lease, handler Handler) *ending {
 	defer stop()
 	returned := make(chan *ending, 1)
 	go func() {
-		e := &ending{outcome: queue.Panicked, err: &queue.PanicError{Goexit: true}}
-		defer func() { returned <- e }()
+		var e *ending
 		err := guarded(func() error {
-			judged := judge(ctx, l, handler.Run(ctx, &l.Task))
-			failed := judged.outcome == queue.Failed || judged.outcome == queue.TimedOut
-			if failed && l.Attempt < l.Retries.Attempts && (handler.RetryIf == nil || handler.RetryIf(judged.err)) {
-				judged = &ending{err: judged.err, pause: l.Retries.pause(l.Attempt)}
+			e = judge(ctx, l, handler.Run(ctx, &l.Task))
+			failed := e.outcome == queue.Failed || e.outcome == queue.TimedOut
+			if failed && l.Attempt < l.Retries.Attempts && (handler.RetryIf == nil || handler.RetryIf(e.err)) {
+				e = &ending{err: e.err, pause: l.Retries.pause(l.Attempt)}
 			}
-			e = judged // not before: RetryIf may call runtime.Goexit
 			return nil
 		})
 		if err != nil {
 			e = &ending{outcome: queue.Panicked, err: err}
 		}
+		returned <- e
 	}()
 	select {
 	case e := <-returned:
@@ -146,14 +144,20 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 // have the token.
 var errUndo = errors.New("pgqueue: undo")
 
-// guarded calls f. A panic becomes the error.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
-		}
+// guarded calls f in a goroutine of its own. A panic, and runtime.Goexit, become the error.
+func guarded(f func() error) error {
+	ended := make(chan error, 1)
+	go func() {
+		var err error = &queue.PanicError{Goexit: true}
+		defer func() {
+			if v := recover(); v != nil {
+				err = &queue.PanicError{Value: v, Stack: debug.Stack()}
+			}
+			ended <- err
+		}()
+		err = f()
 	}()
-	return f()
+	return <-ended
 }
 
 // release puts an action back, or removes it. It reports whether the action had the token.

@@ -627,14 +627,17 @@ func TestSettle(t *testing.T) {
 			return errBad
 		case 2:
 			panic("oops")
+		case 3:
+			runtime.Goexit()
 		}
 		return nil
 	}}}, &pgqueue.Config{Observer: observer})
 	require.ErrorIs(t, next(t, errs), errBad)
 	require.ErrorIs(t, next(t, errs), queue.ErrPanic)
+	require.ErrorContains(t, next(t, errs), "runtime.Goexit")
 	require.Equal(t, 1, next(t, e.finished).Attempt)
 	require.Equal(t, []string{"1"}, effects(t, db, "a"))
-	require.Equal(t, 3, calls)
+	require.Equal(t, 4, calls)
 }
 
 // When a worker stops, its handlers' contexts end, and what they did not complete is put
