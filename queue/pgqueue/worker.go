@@ -24,7 +24,7 @@ import (
 // The error matches that of ctx and its cause, and [queue.ErrNotDrained] too if handlers have not
 // returned; or, at the start, it is the driver's, also if [Migrate] has not run.
 func (w *Worker) Run(ctx context.Context) error {
-	if _, err := Inspect(ctx, w.db, ""); err != nil {
+	if _, err := Inspect(ctx, w.db, ""); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w: is there no schema? Migrate makes it", err)
 	}
 	// The statements that end actions and renew leases outlive ctx.

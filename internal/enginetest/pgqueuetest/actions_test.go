@@ -693,6 +693,7 @@ func TestRunError(t *testing.T) {
 			require.ErrorIs(t, err, cause)
 		}
 		listening(t, db, 0)
+		require.EqualError(t, w.Run(ctx), text, "a context that has ended before")
 	}
 }
 
