@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -729,6 +730,7 @@ func TestInvalid(t *testing.T) {
 		{Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
 		{Keys: key, Name: "x", Class: "a/*"},
 		{Keys: key, Name: "x", Class: "a/*/b"},
+		{Keys: key, Name: "x", Class: strings.Repeat("a/", 512) + "a"},
 		{Keys: []string{"a", "b\x00"}, Name: "x"}, // what PostgreSQL cannot keep would end the caller's transaction
 		{Keys: []string{"\xff", "a"}, Name: "x"},
 		{Keys: key, Name: "x\x00"},
