@@ -89,7 +89,7 @@ func Open(ctx context.Context, client *clientv3.Client, prefix string, config *C
 	s, err := l.begin(ctx)
 	if err != nil {
 		l.Close()
-		return nil, fmt.Errorf("etcdlock: open: %w", err)
+		return nil, failed(ctx, "open", err)
 	}
 	l.work.Go(func() { l.run(running, s) })
 	return l, nil

@@ -525,10 +525,12 @@ func TestOpenAndClose(t *testing.T) {
 		_, err := etcdlock.Open(t.Context(), client, prefix, &c)
 		require.ErrorIs(t, err, lock.ErrInvalid)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
+	cause := errors.New("cause")
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
 	_, err := etcdlock.Open(ended, client, prefix, nil)
 	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, cause)
 
 	l, other := open(t, client, prefix, nil), open(t, client, prefix, nil)
 	g := take(t, l, at(lock.X, "/a"), "holder")
