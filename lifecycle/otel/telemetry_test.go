@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -184,6 +185,25 @@ func TestSpans(t *testing.T) {
 		require.NoError(t, s.Handlers(map[string]lifecycle.Handler{"h": func(context.Context, []byte) error { return nil }})["h"](t.Context(), nil))
 		require.Empty(t, s.spans.Ended()[4].Links())
 	})
+}
+
+// TestTextsAreUTF8: the text of a client or of a provider does not make an exporter drop spans.
+func TestTextsAreUTF8(t *testing.T) {
+	s := newSDK(t)
+	vms := s.vms(lifecycle.NewMemoryStore(), nil, nil)
+	ctx, span := s.tracer.Tracer("api").Start(t.Context(), "POST /vms/vm-1/action")
+	_, err := vms.Fire(ctx, "vm-1", "\xff", "user", nil)
+	require.ErrorContains(t, err, "\xff")
+	span.End()
+	failed := errors.New("no room: \xff")
+	boot := s.Handlers(map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { return failed }})["boot"]
+	require.Equal(t, failed, boot(t.Context(), nil))
+	for _, span := range s.spans.Ended() {
+		require.Len(t, span.Events(), 1)
+		for name, text := range attributes(span.Events()[0].Attributes) {
+			require.True(t, utf8.ValidString(text), name)
+		}
+	}
 }
 
 // TestMetrics: every metric is recorded with its unit, its attributes and its value.

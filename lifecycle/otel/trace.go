@@ -2,7 +2,10 @@ package otel
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -57,11 +60,20 @@ func (t *Telemetry) handler(name string, work lifecycle.Handler) lifecycle.Handl
 		}
 		err := work(ctx, args)
 		if err != nil {
-			span.RecordError(err)
+			span.RecordError(valid(err))
 			span.SetStatus(codes.Error, lifecycle.Code(err))
 		}
 		return err
 	}
+}
+
+// valid returns an error whose text is UTF-8. Another one, such as that of a request with an
+// unknown event, would make an exporter of OTLP drop all spans of its batch.
+func valid(err error) error {
+	if text := err.Error(); !utf8.ValidString(text) {
+		return errors.New(strings.ToValidUTF8(text, "?"))
+	}
+	return err
 }
 
 // objectOf returns the attributes of an operation of an object.
@@ -90,7 +102,7 @@ var spanEvents = lifecycle.Observer{
 			return
 		}
 		span.AddEvent(instruments.RefusalEvent, trace.WithAttributes(
-			attribute.String(instruments.Prefix+"code", lifecycle.Code(err)), attribute.String(instruments.Prefix+"error", err.Error()),
+			attribute.String(instruments.Prefix+"code", lifecycle.Code(err)), attribute.String(instruments.Prefix+"error", valid(err).Error()),
 		))
 	},
 }
