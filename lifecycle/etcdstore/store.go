@@ -112,8 +112,9 @@ func (s *Store) Capabilities() lifecycle.Capabilities {
 	return lifecycle.Capabilities{Changes: (s.config.MaxTxnOps - sparedOps) / opsPerChange, History: true, Messages: true}
 }
 
-// Close makes every later call fail with [lifecycle.ErrClosed]. It waits for the calls in
-// progress, but not for [Store.Listen]. A second Close does nothing. The client stays open.
+// Close makes every later call fail with [lifecycle.ErrClosed], and waits for the calls in
+// progress. [Store.Listen] is no such call: only its context ends it. A second Close does
+// nothing. The client stays open.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
