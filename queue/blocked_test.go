@@ -100,6 +100,13 @@ func TestBlockedIsRefused(t *testing.T) {
 			"0 queue: full: " + running + ": context deadline exceeded",
 		},
 		{
+			"Stop of another key", func(ctx context.Context, q *queue.Queuer[string]) {
+				_, _ = q.Submit(ctx, "other", takes("other", time.Hour, nil))
+				_ = q.Stop(ctx, "other")
+			},
+			"0 queue: full: " + running + ": context deadline exceeded",
+		},
+		{
 			"Stop", func(ctx context.Context, q *queue.Queuer[string]) { _ = q.Stop(ctx, "a") },
 			"0 queue: stopping: " + running,
 		},
@@ -171,6 +178,30 @@ func TestBlockedAreAdmittedInOrder(t *testing.T) {
 		}, log.all())
 		require.ElementsMatch(t, []string{"one true", "two false", "three false", "four true", "five true"}, results.all())
 		require.NoError(t, q.Terminate(t.Context()))
+		requireEmpty(t, q)
+	})
+}
+
+// Submitters that have their places, and wait for the answer to the one before, are admitted
+// although the queue terminates meanwhile.
+func TestTerminateWhileAdmitting(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
+		var wg sync.WaitGroup
+		first := []*queue.Ticket[string]{submit(t, q, "a", takes("1", time.Hour, nil)), submit(t, q, "a", takes("2", time.Hour, nil))}
+		for range first {
+			act := takes("blocked", time.Second, nil)
+			act.Wait = true
+			act.Admit = func(context.Context) error { time.Sleep(time.Second); return nil }
+			wg.Go(func() { submit(t, q, "a", act) })
+			synctest.Wait()
+		}
+		first[1].Cancel(nil)
+		first[0].Cancel(nil)
+		synctest.Wait()
+		require.Equal(t, 2, q.Stats().Admitting)
+		require.NoError(t, q.Terminate(t.Context()))
+		wg.Wait()
 		requireEmpty(t, q)
 	})
 }

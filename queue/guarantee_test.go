@@ -372,6 +372,16 @@ func TestGuarantee8Cycles(t *testing.T) {
 		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
 	})
 	in(t, func(t *testing.T) {
+		// An action may wait for a full class of which it has no share.
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
+		busy, next := takes("busy", time.Second, nil), takes("next", 0, nil)
+		busy.Class, next.Class = "aws", "aws"
+		submit(t, q, "a", busy)
+		require.NoError(t, submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
+			return submit(t, q, "c", next).Wait(ctx)
+		}}).Wait(t.Context()))
+	})
+	in(t, func(t *testing.T) {
 		// There is no room, and only the end of the submitting action could make some.
 		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
 		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
