@@ -61,9 +61,9 @@ import (
 // and [queue.ErrTerminated]; [queue.ErrInvalid] for a Class that the queue does not
 // have; [ErrStale] if this process has lost its ownership; [ErrMisconfigured] for work
 // without a handler or function, a handler that is not registered, a manager
-// without WorkerActor or Done, a function where the table does work again after a
+// without WorkerActor or Done, a function where the table may do the work again after a
 // crash, an Owner that has joined another store, and an object of Work.With whose
-// manager has another Owner, or that enters a state whose work the table does again;
+// manager has another Owner, or whose operation the table may do again;
 // [ErrInvalid] for an event that starts no operation, and a Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
 	c := m.call(decide.Fire, "do", id, &e, actor, change)

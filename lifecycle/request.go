@@ -335,11 +335,11 @@ func (r *request) refusal() error {
 		return d.Err
 	case ask.Work && !d.Begins:
 		return fmt.Errorf("%w: %s in %s starts no operation to work in", ErrInvalid, r.event, stateOr(r.before.State))
-	case ask.Work && r.work.Run != nil && decide.Redoes(r.core.table, d.State, d.Origin):
-		return fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler instead of a function",
+	case ask.Work && r.work.Run != nil && decide.MayRedo(r.core.table, d.State, d.Origin):
+		return fmt.Errorf("%w: after a crash the work of %s may be done again: it needs a handler instead of a function",
 			ErrMisconfigured, r.core.table.States[d.State].Name)
-	case r.joins && r.starts() && decide.Redoes(r.core.table, d.State, d.Origin):
-		return fmt.Errorf("%w: after a crash the work of %s is done again, and an object of Work.With has none",
+	case r.joins && r.starts() && decide.MayRedo(r.core.table, d.State, d.Origin):
+		return fmt.Errorf("%w: after a crash the work of %s may be done again, and an object of Work.With has none",
 			ErrMisconfigured, r.core.table.States[d.State].Name)
 	case !d.Write && !r.before.Exists() && ask.Verb != decide.Report:
 		return ErrNotFound // the table ignores the event, and there is no object

@@ -81,6 +81,56 @@ func TestSweepAgainOrNot(t *testing.T) {
 	}
 }
 
+// drains is a table of an operation that goes on to a state whose work is done again.
+var drains = fsm.Must[size](fsm.Spec[state, event]{
+	Name: "drain", Initial: "running", Actors: []fsm.Actor{user, agent, "worker"},
+	States: []fsm.State[state]{
+		{Name: "running"}, {Name: "draining", Kind: fsm.Transitional}, {Name: "rebooting", Kind: fsm.Transitional},
+	},
+	Rows: fsm.Rows(
+		fsm.Move[state, event]("running", "reboot", "draining").By(user),
+		fsm.Return[state, event]("draining", "late").After(time.Minute),
+		fsm.Move[state, event]("draining", "drained", "rebooting").By(agent),
+		fsm.Redo[state, event]("rebooting", "late", time.Minute),
+		fsm.Move[state, event]("rebooting", "done", "running").By("worker"),
+	),
+})
+
+// TestRedoLater: work without a handler is refused if its operation may go on to a state
+// whose work is done again. Before, sweeps started the operation again at every deadline,
+// and no process did its work.
+func TestRedoLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		process := func(name string, reboot lifecycle.Handler) *sizedManager {
+			return lifecycle.Must(drains, store, &lifecycle.Config[event]{
+				WorkerActor: "worker", Done: []event{"done"}, Owner: join(t, store, name, time.Hour),
+				Handlers: map[string]lifecycle.Handler{"reboot": reboot},
+			})
+		}
+		m := process("first", func(ctx context.Context, _ []byte) error { return untilEnded(ctx) })
+		add(t, m, "a", user, size{})
+		add(t, m, "b", user, size{})
+		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Func(fine), nil)
+		require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
+		_, err = doWith(t.Context(), m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil, firing(m, "b", "reboot", user, nil))
+		require.ErrorIs(t, err, lifecycle.ErrMisconfigured, "an object of Work.With")
+
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		synctest.Wait()
+		require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "drained", agent, ""))
+		time.Sleep(time.Minute + 1)
+		other := process("second", log.handler("rebooted"))
+		require.Equal(t, lifecycle.Redone, sweep(t, other)[0].Resolution)
+		synctest.Wait()
+		require.Equal(t, []string{"rebooted "}, log.list)
+		require.Equal(t, state("running"), get(t, m, "a").State)
+		sweep(t, m) // ends the work of the first process
+		synctest.Wait()
+	})
+}
+
 // TestSweepRedoesFull: a sweeper without room in its queue takes nothing over.
 func TestSweepRedoesFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

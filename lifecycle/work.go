@@ -21,8 +21,9 @@ type Work struct {
 	// this one dies.
 	Handler string
 	Args    []byte
-	// Run is a function of this process and dies with it. It is refused if the
-	// table's answer to a dead owner is to do the work again.
+	// Run is a function of this process and dies with it. It is refused if the table's
+	// answer to a dead owner is to do the work again, in the state that the operation
+	// enters or in one that the operation may go on to.
 	Run func(context.Context) error
 	// Timeout is how long one attempt may take; its context then ends. 0: no limit
 	// except the object's deadline. The record keeps it with Handler: another
@@ -55,7 +56,7 @@ type Work struct {
 	//
 	// The objects are this process' like the operation's own one. If the process
 	// dies, the sweeps of each manager find its objects by its own table. Their records name
-	// no work, so a state whose work the table does again is refused. Every manager needs the
+	// no work, so an operation whose work the table may do again is refused. Every manager needs the
 	// store and the Owner of this one, a WorkerActor and Done.
 	With *Tx
 

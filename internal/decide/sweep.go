@@ -1,6 +1,10 @@
 package decide
 
-import "github.com/interlock-go/interlock/fsm"
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
 
 // Cause is why an object is stuck.
 type Cause struct {
@@ -70,6 +74,29 @@ func Redoes(t *fsm.Table, state, origin int) bool {
 		}
 		if t.Rows[row].Guard == "" {
 			break // it always fires, and no row after it does
+		}
+	}
+	return false
+}
+
+// MayRedo reports whether [Redoes] holds for a state, or for one that the same operation
+// may reach from it. Work without a handler cannot be done again.
+func MayRedo(t *fsm.Table, state, origin int) bool {
+	reached := []int{state}
+	for i := 0; i < len(reached); i++ {
+		from := reached[i]
+		if Redoes(t, from, origin) {
+			return true
+		}
+		for row := range t.Rows {
+			r := &t.Rows[row]
+			if !slices.Contains(r.From, from) || len(r.Origin) > 0 && !slices.Contains(r.Origin, origin) {
+				continue
+			}
+			next, _ := t.After(from, origin, row)
+			if t.States[next].Kind == fsm.Transitional && !begins(t, from, next, row) && !slices.Contains(reached, next) {
+				reached = append(reached, next)
+			}
 		}
 	}
 	return false

@@ -173,6 +173,40 @@ func TestDeadlineRowIsFirst(t *testing.T) {
 	require.Equal(t, event(t, back, "late"), q.Event)
 }
 
+// TestMayRedo: the operation counts in all states that it may reach, and no other operation.
+func TestMayRedo(t *testing.T) {
+	drains := fsm.Must[int](spec{
+		Name: "drain", Initial: "Idle", Actors: actors,
+		States: []fsm.State[string]{
+			{Name: "Idle"}, {Name: "Off"},
+			{Name: "Draining", Kind: fsm.Transitional}, {Name: "Deleting", Kind: fsm.Transitional},
+			{Name: "Booting", Kind: fsm.Transitional},
+		},
+		Rows: fsm.Rows(
+			fsm.Move("Idle", "drain", "Draining").AlsoFrom("Off").By("user"),
+			fsm.Move("Draining", "drained", "Booting").Of("Idle").By("agent"),
+			fsm.Return[string, string]("Draining", "late").After(time.Minute),
+			fsm.Move("Booting", "again", "Draining").By("agent"),
+			fsm.Move("Booting", "done", "Off").By("agent"),
+			fsm.Redo[string, string]("Booting", "late", time.Minute),
+			fsm.Move("Off", "delete", "Deleting").By("user"),
+			fsm.Move("Deleting", "boot", "Booting").By("user").Superseding(),
+			fsm.Return[string, string]("Deleting", "late").After(time.Minute),
+		),
+	}).Table()
+	for _, c := range []struct {
+		state, origin string
+		want          bool
+	}{
+		{"Booting", "Idle", true},
+		{"Draining", "Idle", true},
+		{"Draining", "Off", false}, // the row to Booting is of another origin
+		{"Deleting", "Off", false}, // the row to Booting starts another operation
+	} {
+		require.Equal(t, c.want, decide.MayRedo(drains, stateOf(t, drains, c.state), stateOf(t, drains, c.origin)), "%v", c)
+	}
+}
+
 // TestRequestRedoes: only the sweeper's request about a transitional state does recorded
 // work again.
 func TestRequestRedoes(t *testing.T) {
