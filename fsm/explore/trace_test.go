@@ -65,17 +65,17 @@ func TestTraces(t *testing.T) {
 		explore.StepAct: true, explore.StepSend: true, explore.StepDeliver: true,
 		explore.StepLose: true, explore.StepDuplicate: true, explore.StepFault: true,
 	}, kinds)
-	require.Equal(t, `  a; b: 0
+	require.Equal(t, `  a;<U+000A>b: 0
   <b>: 0
   %% c: first: #
-      a; b   %% c    <b>
-   1    *      |      |     rests not; a; b: 1
-   2    o----->|      |     ""
-   3    |      x      |     first: # is lost
-   4    |      +      |     "" is duplicated
-   5    |      |----->o     ->> takes: ""; <b>: 1
-   6    |      |----->o     ->> takes: ""; <b>: 2
-   7    |      |      #     crash; <b>: 9
+      a;<U+000A>b  %% c    <b>
+   1       *         |      |     rests<U+000A>not; a;<U+000A>b: 1
+   2       o-------->|      |     ""
+   3       |         x      |     first: # is lost
+   4       |         +      |     "" is duplicated
+   5       |         |----->o     ->> takes: ""; <b>: 1
+   6       |         |----->o     ->> takes: ""; <b>: 2
+   7       |         |      #     crash; <b>: 9
 `, v.Trace.String())
 	roundTrip(t, v.Trace)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // String draws the trace as a sequence diagram of text: a column for every actor
@@ -15,16 +17,16 @@ import (
 func (tr *Trace) String() string {
 	var b strings.Builder
 	for _, a := range tr.Actors {
-		fmt.Fprintf(&b, "  %s: %s\n", oneLine(a.Name), oneLine(a.Start))
+		fmt.Fprintf(&b, "  %s: %s\n", visible.Text(a.Name), visible.Text(a.Start))
 	}
 	for _, c := range tr.Channels {
 		if len(c.Start) > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", oneLine(c.Name), oneLine(strings.Join(c.Start, ", ")))
+			fmt.Fprintf(&b, "  %s: %s\n", visible.Text(c.Name), visible.Text(strings.Join(c.Start, ", ")))
 		}
 	}
 	d := newDiagram(tr)
 	line := func(number string, row []rune, text string) {
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%4s %s  %s", number, string(row), text), " ") + "\n")
+		b.WriteString(strings.TrimRight(visible.Text(fmt.Sprintf("%4s %s  %s", number, string(row), text)), " ") + "\n")
 	}
 	line("", d.header, "")
 	for i, s := range tr.Steps {
@@ -67,17 +69,7 @@ func (s *TraceStep) text() string {
 			parts = append(parts, l.Actor+": "+l.After)
 		}
 	}
-	return oneLine(strings.Join(parts, "; "))
-}
-
-// oneLine replaces control characters by spaces.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
+	return strings.Join(parts, "; ")
 }
 
 // diagram has the places of the columns.
@@ -91,7 +83,7 @@ type diagram struct {
 func newDiagram(tr *Trace) *diagram {
 	d := &diagram{actors: make(map[string]int), channels: make(map[string]int)}
 	column := func(at map[string]int, name string) {
-		title := oneLine(name)
+		title := visible.Text(name)
 		n := utf8.RuneCountInString(title)
 		width := max(7, n+2)
 		at[name] = len(d.header) + width/2
