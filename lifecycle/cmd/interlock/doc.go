@@ -29,7 +29,7 @@
 //	  -watch                  repeat until an interrupt
 //
 //	With -dsn there are no queues, no locks, and no objects in tables of the service
-//	(sqlstore.ExistingTable): read them with -addr.
+//	(sqlstore.ExistingTable), stuck or not: read them with -addr.
 //
 //	exit codes:
 //
@@ -68,7 +68,8 @@
 //     reason is that the guard is unknown.
 //   - An owner counts as alive until it leaves or a sweeper declares it dead.
 //   - Queues and locks are in the processes of the service.
-//   - Objects in tables of the service ([sqlstore.ExistingTable]) are not found.
+//   - Objects in tables of the service ([sqlstore.ExistingTable]) are not found: only
+//     the service can describe these tables. list and stuck omit the objects, and succeed.
 //
 // # Output
 //

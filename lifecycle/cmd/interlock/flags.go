@@ -109,7 +109,7 @@ func help(w io.Writer, flags *flag.FlagSet) {
 	})
 	fmt.Fprint(w, `
 With -dsn there are no queues, no locks, and no objects in tables of the service
-(sqlstore.ExistingTable): read them with -addr.
+(sqlstore.ExistingTable), stuck or not: read them with -addr.
 
 exit codes:
 
