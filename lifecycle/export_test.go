@@ -23,6 +23,9 @@ func (s *MemoryStore) KeepRemoved(n int) *MemoryStore {
 	return s
 }
 
+// Watching returns the number of keys that Await and Watch wait for.
+func Watching(m AnyManager) int { return len(m.untyped().watchers.keys) }
+
 // Replies returns the table of [Problem] in its order.
 func Replies() (list []ProblemDetails) {
 	for _, r := range replies {

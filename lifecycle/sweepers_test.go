@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,16 @@ func TestRunVaries(t *testing.T) {
 			return ctx.Err()
 		})))
 		require.InDelta(t, every, time.Since(began)/times, float64(every/20))
+	})
+}
+
+// TestRunRarely: the longest interval ends with the context, and sweeps nothing before.
+func TestRunRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 100*365*24*time.Hour)
+		defer stop()
+		require.NoError(t, lifecycle.Run(ctx, math.MaxInt64, nil, sweeps(func() error { panic("swept") })))
+		require.Error(t, ctx.Err())
 	})
 }
 

@@ -292,6 +292,31 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// TestMigrateTwice: of two migrations of one record at the same time one is committed, and
+// a record that was removed meanwhile is not counted.
+func TestMigrateTwice(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	for _, id := range []string{"a", "b"} {
+		create(t, oldDisk(store), id, "create", "user", diskSize{KB: 3})
+	}
+	other := newDisk(store.MemoryStore, true)
+	store.reset()
+	store.afterGet = func(n int) {
+		if n == 1 { // Migrate has read a
+			page, err := lifecycle.Migrate(t.Context(), other, "another operator", "", 1)
+			require.NoError(t, err)
+			require.Equal(t, lifecycle.Migration{Migrated: 1, Next: "a"}, page)
+			override(t, other, "b", "None", "operator", "it is gone", nil)
+		}
+	}
+	page, err := lifecycle.Migrate(t.Context(), newDisk(store, true), "operator", "", 0)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Migration{Current: 1}, page)
+	rows := rowsOf(t, other, "a", 1, 0)
+	require.Len(t, rows, 1)
+	require.EqualValues(t, "another operator", rows[0].Actor)
+}
+
 // TestMigrateRunningWork: the work of an operation goes on while its record is migrated.
 func TestMigrateRunningWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

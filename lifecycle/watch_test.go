@@ -235,3 +235,38 @@ func TestWatchEnds(t *testing.T) {
 		require.Equal(t, 2, n, "values")
 	})
 }
+
+// TestNothingWatches: Await and Watch leave nothing behind, however they end.
+func TestNothingWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
+		create(t, m, "a", "create", user, size{})
+		is := func(want bool) func(lifecycle.Record[state, size]) bool {
+			return func(lifecycle.Record[state, size]) bool {
+				require.Equal(t, 1, lifecycle.Watching(m))
+				return want
+			}
+		}
+		_, err := lifecycle.Await(t.Context(), m, "a", is(true))
+		require.NoError(t, err)
+		require.Zero(t, lifecycle.Watching(m))
+
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		_, err = lifecycle.Await(ctx, m, "a", is(false))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, lifecycle.Watching(m))
+
+		require.Panics(t, func() {
+			_, _ = lifecycle.Await(t.Context(), m, "a", func(lifecycle.Record[state, size]) bool { panic("boom") })
+		})
+		require.Zero(t, lifecycle.Watching(m))
+
+		create(t, m, "b", "create", user, size{})
+		for range lifecycle.Watch(t.Context(), m) {
+			require.Equal(t, 1, lifecycle.Watching(m))
+			break
+		}
+		require.Zero(t, lifecycle.Watching(m))
+	})
+}
