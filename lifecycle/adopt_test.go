@@ -89,6 +89,62 @@ func TestAdopt(t *testing.T) {
 	})
 }
 
+// TestAdoptMeetsOthers: another process and the other program write meanwhile, and what no
+// later object can escape ends Adopt.
+func TestAdoptMeetsOthers(t *testing.T) {
+	for name, x := range map[string]struct {
+		commit   func(store *hooked, cancel func()) error // of the first of two objects
+		adopted  int
+		unplaced string // the error of the first object
+		err      error
+	}{
+		"another process adopts it": {commit: func(store *hooked, _ func()) error {
+			_, _, err := lifecycle.Adopt(t.Context(), store.others(), "migration", "the other one")
+			require.NoError(t, err)
+			return nil
+		}},
+		"the other program changes it": {commit: func(store *hooked, _ func()) error {
+			r := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "a"})
+			require.NoError(t, store.MemoryStore.Commit(t.Context(), &lifecycle.Commit{
+				Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: r}},
+			}))
+			return nil
+		}, adopted: 1, unplaced: `lifecycle: adopt vm "a" by migration in Ready: conflict: vm "a" is expected at revision "1" and is Ready at "2"`},
+		"bad":         {commit: func(*hooked, func()) error { return errBoom }, adopted: 1, unplaced: `lifecycle: adopt vm "a" by migration in Ready: boom`},
+		"unavailable": {commit: func(*hooked, func()) error { return lifecycle.ErrUnavailable }, err: lifecycle.ErrUnavailable},
+		"unknown":     {commit: func(*hooked, func()) error { return lifecycle.ErrUnknownOutcome }, err: lifecycle.ErrUnknownOutcome},
+		"closed":      {commit: func(*hooked, func()) error { return lifecycle.ErrClosed }, err: lifecycle.ErrClosed},
+		"canceled":    {commit: func(_ *hooked, cancel func()) error { cancel(); return errBoom }, err: errBoom},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, store := vms(t)
+				foreignRow(t, store, "a", "Ready", "Ready", `{}`)
+				foreignRow(t, store, "b", "Ready", "Ready", `{}`)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				store.onCommit = func(_ int, c *lifecycle.Commit, write func() error) error {
+					if c.Changes[0].To.ID == "a" {
+						if err := x.commit(store, cancel); err != nil {
+							return err
+						}
+					}
+					return write()
+				}
+				adopted, unplaced, err := lifecycle.Adopt(ctx, m, "migration", "ticket 7")
+				require.ErrorIs(t, err, x.err)
+				require.Equal(t, x.adopted, adopted)
+				if x.unplaced == "" {
+					require.Empty(t, unplaced)
+					return
+				}
+				require.Len(t, unplaced, 1)
+				require.EqualError(t, unplaced[0].Err, x.unplaced)
+			})
+		})
+	}
+}
+
 // TestAdoptWithVersions: another program knows no versions. Its objects are of the version
 // of new objects, unless an older version has no name.
 func TestAdoptWithVersions(t *testing.T) {

@@ -239,9 +239,6 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 // oneLine returns a text without line breaks and terminal controls. Reasons, actors
 // and errors of user code may have them, and must not forge lines of a log.
 func oneLine(text string) string {
-	if !strings.ContainsFunc(text, breaks) {
-		return text
-	}
 	var b strings.Builder
 	for i, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if i > 0 {

@@ -61,6 +61,7 @@ func TestGrantIsRequired(t *testing.T) {
 	err := under(t.Context(), g)
 	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
 	require.ErrorIs(t, err, lock.ErrLost)
+	require.NotErrorIs(t, &lifecycle.PreconditionError{}, lock.ErrLost, "a condition on an object")
 	require.Equal(t, 412, lifecycle.HTTPStatus(err))
 
 	g = acquire()

@@ -235,7 +235,7 @@ func replyTo(err error) (reply, bool) {
 	}
 	// Every error that is listed outside of the result of work comes first.
 	if ended, ok := errors.AsType[*OutcomeError](err); ok {
-		if ended.Unwritten != nil || int(ended.Outcome) >= len(outcomeReplies) {
+		if ended.Unwritten != nil {
 			return outcomeReplies[0], true
 		}
 		return outcomeReplies[ended.Outcome], true
@@ -261,9 +261,7 @@ func firstReply(err error) int {
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		if wrapped := e.Unwrap(); wrapped != nil {
-			first = min(first, firstReply(wrapped))
-		}
+		first = min(first, firstReply(e.Unwrap()))
 	case interface{ Unwrap() []error }:
 		for _, wrapped := range e.Unwrap() {
 			first = min(first, firstReply(wrapped))

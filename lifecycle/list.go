@@ -63,9 +63,6 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 		q.States, err = m.stateNames(sel.States)
 	}
 	if err == nil {
-		err = q.Check()
-	}
-	if err == nil {
 		stored, err = m.core.list(ctx, q)
 	}
 	if err != nil {
@@ -127,7 +124,7 @@ func (m *Manager[S, E, T]) History(ctx context.Context, id string, after uint64,
 	most, err := limit(max)
 	err = errors.Join(err, checkID(id))
 	historian, ok := m.core.historian()
-	if err == nil && !ok {
+	if !ok {
 		err = fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported)
 	}
 	var rows []HistoryRow

@@ -170,7 +170,7 @@ func TestListPages(t *testing.T) {
 	}
 	tooMany := lifecycle.Select[state]{Limit: lifecycle.MaxPage + 1}
 	_, err := m.List(t.Context(), tooMany)
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.EqualError(t, err, "lifecycle: list note: invalid request: limit 1001, more than 1000")
 	for _, err := range m.All(t.Context(), tooMany) {
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}

@@ -57,10 +57,7 @@ func (l eventLog) changed(ctx context.Context, e Changed) {
 }
 
 func (l eventLog) refused(ctx context.Context, err error) {
-	e, ok := err.(*Error) // the observer receives no other error
-	if !ok {
-		return
-	}
+	e := err.(*Error) // the observer receives no other error
 	reply, _ := replyTo(err)
 	level := slog.LevelInfo
 	if reply.http >= http.StatusInternalServerError {

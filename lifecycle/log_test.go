@@ -123,6 +123,30 @@ func TestLogAllocations(t *testing.T) {
 		o.Finished(ctx, lifecycle.Finished{Key: key, Err: err})
 		o.Swept(ctx, lifecycle.Swept{Machine: "vm", Results: results, Err: err})
 	}))
+	lifecycle.Log(nil).Swept(ctx, lifecycle.Swept{}) // the default logger drops this level
+}
+
+// TestLogLevels: a sweep that ends the case is no reason to act, and an error of the service is.
+func TestLogLevels(t *testing.T) {
+	var out bytes.Buffer
+	o := lifecycle.Log(slog.New(slog.NewTextHandler(&out, nil)))
+	level := func() string {
+		defer out.Reset()
+		_, rest, _ := strings.Cut(out.String(), "level=")
+		level, _, _ := strings.Cut(rest, " ")
+		return level
+	}
+	for resolution, want := range map[lifecycle.Resolution]string{
+		lifecycle.Moved: "INFO", lifecycle.Redone: "INFO", lifecycle.Overtaken: "INFO",
+		lifecycle.NotMoved: "WARN", lifecycle.NeedsOperator: "WARN",
+	} {
+		o.Swept(t.Context(), lifecycle.Swept{Results: []lifecycle.SweepResult{{Resolution: resolution}}})
+		require.Equal(t, want, level(), "%v", resolution)
+	}
+	for err, want := range map[error]string{lifecycle.ErrConflict: "INFO", errBoom: "ERROR"} {
+		o.Refused(t.Context(), &lifecycle.Error{Err: err})
+		require.Equal(t, want, level(), "%v", err)
+	}
 }
 
 func ExampleCode() {

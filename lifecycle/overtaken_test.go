@@ -94,6 +94,10 @@ func TestCurrentOfNothing(t *testing.T) {
 	require.True(t, ok)
 	_, ok = lifecycle.Current(m, err)
 	require.False(t, ok)
+	_, ok = lifecycle.Current(m, &lifecycle.ConflictError{Current: lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: "lease", ID: "l"}, State: "Ready", Origin: "Ready", // states of m
+	}})
+	require.False(t, ok)
 }
 
 // TestReportOvertaken: a report is about an operation. The manager decides it again,

@@ -28,6 +28,7 @@ func TestProblem(t *testing.T) {
 			Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "stop", Actor: "user", Err: err,
 		})
 	}
+	unknown := &lifecycle.UnknownOutcomeError{Token: lifecycle.Token{1}, Err: driver}
 	const in = `lifecycle: fire vm "a": stop by user in Ready: `
 	for _, c := range []struct {
 		err    error
@@ -39,7 +40,8 @@ func TestProblem(t *testing.T) {
 		{driver, "internal", 13, ""},
 		{call(driver), "internal", 13, ""},
 		{call(fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)), "unavailable", 14, "store is unavailable"},
-		{call(&lifecycle.UnknownOutcomeError{Err: driver}), "unknown-outcome", 4, "unknown outcome"},
+		{call(unknown), "unknown-outcome", 4, "unknown outcome"},
+		{call(&fsm.TransitionError{Err: fsm.ErrGuard, Reason: unknown}), "guard", 9, "refused by a guard"},
 		{call(fmt.Errorf("%w: %w", lifecycle.ErrForeign, driver)), "foreign-record", 13, "foreign record"},
 		{call(fmt.Errorf("%w: %w", errors.ErrUnsupported, driver)), "unsupported", 13, "unsupported operation"},
 		{call(fmt.Errorf("%w: %w", context.DeadlineExceeded, driver)), "deadline", 14, "context deadline exceeded"},
@@ -72,6 +74,8 @@ func TestProblem(t *testing.T) {
 		require.Equal(t, c.detail, p.Detail, "%v", c.err)
 		require.Equal(t, lifecycle.HTTPStatus(c.err), p.Status)
 		require.NotEmpty(t, p.Title)
+		require.Equal(t, c.code == "unknown-outcome", p.Token == unknown.Token.String())
+		require.Equal(t, c.code != "unknown-outcome", p.Token == "")
 		text, err := json.Marshal(p)
 		require.NoError(t, err)
 		for _, word := range []string{"admin", "hunter2", "10.0.0.5", "prod"} {

@@ -48,9 +48,7 @@ func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 		return Record[S, T]{}, err
 	}
 	rec, err := m.typed(r)
-	if err == nil {
-		rec.Version = version
-	}
+	rec.Version = version
 	return rec, err
 }
 
@@ -104,9 +102,8 @@ var (
 // matches reports whether a record matches the value of an If-Match header (RFC 9110): a
 // list of ETags, or *. Weak ETags match nothing.
 func (r *StoredRecord) matches(ifMatch string) bool {
-	tag := r.etag()
-	if tag == "" || strings.TrimSpace(ifMatch) == "*" {
-		return tag != ""
+	if strings.TrimSpace(ifMatch) == "*" {
+		return r.Exists()
 	}
-	return slices.Contains(eTags.FindAllString(ifMatch, -1), tag)
+	return slices.Contains(eTags.FindAllString(ifMatch, -1), r.etag())
 }

@@ -65,7 +65,7 @@ type (
 	command int
 )
 
-func (p phase) String() string   { return [...]string{"Idle", "Running"}[p] }
+func (p phase) String() string   { return [...]string{"Idle", "Running"}[p%2] }
 func (s command) String() string { return [...]string{"Start", "Stop"}[s] }
 
 // TestEnums: states and events may be numbers whose names come from String;
@@ -97,5 +97,5 @@ func TestEnums(t *testing.T) {
 	list, err := m.List(t.Context(), lifecycle.Select[phase]{States: []phase{idle}})
 	require.NoError(t, err)
 	require.Len(t, list, 1)
-	require.Equal(t, []string{"Idle", "Running"}, m.Require("j", idle, running).States)
+	require.Equal(t, []string{"Idle", "Running", "lifecycle_test.phase(2)"}, m.Require("j", idle, running, 2).States)
 }

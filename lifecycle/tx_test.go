@@ -175,6 +175,15 @@ func TestTxFails(t *testing.T) {
 	}
 }
 
+// All conditions are checked, whatever the order.
+func TestTxRequiresNothing(t *testing.T) {
+	m, _, _ := two(t)
+	var tx lifecycle.Tx
+	m.In(&tx).Fire("v", "update", user, nil)
+	tx.Require(m.Require("v", "Ready"), lifecycle.Precondition{Key: lifecycle.Key{Machine: "vm", ID: "w"}})
+	require.ErrorIs(t, tx.Commit(t.Context()), lifecycle.ErrInvalid)
+}
+
 // Another writer moves one of the objects between load and commit.
 func TestTxIsOvertaken(t *testing.T) {
 	m, leases, store := two(t)

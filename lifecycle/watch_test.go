@@ -186,13 +186,15 @@ func TestWatchReadsAllPages(t *testing.T) {
 	})
 }
 
-// recentFails is a store whose Recent fails while err is set, or hides Follower.
+// recentFails is a store whose Recent fails while err is set.
 type recentFails struct {
 	*lifecycle.MemoryStore
-	err error
+	err    error
+	within time.Duration // of the last call
 }
 
 func (s *recentFails) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
+	s.within = within
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -211,6 +213,30 @@ func TestWatchCoversAnOutage(t *testing.T) {
 		}
 		store.err = nil
 		require.Equal(t, "a", next(t, pull).ID)
+		require.Greater(t, store.within, time.Minute)
+		create(t, m, "b", "create", user, size{})
+		require.Equal(t, "b", next(t, pull).ID)
+		require.Less(t, store.within, 22*time.Second, "the time before the last look is not read again")
+	})
+}
+
+// What was yielded before a later page fails does not come again.
+func TestWatchFailsBetweenPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &recentFails{MemoryStore: lifecycle.NewMemoryStore()}
+		m, pull := watching(t, store)
+		for i := range lifecycle.MaxPage + 1 {
+			create(t, m, fmt.Sprintf("vm%04d", i), "create", user, size{})
+		}
+		require.Equal(t, "vm0000", next(t, pull).ID)
+		store.err = lifecycle.ErrUnavailable
+		for range lifecycle.MaxPage - 1 {
+			next(t, pull)
+		}
+		_, err, _ := pull()
+		require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+		store.err = nil
+		require.Equal(t, "vm1000", next(t, pull).ID)
 	})
 }
 
@@ -225,6 +251,7 @@ func TestWatchEnds(t *testing.T) {
 			n++
 		}
 		require.Equal(t, 1, n, "values")
+		require.Zero(t, lifecycle.Watching(m))
 
 		bare := lifecycle.Must(sizedVM, lifecycle.Store(struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}), nil)
 		for _, err := range lifecycle.Watch(t.Context(), bare) {
