@@ -140,10 +140,7 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	if x.Blocked, err = c.blocked(ctx, &r, require); err != nil {
 		return x, err
 	}
-	if ctx.Err() != nil { // a guard may have refused for that reason only
-		return x, Ended(ctx)
-	}
-	return x, nil
+	return x, Ended(ctx) // a guard may have refused for that reason only
 }
 
 // deadline sets Deadline and Then. The sweeper does what act describes; empty: nothing.
@@ -162,7 +159,7 @@ func (x *Explanation) deadline(c *core, r *StoredRecord, act string) {
 // overdue reports whether the deadline has passed. The clock of the store decides, and
 // this process cannot read it.
 func (x *Explanation) overdue() bool {
-	return !x.Deadline.IsZero() && !x.Deadline.After(time.Now()) && x.Then != ""
+	return !x.Deadline.IsZero() && !x.Deadline.After(time.Now())
 }
 
 func (x *Explanation) ownerDead() bool { return x.Owner != "" && !x.OwnerAlive }
@@ -180,7 +177,7 @@ func (x *Explanation) cause(c *core, r *StoredRecord) string {
 		}
 		return fmt.Sprintf("work has run %v longer than its time-out of %v and ignores its context: restart %s",
 			t.excess().Round(time.Second), t.timeout, process)
-	case x.overdue():
+	case x.overdue() && (x.Then != "" || !c.resting(r)):
 		return deadlinePassed(x.Deadline)
 	case x.Owner == "" && x.Deadline.IsZero() && !c.resting(r):
 		return noOwner
@@ -191,7 +188,7 @@ func (x *Explanation) cause(c *core, r *StoredRecord) string {
 // nextMove describes what moves the object next. The actors are those that can, and the
 // sweeper does what act describes.
 func (x *Explanation) nextMove(kind fsm.Kind, actors []string, act string) string {
-	overdue, sweeper := x.overdue(), ""
+	overdue, sweeper := x.overdue() && act != "", ""
 	if overdue {
 		sweeper = "the sweeper " + act + ", if the deadline has passed by the clock of the store"
 	}

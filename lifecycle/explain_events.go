@@ -102,7 +102,7 @@ func (e *explainer) event(ctx context.Context, event int, actor fsm.Actor) (list
 func (e *explainer) entry(event int, actor fsm.Actor, d decide.Decision, force bool) EventExplanation {
 	x := EventExplanation{Event: e.table.Events[event], Possible: d.Err == nil, Forced: force}
 	switch {
-	case d.Err == nil && d.Write:
+	case d.Write:
 		x.To = e.table.States[d.State].Name
 	case d.Err == nil:
 		x.To, x.Ignored = e.r.State, true

@@ -23,8 +23,11 @@ var gates = fsm.Must[size](fsm.Spec[state, event]{
 		{Name: "here"}, {Name: "left"}, {Name: "right"}, {Name: "late", Kind: fsm.Transitional},
 	},
 	Rows: fsm.Rows(
-		fsm.Move[state, event]("here", "go", "left").By(user).If(fsm.When("greedy", func(_ context.Context, _, s *size) error {
+		fsm.Move[state, event]("here", "go", "left").By(user).If(fsm.When("greedy", func(ctx context.Context, _, s *size) error {
 			s.N = 99
+			if runs, ok := ctx.Value(guardRuns{}).(*int); ok {
+				*runs++
+			}
 			return errors.New("not left")
 		})),
 		fsm.Move[state, event]("here", "go", "right").By(user).If(fsm.When("small", func(_ context.Context, _, s *size) error {
@@ -43,6 +46,9 @@ var gates = fsm.Must[size](fsm.Spec[state, event]{
 		fsm.Move[state, event]("late", "over", "here").After(time.Minute).If(fsm.When("never", func(context.Context, *size, *size) error { return errors.New("not\nnow") })),
 	),
 })
+
+// guardRuns is the key of a counter in the context of the guard greedy.
+type guardRuns struct{}
 
 func linesOf(x lifecycle.Explanation, actor fsm.Actor) (lines []string) {
 	of := false
@@ -64,7 +70,13 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(gates, store, nil)
 	add(t, m, "a", user, size{N: 1})
-	x := explain(t, m, "a")
+	runs := 0
+	x, err := m.Explain(context.WithValue(t.Context(), guardRuns{}, &runs), "a")
+	require.NoError(t, err)
+	require.Equal(t, 1, runs)
+	require.Empty(t, x.Origin)
+	require.Empty(t, x.Then)
+	require.Equal(t, "none: the object is not in transition", x.NextMove)
 	require.Equal(t, []string{"go to right", "not look: only by worker", "fix to left, with force"}, linesOf(x, user))
 	require.Equal(t, []string{"go to left", "look is ignored", "not fix: only by user", "not back: only in left, right"}, linesOf(x, "worker"))
 	require.Equal(t, []string{
@@ -84,6 +96,171 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 	x = explain(t, m, "b")
 	require.Contains(t, linesOf(x, user), "not fix: only in here (with force)")
 	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: the table refuses it now: refused by a guard: never: not; now\n")
+}
+
+// Each form of a row and of a state that the other tables lack.
+var forms = fsm.Must[size](fsm.Spec[state, event]{
+	Name: "forms", Initial: "here", Actors: []fsm.Actor{user, "worker"},
+	States: []fsm.State[state]{
+		{Name: "here"}, {Name: "there"}, {Name: "polled"},
+		{Name: "moving", Kind: fsm.Transitional}, {Name: "broken", Kind: fsm.Transitional, Manual: "an operator looks"},
+	},
+	Rows: fsm.Rows(
+		fsm.Move[state, event]("here", "go", "there").By(user).OnlyForced(),
+		fsm.Move[state, event]("here", "go", "moving").By(user),
+		fsm.Move[state, event]("here", "fix", "there").By(user).If(never),
+		fsm.Move[state, event]("here", "fix", "moving").By(user).OnlyForced(),
+		fsm.Move[state, event]("here", "lock", "there").By(user).If(never).OnlyForced(),
+		fsm.Move[state, event]("here", "poll", "polled").By("worker"),
+		fsm.Move[state, event]("here", "break", "broken").By("worker"),
+		fsm.Move[state, event]("there", "expire", "moving").After(time.Hour),
+		fsm.Move[state, event]("there", "back", "here").AlsoFrom("polled"),
+		fsm.Move[state, event]("polled", "tick", "polled").After(time.Minute),
+		fsm.Return[state, event]("moving", "back").Of("there").By(user),
+		fsm.Move[state, event]("moving", "stop", "there").By(user),
+		fsm.Move[state, event]("moving", "drop", "here").By(user),
+		fsm.Ignore[state, event]("moving", "look").By("worker"),
+		fsm.Return[state, event]("moving", "late").After(time.Minute),
+		fsm.Move[state, event]("broken", "fix", "here").By(user).OnlyForced(),
+	),
+})
+
+var never = fsm.When("never", func(context.Context, *size, *size) error { return errors.New("no") })
+
+// TestExplainForms: the text about a record of each form, and the cause is that of a sweep.
+func TestExplainForms(t *testing.T) {
+	for name, c := range map[string]struct {
+		state   state
+		timeout time.Duration // of the record; it has passed
+		head    string        // the text without the events
+		user    []string
+		worker  []string
+		to      map[string]string // of events that are not possible, where that is one state
+	}{
+		"at rest": {
+			state: "here",
+			head:  "here (stable) since 2000-01-01T00:00:00Z\n  next move: none: the object is not in transition",
+			user: []string{
+				"go to moving", "go to there, with force", "not fix: refused by a guard: never: no", "fix to moving, with force",
+				"not lock, with force: refused by a guard: never: no", "not poll: only by worker", "not break: only by worker",
+				"not back: only in there, polled, moving", "not stop: only in moving", "not drop: only in moving",
+			},
+			worker: []string{
+				"not go: only by user", "not fix: only by user", "not lock: only by user", "poll to polled", "break to broken",
+				"not back: only in there, polled", "not look: only in moving",
+			},
+			to: map[string]string{
+				"user lock": "there", "user poll": "polled", "user break": "broken", "worker lock": "there",
+				"sweeper lock": "there", "sweeper poll": "polled", "sweeper break": "broken",
+			},
+		},
+		"at rest, with a deadline and no row": {
+			state: "here", timeout: time.Minute,
+			head: "here (stable) since 2000-01-01T00:00:00Z\n  next move: none until the deadline: the object is not in transition\n  deadline: 2000-01-01T00:01:00Z",
+		},
+		"at rest, with a row and no deadline": {
+			state: "there",
+			head:  "there (stable) since 2000-01-01T00:00:00Z\n  next move: none: the object is not in transition",
+		},
+		"at rest, at the deadline": {
+			state: "there", timeout: time.Hour,
+			head: "there (stable) since 2000-01-01T00:00:00Z\n  cause: deadline 2000-01-01T01:00:00Z has passed" +
+				"\n  next move: the sweeper fires expire: the object moves to moving, unless Config.Observe returns another event, if the deadline has passed by the clock of the store" +
+				"\n  deadline: 2000-01-01T01:00:00Z; after 1h0m0s the sweeper fires expire: the object moves to moving, unless Config.Observe returns another event",
+		},
+		"polled": {
+			state: "polled", timeout: time.Minute,
+			head: "polled (stable) since 2000-01-01T00:00:00Z\n  cause: deadline 2000-01-01T00:01:00Z has passed" +
+				"\n  next move: the sweeper fires tick: the object moves to polled, unless Config.Observe returns another event, if the deadline has passed by the clock of the store" +
+				"\n  deadline: 2000-01-01T00:01:00Z; after 1m0s the sweeper fires tick: the object moves to polled, unless Config.Observe returns another event",
+		},
+		"in transition": {
+			state: "moving", timeout: time.Minute,
+			head: "moving (transitional) since 2000-01-01T00:00:00Z, origin here\n  cause: deadline 2000-01-01T00:01:00Z has passed" +
+				"\n  next move: user; or the sweeper fires late: the object returns to here, unless Config.Observe returns another event, if the deadline has passed by the clock of the store" +
+				"\n  deadline: 2000-01-01T00:01:00Z; after 1m0s the sweeper fires late: the object returns to here, unless Config.Observe returns another event",
+			user: []string{
+				"not back: not allowed: no row for an object of this origin", "stop to there", "drop to here", "not look: only by worker", "not late: only by sweeper",
+				"not go: only in here (with force), here", "not fix: only in here, here (with force), broken (with force)", "not lock: only in here (with force)",
+			},
+			worker: []string{
+				"not back: wrong actor", "not stop: only by user", "not drop: only by user", "look is ignored", "not late: only by sweeper",
+				"not poll: only in here", "not break: only in here",
+			},
+			to: map[string]string{
+				"user look": "moving", "user late": "here", "worker stop": "there", "worker drop": "here", "worker late": "here",
+				"sweeper stop": "there", "sweeper drop": "here", "sweeper look": "moving",
+			},
+		},
+		"manual": {
+			state: "broken",
+			head: "broken (transitional) since 2000-01-01T00:00:00Z, origin here\n  cause: the operation has neither an owner nor a deadline" +
+				"\n  next move: an operator: an operator looks\n  no deadline: an operator looks",
+		},
+		"manual, with a deadline": {
+			state: "broken", timeout: time.Minute,
+			head: "broken (transitional) since 2000-01-01T00:00:00Z, origin here\n  cause: deadline 2000-01-01T00:01:00Z has passed" +
+				"\n  next move: an operator: an operator looks\n  deadline: 2000-01-01T00:01:00Z",
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m := lifecycle.Must(forms, store, &lifecycle.Config[event]{
+				Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) { return "", "", nil },
+			})
+			r := storedAt(t, store, lifecycle.Key{Machine: "forms", ID: "a"})
+			r.State, r.Origin, r.Sequence = string(c.state), string(c.state), 1
+			if m.Machine().Kind(c.state) == fsm.Transitional {
+				r.Origin = "here"
+			}
+			require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
+				Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, To: r, Timeout: c.timeout}},
+			}))
+			time.Sleep(c.timeout + 1)
+			x := explain(t, m, "a")
+			head, _, _ := strings.Cut(x.Verbose(), "\n  user:\n")
+			require.Equal(t, `forms "a" is `+c.head, head)
+			if c.user != nil {
+				require.Equal(t, c.user, linesOf(x, user))
+				require.Equal(t, c.worker, linesOf(x, "worker"))
+				to := map[string]string{}
+				for _, a := range x.Actors {
+					for _, e := range a.Events {
+						if !e.Possible && e.To != "" {
+							to[string(a.Actor)+" "+e.Event] = e.To
+						}
+					}
+				}
+				require.Equal(t, c.to, to)
+			}
+			found, err := lifecycle.Stuck(t.Context(), m, 0)
+			require.NoError(t, err)
+			cause := ""
+			if len(found) > 0 {
+				cause = found[0].Cause
+			}
+			require.Equal(t, cause, x.Cause)
+		})
+	}
+}
+
+// TestExplainNamesTenStates: of more states that have a row for an event.
+func TestExplainNamesTenStates(t *testing.T) {
+	spec := fsm.Spec[state, event]{Name: "many", Initial: "hub", Actors: []fsm.Actor{user}, States: []fsm.State[state]{{Name: "hub"}}}
+	for i := range 11 {
+		s := fmt.Sprint("s", i)
+		spec.States = append(spec.States, fsm.State[state]{Name: state(s)})
+		spec.Rows = append(spec.Rows, fsm.Move[state, event]("hub", event("to "+s), state(s)), fsm.Move(state(s), event("back"), "hub"))
+		if i < 10 {
+			spec.Rows = append(spec.Rows, fsm.Move(state(s), event("home"), "hub"))
+		}
+	}
+	m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
+	add(t, m, "a", user, size{})
+	lines := linesOf(explain(t, m, "a"), user)
+	const ten = "only in s0, s1, s2, s3, s4, s5, s6, s7, s8, s9"
+	require.Contains(t, lines, "not back: "+ten+", and 1 more")
+	require.Contains(t, lines, "not home: "+ten)
 }
 
 // TestExplainIsBounded: the list of waiting work is short, however much waits, and has

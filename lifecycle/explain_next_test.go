@@ -109,9 +109,21 @@ func TestExplainRefused(t *testing.T) {
 	m := lifecycle.Must(deadlines, store, nil)
 	_, err := m.Explain(t.Context(), "a", lifecycle.Precondition{Key: lifecycle.Key{Machine: "deadlines", ID: "b"}})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	key := lifecycle.Key{Machine: "deadlines", ID: "a"}
+	plant(t, store, lifecycle.StoredRecord{Key: key, State: "Melting"})
+	_, err = m.Explain(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
 	require.NoError(t, store.Close())
 	_, err = m.Explain(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrClosed)
+
+	for owner, conditions := range map[string][]lifecycle.Precondition{"p": nil, "": {m.Require("a", "polling")}} {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		plant(t, store, lifecycle.StoredRecord{Key: key, State: "polling", Origin: "rented", Owner: owner, Epoch: uint64(len(owner))})
+		store.afterGet = func(int) { store.Close() }
+		_, err := lifecycle.Must(deadlines, store, nil).Explain(t.Context(), "a", conditions...)
+		require.ErrorIs(t, err, lifecycle.ErrClosed, "a read after that of the object")
+	}
 }
 
 // TestExplainHangs: work that goes on after its time-out is reported with the remedy,
@@ -149,10 +161,11 @@ func TestExplainHangs(t *testing.T) {
 func TestExplainString(t *testing.T) {
 	require.Equal(t, `vm "a" is idle (stable)
   next move: none
+  no deadline: it waits
   user:
     start to busy
 `, lifecycle.Explanation{
-		Machine: "vm", ID: "a", State: "idle", Kind: "stable", NextMove: "none",
+		Machine: "vm", ID: "a", State: "idle", Kind: "stable", NextMove: "none", Then: "fires late", Manual: "it waits",
 		Actors: []lifecycle.ActorExplanation{
 			{Actor: "user", Events: []lifecycle.EventExplanation{{Event: "start", Possible: true, To: "busy"}, {Event: "stop", Why: "never"}}},
 			{Actor: "agent", Events: []lifecycle.EventExplanation{{Event: "done", Why: "never"}}},
@@ -172,6 +185,15 @@ func TestExplainString(t *testing.T) {
   agent:
     not done: never
 `, x.Verbose())
+	for last, x := range map[string]lifecycle.Explanation{
+		"":                                   {Operation: 7},
+		"\n  last change: found":             {Reason: "found", Operation: 7},
+		"\n  last change: added by ann":      {Actor: "ann"},
+		"\n  last change: start by ann: now": {Actor: "ann", Event: "start", Reason: "now"},
+	} {
+		x.Machine, x.ID, x.State, x.Kind, x.Target = "vm", "a", "idle", "stable", "busy"
+		require.Equal(t, "vm \"a\" is idle (stable), target busy\n  next move: "+last+"\n", x.String())
+	}
 	data, err := json.Marshal(lifecycle.Explanation{})
 	require.NoError(t, err)
 	require.NotContains(t, string(data), "0001")

@@ -54,6 +54,7 @@ func TestGrantIsRequired(t *testing.T) {
 	}
 	g := acquire()
 	require.NoError(t, under(t.Context(), g))
+	require.Empty(t, explain(t, m, "a", lifecycle.Precondition{Grant: g}, m.Require("a", "Ready")).Blocked)
 	require.NoError(t, tree.Revoke(t.Context(), g.Token(), "upgrade of the host"))
 	require.NoError(t, under(t.Context(), g), "a revoked grant is held until its holder unlocks")
 	require.NoError(t, tree.Break(t.Context(), g.Token(), "the holder is gone"))

@@ -120,7 +120,10 @@ func TestSweepWaiting(t *testing.T) {
 		require.Equal(t, "the process p, which is alive; the work waits for its turn", x.NextMove)
 
 		require.NoError(t, owner.Leave(t.Context()))
-		require.Equal(t, `owner "p" of epoch 1 is dead`, explain(t, m, "a").Cause)
+		x = explain(t, m, "a")
+		require.Equal(t, `owner "p" of epoch 1 is dead`, x.Cause)
+		require.Equal(t, "the next sweep fires late: the object moves to old", x.NextMove)
+		require.False(t, x.Deadline.IsZero())
 		found := sweep(t, m)
 		require.Len(t, found, 1)
 		require.Equal(t, lifecycle.Moved, found[0].Resolution)
