@@ -31,8 +31,9 @@ func TestAddInAState(t *testing.T) {
 		_, err = leases.Fire(ctx, "a", "end", user, nil)
 		require.NoError(t, err)
 
-		_, err = leases.Add(ctx, "over", "Over", user, size{}, nil)
+		rec, err = leases.Add(ctx, "over", "Over", user, size{}, &lifecycle.Change[size]{Reason: "import"})
 		require.NoError(t, err)
+		require.Equal(t, "import", rec.Reason)
 		vms, _ := vms(t)
 		_, err = vms.Add(ctx, "failed", "Failed", user, size{}, nil)
 		require.NoError(t, err)

@@ -307,7 +307,7 @@ func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason s
 	c := m.call(decide.Override, "override", id, nil, actor, change)
 	c.ask.To, c.reason = m.machine.StateIndex(to), reason
 	c.invalid = checkSigned("an override", actor, reason)
-	if c.ask.To < 0 && c.invalid == nil {
+	if c.ask.To < 0 {
 		c.invalid = m.unknownState(to, actor)
 	}
 	return c

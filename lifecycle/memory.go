@@ -213,10 +213,11 @@ func (s *MemoryStore) written(c *Commit) bool {
 		if o == nil {
 			return false
 		}
-		rows[i] = o.past.numbered(to.Sequence)
-		if rows[i] == nil || rows[i].Token != c.Token {
+		at := slices.IndexFunc(o.past.rows, func(row HistoryRow) bool { return row.Token == c.Token })
+		if at < 0 {
 			return false
 		}
+		rows[i] = &o.past.rows[at]
 	}
 	for i, row := range rows {
 		c.Changes[i].Stamp(row.Revision, row.At)
@@ -270,7 +271,7 @@ func (s *MemoryStore) forget() {
 		oldest := s.removals[0]
 		s.removals = s.removals[1:]
 		o := s.object(oldest.key)
-		if o == nil || o.record.Exists() || o.number != oldest.number {
+		if o.number != oldest.number {
 			continue // the object was created again; a later removal has its own entry
 		}
 		s.floor = max(s.floor, o.number, uint64(o.record.Operation))
@@ -283,8 +284,7 @@ func (s *MemoryStore) forget() {
 	}
 }
 
-// past is the newest history rows of an object. Their sequence numbers have no
-// gap. Once it is full, it is a ring.
+// past is the newest history rows of an object. Once it is full, it is a ring.
 type past struct {
 	rows   []HistoryRow
 	oldest int
@@ -304,18 +304,6 @@ func (p *past) add(row HistoryRow, keep int) (dropped HistoryRow) {
 
 // at returns row i, oldest first.
 func (p *past) at(i int) *HistoryRow { return &p.rows[(p.oldest+i)%len(p.rows)] }
-
-// numbered returns the row with a sequence number, nil if it is not kept.
-func (p *past) numbered(sequence uint64) *HistoryRow {
-	if len(p.rows) == 0 || sequence < p.at(0).Sequence {
-		return nil
-	}
-	i := sequence - p.at(0).Sequence
-	if i >= uint64(len(p.rows)) {
-		return nil
-	}
-	return p.at(int(i))
-}
 
 // History implements [Historian]. It returns [errors.ErrUnsupported] if NoHistory
 // is set.
@@ -359,7 +347,7 @@ func (s *MemoryStore) Requested(ctx context.Context, machine, request string) (H
 // requested returns the row with a request, nil if there is none.
 func (s *MemoryStore) requested(machine, request string) *HistoryRow {
 	sh := s.shelves[machine]
-	if sh == nil || request == "" || sh.requests[request] == nil {
+	if sh == nil || sh.requests[request] == nil {
 		return nil
 	}
 	rows := sh.requests[request].past.rows

@@ -2,8 +2,10 @@ package lifecycle_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -41,6 +43,43 @@ func TestMemoryStoreKeepsHistory(t *testing.T) {
 				}
 			}
 			require.Equal(t, last, m.get("a"))
+		})
+	}
+}
+
+// Without history a commit is known only while it is the last one of its objects.
+func TestMemoryStoreWithoutHistory(t *testing.T) {
+	m := memory{&lifecycle.MemoryStore{NoHistory: true}, t}
+	c := m.to("a", "idle")
+	require.NoError(t, m.Commit(t.Context(), c))
+	twin := *c
+	require.NoError(t, m.Commit(t.Context(), &twin))
+	m.put("a", "moving")
+	require.ErrorIs(t, m.Commit(t.Context(), &twin), lifecycle.ErrConflict)
+	_, err := m.History(t.Context(), c.Changes[0].To.Key, 0, 1)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = m.Requested(t.Context(), c.Changes[0].To.Machine, "r")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
+// A request is known as long as its history row.
+func TestMemoryStoreForgetsRequests(t *testing.T) {
+	for name, forget := range map[string]func(m memory){
+		"more history":    func(m memory) { m.put("a", "moving") },
+		"removed objects": func(m memory) { m.put("a", ""); m.put("b", "idle"); m.put("b", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &lifecycle.MemoryStore{KeepHistory: 1}
+			m := memory{store.KeepRemoved(1), t}
+			requesting := func() error {
+				c := m.to("a", "idle")
+				c.Changes[0].Request = "r"
+				return m.Commit(t.Context(), c)
+			}
+			require.NoError(t, requesting())
+			require.ErrorIs(t, requesting(), lifecycle.ErrRepeated)
+			forget(m)
+			require.NoError(t, requesting())
 		})
 	}
 }
@@ -90,6 +129,9 @@ func TestMemoryStoreForgetsRemoved(t *testing.T) {
 				require.GreaterOrEqual(t, left.Sequence, uint64(removed+1), "above every forgotten key")
 			}
 			require.Len(t, m.rows("there"), 1)
+			recent, err := m.Recent(t.Context(), m.get("there").Machine, time.Hour, "", lifecycle.MaxPage)
+			require.NoError(t, err)
+			require.Len(t, recent, max(keep, 0)+1)
 		})
 	}
 }
@@ -106,6 +148,18 @@ func TestMemoryStoreKeepsRemovedByDefault(t *testing.T) {
 	m.put("one more", "")
 	require.Empty(t, m.rows("0"))
 	require.Equal(t, []uint64{1, 2}, m.rows("1"))
+}
+
+// A commit may create and remove at once.
+func TestMemoryStoreRemovesWhatWasNot(t *testing.T) {
+	m := memory{lifecycle.NewMemoryStore(), t}
+	m.put("b", "idle")
+	m.put("a", "")
+	require.Equal(t, []uint64{1}, m.rows("a"))
+	list, err := m.List(t.Context(), lifecycle.Query{Machine: "m", Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, "b", list[0].ID)
 }
 
 // An object that was made again is not forgotten for its old removal.

@@ -44,13 +44,11 @@ func (sh *shelf) set(o *object, after *StoredRecord) {
 	case existed && !after.Exists():
 		sh.order.remove(o)
 	}
-	if left != after.State {
-		if existed {
-			sh.state(left).set(o, inState, false)
-		}
-		if after.Exists() {
-			sh.state(after.State).set(o, inState, true)
-		}
+	if existed {
+		sh.state(left).set(o, inState, false)
+	}
+	if after.Exists() {
+		sh.state(after.State).set(o, inState, true)
 	}
 	sh.owned.set(o, inOwned, after.Owner != "")
 	sh.timed.set(o, inTimed, !after.Deadline.IsZero())
@@ -90,8 +88,7 @@ func (g *group) set(o *object, kind int, member bool) {
 		last := len(g.objects) - 1
 		g.objects[at] = g.objects[last]
 		g.objects[at].place[kind] = at + 1
-		g.objects[last] = nil
-		g.objects = g.objects[:last]
+		g.objects = slices.Delete(g.objects, last, last+1)
 		o.place[kind] = 0
 	}
 }

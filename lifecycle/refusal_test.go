@@ -568,6 +568,8 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 	require.NoError(t, err)
 	_, err = lifecycle.New(note, &partialStore{store, []string{"Origin", "Operation"}}, nil)
 	require.NoError(t, err, "no state is transitional")
+	_, err = lifecycle.New(fsm.Must[struct{}](noteTable()), &partialStore{store, []string{"Payload"}}, nil)
+	require.NoError(t, err)
 	older := &lifecycle.Config[event]{Older: []lifecycle.Version{{Name: "0", States: map[string]string{"Idle": "Ready", "Gone": "None"}}}}
 	_, err = lifecycle.New(sizedVM, &partialStore{store, []string{"Version"}}, older)
 	require.ErrorContains(t, err, "the store cannot keep the field Version of machine vm: Config.Older is set")
