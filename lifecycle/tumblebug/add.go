@@ -22,14 +22,11 @@ type ExistingMci struct {
 // ExistingVM is a VM that exists already at its provider. It is a value; copies share the
 // attributes.
 type ExistingVM struct {
-	Name       string
-	State      State // at rest, such as Running, Suspended, Failed
-	SubGroup   string
-	Provider   string
-	Region     string
-	Spec       string
-	Image      string
-	Attributes json.RawMessage // as those of [SubGroup]; the limit is 2 MiB
+	Name  string
+	State State // at rest, such as Running, Suspended, Failed
+	// VMSpec is the content of the VM. [System.AddMci] sets MCI, Life, Asked and Continues.
+	// The limit of Attributes is 2 MiB.
+	VMSpec
 }
 
 // AddMci records an MCI that exists already, with its VMs. They have the given states,
@@ -47,7 +44,7 @@ type ExistingVM struct {
 // [System.Close]; [errors.ErrUnsupported] if the store cannot add so many VMs in one
 // commit; those of the store. Nothing is added then.
 func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciStatus, error) {
-	if err := mci.check(); err != nil {
+	if err := checkMembers(mci.Name, mci.members); err != nil {
 		return MciStatus{}, err
 	}
 	if err := s.admits("namespace", nsID); err != nil {
@@ -59,19 +56,15 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 	var added []*lifecycle.TxResult[State, VMSpec]
 	for _, vm := range mci.VMs {
 		if VM.Kind(vm.State) == fsm.Transitional { // a manager adds VMs in Creating
-			err := fmt.Errorf("%w: state %q is transitional: only an object at rest can be added", lifecycle.ErrInvalid, vm.State)
-			return MciStatus{}, &lifecycle.Error{Verb: "add", Machine: VM.Name(), ID: id + "/" + vm.Name, Actor: User, Err: err}
+			return MciStatus{}, fmt.Errorf("%w: VM %q: state %q is transitional: only an object at rest can be added",
+				lifecycle.ErrInvalid, vm.Name, vm.State)
 		}
+		vm.MCI, vm.Life, vm.Asked, vm.Continues = id, life, 0, 0
 		given = append(given, vm.State)
-		added = append(added, s.vms.In(&tx).Add(id+"/"+vm.Name, vm.State, User, VMSpec{
-			MCI: id, Life: life, SubGroup: vm.SubGroup, Provider: vm.Provider, Region: vm.Region,
-			Spec: vm.Spec, Image: vm.Image, Attributes: vm.Attributes,
-		}, nil))
+		added = append(added, s.vms.In(&tx).Add(id+"/"+vm.Name, vm.State, User, vm.VMSpec, nil))
 	}
 	state, _ := settled(given) // there is one if all VMs are at rest, which the commit checks
-	result := s.mcis.In(&tx).Add(id, state, User, MCISpec{
-		Name: mci.Name, Life: life, Attributes: mci.Attributes,
-	}, nil)
+	result := s.mcis.In(&tx).Add(id, state, User, MCISpec{MciReq: MciReq{Name: mci.Name, Attributes: mci.Attributes}, Life: life}, nil)
 	if err := tx.Commit(ctx); err != nil {
 		return MciStatus{}, err
 	}
@@ -83,21 +76,13 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 	return statusOf(&record, vms)
 }
 
-// check returns [lifecycle.ErrInvalid] for names and numbers.
-func (m *ExistingMci) check() error {
-	if err := checkNames("MCI", m.Name); err != nil {
-		return err
-	}
-	vms := vmNames{}
+// members calls yield for each VM. It is an [iter.Seq2].
+func (m *ExistingMci) members(yield func(string, VMSpec) bool) {
 	for _, vm := range m.VMs {
-		if err := checkNames("SubGroup", vm.SubGroup, "provider", vm.Provider, "region", vm.Region); err != nil {
-			return err
-		}
-		if err := vms.add(vm.Name); err != nil {
-			return err
+		if !yield(vm.Name, vm.VMSpec) {
+			return
 		}
 	}
-	return vms.check(m.Name)
 }
 
 // newLife returns the Life of a new MCI.

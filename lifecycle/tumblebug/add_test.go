@@ -20,7 +20,7 @@ func existing(states ...tumblebug.State) tumblebug.ExistingMci {
 	mci := tumblebug.ExistingMci{Name: "m"}
 	for i, state := range states {
 		mci.VMs = append(mci.VMs, tumblebug.ExistingVM{
-			Name: "a-" + string(rune('1'+i)), State: state, SubGroup: "a", Provider: "aws", Region: "r",
+			Name: "a-" + string(rune('1'+i)), State: state, VMSpec: tumblebug.VMSpec{SubGroup: "a", Provider: "aws", Region: "r"},
 		})
 	}
 	return mci
@@ -105,7 +105,7 @@ func TestAddMciRefuses(t *testing.T) {
 		err  error
 		text string
 	}{
-		"transitional":    {existing(tumblebug.Running, tumblebug.Suspending), lifecycle.ErrInvalid, `add vm "ns/m/a-2" by user: invalid request: state "Suspending" is transitional`},
+		"transitional":    {existing(tumblebug.Running, tumblebug.Suspending), lifecycle.ErrInvalid, `VM "a-2": state "Suspending" is transitional`},
 		"all in creation": {existing(tumblebug.Creating), lifecycle.ErrInvalid, `state "Creating" is transitional`},
 		"absent":          {existing(tumblebug.Removed), lifecycle.ErrInvalid, `state "Removed" is absent`},
 		"not declared":    {existing("Sleeping"), fsm.ErrUnknownState, "Sleeping"},
@@ -113,9 +113,8 @@ func TestAddMciRefuses(t *testing.T) {
 		"none":            {existing(""), fsm.ErrUnknownState, "vm"},
 		"without VMs":     {existing(), lifecycle.ErrInvalid, `MCI "m" has no VM`},
 		"too many VMs": {edited(func(m *tumblebug.ExistingMci) {
-			m.VMs = nil
-			for i := range tumblebug.MaxVMs + 1 {
-				m.VMs = append(m.VMs, tumblebug.ExistingVM{Name: fmt.Sprint(i), SubGroup: "a", Provider: "aws", Region: "r"})
+			for i := range tumblebug.MaxVMs {
+				m.VMs = append(m.VMs, tumblebug.ExistingVM{Name: fmt.Sprint(i), VMSpec: m.VMs[0].VMSpec})
 			}
 		}), lifecycle.ErrInvalid, "at most 10000"},
 		"name":         {edited(func(m *tumblebug.ExistingMci) { m.Name = "a/b" }), lifecycle.ErrInvalid, `MCI name "a/b"`},

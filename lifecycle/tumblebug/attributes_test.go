@@ -103,7 +103,9 @@ func TestLongestAttributes(t *testing.T) {
 		ctx, ns := t.Context(), strings.Repeat("n", 63)
 		s := tumblebug.Must(lifecycle.NewMemoryStore(), newCloud(), nil)
 		group := tumblebug.SubGroup{Name: "a", Provider: "aws", Region: "r", Attributes: longAttributes(2)}
-		spec, err := json.Marshal(tumblebug.MCISpec{Name: "m", Life: strings.Repeat("l", 26), SubGroups: []tumblebug.SubGroup{group}})
+		spec, err := json.Marshal(tumblebug.MCISpec{
+			MciReq: tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{group}}, Life: strings.Repeat("l", 26),
+		})
 		require.NoError(t, err)
 		for _, c := range []struct {
 			extra int

@@ -30,9 +30,7 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	}
 	id := mciKey(nsID, req.Name)
 	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
-		return s.mcis.Add(ctx, id, Preparing, User, MCISpec{
-			Name: req.Name, Life: newLife(), SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
-		}, nil)
+		return s.mcis.Add(ctx, id, Preparing, User, MCISpec{MciReq: req, Life: newLife()}, nil)
 	})
 	if err != nil {
 		return MciStatus{}, err
@@ -48,15 +46,15 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 // one fails and releases them. Therefore a process releases only after it has read that
 // the MCI is Failed without VMs, or has ended otherwise.
 func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
-	event, change := Succeed, &mciChange{Expect: mci.Revision}
+	event, why := Succeed, ""
 	if failed := s.prepareAll(ctx, mci); failed != nil {
 		if ctx.Err() != nil {
 			return lifecycle.Ended(ctx) // a forced action goes on from here
 		}
-		event, change.Reason = Fail, reason(failed)
+		event, why = Fail, reason(failed)
 	}
-	_, err := s.mcis.Fire(ctx, mci.ID, event, Tumblebug, change)
-	if errors.Is(err, lifecycle.ErrConflict) || refused(err) {
+	_, err := s.mcis.Fire(ctx, mci.ID, event, Tumblebug, &mciChange{Expect: mci.Revision, Reason: why})
+	if err != nil && overtaken(err) {
 		return errors.Join(err, s.releaseEnded(ctx, mci))
 	}
 	return err
@@ -103,37 +101,6 @@ func (s *System) release(ctx context.Context, mci *mciRecord) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// provision requests the missing VMs of an MCI.
-func (s *System) provision(ctx context.Context, mci *mciRecord) error {
-	vms, err := s.members(ctx, mci.ID)
-	if err != nil {
-		return err
-	}
-	exists := map[string]bool{}
-	for _, vm := range vms {
-		exists[vm.ID] = true
-	}
-	for i := range mci.Payload.SubGroups {
-		g := &mci.Payload.SubGroups[i]
-		spec := g.spec(mci)
-		for n := range g.size() {
-			id := mci.ID + "/" + g.vm(n)
-			if exists[id] {
-				continue
-			}
-			_, err := s.vms.Do(ctx, id, Create, User, s.work(&spec, false), &vmChange{
-				Edit:    func(p *VMSpec) error { *p = spec; return nil },
-				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
-			})
-			// Another process that continues the MCI may have been faster.
-			if err != nil && !refused(err) {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // maxReason is the greatest length of a reason in bytes.

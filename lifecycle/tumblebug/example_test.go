@@ -51,10 +51,14 @@ func ExampleSystem_AddMci() {
 	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), newFastCloud(), nil)
 	defer system.Close(ctx)
 	web := tumblebug.ExistingVM{
-		Name: "web-1", State: tumblebug.Running, SubGroup: "web", Provider: "aws", Region: "ap-northeast-2",
-		Attributes: json.RawMessage(`{"instance":"i-0abcd"}`),
+		Name: "web-1", State: tumblebug.Running,
+		VMSpec: tumblebug.VMSpec{
+			SubGroup: "web", Provider: "aws", Region: "ap-northeast-2", Attributes: json.RawMessage(`{"instance":"i-0abcd"}`),
+		},
 	}
-	db := tumblebug.ExistingVM{Name: "db-1", State: tumblebug.Creating, SubGroup: "db", Provider: "azure", Region: "koreacentral"}
+	db := tumblebug.ExistingVM{
+		Name: "db-1", State: tumblebug.Creating, VMSpec: tumblebug.VMSpec{SubGroup: "db", Provider: "azure", Region: "koreacentral"},
+	}
 	_, err := system.AddMci(ctx, "default", tumblebug.ExistingMci{Name: "shop", VMs: []tumblebug.ExistingVM{web, db}})
 	fmt.Println(err)
 
@@ -65,7 +69,7 @@ func ExampleSystem_AddMci() {
 	fmt.Println(vm.State, string(vm.Payload.Attributes))
 
 	// Output:
-	// lifecycle: add vm "default/shop/db-1" by user: invalid request: state "Creating" is transitional: only an object at rest can be added
+	// lifecycle: invalid request: VM "db-1": state "Creating" is transitional: only an object at rest can be added
 	// Partial-Suspended:1 (R:1/2) <nil>
 	// Running {"instance":"i-0abcd"}
 }

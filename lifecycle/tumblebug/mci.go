@@ -1,7 +1,6 @@
 package tumblebug
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -19,14 +18,9 @@ const (
 // MCISpec is the content of an MCI. It is a value; copies share the groups and the
 // attributes.
 type MCISpec struct {
-	Name      string
-	Life      string     // unique for every creation; distinguishes an MCI from an earlier one of its name
-	SubGroups []SubGroup // of the request; none if [System.AddMci] has added the MCI
-	Hold      bool       // the creation stops in Prepared until continue or withdraw
-	Force     bool       // the present or the last action was forced
-	// Attributes are content of the program that uses the package, such as labels: a JSON
-	// value, or nil. The package does not read them.
-	Attributes json.RawMessage `json:",omitempty"`
+	MciReq        // without groups if [System.AddMci] has added the MCI
+	Life   string // unique for every creation; distinguishes an MCI from an earlier one of its name
+	Force  bool   // the present or the last action was forced
 }
 
 // MCI is the machine of multi-cloud infrastructures with the payload [MCISpec]. It is

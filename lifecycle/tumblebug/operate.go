@@ -52,7 +52,7 @@ func (s *System) order(ctx context.Context, id string, operation lifecycle.OpID,
 // has moved it: the answer to that call may be lost.
 func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpID) error {
 	for {
-		mci, err := s.mcis.Get(ctx, id)
+		mci, vms, err := s.follow(ctx, id)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 			return nil
@@ -62,101 +62,132 @@ func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpI
 			return s.release(ctx, &mci)
 		case mci.Operation != operation || atRest(mci.State) || onHold(&mci):
 			return nil
-		}
-		switch mci.State {
-		case Preparing:
+		case mci.State == Preparing:
 			err = s.prepare(ctx, &mci)
-		case Prepared:
-			err = s.report(ctx, &mci, Provision, Tumblebug, "")
+		case mci.State == Prepared:
+			_, err = s.mcis.Fire(ctx, id, Provision, Tumblebug, &mciChange{Expect: mci.Revision})
 		default:
-			err = s.act(ctx, &mci)
+			err = s.request(ctx, &mci, due(&mci, vms))
+			if err == nil {
+				err = s.awaitRest(ctx, vms)
+			}
 		}
-		if errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrConflict) {
-			continue // the MCI has moved
-		}
-		if err != nil {
+		if err != nil && !overtaken(err) {
 			return err
 		}
 	}
 }
 
-// report reports a step or the outcome of the operation of an MCI.
-func (s *System) report(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string) error {
-	_, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, &lifecycle.Change[MCISpec]{Reason: why})
-	return err
-}
-
-// act performs the operation of an MCI on its VMs: it requests the action for each VM
-// once, waits until all VMs are at rest, and reports the outcome. A VM in an action of
-// its own is requested after that has ended.
-func (s *System) act(ctx context.Context, mci *mciRecord) error {
-	if mci.State == Creating {
-		if err := s.provision(ctx, mci); err != nil {
-			return err
-		}
-	}
+// follow moves an MCI to the state that follows from its VMs, and returns it with them. It
+// releases the resources of an MCI that becomes Terminated. It reads both again after it
+// has moved the MCI: of several concurrent calls, the last one to write is the last one to
+// read.
+func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
 	for {
-		vms, err := s.members(ctx, mci.ID)
+		mci, err := s.mcis.Get(ctx, id)
 		if err != nil {
-			return err
+			return mci, nil, err
 		}
-		missing := unrequested(mci, vms)
-		if len(missing) == 0 && !slices.ContainsFunc(vms, restless) {
-			return s.conclude(ctx, mci, vms)
+		vms, err := s.members(ctx, id)
+		if err != nil {
+			return mci, nil, err
 		}
-		if err := s.request(ctx, mci, missing); err != nil {
-			return err
+		event, by, why := next(&mci, vms)
+		switch {
+		case event == "":
+			return mci, vms, nil
+		case event == SeeTerminated, event == Succeed && mci.State == Terminating:
+			why = reason(s.release(ctx, &mci)) // no VM uses them any more
 		}
-		if err := s.awaitRest(ctx, vms); err != nil {
-			return err
+		_, err = s.mcis.Fire(ctx, id, event, by, &mciChange{Expect: mci.Revision, Force: true, Reason: why})
+		switch {
+		case errors.Is(err, fsm.ErrNotAllowed):
+			return mci, vms, nil // Terminated is final
+		case err != nil && !overtaken(err):
+			return mci, nil, err
 		}
 	}
 }
 
-// unrequested returns the VMs for which the action of their MCI is still to be
-// requested. A VM that the matrix excludes is not among them, nor is one that has the
-// target state already.
-func unrequested(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
+// next returns the event that moves an MCI to the state that follows from its VMs, or none.
+// An operation ends when the action has been requested for all VMs, and all are at rest.
+func next(mci *mciRecord, vms []vmRecord) (event Event, by fsm.Actor, why string) {
+	switch {
+	case mci.State == Preparing || mci.State == Prepared:
+	case atRest(mci.State):
+		if now, ok := settled(states(vms)); ok && now != mci.State {
+			return observed[now], Observer, ""
+		}
+	case len(due(mci, vms)) == 0 && !slices.ContainsFunc(vms, restless):
+		event, why = outcome(mci, vms)
+		return event, Aggregate, why
+	}
+	return "", "", ""
+}
+
+// due returns the VMs for which the action of their MCI is still to be requested: in a
+// creation those that do not exist, else those that the matrix admits and that are not in
+// the target state already.
+func due(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
 	action, target := Doing(mci.State)
+	if action == ActionCreate {
+		return missing(mci, vms)
+	}
+	force := mci.Payload.Force
 	for _, vm := range vms {
-		force := mci.Payload.Force
-		switch {
-		case action == ActionCreate, vm.Payload.Asked == mci.Operation:
-		case vm.State == target && !force && action != ActionReboot:
-		case Allowed(vm.State, action, force) == nil:
+		reached := vm.State == target && !force && action != ActionReboot
+		if !reached && vm.Payload.Asked != mci.Operation && Allowed(vm.State, action, force) == nil {
 			list = append(list, vm)
 		}
 	}
 	return list
 }
 
-// request requests the action of an MCI for these VMs. It leaves out those that have
-// moved meanwhile.
+// missing returns the VMs of an MCI that do not exist.
+func missing(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
+	exists := map[string]bool{}
+	for _, vm := range vms {
+		exists[vm.ID] = true
+	}
+	for name, spec := range planned(mci.Payload.SubGroups) {
+		id := mci.ID + "/" + name
+		if !exists[id] {
+			spec.MCI, spec.Life = mci.ID, mci.Payload.Life
+			list = append(list, vmRecord{ID: id, Payload: spec})
+		}
+	}
+	return list
+}
+
+// request requests the action of an MCI for these VMs, which creates those that do not
+// exist. It leaves out those that have moved meanwhile.
 func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
 	action, _ := Doing(mci.State)
 	for i := range vms {
-		_, err := s.vms.Do(ctx, vms[i].ID, Event(action), User, s.work(&vms[i].Payload, mci.Payload.Force), &vmChange{
-			Force: mci.Payload.Force,
+		spec, force := vms[i].Payload, mci.Payload.Force
+		spec.Asked, spec.Continues = mci.Operation, 0
+		_, err := s.vms.Do(ctx, vms[i].ID, Event(action), User, s.work(&spec, force), &vmChange{
+			Force: force,
 			Edit: func(p *VMSpec) error {
 				if p.Asked > mci.Operation {
 					return errSuperseded
 				}
-				p.Asked, p.Continues = mci.Operation, 0
+				*p = spec
 				return nil
 			},
 			// Not if the MCI was forced into another action.
 			Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, mci.State)},
 		})
-		if err != nil && !refused(err) && !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrConflict) {
+		if err != nil && !overtaken(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// conclude reports the outcome of the operation of an MCI whose VMs are all at rest. By
+// outcome returns the event that ends the operation of an MCI whose VMs are all at rest. By
 // the document, some VMs in the target state are a success, except for Terminate.
-func (s *System) conclude(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
+func outcome(mci *mciRecord, vms []vmRecord) (event Event, why string) {
 	action, target := Doing(mci.State)
 	reached, now := 0, states(vms)
 	for i := range vms {
@@ -168,38 +199,16 @@ func (s *System) conclude(ctx context.Context, mci *mciRecord, vms []vmRecord) e
 			reached++
 		}
 	}
-	why := ""
 	if reached < len(vms) {
 		why = fmt.Sprintf("%d of %d VMs are %s", reached, len(vms), target)
 	}
 	switch end, _ := Conclude(action, now); end {
 	case target:
-		if action == ActionTerminate {
-			why = reason(s.release(ctx, mci)) // no VM uses them any more
-		}
-		return s.report(ctx, mci, Succeed, Aggregate, why)
+		return Succeed, why
 	case Undefined:
-		return s.report(ctx, mci, TimedOut, Aggregate, why)
+		return TimedOut, why
 	}
-	return s.report(ctx, mci, Fail, Aggregate, why)
-}
-
-// finish ends the operation of an MCI whose last VM has just come to rest. So a caller
-// that finds all VMs in the target status finds the action complete.
-func (s *System) finish(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
-	switch {
-	case mci.State == Preparing || mci.State == Prepared:
-		return nil
-	case mci.State == Creating && len(vms) < mci.Payload.size():
-		return nil
-	case len(unrequested(mci, vms)) > 0 || slices.ContainsFunc(vms, restless):
-		return nil
-	}
-	err := s.conclude(ctx, mci, vms)
-	if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
-		return nil // another writer has ended it
-	}
-	return err
+	return Fail, why
 }
 
 // awaitRest waits until these VMs are at rest.
@@ -212,7 +221,10 @@ func (s *System) awaitRest(ctx context.Context, vms []vmRecord) error {
 	return nil
 }
 
-// refused reports whether the table does not permit a request, or the object is gone.
-func refused(err error) bool {
-	return errors.Is(err, fsm.ErrNotAllowed) || errors.Is(err, fsm.ErrForcedOnly) || errors.Is(err, lifecycle.ErrNotFound)
+// overtaken reports whether an object has moved since it was read, so that the table, the
+// revision or a precondition does not permit the request any more.
+func overtaken(err error) bool {
+	return slices.ContainsFunc([]error{
+		lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrNotFound, lifecycle.ErrBusy, fsm.ErrNotAllowed, fsm.ErrForcedOnly,
+	}, func(target error) bool { return errors.Is(err, target) })
 }

@@ -3,6 +3,7 @@ package tumblebug
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// MciReq is the request for an MCI.
+// MciReq is the request for an MCI. It is a value; copies share the groups and the
+// attributes.
 type MciReq struct {
 	Name      string
 	SubGroups []SubGroup
@@ -18,7 +20,7 @@ type MciReq struct {
 	// Attributes are content of the program that uses the package, such as labels: a JSON
 	// value, or nil. The package does not read them.
 	// They count towards [lifecycle.Limits].Payload of the MCI, which is 1 MiB.
-	Attributes json.RawMessage
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // SubGroup is a number of equal VMs in one region. The names of its VMs are web-1,
@@ -40,69 +42,53 @@ const MaxVMs = 10_000
 
 // check returns [lifecycle.ErrInvalid] for a malformed request.
 func (r *MciReq) check() error {
-	if err := checkNames("MCI", r.Name); err != nil {
-		return err
-	}
-	vms := vmNames{}
 	for i := range r.SubGroups {
-		g := &r.SubGroups[i]
-		if err := checkNames("SubGroup", g.Name, "provider", g.Provider, "region", g.Region); err != nil {
-			return err
-		}
-		if g.Size < 0 {
+		if g := &r.SubGroups[i]; g.Size < 0 {
 			return fmt.Errorf("%w: SubGroup %q of %d VMs", lifecycle.ErrInvalid, g.Name, g.Size)
 		}
-		for n := range g.size() {
-			if err := vms.add(g.vm(n)); err != nil {
-				return err
-			}
-		}
 	}
-	return vms.check(r.Name)
-}
-
-// vmNames are the names of the VMs of a request.
-type vmNames map[string]bool
-
-// add returns [lifecycle.ErrInvalid] for a name that is malformed or is given twice.
-func (n vmNames) add(name string) error {
-	if n[name] {
-		return fmt.Errorf("%w: two VMs %q", lifecycle.ErrInvalid, name)
-	}
-	if n[name] = true; len(n) > MaxVMs {
-		return fmt.Errorf("%w: an MCI has at most %d VMs", lifecycle.ErrInvalid, MaxVMs)
-	}
-	return checkNames("VM", name)
-}
-
-// check returns [lifecycle.ErrInvalid] for an MCI without VMs.
-func (n vmNames) check(mci string) error {
-	if len(n) == 0 {
-		return fmt.Errorf("%w: MCI %q has no VM", lifecycle.ErrInvalid, mci)
-	}
-	return nil
+	return checkMembers(r.Name, planned(r.SubGroups))
 }
 
 func (g *SubGroup) size() int { return max(g.Size, 1) }
 
-// vm returns the name of a VM of the group, from 0 on.
-func (g *SubGroup) vm(n int) string { return fmt.Sprintf("%s-%d", g.Name, n+1) }
-
-// spec returns the content of a VM of the group.
-func (g *SubGroup) spec(mci *mciRecord) VMSpec {
-	return VMSpec{
-		MCI: mci.ID, Life: mci.Payload.Life, Asked: mci.Operation,
-		SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image,
-		Attributes: g.Attributes,
+// planned returns the VMs of groups, by name.
+func planned(groups []SubGroup) iter.Seq2[string, VMSpec] {
+	return func(yield func(string, VMSpec) bool) {
+		for i := range groups {
+			g := &groups[i]
+			spec := VMSpec{SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image, Attributes: g.Attributes}
+			for n := range g.size() {
+				if !yield(fmt.Sprintf("%s-%d", g.Name, n+1), spec) {
+					return
+				}
+			}
+		}
 	}
 }
 
-// size returns the number of VMs that the MCI was requested with.
-func (m *MCISpec) size() (n int) {
-	for i := range m.SubGroups {
-		n += m.SubGroups[i].size()
+// checkMembers returns [lifecycle.ErrInvalid] for the name of an MCI, and for its VMs: for
+// names, for their number, and for two of one name.
+func checkMembers(mci string, vms iter.Seq2[string, VMSpec]) error {
+	if err := checkNames("MCI", mci); err != nil {
+		return err
 	}
-	return n
+	names := map[string]bool{}
+	for name, vm := range vms {
+		if err := checkNames("VM", name, "SubGroup", vm.SubGroup, "provider", vm.Provider, "region", vm.Region); err != nil {
+			return err
+		}
+		if names[name] {
+			return fmt.Errorf("%w: two VMs %q", lifecycle.ErrInvalid, name)
+		}
+		if names[name] = true; len(names) > MaxVMs {
+			return fmt.Errorf("%w: an MCI has at most %d VMs", lifecycle.ErrInvalid, MaxVMs)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: MCI %q has no VM", lifecycle.ErrInvalid, mci)
+	}
+	return nil
 }
 
 // maxName is the greatest length of a name in bytes: three names and two slashes are

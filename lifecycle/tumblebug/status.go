@@ -2,10 +2,8 @@ package tumblebug
 
 import (
 	"context"
-	"errors"
 	"slices"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -52,21 +50,17 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, mciID)
-	mci, err := s.mcis.Get(ctx, id)
-	if err != nil {
+	if _, err := s.mcis.Get(ctx, id); err != nil {
 		return MciStatus{}, err
 	}
 	vms, err := s.members(ctx, id)
 	if err == nil {
-		vms, err = s.refresh(ctx, vms)
-	}
-	if err == nil && !atRest(mci.State) {
-		err = s.finish(ctx, &mci, vms)
+		_, err = s.refresh(ctx, vms)
 	}
 	if err != nil {
 		return MciStatus{}, err
 	}
-	mci, vms, err = s.follow(ctx, id)
+	mci, vms, err := s.follow(ctx, id)
 	if err != nil {
 		return MciStatus{}, err
 	}
@@ -100,45 +94,14 @@ func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error
 	}
 }
 
-// follow moves an MCI at rest to the state that follows from its VMs, and returns it
-// with them. It releases the resources of an MCI that becomes Terminated. It reads both again
-// after it has moved the MCI: of several concurrent calls, the last one to write is the last one
-// to read.
-func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
-	for {
-		mci, err := s.mcis.Get(ctx, id)
-		if err != nil {
-			return mci, nil, err
-		}
-		vms, err := s.members(ctx, id)
-		if err != nil {
-			return mci, nil, err
-		}
-		now, ok := settled(states(vms))
-		if !ok || now == mci.State || !atRest(mci.State) {
-			return mci, vms, nil
-		}
-		change := &mciChange{Expect: mci.Revision, Force: true}
-		if now == Terminated {
-			change.Reason = reason(s.release(ctx, &mci)) // no VM uses them any more
-		}
-		_, err = s.mcis.Fire(ctx, id, observed[now], Observer, change)
-		switch {
-		case errors.Is(err, fsm.ErrNotAllowed):
-			return mci, vms, nil // Terminated is final
-		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrNotFound):
-		case err != nil:
-			return mci, nil, err
-		}
-	}
-}
-
 // statusOf renders an MCI and its VMs.
 func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
 	action, target := Doing(mci.State)
 	expected := 0
 	if action == ActionCreate {
-		expected = mci.Payload.size()
+		for i := range mci.Payload.SubGroups {
+			expected += mci.Payload.SubGroups[i].size()
+		}
 	}
 	now, counts, err := Summarize(states(vms), expected)
 	if err != nil {
