@@ -217,21 +217,21 @@ func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
 	return "Withdraw the holding MCI", nil
 }
 
-// refine removes the VMs that are Failed or Undefined, and still are after another look.
+// refine removes the VMs that are Failed or Undefined, unless another look moves them.
 func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
 	if len(vms) == 0 {
 		return "No VM in the MCI", nil
 	}
 	kept := func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined }
-	vms, err := s.refresh(ctx, slices.DeleteFunc(vms, kept))
-	if err != nil {
+	vms = slices.DeleteFunc(vms, kept)
+	if err := s.refresh(ctx, vms); err != nil {
 		return "", err
 	}
 	var require []lifecycle.Precondition
 	if !force {
 		require = append(require, s.mcis.Require(mci.ID, resting...))
 	}
-	if err = s.remove(ctx, slices.DeleteFunc(vms, kept), Refine, require...); err != nil {
+	if err := s.remove(ctx, vms, Refine, require...); err != nil {
 		return "", err
 	}
 	if _, _, err := s.follow(ctx, mci.ID); err != nil {

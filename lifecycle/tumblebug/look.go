@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,13 +34,16 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 		vm, err = s.beginTurn(ctx, t)
 	}
 	accepted := s.begin(ctx, &vm)
-	if errors.Is(accepted, ErrRejected) {
+	var seen *evidence
+	switch {
+	case errors.Is(accepted, ErrRejected):
 		return accepted
+	case accepted == nil:
+		seen = &evidence{}
 	}
-	defer s.forget(vm.ID, vm.Operation)
 	action, _ := Doing(vm.State)
 	for {
-		switch event, shown := s.look(ctx, &vm); event {
+		switch event, shown := s.look(ctx, &vm, seen); event {
 		case Succeed:
 			return nil
 		case Fail:
@@ -95,43 +97,28 @@ func (s *System) pause(ctx context.Context) error {
 	}
 }
 
-// begin requests the action of a VM from its provider, and records the acceptance. A
-// provider that has no such VM counts as one that accepts: otherwise a VM that is gone
-// stays in its action until the deadline.
-func (s *System) begin(ctx context.Context, vm *vmRecord) (err error) {
-	if action, _ := Doing(vm.State); action == ActionCreate {
-		err = s.provider.Create(ctx, refOf(vm))
-	} else {
-		err = s.provider.Control(ctx, refOf(vm), action)
-		if errors.Is(err, ErrNoVM) {
-			err = nil
-		}
+// begin requests the action of a VM from its provider. A provider that has no such VM
+// counts as one that accepts: otherwise a VM that is gone stays in its action until the
+// deadline.
+func (s *System) begin(ctx context.Context, vm *vmRecord) error {
+	action, _ := Doing(vm.State)
+	if action == ActionCreate {
+		return s.provider.Create(ctx, refOf(vm))
 	}
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.known[vm.ID] = &evidence{operation: vm.Operation}
+	err := s.provider.Control(ctx, refOf(vm), action)
+	if errors.Is(err, ErrNoVM) {
+		return nil
 	}
 	return err
 }
 
-// forget drops the evidence about an operation of a VM.
-func (s *System) forget(id string, operation lifecycle.OpID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.known[id]; e != nil && e.operation == operation {
-		delete(s.known, id)
-	}
-}
-
-// evidence is what the looks at a VM have shown since the provider has accepted its
-// action, or since it is at rest. It is lost with the process.
+// evidence is what looks at a VM have shown, if one of them is not sufficient.
 type evidence struct {
-	operation lifecycle.OpID
-	moved     bool      // a look has shown the VM in the transition of its action
-	state     State     // of the last look
-	looks     int       // equal ones in sequence
-	at        time.Time // of the last look that counts
+	revision lifecycle.Revision // of the VM at rest
+	moved    bool               // a look has shown the VM in the transition of its action
+	state    State              // of the last look
+	looks    int                // equal ones in sequence
+	at       time.Time          // of the last look that counts
 }
 
 // confirmed adds a look and reports whether enough of them, one in each interval, have
@@ -147,31 +134,28 @@ func (e *evidence) confirmed(state State, interval time.Duration) bool {
 }
 
 // look requests the state of a VM in an action from its provider, and returns the event
-// that follows from all looks so far, or none. A look without an answer shows nothing: a
-// provider that is out of reach during a termination is not one that has deleted the VM. A
-// look that is not sufficient counts only after the provider has accepted the action.
-func (s *System) look(ctx context.Context, vm *vmRecord) (Event, State) {
+// that follows from it and from the evidence, or none. A look without an answer shows
+// nothing: a provider that is out of reach during a termination is not one that has deleted
+// the VM. Evidence exists after the provider has accepted the action. Without it, only a
+// look that is sufficient has an event.
+func (s *System) look(ctx context.Context, vm *vmRecord, seen *evidence) (Event, State) {
 	shown, answered := s.status(ctx, vm)
 	if !answered {
 		return "", shown
 	}
 	action, _ := Doing(vm.State)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.known[vm.ID]
-	known := e != nil && e.operation == vm.Operation
-	event, sufficient := judge(action, shown, known && e.moved)
+	event, sufficient := judge(action, shown, seen != nil && seen.moved)
 	if sufficient {
 		return event, shown
 	}
-	if !known {
+	if seen == nil {
 		return "", shown
 	}
 	is := Correct(action, shown)
 	if shown != Undefined && is == vm.State {
-		e.moved = true
+		seen.moved = true
 	}
-	if !e.confirmed(is, s.poll) {
+	if !seen.confirmed(is, s.poll) {
 		return "", shown
 	}
 	return event, shown
@@ -184,66 +168,59 @@ var observed = map[State]Event{
 
 // lookAtRest is look for a VM at rest. Failed and Terminated need confirmation, because
 // they are cached; so does Undefined for a provider that has not answered.
-func (s *System) lookAtRest(ctx context.Context, vm *vmRecord) (Event, State) {
+func (s *System) lookAtRest(ctx context.Context, vm *vmRecord) Event {
 	shown, answered := s.status(ctx, vm)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.known[vm.ID]
-	if e != nil && e.operation > vm.Operation {
-		return "", shown // an action has started since the VM was read
-	}
 	if shown != vm.State && (!answered || shown == Failed || shown == Terminated) {
-		if e == nil || e.operation != vm.Operation {
-			e = &evidence{operation: vm.Operation}
-			s.known[vm.ID] = e
+		seen := s.doubts[vm.ID]
+		if seen == nil || seen.revision != vm.Revision {
+			seen = &evidence{revision: vm.Revision}
+			s.doubts[vm.ID] = seen
 		}
-		if !e.confirmed(shown, s.poll) {
-			return "", shown
+		if !seen.confirmed(shown, s.poll) {
+			return ""
 		}
 	}
-	delete(s.known, vm.ID)
+	delete(s.doubts, vm.ID)
 	if shown == vm.State {
-		return "", shown
+		return ""
 	}
-	return observed[shown], shown
+	return observed[shown]
 }
 
-// update looks at a VM, records what its provider shows, and returns the VM after that.
-// It makes no request about a VM whose state is cached.
-func (s *System) update(ctx context.Context, vm *vmRecord) (_ vmRecord, err error) {
-	if Cached(vm.State) {
-		return *vm, nil
+// update looks at a VM, and records what its provider shows. It makes no request about a VM
+// whose state is cached. The action of a VM looks again and again in its work; here one look
+// ends it if that is sufficient.
+func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
+	switch {
+	case Cached(vm.State):
+	case restless(*vm):
+		event, shown := s.look(ctx, vm, nil)
+		if event != "" {
+			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &vmChange{Reason: "the provider shows " + string(shown)})
+		}
+	default:
+		event := s.lookAtRest(ctx, vm)
+		if ctx.Err() == nil && event != "" {
+			_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision})
+		}
 	}
-	look := s.lookAtRest
-	if restless(*vm) {
-		look = s.look
-	}
-	event, shown := look(ctx, vm)
 	if ctx.Err() != nil {
-		return *vm, lifecycle.Ended(ctx)
+		return lifecycle.Ended(ctx)
 	}
-	if event == "" {
-		return *vm, nil
+	if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
+		return nil // another writer has moved it; the next look shows the rest
 	}
-	if restless(*vm) {
-		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &vmChange{Reason: "the provider shows " + string(shown)})
-		s.forget(vm.ID, vm.Operation)
-	} else if _, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision}); errors.Is(err, lifecycle.ErrConflict) {
-		err = nil // another writer has moved it; the next look shows the rest
-	}
-	if err != nil {
-		return *vm, err
-	}
-	return s.vms.Get(ctx, vm.ID)
+	return err
 }
 
-// refresh updates the VMs of an MCI, a few at a time, and returns those that exist
-// after that. A panic of the provider or of an observer continues in the caller.
-func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error) {
+// refresh updates the VMs of an MCI, a few at a time. A panic of the provider or of an
+// observer continues in the caller.
+func (s *System) refresh(ctx context.Context, vms []vmRecord) error {
 	var group errgroup.Group
 	var panicked atomic.Pointer[queue.PanicError]
 	group.SetLimit(maxLooks)
-	now := make([]vmRecord, len(vms)) // zero for a VM that is removed meanwhile
 	for i := range vms {
 		group.Go(func() error {
 			defer func() {
@@ -251,22 +228,12 @@ func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error
 					panicked.Store(&queue.PanicError{Value: v, Stack: debug.Stack()})
 				}
 			}()
-			vm, err := s.update(ctx, &vms[i])
-			switch {
-			case errors.Is(err, lifecycle.ErrNotFound):
-				return nil
-			case err == nil:
-				now[i] = vm
-			}
-			return err
+			return s.update(ctx, &vms[i])
 		})
 	}
 	err := group.Wait()
 	if p := panicked.Load(); p != nil {
 		panic(p)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(now, func(vm vmRecord) bool { return vm.ID == "" }), nil
+	return err
 }

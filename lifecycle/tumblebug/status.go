@@ -55,7 +55,7 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 	}
 	vms, err := s.members(ctx, id)
 	if err == nil {
-		_, err = s.refresh(ctx, vms)
+		err = s.refresh(ctx, vms)
 	}
 	if err != nil {
 		return MciStatus{}, err

@@ -78,18 +78,16 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 	case s.hasTurn(&vm):
 		return "", "", errWaits
 	}
-	event, _ := s.look(ctx, &vm)
+	event, _ := s.look(ctx, &vm, nil)
 	switch {
 	case ctx.Err() != nil:
 		return "", "", lifecycle.Ended(ctx)
-	case event == "" && (vm.Deadline.IsZero() || time.Now().Before(vm.Deadline)):
+	case event != "":
+		return event, CSP, nil
+	case vm.Deadline.IsZero() || time.Now().Before(vm.Deadline):
 		return "", "", s.takeOver(ctx, &vm)
 	}
-	s.forget(vm.ID, vm.Operation)
-	if event == "" {
-		return "", "", nil // the deadline row of the table: the outcome is unknown
-	}
-	return event, CSP, nil
+	return "", "", nil // the deadline row of the table: the outcome is unknown
 }
 
 // hasTurn reports whether an operation waits for its turn in this process, or has had it

@@ -34,8 +34,8 @@ type System struct {
 	poll     time.Duration
 	closed   atomic.Bool
 
-	mu    sync.Mutex
-	known map[string]*evidence // of the action of a VM, by its id
+	mu     sync.Mutex
+	doubts map[string]*evidence // against the state of a VM at rest, by its id
 }
 
 // Config refines a [System]. The zero Config and nil are the defaults.
@@ -88,7 +88,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 			lifecycle.ErrInvalid, store, provider, config.Poll)
 	}
 	s := &System{
-		provider: provider, owner: config.Owner, poll: cmp.Or(config.Poll, 5*time.Second), known: map[string]*evidence{},
+		provider: provider, owner: config.Owner, poll: cmp.Or(config.Poll, 5*time.Second), doubts: map[string]*evidence{},
 	}
 	invalid := func(err error) error { return fmt.Errorf("tumblebug: new system: %w: %w", lifecycle.ErrInvalid, err) }
 	var err error
