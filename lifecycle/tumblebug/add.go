@@ -73,7 +73,7 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 		vms = append(vms, vm.Record())
 	}
 	record := result.Record()
-	return statusOf(&record, vms)
+	return statusOf(&record, vms), nil
 }
 
 // members calls yield for each VM. It is an [iter.Seq2].

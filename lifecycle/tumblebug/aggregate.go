@@ -121,17 +121,11 @@ func Conclude(action Action, vms []State) (State, bool) {
 // MCI is Terminated if all of its VMs are, and Failed if all others have failed. VMs in
 // transition do not count.
 func settled(vms []State) (State, bool) {
-	var resting []State
-	for _, s := range vms {
-		if s == Running || s == Suspended || s == Undefined {
-			resting = append(resting, s)
-		}
-	}
 	n := count(vms)
+	resting, err := dominant.Of(map[State]int{Running: n[Running], Suspended: n[Suspended], Undefined: n[Undefined]})
 	switch {
-	case len(resting) > 0:
-		now, err := dominant.Of(count(resting))
-		return now.State, err == nil
+	case resting.Count > 0:
+		return resting.State, err == nil
 	case len(vms) == 0 || n[Failed]+n[Terminated] < len(vms):
 		return "", false
 	case n[Failed] > 0:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // HandleMciAction starts an action on an MCI and returns a text for the user: suspend,
@@ -38,71 +37,63 @@ import (
 // [System.DelMci] releases and removes it.
 func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string, force bool) (string, error) {
 	a, err := ParseAction(action)
+	if err == nil {
+		err = s.admits("namespace", nsID, "MCI", mciID)
+	}
 	if err != nil {
 		return "", err
 	}
-	if err := s.admits("namespace", nsID, "MCI", mciID); err != nil {
-		return "", err
-	}
-	if a.controls() {
-		return s.controlMci(ctx, mciKey(nsID, mciID), a, force)
-	}
-	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
-	switch {
-	case err != nil:
-		return "", err
-	case a == ActionContinue:
-		return s.resumeHeld(ctx, &mci)
-	case a == ActionWithdraw:
-		return s.withdraw(ctx, &mci)
-	}
-	// A process that continues a creation makes every VM that is missing, also a removed one.
-	running, _ := Doing(mci.State)
-	if err := idle(&mci); err != nil && (!force || running == ActionCreate) {
-		return "", err
-	}
-	return s.refine(ctx, &mci, vms, force)
-}
-
-// decisions is how often a control action is decided again because the MCI has changed.
-const decisions = 16
-
-// controlMci starts a control action on an MCI.
-func (s *System) controlMci(ctx context.Context, id string, a Action, force bool) (string, error) {
 	for attempt := 1; ; attempt++ {
-		mci, vms, err := s.follow(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		if force && a == ActionTerminate && mci.State == Terminated {
-			return "The MCI is Terminated", nil
-		}
-		if err := admissible(&mci, vms, a, force); err != nil {
-			return "", err
-		}
-		// The commit requires what was decided on: the revision of the MCI, and that it
-		// has a VM.
-		change := &mciChange{
-			Expect: mci.Revision, Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
-		}
-		if len(vms) > 0 {
-			change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
-		}
-		preempt := queue.NoPreempt
-		if force {
-			preempt = queue.PreemptRunning // the superseded operation waits for nothing
-		}
-		_, err = s.start(ctx, id, string(a), preempt, func(ctx context.Context) (mciRecord, error) {
-			return s.mcis.Fire(ctx, id, Event(a), User, change)
-		})
-		if err == nil {
-			return fmt.Sprintf("%s the MCI", a.during()), nil
-		}
+		text, err := s.actOnMci(ctx, mciKey(nsID, mciID), a, force)
 		moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition)
 		if !moved || attempt == decisions {
-			return "", err
+			return text, err
 		}
 	}
+}
+
+// decisions is how often an action is decided again because the MCI has changed.
+const decisions = 16
+
+// actOnMci decides about an action on an MCI once.
+func (s *System) actOnMci(ctx context.Context, id string, a Action, force bool) (string, error) {
+	mci, vms, err := s.follow(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	switch a {
+	case ActionContinue:
+		return s.resumeHeld(ctx, &mci)
+	case ActionWithdraw:
+		return s.withdraw(ctx, &mci)
+	case ActionRefine:
+		return s.refine(ctx, &mci, vms, force)
+	}
+	return s.controlMci(ctx, &mci, vms, a, force)
+}
+
+// controlMci starts a control action on an MCI.
+func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord, a Action, force bool) (string, error) {
+	if force && a == ActionTerminate && mci.State == Terminated {
+		return "The MCI is Terminated", nil
+	}
+	if err := admissible(mci, vms, a, force); err != nil {
+		return "", err
+	}
+	// The commit requires what was decided on: the revision of the MCI, and that it has a VM.
+	change := &mciChange{
+		Expect: mci.Revision, Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
+	}
+	if len(vms) > 0 {
+		change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
+	}
+	_, err := s.start(ctx, mci.ID, string(a), force, func(ctx context.Context) (mciRecord, error) {
+		return s.mcis.Fire(ctx, mci.ID, Event(a), User, change)
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s the MCI", a.during()), nil
 }
 
 // admissible refuses a control action during another one, or because of the VMs of an
@@ -112,11 +103,7 @@ func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 		if err := idle(mci); err != nil {
 			return err
 		}
-		now, _, err := Summarize(states(vms), 0)
-		if err != nil {
-			return err
-		}
-		if !atRest(now.State) {
+		if now, _, _ := Summarize(states(vms), 0); !atRest(now.State) {
 			return busyError("MCI is in transitional state: " + now.String())
 		}
 	}
@@ -131,17 +118,16 @@ func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 // no action of its MCI is running. Force skips both. For a Terminated VM, a forced
 // terminate is complete, and every other action is refused.
 //
-// Errors, with the VM unchanged: those of [System.HandleMciAction], and
-// [lifecycle.ErrPrecondition] if an action of the MCI starts at the same moment.
+// Errors, with the VM unchanged: those of [System.HandleMciAction].
 func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, action string, force bool) (string, error) {
 	a, err := ParseAction(action)
 	if err == nil && !a.controls() {
 		err = fmt.Errorf("%w: action %q of a VM is not supported", lifecycle.ErrInvalid, action)
 	}
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = s.admits("namespace", nsID, "MCI", mciID, "VM", vmID)
 	}
-	if err := s.admits("namespace", nsID, "MCI", mciID, "VM", vmID); err != nil {
+	if err != nil {
 		return "", err
 	}
 	mci, err := s.mcis.Get(ctx, mciKey(nsID, mciID))
@@ -163,11 +149,8 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 		change.Require = []lifecycle.Precondition{s.mcis.Require(mci.ID, resting...)}
 	}
 	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.work(&vm.Payload, force), change)
-	if !force && (errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrBusy) || errors.Is(err, lifecycle.ErrConflict)) {
-		// A simultaneous action of the MCI may have won, and is then the reason.
-		if now, again := s.mcis.Get(ctx, mci.ID); again == nil && idle(&now) != nil {
-			err = idle(&now)
-		}
+	if errors.Is(err, lifecycle.ErrPrecondition) {
+		err = busyError("MCI has just come under an action, please try later")
 	}
 	if err != nil {
 		return "", err
@@ -195,7 +178,7 @@ func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm
 
 // resumeHeld is the action continue.
 func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) (string, error) {
-	_, err := s.start(ctx, mci.ID, "continue", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
+	_, err := s.start(ctx, mci.ID, "continue", false, func(ctx context.Context) (mciRecord, error) {
 		return s.answerHeld(ctx, mci, Provision, Tumblebug)
 	})
 	if err != nil {
@@ -219,6 +202,11 @@ func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
 
 // refine removes the VMs that are Failed or Undefined, unless another look moves them.
 func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
+	// A process that continues a creation makes every VM that is missing, also a removed one.
+	running, _ := Doing(mci.State)
+	if err := idle(mci); err != nil && (!force || running == ActionCreate) {
+		return "", err
+	}
 	if len(vms) == 0 {
 		return "No VM in the MCI", nil
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // CreateMci starts the creation of an MCI: first the resources that its VMs share, then
@@ -29,13 +28,13 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, req.Name)
-	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
+	mci, err := s.start(ctx, id, "create", false, func(ctx context.Context) (mciRecord, error) {
 		return s.mcis.Add(ctx, id, Preparing, User, MCISpec{MciReq: req, Life: newLife()}, nil)
 	})
 	if err != nil {
 		return MciStatus{}, err
 	}
-	return statusOf(&mci, nil)
+	return statusOf(&mci, nil), nil
 }
 
 // prepare creates the resources that the VMs of an MCI share, and reports success or

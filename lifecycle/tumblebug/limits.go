@@ -52,15 +52,22 @@ func classesOf(limits map[string]Limit) (map[string]queue.Limit, error) {
 }
 
 // work returns the work of an action on a VM, in the class of its region if the provider
-// has limits. Forced work does not wait for the work that it supersedes.
+// has limits.
 func (s *System) work(vm *VMSpec, force bool) lifecycle.Work {
 	w := lifecycle.Named(handler, nil)
+	w.Preempt = preempt(force)
 	provider := strings.ToLower(vm.Provider)
 	if _, limited := s.classes[provider]; limited {
 		w.Class = provider + "/" + vm.Region
 	}
-	if force {
-		w.Preempt = queue.PreemptRunning
-	}
 	return w
+}
+
+// preempt returns what an action does to the one before it: a forced one does not wait for
+// what it supersedes.
+func preempt(force bool) queue.Preempt {
+	if force {
+		return queue.PreemptRunning
+	}
+	return queue.NoPreempt
 }

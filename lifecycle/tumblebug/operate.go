@@ -15,10 +15,10 @@ import (
 // start starts an operation of an MCI. It reserves a place in the queue, and then calls
 // admit, which commits the start: if the queue refuses, nothing is changed.
 func (s *System) start(
-	ctx context.Context, id, name string, preempt queue.Preempt, admit func(context.Context) (mciRecord, error),
+	ctx context.Context, id, name string, force bool, admit func(context.Context) (mciRecord, error),
 ) (mci mciRecord, err error) {
 	_, err = s.orders.Submit(ctx, id, &queue.Action{
-		Name: name, Preempt: preempt, Retry: retries,
+		Name: name, Preempt: preempt(force), Retry: retries,
 		Admit: func(ctx context.Context) (err error) {
 			mci, err = admit(ctx)
 			return err

@@ -50,9 +50,6 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, mciID)
-	if _, err := s.mcis.Get(ctx, id); err != nil {
-		return MciStatus{}, err
-	}
 	vms, err := s.members(ctx, id)
 	if err == nil {
 		err = s.refresh(ctx, vms)
@@ -64,7 +61,7 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 	if err != nil {
 		return MciStatus{}, err
 	}
-	return statusOf(&mci, vms)
+	return statusOf(&mci, vms), nil
 }
 
 // Wait waits until an MCI and all of its VMs are at rest, or the MCI is on hold. It
@@ -86,7 +83,7 @@ func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error
 			return MciStatus{}, err
 		}
 		if rests(mci) && !slices.ContainsFunc(vms, restless) {
-			return statusOf(&mci, vms)
+			return statusOf(&mci, vms), nil
 		}
 		if err := s.awaitRest(ctx, vms); err != nil {
 			return MciStatus{}, err
@@ -95,7 +92,7 @@ func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error
 }
 
 // statusOf renders an MCI and its VMs.
-func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
+func statusOf(mci *mciRecord, vms []vmRecord) MciStatus {
 	action, target := Doing(mci.State)
 	expected := 0
 	if action == ActionCreate {
@@ -103,10 +100,7 @@ func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
 			expected += mci.Payload.SubGroups[i].size()
 		}
 	}
-	now, counts, err := Summarize(states(vms), expected)
-	if err != nil {
-		return MciStatus{}, err
-	}
+	now, counts, _ := Summarize(states(vms), expected) // a record has no other states
 	status := MciStatus{
 		ID: last(mci.ID), Name: mci.Payload.Name, Status: now.String(), StatusCount: counts,
 		TargetStatus: target, TargetAction: action, SystemMessage: mci.Reason,
@@ -124,5 +118,5 @@ func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
 			Status: vm.State, TargetStatus: target, TargetAction: action, SystemMessage: vm.Reason,
 		})
 	}
-	return status, nil
+	return status
 }
