@@ -24,7 +24,7 @@ type ExistingMci struct {
 type ExistingVM struct {
 	Name  string
 	State State // at rest, such as Running, Suspended, Failed
-	// VMSpec is the content of the VM. [System.AddMci] sets MCI, Life, Asked and Continues.
+	// VMSpec is the content of the VM. [System.AddMci] sets Life, Asked and Continues.
 	// The limit of Attributes is 2 MiB.
 	VMSpec
 }
@@ -59,7 +59,7 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 			return MciStatus{}, fmt.Errorf("%w: VM %q: state %q is transitional: only an object at rest can be added",
 				lifecycle.ErrInvalid, vm.Name, vm.State)
 		}
-		vm.MCI, vm.Life, vm.Asked, vm.Continues = id, life, 0, 0
+		vm.Life, vm.Asked, vm.Continues = life, 0, 0
 		given = append(given, vm.State)
 		added = append(added, s.vms.In(&tx).Add(id+"/"+vm.Name, vm.State, User, vm.VMSpec, nil))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -262,7 +263,7 @@ func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
 	}
 	for _, vm := range vms {
 		if vm.State != Terminated {
-			return fmt.Errorf("%w: VM %q is %s", fsm.ErrNotAllowed, last(vm.ID), vm.State)
+			return fmt.Errorf("%w: VM %q is %s", fsm.ErrNotAllowed, path.Base(vm.ID), vm.State)
 		}
 	}
 	return s.discard(ctx, &mci, vms)

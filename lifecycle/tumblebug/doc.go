@@ -27,6 +27,19 @@
 // [MCI] and [VM] are the machines alone. [Allowed], [Summarize], [Correct], [Cached] and
 // [Doing] are the rules of the document as functions.
 //
+// # Life of an action
+//
+//  1. control.go: HandleMciAction decides on the MCI and its VMs, and commits the start of
+//     an operation of the MCI. create.go: CreateMci adds the MCI.
+//  2. operate.go: advance prepares an MCI that is new. Then it requests the action of each
+//     VM that is due, as an operation of the VM, and waits until the VMs are at rest.
+//  3. look.go: control is the work of a VM, in its turn under the limits. It sends the
+//     request to the provider, and looks at the VM until the action has ended.
+//  4. operate.go: follow moves the MCI to the state that follows from its VMs. Every
+//     request calls it, so an operation ends with its last VM.
+//  5. sweep.go: a sweep takes over the VMs of a process that has died, and calls advance
+//     for MCIs that have not moved.
+//
 // # Guarantees
 //
 //   - The machines have every row of the document's two diagrams, with its actor, and

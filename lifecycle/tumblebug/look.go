@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -34,16 +35,13 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 		vm, err = s.beginTurn(ctx, t)
 	}
 	accepted := s.begin(ctx, &vm)
-	var seen *evidence
-	switch {
-	case errors.Is(accepted, ErrRejected):
+	if errors.Is(accepted, ErrRejected) {
 		return accepted
-	case accepted == nil:
-		seen = &evidence{}
 	}
 	action, _ := Doing(vm.State)
+	seen := evidence{accepted: accepted == nil}
 	for {
-		switch event, shown := s.look(ctx, &vm, seen); event {
+		switch event, shown := s.look(ctx, &vm, &seen); event {
 		case Succeed:
 			return nil
 		case Fail:
@@ -80,7 +78,7 @@ func (s *System) subject(ctx context.Context, id string) (vmRecord, error) {
 	if err != nil || vm.State != Creating {
 		return vm, err
 	}
-	mci, err := s.mcis.Get(ctx, vm.Payload.MCI)
+	mci, err := s.mcis.Get(ctx, path.Dir(id))
 	if errors.Is(err, lifecycle.ErrNotFound) || err == nil && mci.Payload.Life != vm.Payload.Life {
 		return vm, errStray
 	}
@@ -114,8 +112,9 @@ func (s *System) begin(ctx context.Context, vm *vmRecord) error {
 
 // evidence is what looks at a VM have shown, if one of them is not sufficient.
 type evidence struct {
-	revision lifecycle.Revision // of the VM at rest
-	moved    bool               // a look has shown the VM in the transition of its action
+	revision lifecycle.Revision // of a VM at rest
+	accepted bool               // the provider has accepted the action
+	moved    bool               // since then, a look has shown the VM in the transition of its action
 	state    State              // of the last look
 	looks    int                // equal ones in sequence
 	at       time.Time          // of the last look that counts
@@ -136,29 +135,24 @@ func (e *evidence) confirmed(state State, interval time.Duration) bool {
 // look requests the state of a VM in an action from its provider, and returns the event
 // that follows from it and from the evidence, or none. A look without an answer shows
 // nothing: a provider that is out of reach during a termination is not one that has deleted
-// the VM. Evidence exists after the provider has accepted the action. Without it, only a
-// look that is sufficient has an event.
+// the VM. A look that is not sufficient counts only after the provider has accepted the
+// action.
 func (s *System) look(ctx context.Context, vm *vmRecord, seen *evidence) (Event, State) {
 	shown, answered := s.status(ctx, vm)
 	if !answered {
 		return "", shown
 	}
 	action, _ := Doing(vm.State)
-	event, sufficient := judge(action, shown, seen != nil && seen.moved)
+	event, sufficient := judge(action, shown, seen.moved)
 	if sufficient {
 		return event, shown
 	}
-	if seen == nil {
-		return "", shown
-	}
 	is := Correct(action, shown)
-	if shown != Undefined && is == vm.State {
-		seen.moved = true
+	seen.moved = seen.accepted && (seen.moved || shown != Undefined && is == vm.State)
+	if seen.accepted && seen.confirmed(is, s.poll) {
+		return event, shown
 	}
-	if !seen.confirmed(is, s.poll) {
-		return "", shown
-	}
-	return event, shown
+	return "", shown
 }
 
 // observed are the events of states that a provider shows of a VM at rest.
@@ -196,7 +190,7 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
 	switch {
 	case Cached(vm.State):
 	case restless(*vm):
-		event, shown := s.look(ctx, vm, nil)
+		event, shown := s.look(ctx, vm, &evidence{})
 		if event != "" {
 			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &vmChange{Reason: "the provider shows " + string(shown)})
 		}

@@ -152,7 +152,7 @@ func missing(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
 	for name, spec := range planned(mci.Payload.SubGroups) {
 		id := mci.ID + "/" + name
 		if !exists[id] {
-			spec.MCI, spec.Life = mci.ID, mci.Payload.Life
+			spec.Life = mci.Payload.Life
 			list = append(list, vmRecord{ID: id, Payload: spec})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -68,7 +69,7 @@ const (
 
 // resources returns those of an MCI, in the order of their creation.
 func resources(mci *mciRecord) (list []Resource) {
-	nsID, mciID := place(mci.ID)
+	nsID, mciID, _ := strings.Cut(mci.ID, "/")
 	seen := map[Resource]bool{}
 	for _, kind := range []ResourceKind{VNet, SecurityGroup, SSHKey} {
 		for _, g := range mci.Payload.SubGroups {
@@ -155,8 +156,9 @@ func (s *System) status(ctx context.Context, vm *vmRecord) (shown State, answere
 }
 
 func refOf(vm *vmRecord) VMRef {
-	nsID, mciID := place(vm.Payload.MCI)
-	return VMRef{NsID: nsID, MciID: mciID, VMID: last(vm.ID), Operation: cmp.Or(vm.Payload.Continues, vm.Operation), VMSpec: vm.Payload}
+	nsID, name, _ := strings.Cut(vm.ID, "/")
+	mciID, vmID, _ := strings.Cut(name, "/")
+	return VMRef{NsID: nsID, MciID: mciID, VMID: vmID, Operation: cmp.Or(vm.Payload.Continues, vm.Operation), VMSpec: vm.Payload}
 }
 
 // The errors of a [Provider]. Every other error of a provider means that the outcome of

@@ -2,6 +2,7 @@ package tumblebug
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -102,7 +103,7 @@ func statusOf(mci *mciRecord, vms []vmRecord) MciStatus {
 	}
 	now, counts, _ := Summarize(states(vms), expected) // a record has no other states
 	status := MciStatus{
-		ID: last(mci.ID), Name: mci.Payload.Name, Status: now.String(), StatusCount: counts,
+		ID: path.Base(mci.ID), Name: mci.Payload.Name, Status: now.String(), StatusCount: counts,
 		TargetStatus: target, TargetAction: action, SystemMessage: mci.Reason,
 		Vm: []VmStatus{}, State: mci.State, Summary: now,
 	}
@@ -113,7 +114,7 @@ func statusOf(mci *mciRecord, vms []vmRecord) MciStatus {
 		vm := &vms[i]
 		action, target := Doing(vm.State)
 		status.Vm = append(status.Vm, VmStatus{
-			ID: last(vm.ID), Name: last(vm.ID), SubGroupID: vm.Payload.SubGroup,
+			ID: path.Base(vm.ID), Name: path.Base(vm.ID), SubGroupID: vm.Payload.SubGroup,
 			Provider: vm.Payload.Provider, Region: vm.Payload.Region,
 			Status: vm.State, TargetStatus: target, TargetAction: action, SystemMessage: vm.Reason,
 		})

@@ -78,7 +78,7 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 	case s.hasTurn(&vm):
 		return "", "", errWaits
 	}
-	event, _ := s.look(ctx, &vm, nil)
+	event, _ := s.look(ctx, &vm, &evidence{})
 	switch {
 	case ctx.Err() != nil:
 		return "", "", lifecycle.Ended(ctx)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,15 +163,6 @@ func (s *System) admits(names ...string) error {
 }
 
 func mciKey(nsID, mciID string) string { return nsID + "/" + mciID }
-
-// last returns the name of an object from its id.
-func last(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
-
-// place splits the id of an MCI.
-func place(id string) (nsID, mciID string) {
-	nsID, mciID, _ = strings.Cut(id, "/")
-	return nsID, mciID
-}
 
 type (
 	mciRecord = lifecycle.Record[State, MCISpec]

@@ -19,8 +19,7 @@ const (
 
 // VMSpec is the content of a VM. It is a value; copies share the attributes.
 type VMSpec struct {
-	MCI      string // id of its MCI
-	Life     string // of that MCI, see [MCISpec]
+	Life     string // of its MCI, see [MCISpec]
 	SubGroup string // name of its group of equal VMs
 	Provider string
 	Region   string
