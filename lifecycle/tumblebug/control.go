@@ -22,8 +22,8 @@ import (
 // starts a new operation, and reports of the superseded one are stale. HandleMciAction
 // returns as soon as the action is admitted; the status shows how it ends. On an MCI
 // without VMs, terminate is the only control action. No action leads out of Terminated:
-// a forced terminate is complete there, and every other action is refused. Force refines no
-// MCI that is being created, because its creation would make the removed VMs again.
+// a forced terminate is complete there, and every other action is refused. Force does not
+// apply to refine, continue and withdraw.
 //
 // If another writer moves the MCI meanwhile, the action is decided again.
 //
@@ -47,8 +47,11 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 	for attempt := 1; ; attempt++ {
 		text, err := s.actOnMci(ctx, mciKey(nsID, mciID), a, force)
 		moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition)
-		if !moved || attempt == decisions {
-			return text, err
+		switch {
+		case err == nil:
+			return text, nil
+		case !moved || attempt == decisions:
+			return "", err
 		}
 	}
 }
@@ -56,30 +59,29 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 // decisions is how often an action is decided again because the MCI has changed.
 const decisions = 16
 
-// actOnMci decides about an action on an MCI once.
-func (s *System) actOnMci(ctx context.Context, id string, a Action, force bool) (string, error) {
+// actOnMci decides about an action on an MCI once. The text is for an action that is
+// admitted.
+func (s *System) actOnMci(ctx context.Context, id string, a Action, force bool) (text string, err error) {
 	mci, vms, err := s.follow(ctx, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case a == ActionContinue:
+		return "Continue the holding MCI", s.resumeHeld(ctx, &mci)
+	case a == ActionWithdraw:
+		return "Withdraw the holding MCI", s.withdraw(ctx, &mci)
+	case a == ActionRefine:
+		return "Refined the MCI", s.refine(ctx, &mci, vms)
+	case force && a == ActionTerminate && mci.State == Terminated:
+		return "The MCI is Terminated", nil
 	}
-	switch a {
-	case ActionContinue:
-		return s.resumeHeld(ctx, &mci)
-	case ActionWithdraw:
-		return s.withdraw(ctx, &mci)
-	case ActionRefine:
-		return s.refine(ctx, &mci, vms, force)
-	}
-	return s.controlMci(ctx, &mci, vms, a, force)
+	return fmt.Sprintf("%s the MCI", a.during()), s.controlMci(ctx, &mci, vms, a, force)
 }
 
 // controlMci starts a control action on an MCI.
-func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord, a Action, force bool) (string, error) {
-	if force && a == ActionTerminate && mci.State == Terminated {
-		return "The MCI is Terminated", nil
-	}
+func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 	if err := admissible(mci, vms, a, force); err != nil {
-		return "", err
+		return err
 	}
 	// The commit requires what was decided on: the revision of the MCI, and that it has a VM.
 	change := &mciChange{
@@ -88,13 +90,9 @@ func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord,
 	if len(vms) > 0 {
 		change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
 	}
-	_, err := s.start(ctx, mci.ID, string(a), force, func(ctx context.Context) (mciRecord, error) {
+	return s.start(ctx, mci.ID, string(a), force, func(ctx context.Context) (mciRecord, error) {
 		return s.mcis.Fire(ctx, mci.ID, Event(a), User, change)
 	})
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s the MCI", a.during()), nil
 }
 
 // admissible refuses a control action during another one, or because of the VMs of an
@@ -178,55 +176,36 @@ func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm
 }
 
 // resumeHeld is the action continue.
-func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) (string, error) {
-	_, err := s.start(ctx, mci.ID, "continue", false, func(ctx context.Context) (mciRecord, error) {
+func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) error {
+	return s.start(ctx, mci.ID, "continue", false, func(ctx context.Context) (mciRecord, error) {
 		return s.answerHeld(ctx, mci, Provision, Tumblebug)
 	})
-	if err != nil {
-		return "", err
-	}
-	return "Continue the holding MCI", nil
 }
 
 // withdraw is the action withdraw. The MCI is Failed before its resources are released,
 // so that a concurrent continue is refused.
-func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
+func (s *System) withdraw(ctx context.Context, mci *mciRecord) error {
 	now, err := s.answerHeld(ctx, mci, Withdraw, User)
-	if err == nil {
-		err = s.discard(ctx, &now, nil)
-	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	return "Withdraw the holding MCI", nil
+	return s.discard(ctx, &now, nil)
 }
 
 // refine removes the VMs that are Failed or Undefined, unless another look moves them.
-func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
-	// A process that continues a creation makes every VM that is missing, also a removed one.
-	running, _ := Doing(mci.State)
-	if err := idle(mci); err != nil && (!force || running == ActionCreate) {
-		return "", err
+func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
+	if err := idle(mci); err != nil {
+		return err
 	}
-	if len(vms) == 0 {
-		return "No VM in the MCI", nil
-	}
-	kept := func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined }
-	vms = slices.DeleteFunc(vms, kept)
+	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined })
 	if err := s.refresh(ctx, vms); err != nil {
-		return "", err
+		return err
 	}
-	var require []lifecycle.Precondition
-	if !force {
-		require = append(require, s.mcis.Require(mci.ID, resting...))
+	if err := s.remove(ctx, vms, Refine, s.mcis.Require(mci.ID, resting...)); err != nil {
+		return err
 	}
-	if err := s.remove(ctx, vms, Refine, require...); err != nil {
-		return "", err
-	}
-	if _, _, err := s.follow(ctx, mci.ID); err != nil {
-		return "", err
-	}
-	return "Refined the MCI", nil
+	_, _, err := s.follow(ctx, mci.ID)
+	return err
 }
 
 // remove removes the VMs that have not moved since they were read.

@@ -28,8 +28,10 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, req.Name)
-	mci, err := s.start(ctx, id, "create", false, func(ctx context.Context) (mciRecord, error) {
-		return s.mcis.Add(ctx, id, Preparing, User, MCISpec{MciReq: req, Life: newLife()}, nil)
+	var mci mciRecord
+	err := s.start(ctx, id, "create", false, func(ctx context.Context) (_ mciRecord, err error) {
+		mci, err = s.mcis.Add(ctx, id, Preparing, User, MCISpec{MciReq: req, Life: newLife()}, nil)
+		return mci, err
 	})
 	if err != nil {
 		return MciStatus{}, err

@@ -16,8 +16,9 @@ import (
 // admit, which commits the start: if the queue refuses, nothing is changed.
 func (s *System) start(
 	ctx context.Context, id, name string, force bool, admit func(context.Context) (mciRecord, error),
-) (mci mciRecord, err error) {
-	_, err = s.orders.Submit(ctx, id, &queue.Action{
+) error {
+	var mci mciRecord
+	_, err := s.orders.Submit(ctx, id, &queue.Action{
 		Name: name, Preempt: preempt(force), Retry: retries,
 		Admit: func(ctx context.Context) (err error) {
 			mci, err = admit(ctx)
@@ -26,9 +27,9 @@ func (s *System) start(
 		Run: func(ctx context.Context) error { return s.advance(ctx, id, mci.Operation) },
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
-		err = refused.Err // of admit
+		return refused.Err // of admit
 	}
-	return mci, err
+	return err
 }
 
 // retries are those of an operation of an MCI. A failure here is one of the store. After
