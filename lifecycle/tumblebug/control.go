@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // HandleMciAction starts an action on an MCI and returns a text for the user: suspend,
@@ -90,9 +91,10 @@ func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord,
 	if len(vms) > 0 {
 		change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
 	}
-	return s.start(ctx, mci.ID, string(a), force, func(ctx context.Context) (mciRecord, error) {
-		return s.mcis.Fire(ctx, mci.ID, Event(a), User, change)
-	})
+	return s.order(ctx, mci.ID, queue.Action{Name: string(a), Preempt: preempt(force), Admit: func(ctx context.Context) error {
+		_, err := s.mcis.Fire(ctx, mci.ID, Event(a), User, change)
+		return err
+	}})
 }
 
 // admissible refuses a control action during another one, or because of the VMs of an
@@ -177,9 +179,10 @@ func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm
 
 // resumeHeld is the action continue.
 func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) error {
-	return s.start(ctx, mci.ID, "continue", false, func(ctx context.Context) (mciRecord, error) {
-		return s.answerHeld(ctx, mci, Provision, Tumblebug)
-	})
+	return s.order(ctx, mci.ID, queue.Action{Name: "continue", Admit: func(ctx context.Context) error {
+		_, err := s.answerHeld(ctx, mci, Provision, Tumblebug)
+		return err
+	}})
 }
 
 // withdraw is the action withdraw. The MCI is Failed before its resources are released,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // CreateMci starts the creation of an MCI: first the resources that its VMs share, then
@@ -29,10 +30,10 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	}
 	id := mciKey(nsID, req.Name)
 	var mci mciRecord
-	err := s.start(ctx, id, "create", false, func(ctx context.Context) (_ mciRecord, err error) {
+	err := s.order(ctx, id, queue.Action{Name: "create", Admit: func(ctx context.Context) (err error) {
 		mci, err = s.mcis.Add(ctx, id, Preparing, User, MCISpec{MciReq: req, Life: newLife()}, nil)
-		return mci, err
-	})
+		return err
+	}})
 	if err != nil {
 		return MciStatus{}, err
 	}

@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,22 +13,14 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// start starts an operation of an MCI. It reserves a place in the queue, and then calls
-// admit, which commits the start: if the queue refuses, nothing is changed.
-func (s *System) start(
-	ctx context.Context, id, name string, force bool, admit func(context.Context) (mciRecord, error),
-) error {
-	var mci mciRecord
-	_, err := s.orders.Submit(ctx, id, &queue.Action{
-		Name: name, Preempt: preempt(force), Retry: retries,
-		Admit: func(ctx context.Context) (err error) {
-			mci, err = admit(ctx)
-			return err
-		},
-		Run: func(ctx context.Context) error { return s.advance(ctx, id, mci.Operation) },
-	})
+// order submits an action to the queue that advances an MCI. If it has an Admit, that
+// commits the start of an operation after the place is reserved: if the queue refuses,
+// nothing is changed.
+func (s *System) order(ctx context.Context, id string, act queue.Action) error {
+	act.Retry, act.Run = retries, func(ctx context.Context) error { return s.advance(ctx, id) }
+	_, err := s.orders.Submit(ctx, id, &act)
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
-		return refused.Err // of admit
+		return refused.Err // of Admit
 	}
 	return err
 }
@@ -36,32 +29,28 @@ func (s *System) start(
 // the last attempt, a sweep continues.
 var retries = queue.Retry{Attempts: 5, Backoff: queue.Exponential(time.Second, 10*time.Second)}
 
-// order submits an operation of an MCI that has started to the queue, unless a sweep has
-// submitted it already.
-func (s *System) order(ctx context.Context, id string, operation lifecycle.OpID, at State) error {
-	name := fmt.Sprintf("operation %d in %s", operation, at)
-	_, err := s.orders.Submit(ctx, id, &queue.Action{
-		Name: name, ID: id + " " + name, Retry: retries,
-		Run: func(ctx context.Context) error { return s.advance(ctx, id, operation) },
-	})
-	return err
-}
-
-// advance continues an operation of an MCI from its recorded state to its end. Several
-// processes may do so at once. It ends early if the MCI is on hold or in another
-// operation. It releases the resources of an MCI that is Failed and that no VM uses, whichever call
-// has moved it: the answer to that call may be lost.
-func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpID) error {
+// advance continues the operation of an MCI from its recorded state, until the MCI is at
+// rest, on hold or in another operation. Several processes may do so at once. It releases
+// the resources of an MCI that is Failed, whichever call has moved it: the answer to that
+// call may be lost.
+//
+// The bad schedule without the operation: a process waits for a VM whose provider hangs; the
+// MCI is terminated by force; the process requests the VM again, behind the request that hangs.
+func (s *System) advance(ctx context.Context, id string) error {
+	var operation lifecycle.OpID
 	for {
 		mci, vms, err := s.follow(ctx, id)
+		operation = cmp.Or(operation, mci.Operation)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 			return nil
 		case err != nil:
 			return err
-		case mci.Operation == operation && mci.State == Failed:
+		case mci.Operation != operation:
+			return nil
+		case mci.State == Failed:
 			return s.release(ctx, &mci)
-		case mci.Operation != operation || atRest(mci.State) || onHold(&mci):
+		case atRest(mci.State) || onHold(&mci):
 			return nil
 		case mci.State == Preparing:
 			err = s.prepare(ctx, &mci)
@@ -170,8 +159,8 @@ func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) er
 		_, err := s.vms.Do(ctx, vms[i].ID, Event(action), User, s.work(&spec, force), &vmChange{
 			Force: force,
 			Edit: func(p *VMSpec) error {
-				if p.Asked > mci.Operation {
-					return errSuperseded
+				if p.Asked >= mci.Operation {
+					return errRequested // by another process
 				}
 				*p = spec
 				return nil
@@ -227,5 +216,6 @@ func (s *System) awaitRest(ctx context.Context, vms []vmRecord) error {
 func overtaken(err error) bool {
 	return slices.ContainsFunc([]error{
 		lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrNotFound, lifecycle.ErrBusy, fsm.ErrNotAllowed, fsm.ErrForcedOnly,
+		errRequested,
 	}, func(target error) bool { return errors.Is(err, target) })
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -173,9 +172,9 @@ var (
 // errStray is the outcome of a VM whose MCI is gone.
 var errStray = errors.New("tumblebug: its MCI is gone")
 
-// errSuperseded refuses a request of an operation of an MCI if a later one has
-// requested an action of the same VM.
-var errSuperseded = fmt.Errorf("%w: a later action of the MCI has started", lifecycle.ErrStale)
+// errRequested refuses a request of an operation of an MCI if this operation or a later one
+// has requested an action of the same VM.
+var errRequested = errors.New("tumblebug: an action of the VM was requested already")
 
 // busyError is a refusal with the text of the document. It matches [lifecycle.ErrBusy]: repeat
 // the request later, or with force.

@@ -346,3 +346,30 @@ func TestLateRequestIsRefused(t *testing.T) {
 		p.rests("Terminated:2 (R:0/2)")
 	})
 }
+
+// The first process stalls while it requests a forced reboot of the VMs. The second one has
+// requested it meanwhile: each VM is requested once.
+func TestLateRequestIsNotRepeated(t *testing.T) {
+	clouds, store := newCloud(), lifecycle.NewMemoryStore()
+	var resume chan struct{}
+	var stall sync.Once
+	one := &hookedStore{MemoryStore: store, get: func(k lifecycle.Key) {
+		if k.Machine == tumblebug.VM.Name() && k.ID == "ns/m/a-2" {
+			stall.Do(func() { <-resume })
+		}
+	}}
+	inPair(t, one, store, clouds, clouds, func(ctx context.Context, p *pair) {
+		resume = make(chan struct{})
+		p.create(p.second, false)
+		p.rests("Running:2 (R:2/2)")
+		clouds.change(func() { clouds.delay = 5 * time.Minute })
+		_, err := p.first.HandleMciAction(ctx, "ns", "m", "reboot", true)
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		p.sweep()
+		close(resume)
+		p.rests("Running:2 (R:2/2)")
+		reboots := slices.DeleteFunc(clouds.newCalls(), func(c string) bool { return c != "reboot a-2" })
+		require.Len(t, reboots, 1)
+	})
+}
