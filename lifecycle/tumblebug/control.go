@@ -167,6 +167,13 @@ func idle(mci *mciRecord) error {
 	return nil
 }
 
+// busyError is a refusal with the text of the document. It matches [lifecycle.ErrBusy]: repeat
+// the request later, or with force.
+type busyError string
+
+func (e busyError) Error() string        { return string(e) }
+func (e busyError) Is(target error) bool { return target == lifecycle.ErrBusy }
+
 func onHold(mci *mciRecord) bool { return mci.State == Prepared && mci.Payload.Hold }
 
 // answerHeld moves an MCI that is on hold.

@@ -33,8 +33,8 @@
 //     an operation of the MCI. create.go: CreateMci adds the MCI.
 //  2. operate.go: advance prepares an MCI that is new. Then it requests the action of each
 //     VM that is due, as an operation of the VM, and waits until the VMs are at rest.
-//  3. look.go: control is the work of a VM, in its turn under the limits. It sends the
-//     request to the provider, and looks at the VM until the action has ended.
+//  3. turn.go: perform is the work of a VM, in its turn under the limits. It sends the
+//     request to the provider, and looks at the VM until the action has ended (look.go).
 //  4. operate.go: follow moves the MCI to the state that follows from its VMs. Every
 //     request calls it, so an operation ends with its last VM.
 //  5. sweep.go: a sweep takes over the VMs of a process that has died, and calls advance

@@ -175,6 +175,10 @@ func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) er
 	return nil
 }
 
+// errRequested refuses a request of an operation of an MCI if this operation or a later one
+// has requested an action of the same VM.
+var errRequested = errors.New("tumblebug: an action of the VM was requested already")
+
 // outcome returns the event that ends the operation of an MCI whose VMs are all at rest. By
 // the document, some VMs in the target state are a success, except for Terminate.
 func outcome(mci *mciRecord, vms []vmRecord) (event Event, why string) {

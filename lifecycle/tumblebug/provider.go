@@ -168,17 +168,3 @@ var (
 	// ErrNoVM: the provider has no such VM.
 	ErrNoVM = errors.New("tumblebug: no such VM at the provider")
 )
-
-// errStray is the outcome of a VM whose MCI is gone.
-var errStray = errors.New("tumblebug: its MCI is gone")
-
-// errRequested refuses a request of an operation of an MCI if this operation or a later one
-// has requested an action of the same VM.
-var errRequested = errors.New("tumblebug: an action of the VM was requested already")
-
-// busyError is a refusal with the text of the document. It matches [lifecycle.ErrBusy]: repeat
-// the request later, or with force.
-type busyError string
-
-func (e busyError) Error() string        { return string(e) }
-func (e busyError) Is(target error) bool { return target == lifecycle.ErrBusy }

@@ -114,7 +114,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	s.orders = queue.Must(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning})
 	if s.vms, err = lifecycle.New(fsm.Must[VMSpec](vms), store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
-		Handlers: map[string]lifecycle.Handler{handler: s.control},
+		Handlers: map[string]lifecycle.Handler{handler: s.perform},
 		Owner:    config.Owner, Queue: lifecycle.Shared(s.queue, turns), Observe: s.observeVM, Observer: config.Observer,
 		// What the record of an MCI has room for fits into those of its VMs, with other names.
 		Limits: lifecycle.Limits{Payload: 2 << 20},
