@@ -184,6 +184,7 @@ func TestSpans(t *testing.T) {
 		require.Empty(t, s.Inject(t.Context()))
 		require.NoError(t, s.Handlers(map[string]lifecycle.Handler{"h": func(context.Context, []byte) error { return nil }})["h"](t.Context(), nil))
 		require.Empty(t, s.spans.Ended()[4].Links())
+		require.Empty(t, s.Handlers(map[string]lifecycle.Handler{"none": nil}))
 	})
 }
 

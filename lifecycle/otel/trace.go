@@ -35,7 +35,9 @@ func (t *Telemetry) Extract(ctx context.Context, values map[string]string) conte
 func (t *Telemetry) Handlers(handlers map[string]lifecycle.Handler) map[string]lifecycle.Handler {
 	traced := make(map[string]lifecycle.Handler, len(handlers))
 	for name, handler := range handlers {
-		traced[name] = t.handler(name, handler)
+		if handler != nil { // a manager refuses work without a handler
+			traced[name] = t.handler(name, handler)
+		}
 	}
 	return traced
 }
