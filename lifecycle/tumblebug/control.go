@@ -23,8 +23,8 @@ import (
 // starts a new operation, and reports of the superseded one are stale. HandleMciAction
 // returns as soon as the action is admitted; the status shows how it ends. On an MCI
 // without VMs, terminate is the only control action. No action leads out of Terminated:
-// a forced terminate is complete there, and every other action is refused. Force does not
-// apply to refine, continue and withdraw.
+// a forced terminate is complete there, and every other action is refused. Force refines no
+// MCI that is being created, because its creation would make the removed VMs again.
 //
 // If another writer moves the MCI meanwhile, the action is decided again.
 //
@@ -71,8 +71,10 @@ func (s *System) actOnMci(ctx context.Context, id string, a Action, force bool) 
 		return "Continue the holding MCI", s.resumeHeld(ctx, &mci)
 	case a == ActionWithdraw:
 		return "Withdraw the holding MCI", s.withdraw(ctx, &mci)
+	case a == ActionRefine && len(vms) == 0:
+		return "No VM in the MCI", s.refine(ctx, &mci, vms, force)
 	case a == ActionRefine:
-		return "Refined the MCI", s.refine(ctx, &mci, vms)
+		return "Refined the MCI", s.refine(ctx, &mci, vms, force)
 	case force && a == ActionTerminate && mci.State == Terminated:
 		return "The MCI is Terminated", nil
 	}
@@ -202,16 +204,23 @@ func (s *System) withdraw(ctx context.Context, mci *mciRecord) error {
 	return s.discard(ctx, &now, nil)
 }
 
-// refine removes the VMs that are Failed or Undefined, unless another look moves them.
-func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
-	if err := idle(mci); err != nil {
+// refine removes the VMs that are Failed or Undefined, and still are after another look.
+func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) error {
+	// A process that continues a creation makes every VM that is missing, also a removed one.
+	running, _ := Doing(mci.State)
+	if err := idle(mci); err != nil && (!force || running == ActionCreate) {
 		return err
 	}
-	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined })
+	kept := func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined }
+	vms = slices.DeleteFunc(vms, kept)
 	if err := s.refresh(ctx, vms); err != nil {
 		return err
 	}
-	if err := s.remove(ctx, vms, Refine, s.mcis.Require(mci.ID, resting...)); err != nil {
+	var require []lifecycle.Precondition
+	if !force {
+		require = append(require, s.mcis.Require(mci.ID, resting...))
+	}
+	if err := s.remove(ctx, slices.DeleteFunc(vms, kept), Refine, require...); err != nil {
 		return err
 	}
 	_, _, err := s.follow(ctx, mci.ID)

@@ -91,8 +91,8 @@
 //
 // Failed is final, as in the document. Forced rows lead out of it: Terminate, which the
 // diagram has, and every other action. [Refine] is an action of the document outside its
-// diagrams. It removes a VM that is Failed or Undefined, unless another look moves it. So
-// it may leave a running VM at a provider that does not answer.
+// diagrams. It removes a VM that is Failed or Undefined, both before the request and
+// after another look. So it may leave a running VM at a provider that does not answer.
 //
 // The document lists continue and withdraw without a definition. Here they answer a
 // creation on hold, which stops in Prepared without a deadline. [Withdraw] moves the MCI

@@ -86,7 +86,8 @@ func (s *System) lookAtRest(ctx context.Context, vm *vmRecord) Event {
 	return observed[shown]
 }
 
-// update looks at a VM, and records what its provider shows. It makes no request about a VM
+// update looks at a VM, and records what its provider shows; vm is then the record of a VM at
+// rest. It makes no request about a VM
 // whose state is cached. The action of a VM looks again and again in its work; here one look
 // ends it if that is sufficient.
 func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
@@ -100,7 +101,10 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
 	default:
 		event := s.lookAtRest(ctx, vm)
 		if ctx.Err() == nil && event != "" {
-			_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision})
+			var moved vmRecord
+			if moved, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision}); err == nil {
+				*vm = moved
+			}
 		}
 	}
 	if ctx.Err() != nil {
