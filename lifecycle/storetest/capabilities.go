@@ -34,48 +34,47 @@ func capabilitiesAreHonest(t *tester) {
 // written.
 func commitsAreRefused(t *tester) {
 	r, absent := t.put("a", idle), t.get(key("b"))
-	refuse := func(what string, want error, edit func(c *lifecycle.Commit, ch *lifecycle.StoredChange)) {
+	refuse := func(what string, want error, edit func(c *lifecycle.Commit)) {
 		c := commitOf(change(r, moving))
-		edit(c, &c.Changes[0])
+		edit(c)
 		if len(c.Changes) <= t.has.Changes || want == errors.ErrUnsupported {
 			require.ErrorIs(t, t.send(c), want, what)
 		}
 	}
-	type (
-		commit = lifecycle.Commit
-		edit   = lifecycle.StoredChange
-	)
 	invalid, unsupported := lifecycle.ErrInvalid, errors.ErrUnsupported
-	refuse("no changes", invalid, func(c *commit, _ *edit) { c.Changes = nil })
-	refuse("no token", invalid, func(c *commit, _ *edit) { c.Token = lifecycle.Token{} })
-	refuse("two changes of one key", invalid, func(c *commit, _ *edit) { c.Changes = append(c.Changes, change(r, broken)) })
-	refuse("a change without a state", invalid, func(_ *commit, ch *edit) { ch.To.State = "" })
-	refuse("an epoch without an owner", invalid, func(_ *commit, ch *edit) { ch.To.Epoch = 1 })
-	refuse("a writer without a name", invalid, func(c *commit, _ *edit) { c.Owner.Epoch = 1 })
-	refuse("metadata of another state", invalid, func(_ *commit, ch *edit) { ch.MetadataOnly = true })
-	refuse("metadata of a removal", invalid, func(_ *commit, ch *edit) { ch.To.State, ch.MetadataOnly, ch.Remove = idle, true, true })
-	refuse("metadata of a new object", invalid, func(_ *commit, ch *edit) { ch.From, ch.MetadataOnly = "", true })
-	refuse("two changes, one malformed", invalid, func(c *commit, _ *edit) { c.Changes = append(c.Changes, change(absent, "")) })
-	refuse("more changes", unsupported, func(c *commit, _ *edit) {
+	refuse("no changes", invalid, func(c *lifecycle.Commit) { c.Changes = nil })
+	refuse("no token", invalid, func(c *lifecycle.Commit) { c.Token = lifecycle.Token{} })
+	refuse("two changes of one key", invalid, func(c *lifecycle.Commit) { c.Changes = append(c.Changes, change(r, broken)) })
+	refuse("a change without a state", invalid, func(c *lifecycle.Commit) { c.Changes[0].To.State = "" })
+	refuse("an epoch without an owner", invalid, func(c *lifecycle.Commit) { c.Changes[0].To.Epoch = 1 })
+	refuse("a writer without a name", invalid, func(c *lifecycle.Commit) { c.Owner.Epoch = 1 })
+	refuse("metadata of another state", invalid, func(c *lifecycle.Commit) { c.Changes[0].MetadataOnly = true })
+	refuse("metadata of a removal", invalid, func(c *lifecycle.Commit) {
+		c.Changes[0] = change(r, idle)
+		c.Changes[0].MetadataOnly, c.Changes[0].Remove = true, true
+	})
+	refuse("metadata of a new object", invalid, func(c *lifecycle.Commit) { c.Changes[0].From, c.Changes[0].MetadataOnly = "", true })
+	refuse("two changes, one malformed", invalid, func(c *lifecycle.Commit) { c.Changes = append(c.Changes, change(absent, "")) })
+	refuse("more changes", unsupported, func(c *lifecycle.Commit) {
 		for i := range t.has.Changes {
 			absent.ID = fmt.Sprint(i)
 			c.Changes = append(c.Changes, change(absent, idle))
 		}
 	})
-	refuse("more preconditions", unsupported, func(c *commit, _ *edit) {
+	refuse("more preconditions", unsupported, func(c *lifecycle.Commit) {
 		for i := range t.has.Changes {
 			c.Require = append(c.Require, lifecycle.Precondition{Key: key(fmt.Sprint(i)), States: []string{""}})
 		}
 	})
 	if !t.has.Messages {
-		refuse("a message", unsupported, func(c *commit, _ *edit) { c.Messages = []lifecycle.Message{{Topic: "t"}} })
+		refuse("a message", unsupported, func(c *lifecycle.Commit) { c.Messages = []lifecycle.Message{{Topic: "t"}} })
 	}
 	if t.config.Bare {
-		refuse("a version", unsupported, func(_ *commit, ch *edit) { ch.To.Version = "2" })
-		refuse("a fence", unsupported, func(_ *commit, ch *edit) { ch.To.Fence = 7 })
+		refuse("a version", unsupported, func(c *lifecycle.Commit) { c.Changes[0].To.Version = "2" })
+		refuse("a fence", unsupported, func(c *lifecycle.Commit) { c.Changes[0].To.Fence = 7 })
 	}
 	if t.has.History && !t.keepsRequests() {
-		refuse("a request", unsupported, func(_ *commit, ch *edit) { ch.Request = "r" })
+		refuse("a request", unsupported, func(c *lifecycle.Commit) { c.Changes[0].Request = "r" })
 	}
 	for _, limit := range []int{0, -1} {
 		_, err := t.store().List(t.Context(), lifecycle.Query{Machine: machine, Limit: limit})

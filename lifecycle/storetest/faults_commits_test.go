@@ -174,3 +174,7 @@ var commitFaults = map[string]map[string]fault{
 		}},
 	},
 }
+
+func leaseOnly(c *commits) bool {
+	return slices.ContainsFunc(c.Changes, func(ch edit) bool { return ch.MetadataOnly })
+}

@@ -17,7 +17,7 @@ func (m *model) sendAgain() {
 	last := len(m.commits) - 1
 	c := m.commits[pick(m, last, m.below(last+1))]
 	switch {
-	case leaseOnly(c):
+	case slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool { return ch.MetadataOnly }):
 		m.conflict(c, "a commit with a MetadataOnly change that is sent again")
 	case m.below(4) == 0:
 		m.conflict(commitOf(c.Changes...), "the same changes under another token")
@@ -36,10 +36,6 @@ func (m *model) known(c *lifecycle.Commit) bool {
 		}
 	}
 	return true
-}
-
-func leaseOnly(c *lifecycle.Commit) bool {
-	return slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool { return ch.MetadataOnly })
 }
 
 // compare compares a list, the record and the history of one object, and the outbox.

@@ -80,7 +80,7 @@ func ownerIsReadWithoutWaiting(t *tester) {
 	network := t.network()
 	t.needsConfig("Second", !t.config.Exclusive)
 	t.needsTwoChanges()
-	other, o := t.second(), owner("process", 1)
+	other, o := t.opened(t.config.Second(t.TB, t.stores[0])), owner("process", 1)
 	beat, a, b := t.join(o, alive), t.put("a", idle), t.put("b", idle)
 	for n, reached := 1, true; reached; n++ {
 		require.Less(t, n, mostPlaces, "requests of one commit")
@@ -110,23 +110,23 @@ func storeRecovers(t *tester) {
 	network.SetDown(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	errs := t.calls(ctx, r, 1)
+	errs := t.calls(ctx, r, all, 1)
 	network.SetDown(false)
 	for call, err := range errs {
 		require.Error(t, err, call)
 		require.NotErrorIs(t, err, lifecycle.ErrClosed, call)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict, call)
 	}
-	t.recovers()
+	t.recovers(16)
 	t.unchanged("the connection came back", r)
 	t.move(r, moving)
 }
 
-// recovers waits until the store has replaced every broken connection.
-func (t *tester) recovers() {
+// recovers waits until the store has a connection for each of some simultaneous calls.
+func (t *tester) recovers(simultaneous int) {
 	t.eventually("Get", func() error {
 		var calls errgroup.Group
-		for range 16 {
+		for range simultaneous {
 			calls.Go(func() error {
 				_, err := t.store().Get(t.Context(), key("a"))
 				return err
@@ -142,6 +142,6 @@ func restartKeepsEverything(t *tester) {
 	t.needsConfig("Restart", t.config.Restart != nil)
 	t.keepsEverything("the engine was restarted", func() {
 		t.config.Restart(t.TB, t.stores[0])
-		t.recovers()
+		t.recovers(16)
 	})
 }

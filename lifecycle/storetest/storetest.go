@@ -115,10 +115,12 @@ func Run(t *testing.T, open func(t testing.TB) lifecycle.Store, config *Config) 
 		t.Fatal(err)
 	}
 	for _, d := range demands {
-		if len(config.Groups) > 0 && !slices.Contains(config.Groups, d.group()) {
+		if len(config.Groups) > 0 && !slices.ContainsFunc(config.Groups, d.in) {
 			continue
 		}
-		t.Run(d.name, func(t *testing.T) { d.run(t, open, config, func(t testing.TB, try func(testing.TB)) { try(t) }) })
+		t.Run(d.name, func(t *testing.T) {
+			d.run(t, config, func(t testing.TB) { d.check(newTester(t, open(t), config)) })
+		})
 	}
 }
 
@@ -130,7 +132,7 @@ func (c *Config) check() error {
 			"set Config.Exclusive if only one store can use the data")
 	}
 	for _, group := range c.Groups {
-		if !slices.ContainsFunc(demands, func(d demand) bool { return d.group() == group }) {
+		if !slices.ContainsFunc(demands, func(d demand) bool { return d.in(group) }) {
 			return fmt.Errorf("storetest: Config.Groups has the unknown group %q", group)
 		}
 	}
@@ -175,25 +177,14 @@ var demands = []demand{
 	{name: "Model/random_commits_agree", check: randomCommitsAgree},
 }
 
-// group returns the part of the name before the slash.
-func (d *demand) group() string {
-	group, _, _ := strings.Cut(d.name, "/")
-	return group
-}
+func (d *demand) in(group string) bool { return strings.HasPrefix(d.name, group+"/") }
 
-// run checks a demand on a new store. The tests of this package pass a wrapper that
-// records failures.
-func (d *demand) run(
-	t *testing.T, open func(testing.TB) lifecycle.Store, config *Config, wrap func(t testing.TB, try func(testing.TB)),
-) {
-	t.Helper()
-	try := func(t *testing.T) {
-		wrap(t, func(t testing.TB) { d.check(newTester(t, open(t), config)) })
-	}
+// run runs the check of a demand, in a bubble if the store can be opened there.
+func (d *demand) run(t *testing.T, config *Config, check func(testing.TB)) {
 	if d.timed && (config.Synctest || config.WrongClock) {
-		synctest.Test(t, try)
+		synctest.Test(t, func(t *testing.T) { check(t) })
 	} else {
-		try(t)
+		check(t)
 	}
 }
 
@@ -219,13 +210,8 @@ func newTester(t testing.TB, store lifecycle.Store, config *Config) *tester {
 func (t *tester) use(store lifecycle.Store, alone bool) {
 	t.stores, t.has = []lifecycle.Store{t.opened(store)}, store.Capabilities()
 	if !alone {
-		t.stores = append(t.stores, t.second())
+		t.stores = append(t.stores, t.opened(t.config.Second(t.TB, store)))
 	}
-}
-
-// second opens a second store over the data of the first.
-func (t *tester) second() lifecycle.Store {
-	return t.opened(t.config.Second(t.TB, t.stores[0]))
 }
 
 // opened returns a store that the test has opened, and closes it at the end.

@@ -68,8 +68,8 @@ func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]str
 		if !strings.HasPrefix(d.name, prefix) {
 			continue
 		}
-		d.run(t, open, config, func(t testing.TB, try func(testing.TB)) {
-			switch r := suitetest.Record(t, try); {
+		d.run(t, config, func(t testing.TB) {
+			switch r := suitetest.Record(t, func(t testing.TB) { d.check(newTester(t, open(t), config)) }); {
 			case r.Failed():
 				failed[d.name] = r.Text()
 			case r.Skipped():
