@@ -385,8 +385,3 @@ func TestTooManyFailures(t *testing.T) {
 	text, _ := judge(t, memoryHarness(), s.Scenario)
 	require.Contains(t, text, "crashtest: failures at 20 points of ")
 }
-
-func TestRunRefusesMissingFunctions(t *testing.T) {
-	require.Panics(t, func() { Run(t, Harness{}, plainPlanted().Scenario) })
-	require.Panics(t, func() { Run(t, memoryHarness(), Scenario[vms]{}) })
-}
