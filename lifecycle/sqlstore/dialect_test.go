@@ -51,6 +51,7 @@ func TestClassify(t *testing.T) {
 		{codeError(10), noAnswer},
 		{codeError(1), unknownName},
 		{&lifecycle.RepeatedError{}, refused},
+		{errLocked, unable}, // a minute; before, Migrate waited four times
 	} {
 		require.Equal(t, c.want, classify(c.err), "%v", c.err)
 		require.Equal(t, c.want, classify(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)

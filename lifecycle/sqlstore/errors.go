@@ -42,6 +42,9 @@ var (
 	errRows = errors.New("more rows than one have the key, which needs a unique index")
 	// errRead: a row has a value that the store cannot read. The statement was executed.
 	errRead = errors.New("a row has a value of another form")
+	// errLocked: the engine has waited for the end of another migration. Further attempts
+	// would wait as long each.
+	errLocked = errors.New("migrate: another migration holds the lock for a minute")
 )
 
 // isVerdict reports whether an error is about what the commit requires.
@@ -143,6 +146,8 @@ func classify(err error) class {
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate
+	case errors.Is(err, errLocked):
+		return unable
 	case isVerdict(err), matches(err, lifecycle.ErrInvalid, lifecycle.ErrForeign, errors.ErrUnsupported, ErrSchema, ErrHistory):
 		return refused
 	case err == errMissed, matches(err, errRows, errRead, sql.ErrTxDone):

@@ -58,7 +58,9 @@ import (
 // with a reason that a client can read.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
-	Table   string // the name, or schema.name, which SQLite does not have; no other machine has it
+	// Table is the name, or schema.name, which SQLite does not have. No other machine has it.
+	// Two tables of one name in different schemas are both named with the schema.
+	Table   string
 	Columns ColumnMap
 	// ExistingHistory is a table of the caller where every change leaves a row. Zero: the
 	// history is in the store's own tables.

@@ -108,7 +108,7 @@ func (s *Store) beginMigrate(ctx context.Context) error {
 		var got sql.NullString
 		err := s.query(ctx, &statement{text: text}, nil, into(&got))
 		if err == nil && got.String == "0" { // MySQL reports a timeout as a result
-			err = errors.New("migrate: another migration holds the lock for a minute")
+			err = errLocked
 		}
 		if err != nil {
 			return s.e.hinted(failed(ctx, err))

@@ -52,13 +52,20 @@ func (e *engine) apart(a, b *layout) error {
 	switch {
 	case a.machine == b.machine:
 		return fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, a.machine)
-	case strings.EqualFold(a.objects.name, b.objects.name):
+	case mayBeOne(a.objects.name, b.objects.name):
 		return fmt.Errorf("%w: two machines in the table %s", lifecycle.ErrInvalid, e.unquoted(a.objects.name))
-	case a.history.existing && strings.EqualFold(a.history.name, b.history.name) &&
+	case a.history.existing && mayBeOne(a.history.name, b.history.name) &&
 		(a.history.col(vMachine) == "" || b.history.col(vMachine) == ""):
 		return fmt.Errorf("%w: two machines in the history %s without a column for Machine", lifecycle.ErrInvalid, e.unquoted(a.history.name))
 	}
 	return nil
+}
+
+// mayBeOne reports whether two names may be those of one table: without a schema, a name is that
+// of a table in any schema.
+func mayBeOne(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
 }
 
 // verify refuses a table that lacks what the store needs, and a table without transactions. The
