@@ -64,7 +64,9 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 		added = append(added, s.vms.In(&tx).Add(id+"/"+vm.Name, vm.State, User, vm.VMSpec, nil))
 	}
 	state, _ := settled(given) // there is one if all VMs are at rest, which the commit checks
-	result := s.mcis.In(&tx).Add(id, state, User, MCISpec{MciReq: MciReq{Name: mci.Name, Attributes: mci.Attributes}, Life: life}, nil)
+	result := s.mcis.In(&tx).Add(id, state, User, MCISpec{
+		MciReq: MciReq{Name: mci.Name, Attributes: mci.Attributes}, Life: life,
+	}, nil)
 	if err := tx.Commit(ctx); err != nil {
 		return MciStatus{}, err
 	}

@@ -219,7 +219,7 @@ func (s *System) awaitRest(ctx context.Context, vms []vmRecord) error {
 // revision or a precondition does not permit the request any more.
 func overtaken(err error) bool {
 	return slices.ContainsFunc([]error{
-		lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrNotFound, lifecycle.ErrBusy, fsm.ErrNotAllowed, fsm.ErrForcedOnly,
-		errRequested,
+		lifecycle.ErrConflict, lifecycle.ErrPrecondition, lifecycle.ErrNotFound, lifecycle.ErrBusy,
+		fsm.ErrNotAllowed, fsm.ErrForcedOnly, errRequested,
 	}, func(target error) bool { return errors.Is(err, target) })
 }

@@ -57,7 +57,10 @@ func planned(groups []SubGroup) iter.Seq2[string, VMSpec] {
 	return func(yield func(string, VMSpec) bool) {
 		for i := range groups {
 			g := &groups[i]
-			spec := VMSpec{SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image, Attributes: g.Attributes}
+			spec := VMSpec{
+				SubGroup: g.Name, Provider: g.Provider, Region: g.Region,
+				Spec: g.Spec, Image: g.Image, Attributes: g.Attributes,
+			}
 			for n := range g.size() {
 				if !yield(fmt.Sprintf("%s-%d", g.Name, n+1), spec) {
 					return
