@@ -26,11 +26,11 @@ func TestDiffOfForcedDeadlines(t *testing.T) {
 		old, new *fsm.Table
 		want     string
 	}{
-		{table("", " forced"), table("", ""), `unsafe deadline-action: at the deadline in "B" the sweeper of an old node fires late by force and moves the object to "X", that of a new one fires it and moves the object to "C"`},
-		{table(" [p]", " forced"), table(" [p]", ""), `unsafe deadline-action: at the deadline in "B" where p agrees the sweeper of an old node fires late by force and moves the object to "X", that of a new one fires it and moves the object to "C"`},
-		{table("", ""), table("", " forced"), `unsafe deadline-action: at the deadline in "B" the sweeper of an old node fires late and moves the object to "C", that of a new one fires it by force and moves the object to "X"`},
-		{table(" [p]", ""), table(" [p]", " forced"), `unsafe deadline-action: at the deadline in "B" where p agrees the sweeper of an old node fires late and moves the object to "C", that of a new one fires it by force and moves the object to "X"`},
-		{table("", " [p] forced"), table("", " [p]"), `unsafe deadline-action: at the deadline in "B" where p does not the sweeper of an old node fires late by force and moves the object to "X", that of a new one fires it and is refused`},
+		{table("", " forced"), table("", ""), `unsafe deadline-action: on late in "B" by sweeper, by force: an old node moves the object to "X" by force, a new node moves the object to "C"`},
+		{table(" [p]", " forced"), table(" [p]", ""), `unsafe deadline-action: on late in "B" by sweeper, by force, if p agrees: an old node moves the object to "X" by force, a new node moves the object to "C"`},
+		{table("", ""), table("", " forced"), `unsafe deadline-action: on late in "B" by sweeper: an old node moves the object to "C", a new node moves the object to "X" by force`},
+		{table(" [p]", ""), table(" [p]", " forced"), `unsafe deadline-action: on late in "B" by sweeper, if p agrees: an old node moves the object to "C", a new node moves the object to "X" by force`},
+		{table("", " [p] forced"), table("", " [p]"), `unsafe deadline-action: on late in "B" by sweeper, by force, if p agrees: an old node moves the object to "X" by force, a new node moves the object to "C"`},
 		{short(t, "A stable, B stable", "A make B user", "B late A within=1m forced"), short(t, "A stable, B stable", "A make B user", "B late A within=1m"), "compatible refused-by-old: "},
 	} {
 		e, err := evolve.Diff(c.old, c.new, nil)

@@ -38,7 +38,6 @@
 //	undo             drain         failed for one version, at rest for the other: one drops what undo needs
 //	stranded         unsafe        one version alone cannot bring the object to rest
 //	renamed          mapping       one thing has two names
-//	too-many-guards  unsafe        a cell differs and has more guards than Diff compares one by one
 //
 // [Report.Code] returns the translation of states as code for package lifecycle, which
 // applies it to the records.
@@ -46,7 +45,7 @@
 // # Actors
 //
 // A row without actors is open to every actor that its table names, and to the sweeper
-// only at a deadline of the same event. If the table names none but the sweeper, the row
+// only if another row of the same state and event names it. If the table names none but the sweeper, the row
 // is open to one anonymous actor. If the table names no actor at all, the row is also open
 // to every actor that the other table names.
 //
@@ -63,6 +62,8 @@
 //   - Guards of one name decide alike, guards of different names independently.
 //   - Diff does not see overrides, payloads, handlers, the configuration of a manager
 //     and the preconditions, relations and aggregates over these states.
+//   - Diff does not follow an object after a version that cannot read it: what comes next
+//     is reported when this hazard is gone.
 //   - Two verdicts do not add up: compare the versions that run side by side.
 //   - A name that is gone and a new name are two things, unless the Config maps them.
 package evolve

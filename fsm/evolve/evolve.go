@@ -46,7 +46,7 @@ type Config struct {
 	// names are one thing. Two old names cannot have one new name.
 	States, Events, Actors, Guards map[string]string
 	// Hold are the events that no caller fires while both versions run. Default:
-	// none. The sweeper fires deadlines nevertheless.
+	// none. The sweeper fires nevertheless.
 	Hold []Withheld
 }
 
@@ -128,19 +128,24 @@ type Act struct {
 // can occur, times their rows and actors.
 func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	config = cmp.Or(config, &Config{})
-	p, err := join(old, new, config)
+	p, err := newPair(old, new, config)
 	if err != nil {
 		return nil, err
 	}
-	e := &Report{
-		Old: old.Name, New: new.Name, Differences: []Difference{}, Hazards: []Hazard{},
-		Mapping: p.renamings(), States: p.stateNames(), Drain: []string{}, Hold: []Withheld{},
+	r := &Report{
+		Old: old.Name, New: new.Name, Differences: p.differences(),
+		Hazards: []Hazard{}, Mapping: []Renaming{},
 	}
-	p.differences(e)
-	if err := p.judge(e, config); err != nil {
+	for _, name := range stateNames(old) {
+		r.States = append(r.States, StateName{name, p.states.name[newVersion][p.states.key[oldVersion][name]]})
+	}
+	for _, n := range []*names{p.machine, p.states, p.events, p.actors} {
+		r.Mapping = append(r.Mapping, n.renamed()...)
+	}
+	if err := p.judge(r, config); err != nil {
 		return nil, err
 	}
-	return e, nil
+	return r, nil
 }
 
 func mappingError(format string, args ...any) error {

@@ -82,12 +82,12 @@ func TestVerdictsOfAHistory(t *testing.T) {
 	versions := tabletest.ReadVersions(t)
 	want := []string{
 		2:  `drain: a new node cannot read what an old one has written: the state "inspectfail" is unknown`,
-		3:  `unsafe: on provide in "manageable" an old node moves the object to "available", a new node moves`,
-		4:  `unsafe: an old node accepts clean in "clean failed" and moves the object to "cleaning"`,
-		5:  `unsafe: an old node adds objects in "available", a new one in "enroll"`,
+		3:  `unsafe: on provide in "manageable": an old node moves the object to "available", a new node moves`,
+		4:  `unsafe: on clean in "clean failed": an old node moves the object to "cleaning"`,
+		5:  `unsafe: on adding an object by any actor: an old node moves the object to "available", a new node moves the object to "enroll"`,
 		6:  `unsafe: an old node cannot read what a new one has written: the state "clean wait" is unknown`,
-		7:  `compatible: an old node refuses abort in "clean wait"`,
-		8:  `compatible: an old node refuses`,
+		7:  `compatible: on abort in "clean wait": an old node refuses it`,
+		8:  `: an old node refuses it, a new node moves`,
 		9:  `unsafe: an old node cannot read what a new one has written: the state "adopting" is unknown`,
 		10: `unsafe: an old node cannot read what a new one has written: the state "rescuing" is unknown`,
 	}

@@ -178,11 +178,13 @@ func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 		require.NoError(t, err)
 		require.False(t, to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Message)
 	case "deadline-action":
-		at, err := f.read(1, last)
-		require.NoError(t, err)
-		event, _ := f.deadline(1, at)
-		require.NotEqual(t, event, q.event)
-		require.Equal(t, fsm.Sweeper, q.actor)
+		event, _ := f.deadline(0, read(0))
+		other, _ := f.deadline(1, read(1))
+		require.NotEqual(t, event, other)
+	case "deadline-time":
+		event, _ := f.deadline(0, read(0))
+		other, _ := f.deadline(1, read(1))
+		require.Equal(t, event, other)
 	case "deadline-added":
 		_, has := f.deadline(0, read(0))
 		require.False(t, has)

@@ -9,19 +9,19 @@ import (
 
 // String returns the verdict with its conditions, the hazards with their witnesses,
 // the notes, and the differences. Programs must not depend on the text.
-func (e *Report) String() string {
-	lines := []string{e.verdict()}
+func (r *Report) String() string {
+	lines := []string{r.verdict()}
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	for _, r := range e.Mapping {
-		add("  map %s %s -> %s", r.Subject, r.Old, r.New)
+	for _, m := range r.Mapping {
+		add("  map %s %s -> %s", m.Subject, m.Old, m.New)
 	}
-	if len(e.Drain) > 0 {
-		add("  drain: %s", strings.Join(e.Drain, ", "))
+	if len(r.Drain) > 0 {
+		add("  drain: %s", strings.Join(r.Drain, ", "))
 	}
-	for _, w := range e.Hold {
+	for _, w := range r.Hold {
 		add("  hold: %s in %s", w.Event, w.State)
 	}
-	for _, h := range e.Hazards {
+	for _, h := range r.Hazards {
 		level := h.Level.String()
 		if h.Level == Compatible {
 			level = "note"
@@ -34,10 +34,10 @@ func (e *Report) String() string {
 			add("    %d. %s", i+1, a)
 		}
 	}
-	if len(e.Differences) > 0 {
+	if len(r.Differences) > 0 {
 		add("differences:")
 	}
-	for _, d := range e.Differences {
+	for _, d := range r.Differences {
 		add("  %s", d)
 	}
 	for i := range lines {
@@ -46,30 +46,16 @@ func (e *Report) String() string {
 	return strings.Join(lines, "\n")
 }
 
-func (e *Report) verdict() string {
-	name := e.Old
-	if e.New != e.Old {
-		name += " -> " + e.New
+func (r *Report) verdict() string {
+	name := r.Old
+	if r.New != r.Old {
+		name += " -> " + r.New
 	}
-	switch {
-	case e.Level == Unsafe:
-		n := 0
-		for _, h := range e.Hazards {
-			if h.Level == Unsafe {
-				n++
-			}
-		}
-		return fmt.Sprintf("%s: unsafe side by side, for %d reason%s", name, n, [...]string{"", "s"}[min(n-1, 1)])
-	case e.Level == NeedsMapping && len(e.Drain) > 0:
-		return name + ": compatible with a mapping of names, once drained"
-	case e.Level == NeedsMapping:
-		return name + ": compatible with a mapping of names"
-	case e.Level == NeedsDrain:
-		return name + ": compatible once drained"
-	case len(e.Differences) == 0:
-		return name + ": compatible, nothing differs"
+	level := [...]string{"compatible", "compatible once drained", "compatible with a mapping of names", "unsafe side by side"}[r.Level]
+	if len(r.Differences) == 0 {
+		level += ", nothing differs"
 	}
-	return name + ": compatible"
+	return name + ": " + level
 }
 
 // String returns the difference as one line.
@@ -108,7 +94,10 @@ func (a Act) String() string {
 	case a.Event == "":
 		return a.Node + " node adds the object in " + where(a.To, a.ToOrigin)
 	}
-	text := fmt.Sprintf("%s node: %s -%s", a.Node, where(a.State, a.Origin), a.Event)
+	return fmt.Sprintf("%s node: %s -%s%s-> %s, row %d", a.Node, where(a.State, a.Origin), a.Event, a.conditions(), where(a.To, a.ToOrigin), a.Row)
+}
+
+func (a Act) conditions() (text string) {
 	if a.Actor != "" {
 		text += " by " + a.Actor
 	}
@@ -121,5 +110,29 @@ func (a Act) String() string {
 	if len(a.Refuse) > 0 {
 		text += ", if " + strings.Join(a.Refuse, " and ") + " does not"
 	}
-	return fmt.Sprintf("%s-> %s, row %d", text, where(a.To, a.ToOrigin), a.Row)
+	return text
+}
+
+// Code returns the lifecycle.Version of the old table in Go, for the Config of a binary
+// that has the new one. An old state that has no new name is a comment: a record in such a
+// state is refused until the code names one.
+func (r *Report) Code() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Records of the old %s.\nlifecycle.Version{\n", r.Old)
+	b.WriteString("\tName: \"\", // Config.Version of the old binaries\n\tStates: map[string]string{\n")
+	for _, s := range r.States {
+		if s.New != "" {
+			fmt.Fprintf(&b, "\t\t%q: %q,\n", s.Old, s.New)
+		} else {
+			fmt.Fprintf(&b, "\t\t// %q is no state of the new table: map it, or no object may be in it\n", s.Old)
+		}
+	}
+	b.WriteString("\t},\n\t// Upgrade and Downgrade, if the payload differs too.\n}")
+	return b.String()
+}
+
+// StateName is an old state and its name in the new table.
+type StateName struct {
+	Old string `json:"old"`
+	New string `json:"new,omitempty"` // empty: the new table does not have it
 }

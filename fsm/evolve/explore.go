@@ -1,0 +1,216 @@
+package evolve
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxStatuses is the largest number of pairs of state and origin.
+const maxStatuses = 1 << 20
+
+// exploration visits the statuses that nodes of both versions give to an object.
+type exploration struct {
+	*pair
+	held    map[Withheld]bool // no caller fires these
+	drained map[string]bool   // states
+	index   map[status]int
+	visits  []visit
+	taken   int // number of visits whose steps are taken
+}
+
+// addObject stands for adding an object without an event.
+var addObject = Withheld{}
+
+// visit is a status that can occur, with the last step of a shortest path to it.
+type visit struct {
+	at     status
+	before int // index of the visit, -1: none
+	by     step
+	byOld  bool // an old node writes it
+}
+
+// step is what a node of one version does on a request, and what one of the other version
+// would do, for one result of the guards. It is an [Act] in keys. A step without an event
+// adds an object.
+type step struct {
+	version       int // -1: the object is in the field already
+	event, actor  string
+	force         [2]bool
+	from          status
+	agree, refuse []string // guards
+	row           [2]int   // -1: none
+	result        [2]result
+}
+
+// add is the step that adds an object.
+func add(version int, actor string, to status) step {
+	return step{version: version, actor: actor, row: [2]int{-1, -1}, result: [2]result{{to: to}, {to: to}}}
+}
+
+// explore visits every status that can occur, nearest first. It prefers paths from no
+// object to those from an object in the field. The error is [ErrTooLarge].
+func (m *exploration) explore(field []visit) error {
+	m.reach(-1, add(-1, "", noObject))
+	for h, x := range m.versions {
+		for _, s := range x.starts {
+			if !m.held[addObject] {
+				m.reach(0, add(h, "", status{s, s}))
+			}
+		}
+	}
+	m.spread()
+	for _, v := range field {
+		m.reach(-1, add(-1, "", v.at))
+	}
+	m.spread()
+	if len(m.visits) > maxStatuses {
+		return fmt.Errorf("%w: more than %d pairs of state and origin", ErrTooLarge, maxStatuses)
+	}
+	return nil
+}
+
+// reach visits the status to which a step leads.
+func (m *exploration) reach(before int, by step) {
+	at := by.result[max(by.version, 0)].to
+	if m.drained[at.state] || m.drained[at.origin] {
+		return
+	}
+	i, ok := m.index[at]
+	if !ok {
+		i = len(m.visits)
+		m.index[at] = i
+		m.visits = append(m.visits, visit{at: at, before: before, by: by})
+	}
+	m.visits[i].byOld = m.visits[i].byOld || by.version != newVersion
+}
+
+// spread takes the steps of all visits, until there are too many.
+func (m *exploration) spread() {
+	for m.taken < len(m.visits) && len(m.visits) <= maxStatuses {
+		m.next()
+	}
+}
+
+// next takes the steps of one visit. It does not follow a status that a version cannot read.
+func (m *exploration) next() {
+	at, before := m.visits[m.taken].at, m.taken
+	m.taken++
+	if !m.versions[oldVersion].canRead(at) || !m.versions[newVersion].canRead(at) {
+		return
+	}
+	m.steps(at, func(s step) {
+		for s.version = range m.versions {
+			if !s.result[s.version].refused {
+				m.reach(before, s)
+			}
+		}
+	})
+}
+
+// steps yields what the nodes do on every request in a status, for all results of the
+// guards. Callers do not fire held events. The sweeper fires the events of rows that name it.
+func (m *exploration) steps(at status, yield func(step)) {
+	old, new := m.versions[oldVersion], m.versions[newVersion]
+	for _, event := range m.eventsIn(at) {
+		oldCell, newCell := Withheld{old.source(at).state, event}, Withheld{new.source(at).state, event}
+		held, swept := m.held[oldCell] || m.held[newCell], old.swept[oldCell] || new.swept[newCell]
+		for _, actor := range m.roles {
+			forces := [][2]bool{{false, false}, {true, true}}
+			switch {
+			case actor != sweeper && held, actor == sweeper && !swept:
+				continue
+			case actor == sweeper:
+				a, b := old.deadline(at), new.deadline(at)
+				forces = slices.Insert(forces, 0, [2]bool{a.event == event && a.force, b.event == event && b.force})
+			}
+			for _, force := range forces {
+				rows := [2][]int{
+					old.candidates(at, event, actor, force[oldVersion]), new.candidates(at, event, actor, force[newVersion]),
+				}
+				m.decide(step{event: event, actor: actor, force: force, from: at}, rows, yield)
+			}
+		}
+	}
+}
+
+// eventsIn returns the events of the rows that leave a status, each once.
+func (m *exploration) eventsIn(at status) (events []string) {
+	seen := make(map[string]bool)
+	for _, x := range m.versions {
+		for _, row := range x.leaving[x.source(at).state] {
+			if event := x.Events[x.Rows[row].Event]; !seen[event] {
+				seen[event] = true
+				events = append(events, event)
+			}
+		}
+	}
+	return events
+}
+
+// decide yields the steps of a request for the rows that are left to try. A guard that is
+// asked agrees or refuses, wherever it is asked again.
+func (m *exploration) decide(s step, rows [2][]int, yield func(step)) {
+	for h, x := range m.versions {
+		for len(rows[h]) > 0 && slices.Contains(s.refuse, x.Rows[rows[h][0]].Guard) {
+			rows[h] = rows[h][1:]
+		}
+		if s.row[h] = -1; len(rows[h]) == 0 {
+			continue
+		}
+		s.row[h] = rows[h][0]
+		if guard := x.Rows[s.row[h]].Guard; guard != "" && !slices.Contains(s.agree, guard) {
+			agrees, refuses := s, s
+			agrees.agree = append(slices.Clip(s.agree), guard)
+			refuses.refuse = append(slices.Clip(s.refuse), guard)
+			m.decide(agrees, rows, yield)
+			m.decide(refuses, rows, yield)
+			return
+		}
+	}
+	for h, x := range m.versions {
+		s.result[h] = x.result(s.from, s.row[h])
+	}
+	yield(s)
+}
+
+// alone returns an exploration of what nodes of one version do without the other.
+func (p *pair) alone(h int) *exploration {
+	same := *p
+	same.versions = [2]*version{p.versions[h], p.versions[h]}
+	return &exploration{pair: &same, index: make(map[status]int)}
+}
+
+// rests reports whether nodes of one version alone can bring an object to rest.
+func (p *pair) rests(h int, from status) bool {
+	m := p.alone(h)
+	for m.reach(-1, add(-1, "", from)); m.taken < len(m.visits); m.next() {
+		if at := m.visits[m.taken].at; at == noObject || p.versions[h].kind(at.state).Resting() {
+			return true
+		}
+	}
+	return false
+}
+
+// path returns a shortest path to a status.
+func (m *exploration) path(to status) (acts []Act) {
+	for i := m.index[to]; i > 0; i = m.visits[i].before {
+		acts = append(acts, m.act(m.visits[i].by))
+	}
+	slices.Reverse(acts)
+	return acts
+}
+
+// act names a step with the names of its node's table.
+func (p *pair) act(s step) Act {
+	h, node := 0, ""
+	if s.version >= 0 {
+		h, node = s.version, versionNames[s.version]
+	}
+	to := s.result[h].to
+	return Act{
+		Node: node, Event: p.events.of(h, s.event), Actor: p.actors.of(h, s.actor), Force: s.force[h],
+		Agree: p.guards.list(h, s.agree), Refuse: p.guards.list(h, s.refuse), Row: s.row[h],
+		State: p.states.of(h, s.from.state), Origin: p.states.of(h, s.from.origin),
+		To: p.states.of(h, to.state), ToOrigin: p.states.of(h, to.origin),
+	}
+}
