@@ -568,3 +568,15 @@ func TestDiffOfDuplicateNames(t *testing.T) {
 	require.Equal(t, evolve.Compatible, e.Level)
 	require.Empty(t, e.Differences)
 }
+
+// TestDiffOfDuplicateRows requires that a row that cannot fire, because an equal one comes
+// first, is no difference.
+func TestDiffOfDuplicateRows(t *testing.T) {
+	once := short(t, "A stable, B stable", "A go B user", "B back A user")
+	twice := short(t, "A stable, B stable", "A go B user", "A go B user", "B back A user")
+	for _, pair := range [][2]*fsm.Table{{once, twice}, {twice, once}} {
+		e, err := evolve.Diff(pair[0], pair[1], nil)
+		require.NoError(t, err)
+		require.Equal(t, "short: compatible, nothing differs", e.String())
+	}
+}

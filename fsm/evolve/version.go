@@ -29,6 +29,7 @@ type version struct {
 
 const sweeper = string(fsm.Sweeper)
 
+// newPair gives common names to two tables.
 func newPair(old, new *fsm.Table, config *Config) (*pair, error) {
 	var err error
 	joined := func(what string, list func(*fsm.Table) []string, renamed map[string]string) *names {
@@ -78,6 +79,7 @@ func distinguishes(t *fsm.Table) bool {
 	return slices.ContainsFunc(t.Actors, func(a fsm.Actor) bool { return a != fsm.Sweeper })
 }
 
+// version writes a table in keys.
 func (p *pair) version(h int, given *fsm.Table) *version {
 	x := &version{
 		Table: given.WithRows(slices.Clone(given.Rows)), state: map[string]int{}, event: map[string]int{},
