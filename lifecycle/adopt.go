@@ -50,10 +50,10 @@ func Adopt[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], act
 		default:
 			rec.Err = m.adopt(ctx, rec, actor, reason)
 		}
-		switch now, moved := Current(m, rec.Err); {
+		switch now, _ := Current(m, rec.Err); {
 		case rec.Err == nil:
 			adopted++
-		case moved && now.Sequence != 0: // another process has adopted it
+		case now.Sequence != 0: // another process has adopted it
 		case ctx.Err() != nil, errors.Is(rec.Err, ErrUnavailable), errors.Is(rec.Err, ErrUnknownOutcome), errors.Is(rec.Err, ErrClosed):
 			return adopted, unplaced, rec.Err
 		default:

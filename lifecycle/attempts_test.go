@@ -342,6 +342,16 @@ func TestExplainPausedClass(t *testing.T) {
 		require.Empty(t, explain(t, bare, "a").Blocked, "a queue that shows nothing")
 		require.NoError(t, q.ResumeClass("aws"))
 		wait(t, h)
+
+		hold := make(chan struct{})
+		h = do(t, m, "a", "stop", user, lifecycle.Work{Run: func(context.Context) error { <-hold; return nil }, Class: "aws"}, nil)
+		synctest.Wait()
+		require.NoError(t, q.PauseClass("aws"))
+		require.Equal(t, []string{"queue: stop is running since 2000-01-01T00:00:00Z"}, explain(t, m, "a").Blocked, "a pause does not stop it")
+		require.NoError(t, q.ResumeClass("aws"))
+		close(hold)
+		wait(t, h)
+
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Name: "look", Delay: time.Minute, Run: fine})
 		require.NoError(t, err)
 		due := time.Now().Add(time.Minute).UTC().Format(time.RFC3339)

@@ -93,7 +93,7 @@ func (e *explainer) event(ctx context.Context, event int, actor fsm.Actor) (list
 	if !errors.Is(free.Err, fsm.ErrForcedOnly) {
 		list = append(list, e.entry(event, actor, free, false))
 	}
-	if errors.Is(free.Err, fsm.ErrForcedOnly) || forced.Err == nil && (free.Err != nil || forced.Row != free.Row) {
+	if errors.Is(free.Err, fsm.ErrForcedOnly) || forced.Err == nil && forced.Row != free.Row {
 		list = append(list, e.entry(event, actor, forced, true))
 	}
 	return list

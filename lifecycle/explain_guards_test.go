@@ -92,6 +92,9 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 	x = explain(t, m, "b")
 	require.Equal(t, "not go: refused by a guard: sudden: the guard panics: boom", linesOf(x, user)[0])
 
+	override(t, m, "b", "right", "ann", "a test", nil)
+	require.Contains(t, linesOf(explain(t, m, "b"), user), "not go: only in here, left")
+
 	override(t, m, "b", "late", "ann", "a test", nil)
 	x = explain(t, m, "b")
 	require.Contains(t, linesOf(x, user), "not fix: only in here (with force)")

@@ -50,6 +50,10 @@ func TestExplainNextMove(t *testing.T) {
 		override(t, n, "b", "stuck", user, "a test", nil)
 		require.Equal(t, "an operator: the table has no row", alone("b"))
 
+		running(t, m, "unowned")
+		fire(t, m, "unowned", "inspect", user, nil)
+		require.Equal(t, "worker", owes("unowned"))
+
 		running(t, m, "vm")
 		hold := make(chan struct{})
 		do(t, m, "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,12 +119,14 @@ func TestHTTPStatus(t *testing.T) {
 
 // TestErrorTexts pins the texts of what has a text of its own.
 func TestErrorTexts(t *testing.T) {
-	key := lifecycle.Key{Machine: "vm", ID: "a"}
+	key, long := lifecycle.Key{Machine: "vm", ID: "a"}, strings.Repeat("a", 300)
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
 		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: "a", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "a": not found`},
+		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: long, Err: lifecycle.ErrNotFound}, `lifecycle: get vm "` + long + `": not found`},
+		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: long + "x", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "` + long + `...": not found`},
 		{&lifecycle.Error{Verb: "list", Machine: "vm", Err: lifecycle.ErrClosed}, `lifecycle: list vm: store is closed`},
 		{
 			&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "update", Actor: "user", Err: errors.New("disk full")},

@@ -64,12 +64,15 @@ func TestMemoryStoreWithoutHistory(t *testing.T) {
 
 // A request is known as long as its history row.
 func TestMemoryStoreForgetsRequests(t *testing.T) {
-	for name, forget := range map[string]func(m memory){
-		"more history":    func(m memory) { m.put("a", "moving") },
-		"removed objects": func(m memory) { m.put("a", ""); m.put("b", "idle"); m.put("b", "") },
+	for name, test := range map[string]struct {
+		keep   int
+		forget func(m memory)
+	}{
+		"more history":    {1, func(m memory) { m.put("a", "moving") }},
+		"removed objects": {2, func(m memory) { m.put("a", ""); m.put("b", "idle"); m.put("b", "") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &lifecycle.MemoryStore{KeepHistory: 1}
+			store := &lifecycle.MemoryStore{KeepHistory: test.keep}
 			m := memory{store.KeepRemoved(1), t}
 			requesting := func() error {
 				c := m.to("a", "idle")
@@ -78,7 +81,7 @@ func TestMemoryStoreForgetsRequests(t *testing.T) {
 			}
 			require.NoError(t, requesting())
 			require.ErrorIs(t, requesting(), lifecycle.ErrRepeated)
-			forget(m)
+			test.forget(m)
 			require.NoError(t, requesting())
 		})
 	}

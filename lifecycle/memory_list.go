@@ -258,9 +258,6 @@ type recent struct{ newest *object }
 
 // renew makes an object the newest one.
 func (r *recent) renew(o *object) {
-	if r.newest == o {
-		return
-	}
 	r.remove(o)
 	o.older = r.newest
 	if o.older != nil {

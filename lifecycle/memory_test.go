@@ -187,4 +187,5 @@ func TestMemoryStoreMessagesAreCopies(t *testing.T) {
 		require.Equal(t, "bill", string(list[0].Payload))
 		copy(list[0].Payload, "kill")
 	}
+	require.NoError(t, m.Discard(t.Context()), "no message")
 }
