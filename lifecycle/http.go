@@ -235,7 +235,7 @@ func replyTo(err error) (reply, bool) {
 	}
 	// Every error that is listed outside of the result of work comes first.
 	if ended, ok := errors.AsType[*OutcomeError](err); ok {
-		if ended.Unwritten != nil {
+		if ended.Unwritten != nil || int(ended.Outcome) >= len(outcomeReplies) {
 			return outcomeReplies[0], true
 		}
 		return outcomeReplies[ended.Outcome], true

@@ -57,7 +57,10 @@ func (l eventLog) changed(ctx context.Context, e Changed) {
 }
 
 func (l eventLog) refused(ctx context.Context, err error) {
-	e := err.(*Error) // the observer receives no other error
+	e, ok := err.(*Error) // the observer receives no other error
+	if !ok {
+		return
+	}
 	reply, _ := replyTo(err)
 	level := slog.LevelInfo
 	if reply.http >= http.StatusInternalServerError {
