@@ -47,7 +47,7 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 
 // With returns a machine with the states and events of m and other rows: those of a
 // table with the same states, events and actors. guard returns the guard of a row that
-// names one. The table may lack the deadlines that [New] demands. A test kit makes
+// names one. The table may lack the timeouts that [New] demands. A test kit makes
 // machines with a small fault this way. The error is an [*InvalidError].
 func (m *Machine[S, E, T]) With(t *Table, guard func(row int) Guard[T]) (*Machine[S, E, T], error) {
 	problems := slices.DeleteFunc(t.Problems(), func(p Problem) bool { return p.Severity == SeverityDemand })

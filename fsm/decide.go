@@ -58,12 +58,11 @@ func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 	panic("fsm: Table.After: the row does not leave the state")
 }
 
-// Deadline returns how long an object may be in a status before the sweeper acts,
-// and the row that the sweeper then fires. Of the rows with a timeout that fit the
-// origin, it is the one with the shortest timeout, and the first declared of equal
-// ones. The row is -1 if there is none. It takes the tables that [Table.Candidates]
-// takes.
-func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
+// Timeout returns how long an object may be in a status before the sweeper acts, and
+// the row that the sweeper then fires. This is the row with the shortest timeout among
+// the rows that fit the origin, and the first declared of equal ones. The row is -1 if
+// no row fits. Timeout takes the tables that [Table.Candidates] takes.
+func (t *Table) Timeout(state, origin int) (timeout time.Duration, row int) {
 	c := t.decider()
 	row = -1
 	for _, i := range c.out[state] {

@@ -48,7 +48,7 @@ func TestTableFromAFileDecides(t *testing.T) {
 					next, home := table.After(state, origin, row)
 					require.False(t, outside(next) || outside(home))
 				}
-				table.Deadline(state, origin)
+				table.Timeout(state, origin)
 			}
 		}
 	})

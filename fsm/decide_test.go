@@ -82,7 +82,7 @@ func (d *driver[S, E]) byIndex() {
 			shortest, row = r.Timeout, i
 		}
 	}
-	gotTimeout, gotRow := table.Deadline(s, o)
+	gotTimeout, gotRow := table.Timeout(s, o)
 	require.Equal(d.t, [2]any{shortest, row}, [2]any{gotTimeout, gotRow})
 }
 
@@ -123,7 +123,7 @@ func TestDeadlineIsTheShortestTimeoutThatFits(t *testing.T) {
 		{0, 0, 0, -1},
 		{3, 3, 0, -1},
 	} {
-		timeout, row := table.Deadline(c.state, c.origin)
+		timeout, row := table.Timeout(c.state, c.origin)
 		require.Equal(t, c.timeout, timeout)
 		require.Equal(t, c.row, row)
 	}
@@ -134,7 +134,7 @@ func TestTableWithoutMachineDoesNotDecide(t *testing.T) {
 	const text = "fsm: table door was neither made by a machine nor read from a file"
 	require.PanicsWithValue(t, text, func() { _, _ = table.Candidates(nil, 0, 0, 0, user, false) })
 	require.PanicsWithValue(t, text, func() { table.After(0, 0, 0) })
-	require.PanicsWithValue(t, text, func() { table.Deadline(0, 0) })
+	require.PanicsWithValue(t, text, func() { table.Timeout(0, 0) })
 	require.Panics(t, func() { newDisks(t).Table().After(0, 0, 5) }, "a row of another state")
 }
 

@@ -94,8 +94,8 @@ func ExampleTable_Refused() {
 	// Output: fsm: refused by a guard: crane: Lift in Idle by user: light enough: 12 t is too heavy
 }
 
-func ExampleTable_Deadline() {
-	within, row := Cranes.Table().Deadline(1, 0)
+func ExampleTable_Timeout() {
+	within, row := Cranes.Table().Timeout(1, 0)
 	fmt.Println(within, row)
 	// Output: 1m0s 2
 }

@@ -73,7 +73,7 @@ func (p *problems) reach() {
 		p.deadEnd(s, origins[s], &states[s])
 	}
 	for s := range states {
-		p.deadline(s, origins[s], &states[s])
+		p.timeout(s, origins[s], &states[s])
 	}
 }
 
@@ -102,9 +102,9 @@ func (p *problems) deadEnd(s int, origins []int, x *exits) {
 	}
 }
 
-// deadline checks that a state has a timeout or Manual where it needs one, and that the
+// timeout checks that a state has a timeout or Manual where it needs one, and that the
 // timeout does not only repeat itself.
-func (p *problems) deadline(s int, origins []int, x *exits) {
+func (p *problems) timeout(s int, origins []int, x *exits) {
 	for _, i := range x.endless {
 		p.state(EndlessTimeout, SeverityDemand, s,
 			"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, p.t.Describe(i))

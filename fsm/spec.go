@@ -71,8 +71,8 @@ func FromAny[S, E comparable](e E, to S) Row[S, E] {
 // Redo is the row with which [Sweeper] starts the operation of a transitional state
 // again: after timeout in the state, or when the owner of the operation is dead. It is
 // a superseding row from state to itself, so that reports of the earlier attempt are
-// stale. The timeout must be positive. A self row with a timeout that does not
-// supersede would only repeat for ever, and [New] refuses it unless it has a guard.
+// stale. The timeout must be positive. [New] refuses a self row with a timeout that
+// neither supersedes nor has a guard, because it would only repeat for ever.
 func Redo[S, E comparable](state S, e E, timeout time.Duration) Row[S, E] {
 	return Move(state, e, state).By(Sweeper).After(timeout).Superseding()
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Sweep looks once at every object that is stuck: its deadline has passed, or the
-// owner of its operation is dead. The deadline row of the table is the policy: back
-// to the origin, to a failed state, or the operation again, whose work this process
-// then does. [Config.Observe] may look at the outside world first and choose another
-// event.
+// Sweep looks once at every object that is stuck: its deadline has passed, or the owner of
+// its operation is dead. The deadline row of the table decides what happens: the object
+// returns to its origin, it moves to a failed state, or the operation starts again and this
+// process does its work. [Config.Observe] may look at the outside world first and choose
+// another event.
 //
 // A transitional object that has no deadline although the table has one for its state
 // was written by another program or before the table had it. Its deadline is the
@@ -26,11 +26,11 @@ import (
 // deadline while its owner is alive.
 //
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
-// measures that from sweep to sweep, on the monotonic clock of this process: the time
-// between two sweeps counts for at most a third of the TTL, and a sweep that cannot read
-// the owners, or cannot write that one is dead, starts the measurement again. So a new
-// manager needs at least one TTL and four sweeps; call Sweep at least every third of the
-// TTL. A program that sweeps once finds the owners that others have declared dead.
+// measures that time from sweep to sweep, on the monotonic clock of this process. The time
+// between two sweeps counts for at most a third of the TTL. The measurement starts again
+// after a sweep that cannot read the owners, or cannot record that an owner is dead. So a
+// new manager needs at least one TTL and four sweeps; call Sweep at least every third of
+// the TTL. A program that sweeps once finds the owners that others have declared dead.
 //
 // The history row of a change by Sweep has the cause as its reason: which owner is
 // dead, or which deadline has passed.
@@ -46,9 +46,9 @@ import (
 // taken. Call it at the start of a process, after [Join]: it finds what an earlier
 // process of the same name has left, without waiting for deadlines.
 //
-// The result has an entry for each stuck object, moved or not. The error is the
-// store's or the context's and ends the sweep; the entries until then are returned
-// too. One read or write that takes longer than a minute is such an error.
+// The result has an entry for each stuck object, moved or not. An error of the store or of
+// the context ends the sweep, which returns it with the entries so far. A read or write
+// that takes longer than a minute is such an error.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
 	began, s := time.Now(), newSweep(m.core)
 	err := s.run(ctx, s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated)
@@ -66,13 +66,13 @@ type Sweeper interface {
 	Sweep(ctx context.Context) ([]SweepResult, error)
 }
 
-// Run sweeps the objects of all managers until ctx ends, and then returns nil: at
-// random times around every, up to a fifth earlier or later, so that several
-// processes do not sweep at the same moment. The function report, if it is not nil,
-// receives the results and the error of each manager's sweep. After an error the
-// next sweep tries again. An interval of 0 is 10 seconds, a third of [DefaultTTL]; a
-// negative one is [ErrInvalid]. With an interval above a third of an owner's TTL, a dead
-// owner is found after four sweeps, see [Manager.Sweep]. Run starts no goroutine.
+// Run sweeps the objects of all managers until ctx ends, and then returns nil. The interval
+// is every, up to a fifth shorter or longer at random, so that several processes do not
+// sweep at the same moment. If report is not nil, it receives the results and the error of
+// each manager's sweep. After an error the next sweep tries again. An interval of 0 is 10
+// seconds, a third of [DefaultTTL]; a negative one is [ErrInvalid]. With an interval above
+// a third of an owner's TTL, a dead owner is found after four sweeps, see [Manager.Sweep].
+// Run starts no goroutine.
 func Run(ctx context.Context, every time.Duration, report func([]SweepResult, error), managers ...Sweeper) error {
 	if every < 0 {
 		return fmt.Errorf("%w: sweeping every %v", ErrInvalid, every)
@@ -180,7 +180,7 @@ func (c *core) timeout(r *StoredRecord) time.Duration {
 	if err != nil {
 		return 0
 	}
-	timeout, _ := c.table.Deadline(known.State, known.Origin)
+	timeout, _ := c.table.Timeout(known.State, known.Origin)
 	return timeout
 }
 

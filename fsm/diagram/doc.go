@@ -60,7 +60,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State    | Kind            | Deadline | Notes |
+//	| State    | Kind            | Timeout  | Notes |
 //	| -------- | --------------- | -------- | ----- |
 //	| Idle     | stable, initial |          |       |
 //	| Moving   | transitional    | 5m, Lost | [1]   |

@@ -90,7 +90,7 @@ func ExampleDOT() {
 func ExampleMarkdown() {
 	fmt.Print(diagram.Markdown(cranes.Table(), nil))
 	// Output:
-	// | State | Kind | Deadline | Notes |
+	// | State | Kind | Timeout | Notes |
 	// | --- | --- | --- | --- |
 	// | Idle | stable, initial |  |  |
 	// | Moving | transitional | 5m, Lost | the load is in the air |
@@ -110,7 +110,7 @@ func ExampleMarkdown() {
 func ExampleText() {
 	fmt.Print(diagram.Text(cranes.Table(), nil))
 	// Output:
-	// | State    | Kind            | Deadline | Notes |
+	// | State    | Kind            | Timeout  | Notes |
 	// | -------- | --------------- | -------- | ----- |
 	// | Idle     | stable, initial |          |       |
 	// | Moving   | transitional    | 5m, Lost | [1]   |

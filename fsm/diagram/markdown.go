@@ -29,8 +29,8 @@ func Text(t *fsm.Table, c *Config) string {
 
 // stateGrid returns the table of states.
 func (m model) stateGrid(n *notes) grid {
-	g := grid{head: []string{"State", "Kind", "Deadline", "Notes"}}
-	deadlines := m.deadlines()
+	g := grid{head: []string{"State", "Kind", "Timeout", "Notes"}}
+	timeouts := m.timeouts()
 	for i, s := range m.t.States {
 		kind := s.Kind.String()
 		if slices.Contains(m.entries(), i) {
@@ -43,7 +43,7 @@ func (m model) stateGrid(n *notes) grid {
 		if m.has(s.Target) && s.Kind == fsm.Transitional {
 			marks = append(marks, "towards "+markdownText(m.t.StateName(s.Target)))
 		}
-		g.add(markdownText(s.Name), kind, deadlines[i], n.cell(marks, s.Doc))
+		g.add(markdownText(s.Name), kind, timeouts[i], n.cell(marks, s.Doc))
 	}
 	for _, name := range m.t.Undeclared {
 		g.add(markdownText(name), "not declared", "", "")
@@ -51,8 +51,8 @@ func (m model) stateGrid(n *notes) grid {
 	return g
 }
 
-// deadlines returns for every state its timeouts, or the reason why it has none.
-func (m model) deadlines() []string {
+// timeouts returns for every state its timeouts, or the reason why it has none.
+func (m model) timeouts() []string {
 	all := make([][]string, len(m.t.States))
 	for row := range m.t.Rows {
 		r := &m.t.Rows[row]

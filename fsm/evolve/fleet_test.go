@@ -418,7 +418,7 @@ func (f *fleet) deadline(h int, at fsm.Status[string]) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	_, row := t.Deadline(s, o)
+	_, row := t.Timeout(s, o)
 	if row < 0 {
 		return "", false
 	}

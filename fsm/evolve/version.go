@@ -209,7 +209,7 @@ func (x *version) deadline(at status) deadline {
 	if at == noObject {
 		return deadline{}
 	}
-	timeout, row := x.Deadline(x.state[at.state], x.state[at.origin])
+	timeout, row := x.Timeout(x.state[at.state], x.state[at.origin])
 	if row < 0 {
 		return deadline{}
 	}

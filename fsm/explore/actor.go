@@ -58,7 +58,7 @@ func (a *Actor[L]) Acts(f func(l L, step func(label string, next L))) Action {
 // Sends adds messages that an actor sends. f calls send for every message that
 // the actor may put into the channel in local state l, with the next local state.
 // Each call is one step. The step is possible only while the channel has room.
-func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label string, m M, next L))) Action {
+func Sends[L, M comparable](a *Actor[L], c *Channel[M], f func(l L, send func(label string, m M, next L))) Action {
 	label := fmt.Sprintf("%s sending into %s", a.label, c.label)
 	return addHandler(a, StepSend, c, label, func(l L, _ M, emit func(result[L, M])) {
 		f(l, func(label string, m M, next L) { emit(result[L, M]{label: label, message: m, next: next}) })
@@ -72,7 +72,7 @@ func Sends[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, send func(label
 //
 // An ordered channel delivers the oldest message, an unordered one any. If several
 // actors receive from one channel, each of them may get a message.
-func Receives[L, M comparable](a *Actor[L], c *Chan[M], f func(l L, m M, next func(label string, l L))) Action {
+func Receives[L, M comparable](a *Actor[L], c *Channel[M], f func(l L, m M, next func(label string, l L))) Action {
 	label := fmt.Sprintf("%s receiving from %s", a.label, c.label)
 	a.sys.once(label)
 	return addHandler(a, StepDeliver, c, label, func(l L, m M, emit func(result[L, M])) {

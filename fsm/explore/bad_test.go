@@ -12,10 +12,10 @@ import (
 )
 
 // sound returns a correct system, to which a test adds one mistake.
-func sound() (*explore.System, *explore.Actor[int], *explore.Chan[int]) {
+func sound() (*explore.System, *explore.Actor[int], *explore.Channel[int]) {
 	sys := explore.New("s")
 	a := explore.NewActor(sys, "a", 0)
-	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1})
+	c := explore.NewChannel[int](sys, "c", explore.ChannelSpec{Capacity: 1})
 	explore.Sends(a, c, func(l int, send func(string, int, int)) { send("", 1, l) })
 	explore.Receives(a, c, func(int, int, func(string, int)) {})
 	sys.Always("fine", func(*explore.View) error { return nil })
@@ -28,73 +28,75 @@ func TestBadSystems(t *testing.T) {
 	fine := func(*explore.View) error { return nil }
 	fits := func(*explore.View) bool { return true }
 	tests := map[string]struct {
-		make func(*explore.System, *explore.Actor[int], *explore.Chan[int])
+		make func(*explore.System, *explore.Actor[int], *explore.Channel[int])
 		want string
 	}{
 		"actor without name": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor(s, "", 1) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { explore.NewActor(s, "", 1) },
 			`system "s": actor "": no name`,
 		},
 		"two actors": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor(s, "a", 1) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { explore.NewActor(s, "a", 1) },
 			`actor "a": declared twice`,
 		},
 		"actor without initial state": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor[int](s, "b") },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { explore.NewActor[int](s, "b") },
 			`actor "b": no initial state`,
 		},
 		"state with pointer": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
 				explore.NewActor(s, "b", withPointer{})
 			},
 			`actor "b": its local state is not comparable by content: explore_test.withPointer.Deep[].P is of kind ptr`,
 		},
 		"state is an interface": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor[any](s, "b", 1) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewActor[any](s, "b", 1)
+			},
 			`actor "b": its local state is not comparable by content: interface {} is of kind interface`,
 		},
 		"state with a float": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor(s, "b", 1.5) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { explore.NewActor(s, "b", 1.5) },
 			`actor "b": its local state is not comparable by content: float64 is of kind float64`,
 		},
 		"message with a channel": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel[chan int](s, "d", explore.Channel{Capacity: 1})
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewChannel[chan int](s, "d", explore.ChannelSpec{Capacity: 1})
 			},
 			`channel "d": its message is not comparable by content: chan int is of kind chan`,
 		},
 		"channel without bound": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel[int](s, "d", explore.Channel{})
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewChannel[int](s, "d", explore.ChannelSpec{})
 			},
 			`channel "d": its capacity of 0 is not between 1 and 64`,
 		},
 		"channel too large": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel[int](s, "d", explore.Channel{Capacity: 65})
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewChannel[int](s, "d", explore.ChannelSpec{Capacity: 65})
 			},
 			`channel "d": its capacity of 65`,
 		},
 		"channel overfilled": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel(s, "d", explore.Channel{Capacity: 1}, 1, 2)
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewChannel(s, "d", explore.ChannelSpec{Capacity: 1}, 1, 2)
 			},
 			`channel "d": 2 initial messages are more than its capacity of 1`,
 		},
 		"two channels": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel[int](s, "c", explore.Channel{Capacity: 1})
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewChannel[int](s, "c", explore.ChannelSpec{Capacity: 1})
 			},
 			`channel "c": declared twice`,
 		},
 		"received twice": {
-			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int]) {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Channel[int]) {
 				explore.Receives(a, c, func(int, int, func(string, int)) {})
 			},
 			`actor "a" receiving from channel "c": declared twice`,
 		},
 		"struck twice": {
-			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Channel[int]) {
 				f := s.Fault("f", s.Budget("b", 1))
 				explore.Strikes(f, a, func(l int) (int, bool) { return l, true })
 				explore.Strikes(f, a, func(l int) (int, bool) { return l, true })
@@ -102,13 +104,13 @@ func TestBadSystems(t *testing.T) {
 			`fault "f" striking actor "a": declared twice`,
 		},
 		"fault without budget": {
-			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int]) {
 				s.Fault("f", explore.Budget{}, c)
 			},
 			`fault "f" and its budget: the two belong to different systems`,
 		},
 		"two faults": {
-			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int]) {
 				b := s.Budget("b", 1)
 				s.Fault("f", b, c)
 				s.Fault("f", b, c)
@@ -116,52 +118,52 @@ func TestBadSystems(t *testing.T) {
 			`fault "f": declared twice`,
 		},
 		"negative budget": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Budget("b", -1) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { s.Budget("b", -1) },
 			`budget "b": -1 is not between 0 and 65535`,
 		},
 		"two budgets": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
 				s.Budget("b", 1)
 				s.Budget("b", 1)
 			},
 			`budget "b": declared twice`,
 		},
 		"budget of another system": {
-			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int]) {
 				s.Fault("f", explore.New("other").Budget("b", 1), c)
 			},
 			`fault "f" and its budget: the two belong to different systems`,
 		},
 		"channel's budget of another system": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
-				explore.NewChannel[int](s, "d", explore.Channel{Capacity: 1, Lose: explore.New("other").Budget("b", 1)})
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
+				explore.NewChannel[int](s, "d", explore.ChannelSpec{Capacity: 1, Lose: explore.New("other").Budget("b", 1)})
 			},
 			`channel "d" and its budget: the two belong to different systems`,
 		},
 		"channel of another system": {
-			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Channel[int]) {
 				_, _, other := sound()
 				explore.Sends(a, other, func(int, func(string, int, int)) {})
 			},
 			`actor "a" sending into channel "c": the two belong to different systems`,
 		},
 		"two invariants": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Always("fine", fine) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { s.Always("fine", fine) },
 			`invariant "fine": declared twice`,
 		},
 		"two properties": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
 				s.LeadsTo("ends", fits, fits)
 				s.LeadsTo("ends", fits, fits)
 			},
 			`property "ends": declared twice`,
 		},
 		"property without a name": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.LeadsTo("", fits, fits) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) { s.LeadsTo("", fits, fits) },
 			`property "": no name`,
 		},
 		"resting states twice": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int]) {
 				s.Rests(func(*explore.View) bool { return true })
 				s.Rests(func(*explore.View) bool { return true })
 			},
@@ -214,24 +216,24 @@ func TestBadModels(t *testing.T) {
 func TestPanics(t *testing.T) {
 	broken := errors.New("broken")
 	tests := map[string]struct {
-		make func(*explore.System, *explore.Actor[int], *explore.Chan[int], func())
+		make func(*explore.System, *explore.Actor[int], *explore.Channel[int], func())
 		want string
 	}{
 		"action": {
-			func(_ *explore.System, a *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+			func(_ *explore.System, a *explore.Actor[int], _ *explore.Channel[int], panics func()) {
 				a.Acts(func(int, func(string, int)) {})
 				a.Acts(func(int, func(string, int)) { panics() })
 			},
 			`actor "a" in action 2 in 0: panic: broken`,
 		},
 		"sender": {
-			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int], panics func()) {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Channel[int], panics func()) {
 				explore.Sends(a, c, func(int, func(string, int, int)) { panics() })
 			},
 			`actor "a" sending into channel "c" in 0: panic: broken`,
 		},
 		"receiver": {
-			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int], panics func()) {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int], panics func()) {
 				b := explore.NewActor(s, "b", 7)
 				explore.Receives(b, c, func(_, m int, _ func(string, int)) {
 					if m == 1 {
@@ -242,13 +244,13 @@ func TestPanics(t *testing.T) {
 			`actor "b" receiving from channel "c" in 7, message 1: panic: broken`,
 		},
 		"strike": {
-			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Channel[int], panics func()) {
 				explore.Strikes(s.Fault("f", s.Budget("b", 1)), a, func(int) (int, bool) { panics(); return 0, true })
 			},
 			`fault "f" striking actor "a" in 0: panic: broken`,
 		},
 		"invariant": {
-			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int], panics func()) {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int], panics func()) {
 				s.Budget("b", 3)
 				s.Always("breaks", func(v *explore.View) error {
 					if len(c.In(v)) > 0 {
@@ -260,25 +262,25 @@ func TestPanics(t *testing.T) {
 			`invariant "breaks" in a 0; c [1]; b 3: panic: broken`,
 		},
 		"resting states": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int], panics func()) {
 				s.Rests(func(*explore.View) bool { panics(); return true })
 			},
 			`resting states in a 0; c []: panic: broken`,
 		},
 		"property": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int], panics func()) {
 				s.LeadsTo("ends", func(*explore.View) bool { panics(); return true }, func(*explore.View) bool { return false })
 			},
 			`property "ends" in a 0; c []: panic: broken`,
 		},
 		"no function": {
-			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int], _ func()) {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Channel[int], _ func()) {
 				explore.Sends(a, c, nil)
 			},
 			`actor "a" sending into channel "c" in 0: panic: runtime error`,
 		},
 		"view of another system": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], _ func()) {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Channel[int], _ func()) {
 				_, other, _ := sound()
 				s.Always("asks another", func(v *explore.View) error { other.In(v); return nil })
 			},

@@ -2,9 +2,9 @@ package explore
 
 import "fmt"
 
-// Channel describes how a channel behaves. A loss or a duplication is a step of
+// ChannelSpec describes how a channel behaves. A loss or a duplication is a step of
 // its own and takes one from its budget.
-type Channel struct {
+type ChannelSpec struct {
 	// Capacity is the number of messages that fit in: 1 to 64. A full
 	// channel delays a send and does not lose it.
 	Capacity int
@@ -21,10 +21,9 @@ type Channel struct {
 // maxCapacity is the largest capacity of a channel.
 const maxCapacity = 64
 
-// Chan carries messages of type M, to which the rules for the local state of an
-// [Actor] apply. [NewChannel] makes one. A channel has at most 65,535 different
-// messages.
-type Chan[M comparable] struct {
+// Channel carries messages of type M. The rules for the local state of an [Actor] apply
+// to M too. [NewChannel] makes a Channel. It has at most 65,535 different messages.
+type Channel[M comparable] struct {
 	sys   *System
 	at    int
 	label string // in errors
@@ -32,13 +31,13 @@ type Chan[M comparable] struct {
 
 type channelPart struct {
 	part
-	is    Channel
+	is    ChannelSpec
 	start []uint32 // the initial messages, by number
 }
 
 // NewChannel adds a channel with its initial messages, the oldest first.
-func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) *Chan[M] {
-	c := &Chan[M]{sys: s, at: len(s.channels), label: s.declare("channel", name)}
+func NewChannel[M comparable](s *System, name string, is ChannelSpec, initial ...M) *Channel[M] {
+	c := &Channel[M]{sys: s, at: len(s.channels), label: s.declare("channel", name)}
 	switch {
 	case is.Capacity < 1 || is.Capacity > maxCapacity:
 		s.problem(c.label, fmt.Sprintf("its capacity of %d is not between 1 and %d", is.Capacity, maxCapacity))
@@ -64,7 +63,7 @@ func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) 
 
 // In returns the messages in flight in a state: of an ordered channel the oldest
 // first, of an unordered one in no particular order.
-func (c *Chan[M]) In(v *View) (list []M) {
+func (c *Channel[M]) In(v *View) (list []M) {
 	v.mustBeOf(c.sys)
 	queue := v.t.lay.queue(v.state, c.at)
 	for i := range queue.len() {

@@ -5,7 +5,7 @@
 //	sys := explore.New("door")
 //	user := explore.NewActor(sys, "user", "idle")
 //	door := explore.NewActor(sys, "door", "closed")
-//	orders := explore.NewChannel[string](sys, "orders", explore.Channel{Capacity: 2})
+//	orders := explore.NewChannel[string](sys, "orders", explore.ChannelSpec{Capacity: 2})
 //	explore.Sends(user, orders, func(l string, send func(label, m, next string)) {
 //		if l == "idle" {
 //			send("asks", "open", "waits")

@@ -14,7 +14,7 @@ func ExampleSystem() {
 	sys := explore.New("door")
 	user := explore.NewActor(sys, "user", "closed") // what was asked for last
 	door := explore.NewActor(sys, "door", "closed")
-	orders := explore.NewChannel[string](sys, "orders", explore.Channel{Capacity: 2})
+	orders := explore.NewChannel[string](sys, "orders", explore.ChannelSpec{Capacity: 2})
 
 	explore.Sends(user, orders, func(asked string, send func(string, string, string)) {
 		switch asked {
@@ -54,8 +54,8 @@ func ExampleSystem_LeadsTo() {
 		sys := explore.New("door")
 		user := explore.NewActor(sys, "user", "waits")
 		door := explore.NewActor(sys, "door", "closed")
-		orders := explore.NewChannel[string](sys, "orders", explore.Channel{Capacity: 1, Lose: sys.Budget("loss", 2)})
-		answers := explore.NewChannel[string](sys, "answers", explore.Channel{Capacity: 1, Lose: sys.Budget("lost answers", 2)})
+		orders := explore.NewChannel[string](sys, "orders", explore.ChannelSpec{Capacity: 1, Lose: sys.Budget("loss", 2)})
+		answers := explore.NewChannel[string](sys, "answers", explore.ChannelSpec{Capacity: 1, Lose: sys.Budget("lost answers", 2)})
 		explore.Sends(user, orders, func(l string, send func(string, string, string)) {
 			if l == "waits" {
 				send("", "open", l)

@@ -35,7 +35,7 @@ func shop(orders, limit int) *explore.System {
 	}
 	sys := explore.New("shop")
 	lose, twice, crashes := sys.Budget("loss", 1), sys.Budget("twice", 1), sys.Budget("crash", 1)
-	is := explore.Channel{Capacity: 3, Lose: lose, Duplicate: twice}
+	is := explore.ChannelSpec{Capacity: 3, Lose: lose, Duplicate: twice}
 	b := explore.NewActor(sys, "buyer", buyer{})
 	c := explore.NewActor(sys, "clerk", clerk{})
 	s := explore.NewActor(sys, "store", store{})
@@ -107,7 +107,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	lost := func() *explore.System { // as shop, but without a second request
 		sys := explore.New("lost")
 		a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
-		c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 3, Lose: sys.Budget("loss", 1)})
+		c := explore.NewChannel[int](sys, "c", explore.ChannelSpec{Capacity: 3, Lose: sys.Budget("loss", 1)})
 		explore.Sends(a, c, func(l int, send func(string, int, int)) {
 			if l < 20 {
 				send("", l, l+1)
@@ -273,7 +273,7 @@ func TestHandlersRunOnce(t *testing.T) {
 		explore.NewActor(sys, fmt.Sprint(i), 0)
 	}
 	explore.NewActor(sys, "several at once", 0, 1, 2, 3)
-	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1})
+	c := explore.NewChannel[int](sys, "c", explore.ChannelSpec{Capacity: 1})
 	explore.Sends(a, c, func(l int, send func(string, int, int)) {
 		asked.Add(1)
 		if l < n {
@@ -391,8 +391,8 @@ func TestUnused(t *testing.T) {
 	sys := explore.New("idle")
 	none, some := sys.Budget("none", 0), sys.Budget("some", 1)
 	a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
-	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1, Lose: some, Duplicate: some})
-	d := explore.NewChannel[int](sys, "d", explore.Channel{Capacity: 1, Lose: none})
+	c := explore.NewChannel[int](sys, "c", explore.ChannelSpec{Capacity: 1, Lose: some, Duplicate: some})
+	d := explore.NewChannel[int](sys, "d", explore.ChannelSpec{Capacity: 1, Lose: none})
 	a.Acts(func(l int, step func(string, int)) { step("turns", 1-l) })
 	a.Acts(func(int, func(string, int)) {})
 	explore.Sends(a, c, func(l int, send func(string, int, int)) { send("", 1, l) })

@@ -1,9 +1,9 @@
 package explore
 
-// Channels are the channels that a fault can empty: values of [Chan].
-type Channels interface{ place() (*System, int) }
+// AnyChannel is a [Channel] of whatever message type, such as one that a fault empties.
+type AnyChannel interface{ place() (*System, int) }
 
-func (c *Chan[M]) place() (*System, int) { return c.sys, c.at }
+func (c *Channel[M]) place() (*System, int) { return c.sys, c.at }
 
 // Fault is one step that happens to the system from outside, such as a disconnect
 // or a crash. [System.Fault] makes one.
@@ -19,7 +19,7 @@ type Fault struct {
 // Fault adds a fault that empties the channels and strikes the actors that
 // [Strikes] adds. It is possible in every state in which its budget is not used up
 // and every strike is possible.
-func (s *System) Fault(name string, b Budget, empties ...Channels) *Fault {
+func (s *System) Fault(name string, b Budget, empties ...AnyChannel) *Fault {
 	f := &Fault{sys: s, name: name, label: s.declare("fault", name), budget: b}
 	s.same(f.label+" and its budget", b.sys)
 	for _, c := range empties {

@@ -32,7 +32,7 @@ type allowed struct {
 
 // addHandler adds a function of an actor. c is nil if it has no channel.
 func addHandler[L, M comparable](
-	a *Actor[L], kind StepKind, c *Chan[M], label string, f func(l L, m M, emit func(result[L, M])),
+	a *Actor[L], kind StepKind, c *Channel[M], label string, f func(l L, m M, emit func(result[L, M])),
 ) Action {
 	h := &handler{kind: kind, actor: a.at, channel: -1, label: label}
 	if c != nil && a.sys.same(label, c.sys) {

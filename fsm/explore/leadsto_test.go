@@ -121,7 +121,7 @@ func TestLeadsToText(t *testing.T) {
 func lossy(send, deliver bool) *explore.System {
 	sys := explore.New("lossy")
 	a, b := explore.NewActor(sys, "a", ""), explore.NewActor(sys, "b", "waits")
-	c := explore.NewChannel[string](sys, "c", explore.Channel{Capacity: 2, Lose: sys.Budget("loss", 2)})
+	c := explore.NewChannel[string](sys, "c", explore.ChannelSpec{Capacity: 2, Lose: sys.Budget("loss", 2)})
 	sends := explore.Sends(a, c, func(l string, send func(string, string, string)) { send("", "request", l) })
 	delivers := explore.Receives(b, c, func(_, _ string, next func(string, string)) { next("", "has it") })
 	if send {
@@ -151,7 +151,7 @@ func TestLeadsToOverALossyChannel(t *testing.T) {
 func crowd(capacity int, ordered bool) *explore.System {
 	sys := explore.New("crowd")
 	a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
-	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: capacity, Ordered: ordered})
+	c := explore.NewChannel[int](sys, "c", explore.ChannelSpec{Capacity: capacity, Ordered: ordered})
 	explore.Sends(a, c, func(l int, send func(string, int, int)) {
 		send("", 1, l)
 		send("", 2, l)
@@ -176,7 +176,7 @@ func TestLeadsToOfEveryMessage(t *testing.T) {
 func TestLeadsToBehindAFullChannel(t *testing.T) {
 	sys := explore.New("full")
 	a, b, other := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0), explore.NewActor(sys, "other", 0)
-	full := explore.NewChannel(sys, "full", explore.Channel{Capacity: 1}, 1)
+	full := explore.NewChannel(sys, "full", explore.ChannelSpec{Capacity: 1}, 1)
 	explore.Sends(a, full, func(_ int, send func(string, int, int)) { send("", 2, 9) }).Fair()
 	explore.Sends(other, full, func(l int, send func(string, int, int)) { send("", 1, l) }) // not fair
 	explore.Receives(b, full, func(int, int, func(string, int)) {})                         // not fair

@@ -14,7 +14,7 @@ import (
 func TestTooManyMessages(t *testing.T) {
 	sys := explore.New("many")
 	a := explore.NewActor(sys, "a", 0)
-	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1})
+	c := explore.NewChannel[int](sys, "c", explore.ChannelSpec{Capacity: 1})
 	explore.Sends(a, c, func(l int, send func(string, int, int)) {
 		for m := range 70_000 {
 			send("", m, l)

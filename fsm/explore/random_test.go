@@ -177,9 +177,9 @@ func (s *sketch) system() *explore.System {
 	for i := range s.idle {
 		explore.NewActor(sys, fmt.Sprint("idle ", i), 0)
 	}
-	var channels []*explore.Chan[int]
+	var channels []*explore.Channel[int]
 	for i, c := range s.channels {
-		channels = append(channels, explore.NewChannel(sys, fmt.Sprint(i), explore.Channel{
+		channels = append(channels, explore.NewChannel(sys, fmt.Sprint(i), explore.ChannelSpec{
 			Capacity: c.capacity, Ordered: c.ordered, Lose: budget(c.lose), Duplicate: budget(c.copy),
 		}, c.start...))
 	}
@@ -204,7 +204,7 @@ func (s *sketch) system() *explore.System {
 		}
 	}
 	for i, d := range s.faults {
-		var empties []explore.Channels
+		var empties []explore.AnyChannel
 		for _, c := range d.empties {
 			empties = append(empties, channels[c])
 		}

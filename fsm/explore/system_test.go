@@ -28,7 +28,7 @@ type station struct {
 func alternatingBit(ordered, compares bool) *explore.System {
 	const values = 3
 	sys := explore.New("alternating bit")
-	is := explore.Channel{
+	is := explore.ChannelSpec{
 		Capacity: 2, Ordered: ordered,
 		Lose: sys.Budget("loss", 2), Duplicate: sys.Budget("duplication", 2),
 	}

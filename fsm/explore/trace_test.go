@@ -31,7 +31,7 @@ func mail() *explore.System {
 	budget := sys.Budget("faults", 4)
 	a := explore.NewActor(sys, "a;\nb", 0)
 	b := explore.NewActor(sys, "<b>", 0)
-	c := explore.NewChannel(sys, "%% c", explore.Channel{Capacity: 3, Ordered: true, Lose: budget, Duplicate: budget}, "first: #")
+	c := explore.NewChannel(sys, "%% c", explore.ChannelSpec{Capacity: 3, Ordered: true, Lose: budget, Duplicate: budget}, "first: #")
 	a.Acts(func(l int, step func(string, int)) { step("rests\nnot", (l+1)%2) })
 	explore.Sends(a, c, func(l int, send func(string, string, int)) {
 		if l == 1 {

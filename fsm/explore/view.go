@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// View is one state of a system. Checks pass it to [Actor.In] and [Chan.In]. It is
+// View is one state of a system. Checks pass it to [Actor.In] and [Channel.In]. It is
 // valid during the call only.
 type View struct {
 	t     *tables

@@ -80,7 +80,7 @@ func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test 
 }
 
 // mutated returns the machine of a mutant. It returns false for a table that fsm.New
-// refuses for another reason than its deadlines.
+// refuses for another reason than a missing timeout.
 func mutated[S, E comparable, T any](m *fsm.Machine[S, E, T], mutant *tour.Mutant) (*fsm.Machine[S, E, T], bool) {
 	if slices.ContainsFunc(mutant.Table.Problems(), func(p fsm.Problem) bool { return p.Code == fsm.EndlessTimeout }) {
 		return nil, false

@@ -83,7 +83,7 @@ func (d *managed[S, E, T]) sweep(t testing.TB, r fsmtest.Request) (string, error
 		return d.state(t), fsmtest.ErrUnsupported
 	}
 	table := d.machine.Table()
-	_, row := table.Deadline(d.machine.StateIndex(rec.State), d.machine.StateIndex(rec.Origin))
+	_, row := table.Timeout(d.machine.StateIndex(rec.State), d.machine.StateIndex(rec.Origin))
 	if row < 0 || table.Events[table.Rows[row].Event] != r.Event || table.Rows[row].Forced != r.Force {
 		return d.state(t), fsmtest.ErrUnsupported
 	}

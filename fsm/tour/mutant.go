@@ -224,7 +224,7 @@ type deadline struct {
 
 // dueIn returns the deadline in a status, the zero deadline for none.
 func dueIn(t *fsm.Table, at place) (d deadline) {
-	timeout, row := t.Deadline(at.state, at.origin)
+	timeout, row := t.Timeout(at.state, at.origin)
 	if row >= 0 {
 		d.timeout, d.event = timeout, t.Rows[row].Event
 		d.to.state, d.to.origin = t.After(at.state, at.origin, row)

@@ -251,7 +251,7 @@ func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decisi
 		d.Operation = rebirth(rec)
 	}
 	d.Removes = to == fsm.Absent
-	d.Timeout, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Timeout(d.State, d.Origin)
 	d.Work = q.work(rec, to, d.Begins)
 	d.Payload = q.payload(rec, from, to, d.Begins)
 	// An undo that is an operation itself may fail too, and is undone again.
@@ -311,7 +311,7 @@ func unmoved(t *fsm.Table, rec *Record) Decision {
 	if t.States[rec.State].Kind == fsm.Transitional {
 		d.Work = SameWork
 	}
-	d.Timeout, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Timeout(d.State, d.Origin)
 	return d
 }
 
@@ -330,7 +330,7 @@ func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 	d.Payload = q.payload(rec, from, to, true)
 	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved
 	d.Removes = to == fsm.Absent
-	d.Timeout, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Timeout(d.State, d.Origin)
 	return d
 }
 
@@ -343,7 +343,7 @@ func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 		d.Begins = true
 		d.Operation = rec.Operation + 1
 	}
-	d.Timeout, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Timeout(d.State, d.Origin)
 	return d
 }
 

@@ -55,7 +55,7 @@ func TestOutcomeOracle(t *testing.T) {
 				want.Event = events[i]
 			case outcome != decide.Succeeded && rec.Exists && table.States[rec.State].Kind == fsm.Transitional:
 				// The table's answer to work that is not completed.
-				_, row := table.Deadline(rec.State, rec.Origin)
+				_, row := table.Timeout(rec.State, rec.Origin)
 				if row < 0 || decide.Redoes(table, rec.State, rec.Origin) {
 					break
 				}

@@ -30,7 +30,7 @@ func Sweep(t *fsm.Table, rec *Record, s Cause) (Request, Care) {
 		return Request{}, LeaveAlone
 	}
 	st := &t.States[rec.State]
-	_, row := t.Deadline(rec.State, rec.Origin)
+	_, row := t.Timeout(rec.State, rec.Origin)
 	switch {
 	case row >= 0 && (s.Overdue || st.Kind == fsm.Transitional):
 		return Request{
@@ -61,7 +61,7 @@ func (q *Request) Redoes(t *fsm.Table, rec *Record) bool {
 // several rows have the event, their guards choose, so every row counts that they
 // can choose.
 func Redoes(t *fsm.Table, state, origin int) bool {
-	_, row := t.Deadline(state, origin)
+	_, row := t.Timeout(state, origin)
 	if row < 0 {
 		return false
 	}

@@ -419,7 +419,7 @@ func (e EdgeCloud) System() *explore.System {
 	lose, twice := sys.Budget("loss", e.Loss), sys.Budget("duplicate", e.Duplicate)
 	ctl := explore.NewActor(sys, "controller", c)
 	crm := explore.NewActor(sys, "crm", a)
-	channel := explore.Channel{Capacity: cmp.Or(e.Capacity, 2), Ordered: e.Ordered, Lose: lose, Duplicate: twice}
+	channel := explore.ChannelSpec{Capacity: cmp.Or(e.Capacity, 2), Ordered: e.Ordered, Lose: lose, Duplicate: twice}
 	orders := explore.NewChannel[order](sys, "orders", channel)
 	answers := explore.NewChannel[info](sys, "answers", channel)
 
@@ -438,7 +438,7 @@ func (e EdgeCloud) System() *explore.System {
 		a.Link = broken
 		return a, ok
 	})
-	lost := []explore.Channels{orders, answers}
+	lost := []explore.AnyChannel{orders, answers}
 	if e.Durable {
 		lost = nil
 	}

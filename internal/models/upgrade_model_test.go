@@ -74,7 +74,7 @@ const (
 	gone  signal = "gone" // the CRM has ended
 )
 
-// connections is an [edgecloud.Cloudlet] without Attributes.
+// connections is an [edgecloud.CloudletSpec] without Attributes.
 type connections struct {
 	NotifyID    int64
 	Version     string
@@ -404,13 +404,13 @@ func (u Upgrade) System() *explore.System {
 		crashes    int
 	}{{v1, v2, "crm-v1", oldVersion, false, u.CrashOld}, {v2, v1, "crm-v2", newVersion, true, u.CrashNew}} {
 		side.crm.Acts(restart).Fair()
-		up := explore.NewChannel[message](sys, side.name+" to controller", explore.Channel{Capacity: cmp.Or(u.Capacity, 2), Lose: lose, Duplicate: twice})
+		up := explore.NewChannel[message](sys, side.name+" to controller", explore.ChannelSpec{Capacity: cmp.Or(u.Capacity, 2), Lose: lose, Duplicate: twice})
 		explore.Sends(side.crm, up, u.sends(side.isNew)).Fair()
 		explore.Receives(ctl, up, u.receives(side.version)).Fair()
-		down := explore.NewChannel[notice](sys, "controller to "+side.name, explore.Channel{Capacity: 1, Lose: lose})
+		down := explore.NewChannel[notice](sys, "controller to "+side.name, explore.ChannelSpec{Capacity: 1, Lose: lose})
 		explore.Sends(ctl, down, u.notifies(side.version)).Fair()
 		explore.Receives(side.crm, down, u.learns(side.isNew)).Fair()
-		host := explore.NewChannel[signal](sys, side.name+" on the host", explore.Channel{Capacity: 1, Ordered: true})
+		host := explore.NewChannel[signal](sys, side.name+" on the host", explore.ChannelSpec{Capacity: 1, Ordered: true})
 		explore.Sends(side.crm, host, u.does(side.isNew)).Fair()
 		explore.Receives(side.other, host, u.suffers(!side.isNew)).Fair()
 		crashes := sys.Budget("crashes of "+side.name, side.crashes)

@@ -46,7 +46,7 @@ func System(t *fsm.Table, o Options) (*explore.System, error) {
 	lose, twice := sys.Budget("loss", m.Loss), sys.Budget("duplicate", m.Duplicate)
 	object := explore.NewActor(sys, "object", m.begin()...)
 	peer := explore.NewActor(sys, "peer", helper{})
-	channel := explore.Channel{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
+	channel := explore.ChannelSpec{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
 	orders := explore.NewChannel[order](sys, "orders", channel)
 	reports := explore.NewChannel[report](sys, "reports", channel)
 

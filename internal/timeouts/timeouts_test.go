@@ -30,7 +30,7 @@ func TestSet(t *testing.T) {
 	table := fsm.Must[struct{}](changed).Table()
 	for name, want := range map[string]time.Duration{"opening": time.Minute, "closing": time.Hour} {
 		state, _ := table.StateIndex(name)
-		got, _ := table.Deadline(state, 0)
+		got, _ := table.Timeout(state, 0)
 		require.Equal(t, want, got, name)
 	}
 	for state, timeout := range map[string]time.Duration{"open": time.Hour, "closing": 0, "ajar": time.Hour} {

@@ -110,7 +110,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind            | Deadline       | Notes              |
+//	| State       | Kind            | Timeout        | Notes              |
 //	| ----------- | --------------- | -------------- | ------------------ |
 //	| ABSENT      | absent, initial |                |                    |
 //	| CREATING    | transitional    | 30m, timed-out | towards PENDING    |
@@ -277,7 +277,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind            | Deadline       | Notes        |
+//	| State       | Kind            | Timeout        | Notes        |
 //	| ----------- | --------------- | -------------- | ------------ |
 //	| UNDONE      | stable, initial |                | [1]          |
 //	| IN_PROGRESS | transitional    | 30m, timed-out | towards DONE |

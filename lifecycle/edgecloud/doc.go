@@ -147,7 +147,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State           | Kind            | Deadline      | Notes              |
+//	| State           | Kind            | Timeout       | Notes              |
 //	| --------------- | --------------- | ------------- | ------------------ |
 //	| NotPresent      | absent, initial |               |                    |
 //	| CreateRequested | transitional    | 30m, TimedOut | towards Ready      |
@@ -267,7 +267,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State   | Kind            | Deadline      | Notes         |
+//	| State   | Kind            | Timeout       | Notes         |
 //	| ------- | --------------- | ------------- | ------------- |
 //	| Offline | stable, initial |               |               |
 //	| Init    | transitional    | 10m, NoAnswer | towards Ready |
@@ -329,7 +329,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State           | Kind            | Deadline      | Notes         |
+//	| State           | Kind            | Timeout       | Notes         |
 //	| --------------- | --------------- | ------------- | ------------- |
 //	| Ready           | stable, initial |               |               |
 //	| UpdateRequested | transitional    | 20m, NoAnswer | towards Ready |

@@ -132,7 +132,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State          | Kind            | Deadline                         | Notes                  |
+//	| State          | Kind            | Timeout                          | Notes                  |
 //	| -------------- | --------------- | -------------------------------- | ---------------------- |
 //	| does-not-exist | absent, initial |                                  |                        |
 //	| pending        | transitional    | 10m, timed out                   | towards stable         |
@@ -220,7 +220,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State          | Kind                  | Deadline       | Notes             |
+//	| State          | Kind                  | Timeout        | Notes             |
 //	| -------------- | --------------------- | -------------- | ----------------- |
 //	| pending        | transitional, initial | 5m, timed out  | towards succeeded |
 //	| accepted       | transitional          | 30m, timed out | towards succeeded |
@@ -276,7 +276,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State          | Kind                  | Deadline      | Notes             |
+//	| State          | Kind                  | Timeout       | Notes             |
 //	| -------------- | --------------------- | ------------- | ----------------- |
 //	| pending        | transitional, initial | 5m, timed out | towards succeeded |
 //	| in progress    | transitional          | 1h, timed out | towards succeeded |

@@ -155,7 +155,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State          | Kind            | Deadline     | Notes |
+//	| State          | Kind            | Timeout      | Notes |
 //	| -------------- | --------------- | ------------ | ----- |
 //	| VIRTUAL        | stable, initial |              |       |
 //	| RUNNING        | stable          |              |       |
@@ -307,7 +307,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State      | Kind            | Deadline     | Notes |
+//	| State      | Kind            | Timeout      | Notes |
 //	| ---------- | --------------- | ------------ | ----- |
 //	| VIRTUAL    | stable, initial |              |       |
 //	| DEPLOYED   | stable          |              |       |
@@ -416,7 +416,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State      | Kind            | Deadline     |
+//	| State      | Kind            | Timeout      |
 //	| ---------- | --------------- | ------------ |
 //	| CONFIRMED  | stable, initial |              |
 //	| DISABLED   | stable          |              |

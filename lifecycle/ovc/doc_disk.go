@@ -2,7 +2,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind            | Deadline     | Notes |
+//	| State       | Kind            | Timeout      | Notes |
 //	| ----------- | --------------- | ------------ | ----- |
 //	| MODELED     | stable, initial |              |       |
 //	| CREATED     | stable          |              | [1]   |
@@ -100,7 +100,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State      | Kind            | Deadline     |
+//	| State      | Kind            | Timeout      |
 //	| ---------- | --------------- | ------------ |
 //	| VIRTUAL    | stable, initial |              |
 //	| CREATED    | stable          |              |
@@ -179,7 +179,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State                  | Kind            | Deadline   |
+//	| State                  | Kind            | Timeout    |
 //	| ---------------------- | --------------- | ---------- |
 //	| ENABLED                | stable, initial |            |
 //	| MAINTENANCE            | stable          |            |

@@ -120,7 +120,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind                  | Deadline      | Notes              |
+//	| State       | Kind                  | Timeout       | Notes              |
 //	| ----------- | --------------------- | ------------- | ------------------ |
 //	| Preparing   | transitional, initial | 30m, TimedOut | [1]                |
 //	| Prepared    | transitional          | 30m, TimedOut | [2]                |

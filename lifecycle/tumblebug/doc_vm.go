@@ -2,7 +2,7 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind                  | Deadline      | Notes              |
+//	| State       | Kind                  | Timeout       | Notes              |
 //	| ----------- | --------------------- | ------------- | ------------------ |
 //	| Creating    | transitional, initial | 30m, TimedOut | towards Running    |
 //	| Running     | stable                |               |                    |

@@ -95,7 +95,7 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 // there, and the bad schedule is a sweep that finds it overdue before the commit of the new
 // deadline with which its turn begins.
 func (s *System) hasTurn(vm *vmRecord) bool {
-	timeout, _ := s.vms.Machine().Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
+	timeout, _ := s.vms.Machine().Table().Timeout(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
 	inTime := func(i queue.Info[lifecycle.Key]) bool {
 		return i.State == queue.Waiting || time.Since(i.Started) < timeout
 	}
