@@ -3,9 +3,10 @@ package crashtest
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -13,18 +14,16 @@ import (
 // crowd is several concurrent clients. Their work overlaps, and their changes have
 // messages and preconditions on each other.
 func crowd(_ context.Context, w *Clients[vms]) error {
-	var all sync.WaitGroup
-	failed := make(chan error, 3)
+	var all errgroup.Group
 	for i, role := range []string{"alpha", "beta", "alpha"} {
 		id := fmt.Sprint("v", i)
-		all.Go(func() {
+		all.Go(func() error {
 			for _, step := range []func(context.Context, vms) error{
 				bring(id, "create", "stopped", "work"),
 				bring(id, "start", "running", "slow"),
 			} {
 				if err := w.Insist(role, "bring up "+id, step); err != nil {
-					failed <- err
-					return
+					return err
 				}
 			}
 			err := w.Ask(role, "reboot "+id, func(ctx context.Context, m vms) error {
@@ -38,12 +37,11 @@ func crowd(_ context.Context, w *Clients[vms]) error {
 				return err
 			})
 			if err != nil && w.Faultless() {
-				failed <- err
-				return
+				return err
 			}
 			// The deletion supersedes the start.
 			if err := w.Ask(role, "make the twin of "+id, bring(id+"-twin", "create", "stopped", "work")); err != nil {
-				return
+				return nil
 			}
 			_ = w.Ask(role, "start the twin of "+id, func(ctx context.Context, m vms) error {
 				_, err := m.Do(ctx, id+"-twin", "start", "user", lifecycle.Named("hang", nil), nil)
@@ -55,11 +53,10 @@ func crowd(_ context.Context, w *Clients[vms]) error {
 				return err
 			})
 			w.Pass(time.Minute)
+			return nil
 		})
 	}
-	all.Wait()
-	close(failed)
-	return <-failed
+	return all.Wait()
 }
 
 func TestCrowd(t *testing.T) {

@@ -86,7 +86,7 @@ var budget = []line{
 		why: "combinations of states become preconditions of a commit",
 	},
 	{
-		pkg: "lifecycle/sqlstore", may: []string{"lifecycle", "fsm", "lock"},
+		pkg: "lifecycle/sqlstore", may: []string{"lifecycle", "fsm", "lock", "golang.org/x/sync/semaphore"},
 		why: "over database/sql: the drivers are the user's, or of internal/enginetest",
 	},
 	{

@@ -91,12 +91,10 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 // transaction writes any commit.
 func (s *Store) transaction(ctx context.Context, p *plan) error {
 	if s.e.oneWriter { // a wait here ends when the engine is free; a wait in the engine polls
-		select {
-		case s.writer <- struct{}{}:
-			defer func() { <-s.writer }()
-		case <-ctx.Done():
+		if s.writer.Acquire(ctx, 1) != nil {
 			return lifecycle.Ended(ctx)
 		}
+		defer s.writer.Release(1)
 	}
 	options := &sql.TxOptions{Isolation: s.e.isolation}
 	if s.e.readsLock && p.commit.Owner.Name != "" {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -80,7 +82,7 @@ type shared struct {
 	own      *layout   // of all machines but those of existing tables
 	layouts  []*layout // own, and those of existing tables
 	prepared map[*statement]*sql.Stmt
-	writer   chan struct{} // full while a commit writes to an engine with one writer
+	writer   *semaphore.Weighted // held by a commit that writes to an engine with one writer
 
 	mu     sync.Mutex // guards closed, and calls.Add against calls.Wait
 	closed bool
@@ -140,7 +142,7 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 		db: db, e: d.engine, config: c,
 		has:      lifecycle.Capabilities{Changes: maxChanges, History: true, Messages: true, OwnClock: d.ownClock},
 		prepared: make(map[*statement]*sql.Stmt),
-		writer:   make(chan struct{}, 1),
+		writer:   semaphore.NewWeighted(1),
 	}}, nil
 }
 
