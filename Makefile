@@ -7,7 +7,7 @@ ifndef AT_ONCE
 .NOTPARALLEL:
 endif
 
-# Every module stands for itself, also below somebody's go.work.
+# Every module is built on its own, even if a directory above has a go.work.
 export GOWORK := off
 
 GO       ?= go
@@ -82,7 +82,7 @@ pinned = { dirs=$$($(GO) list -f '{{.Dir}}' ./... | while read -r d; do \
 		if grep -qsE '^func Test[A-Za-z]*(Alloc|CostsTheSame)' "$$d"/*_test.go; then echo "$$d"; fi; done); \
 	[ -z "$$dirs" ] || out=$$($(GO) test -run 'Alloc|CostsTheSame' $$dirs 2>&1) || { echo "$$out"; false; }; }
 
-# Says what was left out: tests that are skipped say nothing here.
+# Prints what was left out, because skipped tests print nothing here.
 untested = out=; \
 	[ -n "$$INTERLOCK_POSTGRES_DSN" ] || out="PostgreSQL (INTERLOCK_POSTGRES_DSN)"; \
 	[ -n "$$INTERLOCK_MYSQL_DSN" ] || out="$${out:+$$out, }MariaDB or MySQL (INTERLOCK_MYSQL_DSN)"; \

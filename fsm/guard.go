@@ -20,10 +20,9 @@ type Guard[T any] struct {
 // changes a payload: every method that takes one payload passes its pointer as
 // before and as after, nil included.
 //
-// check returns nil if the row may fire, else the reason of the refusal. It must
-// not change a payload. It may be called from several goroutines at once, and
-// more than once for one request. A panic in check reaches the caller; the
-// object has not moved.
+// check returns nil if the row may fire, otherwise the reason of the refusal. It must not
+// change a payload. It may be called from several goroutines at once, and more than once
+// for one request. A panic in check reaches the caller; the object has not moved.
 //
 // If check reads from a system that does not answer, it returns the error of that system,
 // or wraps it. Package lifecycle does not refuse a report or the outcome of work for such an

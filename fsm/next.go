@@ -22,7 +22,7 @@ func (m *Machine[S, E, T]) NextForced(ctx context.Context, at Status[S], e E, ac
 	return m.next(ctx, at, e, actor, payload, true)
 }
 
-// Can returns nil if [Machine.Next] would return a step, else its error.
+// Can returns nil if [Machine.Next] would return a step, otherwise its error.
 func (m *Machine[S, E, T]) Can(ctx context.Context, at Status[S], e E, actor Actor, payload *T) error {
 	_, err := m.next(ctx, at, e, actor, payload, false)
 	return err

@@ -13,12 +13,12 @@ import (
 //
 // An adopted object keeps its state. It gets a first history row with the actor and the
 // reason, the operation id 1, and the deadline of its state, counted from now, by which
-// later sweeps find it. No guard runs. An object without a version is of the version of new
-// objects, unless [Config].Older has the empty version.
+// later sweeps find it. No guard runs. An object without a version is treated as one of the
+// version of new objects, unless [Config].Older has the empty version.
 //
 // Adopt reads all objects, page after page, and commits one after the other. It may be
-// called again, also by several processes at once, and after it was interrupted: an object
-// that is adopted has a sequence number, and Adopt leaves it unchanged.
+// called again, for example after it was interrupted, and several processes may call it at
+// once. An adopted object has a sequence number, and Adopt leaves it unchanged.
 //
 // Adopt returns the number of objects that it has adopted, and those that it could not
 // place, each with Record.Err:
@@ -33,8 +33,8 @@ import (
 // Correct these in the store, and call Adopt again. [Manager.Add] is for an object that
 // the store does not have.
 //
-// The error is [ErrInvalid] for an actor or a reason that is empty or blank, the store's or
-// the context's. It ends Adopt.
+// Adopt ends with an error if the store does not answer or the context ends. The error is
+// [ErrInvalid] if the actor or the reason is empty or blank.
 func Adopt[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, reason string) (adopted int, unplaced []Record[S, T], err error) {
 	if err := checkSigned("an adoption", actor, reason); err != nil {
 		return 0, nil, m.core.failed("adopt", "", err)

@@ -105,7 +105,7 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 		return lost
 	}
 	if retried := o.core.observer.Retried; retried != nil {
-		retried(ctx, Retried{
+		retried(ctx, FailedAttempt{
 			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Attempt: o.failed, Err: err, Pause: pause,
 		})
 	}

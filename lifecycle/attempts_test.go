@@ -119,7 +119,7 @@ func TestLastAttempt(t *testing.T) {
 }
 
 // TestAttemptsOfADeadProcess: a sweep that does the work again goes on counting. The
-// attempt that the dead process was making has failed. A pause or a wait is no attempt.
+// attempt that the dead process was making has failed. A pause or a wait is not an attempt.
 func TestAttemptsOfADeadProcess(t *testing.T) {
 	hangs := func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }
 	work := lifecycle.Work{Handler: "reboot", Retries: lifecycle.Retries{Attempts: 3, Delay: time.Hour}}
@@ -180,13 +180,13 @@ func TestNoAttemptLeft(t *testing.T) {
 // attempts ends at once, and the next operation does not wait for the pause.
 func TestPauseEndsWithOperation(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(*testing.T, *sizedManager, *lifecycle.Handle[state, size])
+		end  func(*testing.T, *sizedManager, *lifecycle.Ticket[state, size])
 		want lifecycle.Outcome
 	}{
-		"taken away": {func(t *testing.T, m *sizedManager, _ *lifecycle.Handle[state, size]) {
+		"taken away": {func(t *testing.T, m *sizedManager, _ *lifecycle.Ticket[state, size]) {
 			override(t, m, "a", "stopped", user, "it takes too long", nil)
 		}, lifecycle.Lost},
-		"cancelled": {func(_ *testing.T, _ *sizedManager, h *lifecycle.Handle[state, size]) { h.Cancel(errBoom) }, lifecycle.Canceled},
+		"cancelled": {func(_ *testing.T, _ *sizedManager, h *lifecycle.Ticket[state, size]) { h.Cancel(errBoom) }, lifecycle.Canceled},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
@@ -286,7 +286,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestRetriesOfOccupy: work that is no operation is repeated by the queue.
+// TestRetriesOfOccupy: work that is not an operation is repeated by the queue.
 func TestRetriesOfOccupy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})

@@ -11,16 +11,15 @@ import (
 // processes have made.
 const lookEvery = time.Second
 
-// Await waits until an object is as the caller wants it, and returns its record. It
-// subscribes before it reads, so that a change which comes faster than the caller
-// is not missed. It sees changes by this manager at once, and so those by any manager
-// over the same [MemoryStore]. It sees changes by others and new deadlines
-// ([Manager.Heartbeat]) within a second; [Wake] makes it look sooner. The condition is called with
-// every record that is read, which need not be every record that the object had.
-// For an object that does not exist, the condition gets a zero Record with the ID.
+// Await waits until want returns true for the record of an object, and returns that record.
+// It sees changes by this manager at once, and so it sees changes by any manager over the
+// same [MemoryStore]. It sees other changes and new deadlines ([Manager.Heartbeat]) within
+// a second; [Wake] makes it look sooner. Await calls want with every record that it reads.
+// The object may have had other records in between. If the object does not exist, want gets
+// a zero Record with the ID.
 //
-// The error is that of [Manager.Get] except [ErrNotFound], or the context's; the
-// record is then the last one that was read.
+// The error is an error of [Manager.Get] except [ErrNotFound], or the error of the context.
+// The record is then the last one that Await has read.
 func Await[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], id string, want func(Record[S, T]) bool) (Record[S, T], error) {
 	changed := m.core.watchers.add(m.core.key(id))
 	defer m.core.watchers.remove(m.core.key(id), changed)

@@ -62,14 +62,14 @@ func override[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T
 	return rec
 }
 
-func do[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T]) *lifecycle.Handle[S, T] {
+func do[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T]) *lifecycle.Ticket[S, T] {
 	t.Helper()
 	h, err := m.Do(t.Context(), id, e, actor, work, change)
 	require.NoError(t, err)
 	return h
 }
 
-func wait[S comparable, T any](t *testing.T, h *lifecycle.Handle[S, T]) lifecycle.Record[S, T] {
+func wait[S comparable, T any](t *testing.T, h *lifecycle.Ticket[S, T]) lifecycle.Record[S, T] {
 	t.Helper()
 	rec, err := h.Wait(t.Context())
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func winnerOf[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T
 }
 
 // outcomeOf waits for an operation that does not succeed, and returns its error.
-func outcomeOf[S comparable, T any](t *testing.T, h *lifecycle.Handle[S, T]) *lifecycle.OutcomeError {
+func outcomeOf[S comparable, T any](t *testing.T, h *lifecycle.Ticket[S, T]) *lifecycle.OutcomeError {
 	t.Helper()
 	_, err := h.Wait(t.Context())
 	return outcomeError(t, err)

@@ -43,7 +43,7 @@ func tracing(log *calls, config lifecycle.Config[event]) lifecycle.Config[event]
 		}
 		return nil, nil
 	}
-	config.Observer.Changed = func(ctx context.Context, row lifecycle.Changed) {
+	config.Observer.Changed = func(ctx context.Context, row lifecycle.CommittedChange) {
 		if row.Actor == "worker" {
 			log.note("changed by " + row.Event + " " + trace(ctx))
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Limits bounds what one call can make the store keep, in bytes. A request above a
-// limit is [ErrInvalid]. 0 is the default of a field, and a negative number no limit.
-// An object whose payload is longer already moves and is removed as before; an edit of
-// the payload must bring it below the limit.
-// The texts that the library writes itself are short and not limited.
+// Limits bounds what one call can make the store keep, in bytes. A request above a limit is
+// [ErrInvalid]. 0 is the default of a field, and a negative number no limit. An object
+// whose payload is already longer can still be moved and removed, but an edit of the
+// payload must bring it below the limit. The texts that the library writes itself are short
+// and not limited.
 type Limits struct {
 	Reason         int // of a change; default 4 KiB
 	Payload        int // of an object, in its encoded form; default 1 MiB
@@ -38,7 +38,7 @@ func (l Limits) resolved() Limits {
 }
 
 // CheckPayload returns [ErrInvalid] for a payload that cannot be encoded or is above the
-// limit. It is for a program that writes the payload only when work has ended.
+// limit. Use it in a program that writes the payload only when work has ended.
 func (l Limits) CheckPayload(payload any) error {
 	_, err := pack(payload, l.resolved().Payload)
 	return err

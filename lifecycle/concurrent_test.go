@@ -155,7 +155,7 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 	ids := []string{"a", "b", "c"}
 	var mu sync.Mutex
 	observed := map[string][]lifecycle.HistoryRow{}
-	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) {
+	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.CommittedChange) {
 		mu.Lock()
 		defer mu.Unlock()
 		observed[row.ID] = append(observed[row.ID], row.HistoryRow)

@@ -26,7 +26,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 		lines := json.NewEncoder(&feed)
 		changes := 0
 		config := func() *lifecycle.Config[event] {
-			return &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) {
+			return &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.CommittedChange) {
 				changes++
 				require.NoError(t, lines.Encode(row.HistoryRow))
 			}}}
@@ -101,7 +101,7 @@ func ExampleHistoryRow() {
 	var audit bytes.Buffer // a file, in real life
 	lines := json.NewEncoder(&audit)
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
-		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { _ = lines.Encode(row.HistoryRow) }},
+		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.CommittedChange) { _ = lines.Encode(row.HistoryRow) }},
 	})
 	ctx := context.Background()
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)

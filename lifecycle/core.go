@@ -134,6 +134,6 @@ func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
 // called reports a call to the observer.
 func (c *core) called(ctx context.Context, call string, began time.Time, err error) {
 	if c.observer.Stored != nil {
-		c.observer.Stored(ctx, Stored{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
+		c.observer.Stored(ctx, StoreCall{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
 	}
 }

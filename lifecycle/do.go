@@ -65,14 +65,14 @@ import (
 // crash, an Owner that has joined another store, and an object of Work.With whose
 // manager has another Owner, or whose operation the table may do again;
 // [ErrInvalid] for an event that starts no operation, and a Work.With that cannot take part.
-func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
+func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Ticket[S, T], error) {
 	c := m.call(decide.Fire, "do", id, &e, actor, change)
 	c.ask.MayExist = true
 	o, err := m.core.do(ctx, &c.request, work)
 	if err != nil {
 		return nil, err
 	}
-	return &Handle[S, T]{o: o, record: func(r *StoredRecord) Record[S, T] {
+	return &Ticket[S, T]{o: o, record: func(r *StoredRecord) Record[S, T] {
 		rec, _ := m.typed(r) // it was decoded before it was written, or when it was read
 		return rec
 	}}, nil

@@ -35,7 +35,7 @@ func TestOutcomes(t *testing.T) {
 	cases := []struct {
 		name   string
 		work   lifecycle.Work
-		during func(h *lifecycle.Handle[state, size], q *queue.Queuer[lifecycle.Key])
+		during func(h *lifecycle.Ticket[state, size], q *queue.Queuer[lifecycle.Key])
 		want   lifecycle.Outcome
 		to     state
 		by     string
@@ -64,22 +64,22 @@ func TestOutcomes(t *testing.T) {
 		},
 		{
 			name: "canceled", work: lifecycle.Func(untilEnded), want: lifecycle.Canceled, to: "running", by: "fail",
-			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(errMaintenance) },
+			during: func(h *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(errMaintenance) },
 			reason: "queue: canceled: maintenance", is: []error{queue.ErrCanceled, errMaintenance},
 		},
 		{
 			name: "canceled, and failed by that", want: lifecycle.Canceled, to: "running", by: "fail",
 			work:   lifecycle.Func(func(ctx context.Context) error { <-ctx.Done(); return errBoom }),
-			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
+			during: func(h *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
 			reason: "queue: canceled", is: []error{queue.ErrCanceled},
 		},
 		{
 			name: "canceled too late", work: lifecycle.Func(wait(time.Minute/2, nil)), want: lifecycle.Succeeded, to: "stopped", by: "done",
-			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
+			during: func(h *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
 		},
 		{
 			name: "canceled by the end of the process", work: lifecycle.Func(untilEnded), want: lifecycle.Canceled, to: "running", by: "fail",
-			during: func(_ *lifecycle.Handle[state, size], q *queue.Queuer[lifecycle.Key]) { q.Abort(errMaintenance) },
+			during: func(_ *lifecycle.Ticket[state, size], q *queue.Queuer[lifecycle.Key]) { q.Abort(errMaintenance) },
 			reason: "queue: aborted: maintenance", is: []error{queue.ErrAborted, errMaintenance},
 		},
 		{

@@ -24,8 +24,8 @@
 //	rec, err = vms.Get(ctx, "vm1")
 //	stuck, err := vms.Sweep(ctx)                                          // function Run repeats it
 //
-// If other processes take over the work of a process that dies, each process has this
-// form. The contexts alive and soon outlive ctx:
+// If other processes take over the work of a process that dies, each process runs this
+// code. The contexts alive and soon end later than ctx:
 //
 //	owner, err := lifecycle.Join(ctx, store, "host-1", 0)
 //	vms, err := lifecycle.New(VM, store, &lifecycle.Config[Event]{Owner: owner, Handlers: handlers, ...})
@@ -36,8 +36,8 @@
 //	stop()                             // ends alive
 //	err = owner.Leave(soon)            // other processes take over at once what is left
 //
-// Work that is [Named] is in the record, so that another process can do it. Work that is a
-// [Func] dies with its process.
+// The record keeps work that is [Named], so that another process can do it. Work that is a
+// [Func] is lost with its process.
 //
 // # Operations
 //
@@ -48,50 +48,50 @@
 // report is about, and its [Verdict] is Applied, Repeated, Stale or Refused. Only an
 // applied report changes anything. Programs that need no ids can ignore them.
 //
-// [Manager.Do] starts an operation and does its work. The state is set when the
-// operation is admitted, before the work waits for its turn. The outcome is written
-// only if the object is still in this operation and this process still owns it. The
-// six outcomes are [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and
-// [Lost]. [Work].Retries repeats work that fails, with back-off; the attempts are counted
-// in the record, across processes. [Manager.Sweep] finds what a dead process has left, by
-// deadlines and by owners ([Join]), and fires the table's row with a timeout, the deadline
-// row. The row returns the object to its origin, moves it to a failed state, or starts the
-// work again by the name of its handler. [Manager.Explain] describes the next move of an
-// object, and [Stuck] lists what a sweep would act upon. [Manager.Override] is for operators.
+// [Manager.Do] starts an operation and does its work. The state is set when the operation
+// is admitted, before the work waits for its turn. The outcome is written only if the
+// object is still in this operation and this process still owns it. The six outcomes are
+// [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and [Lost]. [Work].Retries
+// repeats work that fails, with back-off. The record counts the attempts, across processes.
+// [Manager.Sweep] finds operations whose deadline has passed or whose owner ([Join]) is
+// dead. It fires the row of the table that has a timeout, which is called the deadline row.
+// The row returns the object to its origin, moves it to a failed state, or starts the work
+// again by the name of its handler. [Manager.Explain] describes the next move of an object,
+// and [Stuck] lists the objects that a sweep would act upon. [Manager.Override] is for
+// operators.
 //
 // # Requests of clients
 //
 // A client whose answer was lost sends its request again. [Change].Request is its request
-// id. For a repeated request, Create, Add, Fire, Do and Override change nothing and return a
-// [*RepeatedError] with what the first request has done. [Record].ETag and
+// id. For a repeated request, Create, Add, Fire, Do and Override change nothing and return
+// a [*RepeatedError] with what the first request has done. [Record].ETag and
 // [Change].IfMatch are the headers ETag and If-Match: the change is refused if the object
-// has changed since the client has read it. [Problem] is the answer to an error; a guard
-// may return an error with a code and a status of its own. [Manager.Add] adds an object
-// that exists already, in any state at rest.
+// has changed since the client read it. [Problem] turns an error into an HTTP answer. A
+// guard may return an error with its own code and status. [Manager.Add] adds an object that
+// exists already in the outside world, in any state at rest.
 //
 // # Several objects
 //
-// [Change].Require are preconditions on other objects, checked in the same commit.
-// A [Tx] commits changes of several objects together. [Work].With makes other
-// objects a part of an operation. [Config].BeforeCommit adds changes and
-// preconditions to every commit of a manager's objects, whichever verb makes it.
-// Package relation checks combinations of states, package aggregate derives the
-// state of a parent from the states of its children.
+// [Change].Require has preconditions on other objects. The commit checks them. A [Tx]
+// commits changes of several objects together. [Work].With makes other objects a part of an
+// operation. [Config].BeforeCommit adds changes and preconditions to every commit of a
+// manager's objects, for every verb. Package relation checks combinations of states.
+// Package aggregate derives the state of a parent from the states of its children.
 //
 // # Objects under a lock
 //
 // A process that is paused, or cut off, may write after it has lost its lock. A commit
 // refuses such a write in one of two ways. [Precondition].Grant compares the grant in the
-// commit: it is exact, and needs lock and records in one database. [Change].Fence works with
-// locks of any kind, if the store has a place for the token: the record keeps the highest
-// fencing token, and refuses a lower one.
+// commit. It is exact, and needs the lock and the records in one database. [Change].Fence
+// works with every lock, if the store can keep the token. The record keeps the highest
+// fencing token, and the store refuses a lower one.
 //
 // # Metrics, traces and logs
 //
 // [Config].Observer receives changes, refusals, reports, failed attempts, the end of
 // operations, sweeps and calls of the store, each with the context of its call. [Log] is an
-// observer that logs, the modules lifecycle/prometheus and lifecycle/otel have observers for
-// metrics and traces, and [Tee] makes one of several:
+// observer that logs. The modules lifecycle/prometheus and lifecycle/otel have observers
+// for metrics and traces. [Tee] combines several observers:
 //
 //	Observer: lifecycle.Tee(lifecycle.Log(nil), collector.Observer(VM.Table()))
 //
@@ -100,13 +100,13 @@
 //
 // # A new version of a table
 //
-// A record carries the [Config].Version of the table that wrote it, and a manager refuses
-// a version that it does not have. A fleet goes from version 1 to 2, where states have new
-// names or the payload another form, in four steps:
+// A record carries the [Config].Version of the table that wrote it. A manager refuses a
+// version that it does not have. A new version may rename states or change the form of the
+// payload. A fleet goes from version 1 to version 2 in four steps:
 //
 //  1. Start binaries of version 2 beside those of version 1. Their [Config].Older has
-//     version 1, which "fsm diff -format go" prints. They read it, and write it.
-//  2. End the binaries of version 1. Until now every step can be taken back.
+//     version 1, which "fsm diff -format go" prints. They read and write version 1.
+//  2. End the binaries of version 1. Every step up to this one can be undone.
 //  3. Start the binaries of version 2 again, with [Config].Switch. New objects are of
 //     version 2. Old ones stay in version 1, also when they change.
 //  4. Call [Migrate] page by page, and again after the last binary without Switch
@@ -175,21 +175,22 @@
 //
 // # Guarantees
 //
-//   - An object moves only by a row of its table, or not at all; every move is one
-//     commit with one history row. [Manager.Override] is the exception, and
-//     [Manager.Add] for objects that exist already.
-//   - Of several calls that were decided on the same revision, one is committed; the
-//     others return [ErrConflict] with the present record. Reports, outcomes of work, changes
-//     with IfMatch, and creations of an object that still does not exist are decided again.
-//   - Of all requests of a machine with one request id, in any process, one is committed,
-//     as long as the history has its row.
+//   - An object moves only by a row of its table. Every move is one commit with one history
+//     row. The exceptions are [Manager.Override], and [Manager.Add] for objects that exist
+//     already.
+//   - If several calls were decided on the same revision, one of them is committed. The
+//     others return [ErrConflict] with the present record. Four kinds of requests are
+//     decided again instead: reports, outcomes of work, changes with IfMatch, and creations
+//     of an object that still does not exist.
+//   - A machine commits at most one request with a given request id, in all processes
+//     together, as long as the history has its row.
 //   - A report about an operation that is over changes nothing, even if the table
 //     permits it.
-//   - Operation ids, sequence numbers and revisions never repeat for a key, also
-//     after the object was removed and created again. If the store loses its newest
-//     commits (a restore from a backup, a failover that lags), operation ids repeat
-//     and [Record].Admission does not: outcomes compare it, and so do the reports and
-//     calls that carry it.
+//   - Operation ids, sequence numbers and revisions never repeat for a key, also after the
+//     object was removed and created again. If the store loses its newest commits (a
+//     restore from a backup, a failover that lags), operation ids repeat and
+//     [Record].Admission does not. Outcomes of work compare it, and so do reports and calls
+//     that carry it.
 //   - Payload and state change in the same commit. A payload shares no memory with
 //     the store.
 //   - The error of a request is an [*Error], with machine, object, event and actor. It
@@ -197,9 +198,9 @@
 //     after [ErrUnknownOutcome]. [Problem] is its form for clients. An [*OutcomeError] is
 //     about the end of work, whose outcome may be in the record.
 //   - A commit whose answer is lost is sent again with the same token.
-//   - The outcome of work is written by the owner of the operation or not at all: the
-//     commits of a process that was declared dead are refused, before it learns of
-//     that. They are the admissions, outcomes and heartbeats of its operations.
+//   - Only the owner of an operation writes the outcome of its work. The store refuses the
+//     commits of a process that was declared dead, even before that process has noticed it.
+//     These commits are the admissions, outcomes and heartbeats of its operations.
 //   - An outage of the store loses no success whose deadline has not passed: an
 //     outcome is written again when the store is back. It takes effect once if the store
 //     keeps the history.
@@ -215,26 +216,26 @@
 //
 // # Limits
 //
-//   - A guard sees the payload that was read, and the change. Another object's state
-//     at the moment of the commit is what [Change].Require is for. If a guard meets an
-//     outage, the next row of the event is tried. If no row is left, the outcome of work is
-//     tried again, [Manager.Report] returns an error so that the peer reports again, and
-//     every other request is refused.
-//   - History lasts as long as the store keeps it. A report that repeats an older one
-//     is Refused instead of Repeated; it changes nothing either way. A request whose row
-//     is gone is a new one: a [MemoryStore] keeps KeepHistory rows of an object, and
-//     [Store] drivers have rules of their own.
-//   - An actor is what the caller names. The package compares it with the table and
+//   - A guard sees the payload that was read, and the change. [Change].Require is for the
+//     state of another object at the moment of the commit. If a guard meets an outage, the
+//     next row of the event is tried. If no row is left, the outcome of work is tried
+//     again. [Manager.Report] then returns an error, so that the peer reports again. Every
+//     other request is refused.
+//   - History lasts as long as the store keeps it. A report that repeats an older one is
+//     Refused instead of Repeated; it changes nothing either way. A request whose row is
+//     gone counts as a new request. A [MemoryStore] keeps KeepHistory rows of an object.
+//     The documentation of a [Store] driver describes which rows it keeps.
+//   - The caller names the actor. The package compares the actor with the table and
 //     authenticates nothing.
-//   - Until a record is migrated, the preconditions of package relation do not find it in
-//     a state that has a new name; those of [Manager.Require] do.
+//   - The preconditions of package relation do not find a record in a state with a new name
+//     until the record is migrated. Those of [Manager.Require] find it.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
 //   - [Watch] finds changes by their time. It may miss a commit that becomes
 //     visible more than ten seconds after its time, until the next change of the object.
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.
-//   - The effects of work outside the store are the work's own: a process that is
-//     considered dead may still act there. [Task] has what a fence needs.
+//   - The library does not control the effects of work outside the store. A process that is
+//     considered dead may still act there. [Task] has the numbers that a fence needs.
 //   - Observers run after the commit, and not at all if the process dies in between.
 //     Use [Change].Messages for what must not be lost.
 //

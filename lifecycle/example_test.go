@@ -86,9 +86,9 @@ func ExampleManager_Add() {
 	ctx := context.Background()
 	cloudlets := lifecycle.Must(edgecloud.CloudletCreate, lifecycle.NewMemoryStore(), nil)
 
-	c, err := cloudlets.Add(ctx, "berlin", edgecloud.CloudletOffline, edgecloud.User, edgecloud.Cloudlet{Version: "v1"}, nil)
+	c, err := cloudlets.Add(ctx, "berlin", edgecloud.CloudletOffline, edgecloud.User, edgecloud.CloudletSpec{Version: "v1"}, nil)
 	fmt.Println(c.State, c.Payload.Version, err)
-	_, err = cloudlets.Add(ctx, "berlin", edgecloud.CloudletOffline, edgecloud.User, edgecloud.Cloudlet{Version: "v2"}, nil)
+	_, err = cloudlets.Add(ctx, "berlin", edgecloud.CloudletOffline, edgecloud.User, edgecloud.CloudletSpec{Version: "v2"}, nil)
 	fmt.Println(errors.Is(err, lifecycle.ErrExists))
 	// Output:
 	// Offline v1 <nil>
@@ -375,7 +375,7 @@ func ExampleObserver() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Observer: lifecycle.Observer{
-			Changed: func(_ context.Context, row lifecycle.Changed) { fmt.Println("changed: ", row.ID, row.To) },
+			Changed: func(_ context.Context, row lifecycle.CommittedChange) { fmt.Println("changed: ", row.ID, row.To) },
 			Refused: func(_ context.Context, err error) { fmt.Println("refused: ", errors.Is(err, fsm.ErrWrongActor)) },
 			Reported: func(_ context.Context, r lifecycle.Reported) {
 				fmt.Println("reported:", r.ID, r.Event, r.Verdict)

@@ -92,7 +92,7 @@ func TestDoInAdmission(t *testing.T) {
 		began := time.Now()
 		m = workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{
 			Queue: queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1}),
-			Observer: lifecycle.Observer{Changed: func(ctx context.Context, c lifecycle.Changed) {
+			Observer: lifecycle.Observer{Changed: func(ctx context.Context, c lifecycle.CommittedChange) {
 				if c.To == "stopping" {
 					ctx, cancel := context.WithTimeout(ctx, time.Hour)
 					defer cancel()

@@ -178,7 +178,7 @@ func TestOwnObject(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		stopped(t, m, "b")
-		var h *lifecycle.Handle[state, size]
+		var h *lifecycle.Ticket[state, size]
 		begin := make(chan struct{})
 		op := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
@@ -205,7 +205,7 @@ func TestOwnObjectBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		var drop *lifecycle.Handle[state, size]
+		var drop *lifecycle.Ticket[state, size]
 		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			var err error
 			drop, err = m.Do(ctx, "a", "delete", user, lifecycle.Func(fine), nil)

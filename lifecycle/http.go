@@ -153,8 +153,9 @@ func Problem(err error) ProblemDetails {
 	return p
 }
 
-// Code returns the code of an error in the tables of [Problem], "ok" for nil. It is one of
-// those also if the error has a method ProblemCode, so it is bounded: for metrics and logs.
+// Code returns the code of an error in the tables of [Problem], "ok" for nil. It ignores a
+// method ProblemCode of the error, so the number of codes is bounded. It is meant for
+// metrics and logs.
 func Code(err error) string {
 	r, _ := replyTo(err)
 	return r.code

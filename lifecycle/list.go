@@ -29,11 +29,10 @@ type Select[S comparable] struct {
 	WithoutPayload bool
 }
 
-// List returns one page of the selected objects, in the store's order of ids: bytewise, unless
-// the store documents another one. A page that is
-// shorter than the limit is the last one. An object whose record cannot be read is in
-// the page too, with [Record.Err]: it is of an unknown version, names a state that is not
-// declared, or its payload cannot be decoded.
+// List returns one page of the selected objects, in the store's order of ids: bytewise,
+// unless the store documents another one. A page that is shorter than the limit is the last
+// one. The page also has the objects whose record cannot be read, with [Record.Err]: the
+// version is unknown, the state is not declared, or the payload cannot be decoded.
 //
 // Errors: [ErrInvalid] for a limit above [MaxPage], or an After or Prefix that cannot begin an id;
 // [fsm.ErrUnknownState] for a selected state that is not declared; the store's.
@@ -88,11 +87,11 @@ func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 }
 
 // All yields the selected objects in the order of List. It reads page after page of
-// sel.Limit while the caller continues. The errors are those of List, with a zero record.
-// An error that matches [ErrForeign] comes with the record as in List: it stands for one
-// object, and the other objects follow; any other error is the last value. No lock and no
-// snapshot is held between pages: an object that changes meanwhile may be missing or
-// come in either state, one that does not change comes exactly once.
+// sel.Limit while the caller continues. An error that matches [ErrForeign] is about one
+// object: it comes with the record as in List, and the other objects follow. Any other
+// error is one of List; it comes with a zero record and is the last value. All holds no
+// lock and no snapshot between pages. An object that changes meanwhile may be missing, or
+// come in either state. An object that does not change comes exactly once.
 func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Record[S, T], error] {
 	return func(yield func(Record[S, T], error) bool) {
 		sel := sel // every pass starts anew

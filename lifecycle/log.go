@@ -47,7 +47,7 @@ func errorAttr(err error) slog.Attr {
 // of these events allocates nothing.
 type eventLog struct{ *slog.Logger }
 
-func (l eventLog) changed(ctx context.Context, e Changed) {
+func (l eventLog) changed(ctx context.Context, e CommittedChange) {
 	l.LogAttrs(
 		ctx, slog.LevelInfo, "changed", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.Uint64("sequence", e.Sequence),
@@ -81,7 +81,7 @@ func (l eventLog) reported(ctx context.Context, e Reported) {
 	)
 }
 
-func (l eventLog) retried(ctx context.Context, e Retried) {
+func (l eventLog) retried(ctx context.Context, e FailedAttempt) {
 	l.LogAttrs(
 		ctx, slog.LevelWarn, "attempt failed", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.String("event", e.Event), slog.Int("attempt", e.Attempt),

@@ -111,7 +111,7 @@ func TestLog(t *testing.T) {
 func TestLogAllocations(t *testing.T) {
 	o := lifecycle.Log(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelError + 1})))
 	key := lifecycle.Key{Machine: "vm", ID: "a"}
-	changed := lifecycle.Changed{HistoryRow: lifecycle.HistoryRow{Key: key, From: "a", To: "b", Actor: "user"}, InState: time.Hour}
+	changed := lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{Key: key, From: "a", To: "b", Actor: "user"}, InState: time.Hour}
 	err := error(&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", Err: lifecycle.ErrUnavailable})
 	results := []lifecycle.SweepResult{{Key: key, Resolution: lifecycle.NotMoved, Err: err}}
 	ctx := t.Context()
@@ -119,7 +119,7 @@ func TestLogAllocations(t *testing.T) {
 		o.Changed(ctx, changed)
 		o.Refused(ctx, err)
 		o.Reported(ctx, lifecycle.Reported{Key: key, Verdict: lifecycle.Stale, Err: err})
-		o.Retried(ctx, lifecycle.Retried{Key: key, Err: err})
+		o.Retried(ctx, lifecycle.FailedAttempt{Key: key, Err: err})
 		o.Finished(ctx, lifecycle.Finished{Key: key, Err: err})
 		o.Swept(ctx, lifecycle.Swept{Machine: "vm", Results: results, Err: err})
 	}))

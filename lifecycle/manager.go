@@ -19,11 +19,11 @@ import (
 // its outcome.
 // Several managers in several processes may use one store.
 //
-// The caller of a method vouches for the actor that it names. The library compares
-// the actor with the rows of the table and authenticates nothing: a service derives
-// the actor from the credentials of a request, never from its text. [fsm.Sweeper] is
-// the actor of sweeps and of work without an event for its outcome: every method
-// refuses it with [fsm.ErrWrongActor], and only Config.Observe may return it.
+// The caller of a method is responsible for the actor that it names. The library compares
+// the actor with the rows of the table and authenticates nothing. A service derives the
+// actor from the credentials of a request, never from its text. [fsm.Sweeper] is the actor
+// of sweeps and of work without an event for its outcome: every method refuses it with
+// [fsm.ErrWrongActor], and only Config.Observe may return it.
 type Manager[S, E comparable, T any] struct {
 	machine *fsm.Machine[S, E, T]
 	core    *core
@@ -48,15 +48,14 @@ type Config[E comparable] struct {
 	Undo []E
 	// Observer receives what happens. Default: nothing.
 	Observer Observer
-	// BeforeCommit runs before every commit of a change of an object, whichever
-	// verb makes it, outcomes of work and sweeps included. It returns additional
-	// changes and preconditions for the same commit, or nil. The change is read
-	// only; a removal has Remove set and the absent state in To. BeforeCommit runs
-	// without a lock, and again if an additional change meets a conflict or an
-	// additional precondition fails, because of an object or of a grant that is lost.
-	// The preconditions of an additional change are additional ones too. If an
-	// additional change depends on the state that BeforeCommit has read, name that in
-	// [Change.Expect].
+	// BeforeCommit runs before every commit that changes an object, for every verb,
+	// outcomes of work and sweeps included. It returns additional changes and preconditions
+	// for the same commit, or nil. The change is read only; a removal has Remove set and
+	// the absent state in To. BeforeCommit runs without a lock, and again if an additional
+	// change meets a conflict or an additional precondition fails, because of an object or
+	// of a grant that is lost. The preconditions of an additional change are additional
+	// ones too. If an additional change depends on the state that BeforeCommit has read,
+	// name that in [Change.Expect].
 	//
 	// Its error is the error of the call, and nothing is written. If the object
 	// itself has moved meanwhile, the error is [ErrConflict] instead. If the error
@@ -89,17 +88,17 @@ type Config[E comparable] struct {
 
 	// The remaining fields are for operations, see [Manager.Do].
 
-	// WorkerActor is the actor that reports how work ended: by the first event of
-	// Done that the table permits if the work succeeded, else by the first of
-	// Failed. If the table permits none for work that did not succeed, the
-	// deadline row of the state fires at once, unless it does the work again. It is
-	// not [fsm.Sweeper]. Default: none; Do is then refused.
+	// WorkerActor is the actor that reports how work ended. If the work succeeded, it fires
+	// the first event of Done that the table permits, otherwise the first event of Failed.
+	// If the work did not succeed and the table permits no event of Failed, the deadline
+	// row of the state fires at once, unless that row does the work again. It is not
+	// [fsm.Sweeper]. Default: none; Do is then refused.
 	WorkerActor  fsm.Actor
 	Done, Failed []E
 	// Handlers are the functions that do work, by name. After a crash another
 	// process calls its own function of that name. Default: none.
 	Handlers map[string]Handler
-	// Owner is this process. It has joined the store of the manager, see [Join]; else
+	// Owner is this process. It has joined the store of the manager, see [Join]; otherwise
 	// an operation is refused with [ErrMisconfigured]. Default: none; operations whose
 	// process died are then found by their deadlines only.
 	Owner *Owner

@@ -18,7 +18,7 @@ type Observer struct {
 	// Changed receives every change that was committed, with the names of states as the
 	// history has them: those of the record's [Config].Version. It does not receive an outcome
 	// of work that a later attempt finds written by an earlier one of unknown outcome.
-	Changed func(context.Context, Changed)
+	Changed func(context.Context, CommittedChange)
 	// Refused receives the error of every call that should have changed an object,
 	// an [*Error]. The verb of an outcome that will be written again is "outcome".
 	Refused func(context.Context, error)
@@ -29,16 +29,16 @@ type Observer struct {
 	Finished func(context.Context, Finished)
 	// Retried receives every attempt of work that has failed and is followed by another
 	// one, see [Retries]. Its panic becomes the outcome of the work.
-	Retried func(context.Context, Retried)
+	Retried func(context.Context, FailedAttempt)
 	// Swept receives the end of every [Manager.Sweep].
 	Swept func(context.Context, Swept)
 	// Stored receives every call of the store that reads, lists or commits records,
 	// successful or not. A commit of several managers' objects is that of one of them.
-	Stored func(context.Context, Stored)
+	Stored func(context.Context, StoreCall)
 }
 
-// Changed is a change that was committed.
-type Changed struct {
+// CommittedChange is a change that was committed.
+type CommittedChange struct {
 	HistoryRow
 	// InState is the time between the last change of the object and this one, by the
 	// store's clock: how long it was in From. 0 for a new object, and for a store that
@@ -52,13 +52,13 @@ type Finished struct {
 	Operation OpID
 	Event     string        // that started the operation, or its work in this process
 	Took      time.Duration // since Do, or since the sweep that does the work again; with the wait for the turn
-	// Err is the error of [Handle.Wait]: nil, or an [*OutcomeError]. If the work has
+	// Err is the error of [Ticket.Wait]: nil, or an [*OutcomeError]. If the work has
 	// panicked, errors.AsType finds the [*queue.PanicError] with the stack in it.
 	Err error
 }
 
-// Retried is an attempt of work that has failed.
-type Retried struct {
+// FailedAttempt is an attempt of work that has failed and is followed by another one.
+type FailedAttempt struct {
 	Key
 	Operation OpID
 	Event     string // that started the operation, or its work in this process
@@ -75,8 +75,8 @@ type Swept struct {
 	Took    time.Duration
 }
 
-// Stored is one call of the store.
-type Stored struct {
+// StoreCall is one call of the store.
+type StoreCall struct {
 	Machine string
 	Call    string // "get", "list" or "commit"; a commit includes the resolution of an unknown outcome
 	Err     error

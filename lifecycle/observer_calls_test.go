@@ -22,9 +22,9 @@ func TestObserverOfTimes(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{
 			Handlers: map[string]lifecycle.Handler{"boot": failing(new(calls), 1)},
 			Observer: lifecycle.Observer{
-				Changed:  func(_ context.Context, e lifecycle.Changed) { notef("%s %v", e.From, e.InState) },
+				Changed:  func(_ context.Context, e lifecycle.CommittedChange) { notef("%s %v", e.From, e.InState) },
 				Finished: func(_ context.Context, e lifecycle.Finished) { notef("finished %s %v %v", e.Event, e.Took, e.Err) },
-				Retried: func(_ context.Context, e lifecycle.Retried) {
+				Retried: func(_ context.Context, e lifecycle.FailedAttempt) {
 					notef("retried %s %d %v %v", e.Event, e.Attempt, e.Err, e.Pause)
 				},
 				Swept: func(_ context.Context, e lifecycle.Swept) {
@@ -67,7 +67,7 @@ func TestObserverOfTheStore(t *testing.T) {
 		var log []string
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{Observer: lifecycle.Observer{
-			Stored: func(_ context.Context, e lifecycle.Stored) {
+			Stored: func(_ context.Context, e lifecycle.StoreCall) {
 				log = append(log, fmt.Sprintf("%s %s %v %v", e.Machine, e.Call, e.Took, lifecycle.Problem(e.Err).Code))
 			},
 		}})
@@ -109,7 +109,7 @@ func TestStoredPanicsAtAdmission(t *testing.T) {
 			owner := join(t, store, "p", time.Hour)
 			armed := false
 			m := workers(store, lifecycle.Config[event]{Owner: owner, Observer: lifecycle.Observer{
-				Stored: func(_ context.Context, e lifecycle.Stored) {
+				Stored: func(_ context.Context, e lifecycle.StoreCall) {
 					if e.Call == "commit" && armed {
 						armed = false
 						panic("the observer")
@@ -156,8 +156,8 @@ func TestObserverAllocations(t *testing.T) {
 	none := perFire(lifecycle.Observer{})
 	require.LessOrEqual(t, perFire(lifecycle.Tee(lifecycle.Observer{}, lifecycle.Tee(), lifecycle.Observer{})), none)
 	all := lifecycle.Observer{
-		Changed: func(context.Context, lifecycle.Changed) {},
-		Stored:  func(context.Context, lifecycle.Stored) {},
+		Changed: func(context.Context, lifecycle.CommittedChange) {},
+		Stored:  func(context.Context, lifecycle.StoreCall) {},
 	}
 	require.LessOrEqual(t, perFire(lifecycle.Tee(all, all)), none, "events are values")
 }

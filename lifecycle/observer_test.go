@@ -21,7 +21,7 @@ func TestObserver(t *testing.T) {
 	var reported []lifecycle.Reported
 	store := lifecycle.NewMemoryStore()
 	m = lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(_ context.Context, row lifecycle.Changed) {
+		Changed: func(_ context.Context, row lifecycle.CommittedChange) {
 			changed = append(changed, row.HistoryRow)
 			if row.ID != "a" {
 				return
@@ -92,7 +92,7 @@ func TestObserver(t *testing.T) {
 	counts(2, 3, 4)
 	require.Same(t, err, refused[2])
 
-	// An ignored event is no change, and reads are not observed.
+	// An ignored event is not a change, and reads are not observed.
 	fire(t, m, "a", "ping", user, nil)
 	_, err = m.Get(t.Context(), "missing")
 	require.Error(t, err)
@@ -119,7 +119,7 @@ func TestObserverOfFailures(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	var changes, refusals int
 	m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(context.Context, lifecycle.Changed) { changes++ },
+		Changed: func(context.Context, lifecycle.CommittedChange) { changes++ },
 		Refused: func(context.Context, error) { refusals++ },
 	}})
 	ready(t, m, "a")

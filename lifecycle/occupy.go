@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Occupy does work that keeps the object's state, such as a migration that users do
-// not see. It takes the object's turn in the queue, so that no other work of this
-// queue runs for the object meanwhile, and it is no operation. An operation that
-// [Manager.Do] admits meanwhile waits behind it with its state set; the table
-// refuses the next one. If the object is in none of the states when the turn comes,
-// the work is skipped ([queue.Skipped]); without states, if there is no object. If the
-// store fails then, the manager reads the object again, after pauses as those of
-// [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. [Drain]
-// ends that, and the work is skipped.
+// Occupy does work that keeps the object's state, such as a migration that users do not
+// see. The work takes the object's turn in the queue, so that no other work of this queue
+// runs for the object meanwhile. It is not an operation. An operation that [Manager.Do]
+// admits meanwhile waits behind it with its state set; the table refuses the next one. The
+// work is skipped ([queue.Skipped]) if the object is in none of the states when the turn
+// comes. If no states are given, the work is skipped if the object does not exist. If the
+// store fails when the turn comes, the manager reads the object again, after pauses like
+// those of [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. [Drain]
+// ends these reads, and the work is skipped.
 //
 // The record does not show the work, and the work is lost with the process. The
 // ticket has its outcome.
@@ -47,7 +47,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		return nil, err
 	}
 	if work.With != nil {
-		return nil, fmt.Errorf("%w: work that is no operation has no other objects", ErrInvalid)
+		return nil, fmt.Errorf("%w: work that is not an operation has no other objects", ErrInvalid)
 	}
 	checkRecord := func(now StoredRecord, err error) error {
 		switch {

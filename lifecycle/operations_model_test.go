@@ -120,7 +120,7 @@ type playground struct {
 }
 
 type held struct {
-	h  *lifecycle.Handle[state, size]
+	h  *lifecycle.Ticket[state, size]
 	by *life
 	id string
 }
@@ -165,8 +165,8 @@ func (p *playground) work(ctx context.Context, args []byte) error {
 }
 
 // watch records which process wrote which commit.
-func (p *playground) watch(l processLife) func(context.Context, lifecycle.Changed) {
-	return func(_ context.Context, row lifecycle.Changed) {
+func (p *playground) watch(l processLife) func(context.Context, lifecycle.CommittedChange) {
+	return func(_ context.Context, row lifecycle.CommittedChange) {
 		p.mu.Lock()
 		p.writer[row.Token] = l
 		p.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 // refuses what the dead owner writes about them, and the operations that it starts. A commit
 // that is concurrent with the expiry may be accepted before it.
 //
-// The sweeper measures that time on its own monotonic clock, and only while it can read
-// the store: neither the clock of the store nor an outage of it, however long, ends an
-// ownership. See [Manager.Sweep] for how long a sweeper needs.
+// The sweeper measures that time on its own monotonic clock, and only while it can read the
+// store. So neither the clock nor an outage of the store ends an ownership. See
+// [Manager.Sweep] for how long a sweeper needs.
 //
 // [Join] makes an Owner, for any number of managers of that store; the zero Owner
 // is not usable. It is safe for concurrent use and must not be copied. The program
@@ -87,12 +87,12 @@ type ownerTerms struct {
 	TTL time.Duration `json:"ttl"` // in nanoseconds
 }
 
-// Join makes this process an owner under a name of its own, such as the host's,
-// and starts a new epoch. An earlier process of that name is dead from then on,
-// even if it only was slow; of two processes that join under one name, the later
-// one stays. A ttl of 0 is [DefaultTTL]; processes may have different ones. Sweepers
-// find the TTL in the owner's record, and declare the owner dead only if they sweep at
-// least four times without seeing a heartbeat.
+// Join makes this process an owner under a name of its own, such as the host's, and starts
+// a new epoch. An earlier process of that name is dead from then on, even if it was only
+// slow. If two processes join under one name, the later one is the owner. A ttl of 0 is
+// [DefaultTTL]; processes may have different ones. Sweepers find the TTL in the owner's
+// record, and declare the owner dead only if they sweep at least four times without seeing
+// a heartbeat.
 //
 // Errors: [ErrInvalid] for the name or a negative ttl, and those of the store.
 func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Owner, error) {
@@ -192,9 +192,9 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	return nil
 }
 
-// Leave ends the ownership: call it when all work has ended. Other processes take
-// at once what is left. The error is [ErrStale] if the ownership was lost before,
-// or the store's.
+// Leave ends the ownership. Call it when all work has ended. Other processes then take over
+// the remaining operations at once. The error is [ErrStale] if the ownership was lost
+// before, or the store's.
 func (o *Owner) Leave(ctx context.Context) error {
 	if o.alive.Err() != nil {
 		return context.Cause(o.alive)

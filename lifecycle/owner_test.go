@@ -346,7 +346,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		}})
 		sweepFor(t, watcher, time.Second)
 		require.Equal(t, "dead", storedAt(t, store, ownerKey("p")).State)
-		var h *lifecycle.Handle[state, size]
+		var h *lifecycle.Ticket[state, size]
 		lister := &clocked{hooked: store}
 		lister.beforeList = func(q lifecycle.Query) {
 			if q.NotOwnedBy == nil || h != nil {
@@ -405,7 +405,7 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 			running(t, m, "b")
 			do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 			var second *lifecycle.Owner
-			var h *lifecycle.Handle[state, size]
+			var h *lifecycle.Ticket[state, size]
 			again := func() {
 				second = join(t, store.MemoryStore, "p", time.Hour)
 				n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})

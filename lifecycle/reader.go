@@ -50,7 +50,7 @@ func Current[S, E comparable, T any](m *Manager[S, E, T], err error) (Record[S, 
 
 // Require returns the precondition that an object of this manager is in one of the
 // states; without states, that it does not exist. A state that the machine does
-// not declare, such as that of a zero [Record], is no object's state.
+// not declare, such as that of a zero [Record], is not an object's state.
 func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 	p := Precondition{Key: m.core.key(id)}
 	for _, s := range states {

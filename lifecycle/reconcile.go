@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// PeerReport is what a peer reports about one object after it was away: everything
-// that it has, no matter whether it was reported before. An account may have
-// several reports about one object, in any order, for example one for every
-// operation that is over.
+// PeerReport is the report of a peer about one object, after the peer was away. The peer
+// reports everything that it has, even if it was reported before. An account may have
+// several reports about one object, in any order, for example one for every operation that
+// is over.
 type PeerReport[E comparable] struct {
 	ID string
 	// Operation is the last operation of the object that the peer has received; 0:
@@ -22,7 +22,7 @@ type PeerReport[E comparable] struct {
 	Ended     bool
 	Event     E
 	Reason    string
-	// Present: the peer has the object. That alone is no outcome.
+	// Present: the peer has the object. That alone is not an outcome.
 	Present bool
 }
 
@@ -53,20 +53,20 @@ type PeerOutcome struct {
 	Verdict   Verdict
 }
 
-// Reconcile takes everything that a peer reports when it comes back. Outcomes are
-// reports by this actor like any other: compared by operation, and harmless if they
-// are late or repeated. Then Reconcile compares the objects that the peer should
-// have, those for which expected returns true, with the account. A nil function
-// expects all of them.
+// Reconcile takes everything that a peer reports when it comes back. Reconcile first treats
+// each outcome as a report by this actor: it compares the operation, so a late or repeated
+// outcome changes nothing. Then Reconcile compares the account with the objects that the
+// peer should have. These are the objects for which expected returns true; if expected is
+// nil, all objects.
 //
 // Only the reports change anything: the caller sends again, repairs or removes. An
 // object that changes meanwhile may be listed as it was before.
 //
-// An error about one object does not end Reconcile: it is in Failed. Every other
-// error of [Manager.Report] or [Manager.All] does; the outcomes until then are
-// returned, and the account may be given again. An account is refused before the first
-// report if the id, event or reason of an operation that is over is bad. Any other bad id
-// is that of an object that does not exist.
+// An error about one object does not end Reconcile: Failed lists it. Every other error of
+// [Manager.Report] or [Manager.All] ends Reconcile, which then returns the outcomes so far.
+// The caller may pass the same account again. Reconcile refuses an account before the first
+// report if the id, event or reason of an operation that is over is invalid. Any other
+// invalid id counts as an object that does not exist.
 func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, account []PeerReport[E], expected func(Record[S, T]) bool) (ReconcileResult[S, T], error) {
 	var result ReconcileResult[S, T]
 	for _, p := range account {

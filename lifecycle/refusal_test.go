@@ -250,7 +250,7 @@ func TestIgnoredAbsence(t *testing.T) {
 	require.Zero(t, storedAt(t, store, lifecycle.Key{Machine: "note", ID: "a"}).Sequence)
 }
 
-// TestLongestID: the longest id that is allowed is no problem.
+// TestLongestID: the longest id that is allowed is not a problem.
 func TestLongestID(t *testing.T) {
 	m, _ := vms(t)
 	id := strings.Repeat("é", lifecycle.MaxID/2) + "x"

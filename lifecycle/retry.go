@@ -21,18 +21,17 @@ const (
 )
 
 // Drain waits for the work of a manager, for a shutdown. With the default queue,
-// [Manager.Do] and [Occupy] are refused from now on ([queue.ErrTerminated]),
-// for good, sweeps do no work again, and Drain waits for the work that waits, runs, or
-// pauses between two attempts.
-// A queue of Config.Queue is the caller's: drain it first, for example by
-// [queue.Queuer.Terminate]. In both cases Drain then waits for the outcomes that are
-// still being written because the store failed, see [Manager.Do].
+// [Manager.Do] and [Occupy] are refused from now on, for good ([queue.ErrTerminated]), and
+// sweeps start no work again. Drain waits for the work that waits, runs, or pauses between
+// two attempts. A queue of Config.Queue is the caller's: drain it first, for example by
+// [queue.Queuer.Terminate]. In both cases Drain then waits for the outcomes that are still
+// being written because the store failed, see [Manager.Do].
 //
-// If ctx ends first, the error is [queue.ErrNotDrained]: the work goes on, and Drain
-// may be called again. Outcomes are then not written again, and turns whose start
-// failed do not start: sweeps of other processes find their objects. Inside work of the default
-// queue, Drain returns [queue.ErrWouldDeadlock] and changes nothing. All other methods stay
-// usable after Drain. Call [Owner.Leave] after it.
+// If ctx ends first, the error is [queue.ErrNotDrained]. The work continues, and Drain may
+// be called again. Outcomes are then not written again, and turns whose start failed do not
+// start. Sweeps of other processes find these objects. Inside work of the default queue,
+// Drain returns [queue.ErrWouldDeadlock] and changes nothing. All other methods stay usable
+// after Drain. Call [Owner.Leave] after it.
 func Drain(ctx context.Context, m AnyManager) error {
 	c := m.untyped()
 	var err error

@@ -137,7 +137,7 @@ func manage[S, E ~string, T any](s *script, m *fsm.Machine[S, E, T], edit func(*
 	k.m = lifecycle.Must(m, s.store, &lifecycle.Config[E]{
 		Undo: undo,
 		Observer: lifecycle.Observer{
-			Changed: func(_ context.Context, row lifecycle.Changed) { s.printf("changed: %v", row) },
+			Changed: func(_ context.Context, row lifecycle.CommittedChange) { s.printf("changed: %v", row) },
 			Refused: func(_ context.Context, err error) { s.printf("refused: %v", err) },
 			Reported: func(_ context.Context, r lifecycle.Reported) {
 				k.count[r.Verdict]++

@@ -92,7 +92,7 @@ func (k Key) text() string { return fmt.Sprintf("%s %q", k.Machine, k.ID) }
 // repeated for a key.
 type Revision string
 
-// OpID numbers the operations of one object. Zero is no operation. An object that
+// OpID numbers the operations of one object. Zero means no operation. An object that
 // is created at rest under the key of a removed object has the number after that
 // object's last one, without an operation: reports about the removed object are
 // stale.
@@ -310,19 +310,21 @@ type Historian interface {
 	// kept; the rows it still has end with the newest and have no gap.
 	History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error)
 
-	// Requested returns the row of a machine that has a request, which is not empty. It
-	// returns the zero HistoryRow if no row has it, and [errors.ErrUnsupported] if the
-	// store keeps no requests: a commit with a Request is then refused too.
+	// Requested returns the history row of a machine that has the request. The request is
+	// not empty. Requested returns the zero HistoryRow if no row has it, and
+	// [errors.ErrUnsupported] if the store keeps no requests: a commit with a Request is
+	// then refused too.
 	Requested(ctx context.Context, machine, request string) (HistoryRow, error)
 }
 
 // Follower is a store that finds recent changes, for [Watch].
 type Follower interface {
-	// Recent returns the objects of a machine that have a history row, or would have one
-	// if the store kept history, whose At is at most within ago by the store's clock;
-	// removed objects included. They are in order of id, bytewise, only those with an id
-	// greater than after, at most limit of them. The sequence number is the highest one
-	// of these rows. A store that cannot find changes returns [errors.ErrUnsupported].
+	// Recent returns the objects of a machine that changed at most within ago, by the
+	// store's clock, removed objects included. A change counts if it has a history row, or
+	// would have one if the store kept history. The objects are in bytewise order of id: at
+	// most limit of them, each with an id greater than after. The sequence number is that
+	// of the newest such change. A store that cannot find changes returns
+	// [errors.ErrUnsupported].
 	Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]ChangedObject, error)
 }
 
@@ -343,7 +345,7 @@ type Outbox interface {
 	// message may appear before one that was returned already.
 	Messages(ctx context.Context, limit int) ([]OutboxMessage, error)
 	// Discard removes the messages with these numbers, and no others. The number
-	// of an unknown or discarded message is no error.
+	// of an unknown or discarded message is not an error.
 	Discard(ctx context.Context, numbers ...uint64) error
 }
 

@@ -104,15 +104,15 @@ func deadlinePassed(deadline time.Time) string {
 const noOwner = "the operation has neither an owner nor a deadline"
 
 // Stuck returns objects that [Manager.Sweep] would find now, in the same order: at most max
-// of them, up to [MaxPage]; 0 or less is MaxPage. It changes nothing and runs neither Config.Observe nor a
-// guard. A result is [Unswept] if a sweep would fire the deadline row. Objects that every
-// sweep leaves to the next one are stuck for longer: count them in a gauge, and raise an
-// alert if they stay.
+// of them, up to [MaxPage]; 0 or less is MaxPage. It changes nothing and runs neither
+// Config.Observe nor a guard. A result is [Unswept] if a sweep would fire the deadline row.
+// A sweep may leave an object stuck. Count the objects in a gauge, and raise an alert if
+// they stay.
 //
 // Stuck reads what a sweep reads, without payloads. An owner is dead once a sweep has
 // declared it dead.
 //
-// The error is the store's or the context's, with the results until then.
+// If the store or the context returns an error, Stuck returns it with the results so far.
 func Stuck(ctx context.Context, m AnyManager, max int) ([]SweepResult, error) {
 	c := m.untyped()
 	most, err := limit(max)

@@ -57,7 +57,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// TestStuckStoreFails: an outage is no empty list.
+// TestStuckStoreFails: an outage is not an empty list.
 func TestStuckStoreFails(t *testing.T) {
 	store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}, fail: lifecycle.ErrUnavailable}
 	m := workers(store, lifecycle.Config[event]{})

@@ -23,7 +23,7 @@ func hang(ctx context.Context) error {
 	}
 }
 
-func ended(h *lifecycle.Handle[state, size]) bool {
+func ended(h *lifecycle.Ticket[state, size]) bool {
 	select {
 	case <-h.Done():
 		return true
@@ -110,7 +110,7 @@ func TestOutcomeEndsNoLaterOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &late{MemoryStore: lifecycle.NewMemoryStore(), event: "done"}
 		m := workers(store, lifecycle.Config[event]{})
-		var next *lifecycle.Handle[state, size]
+		var next *lifecycle.Ticket[state, size]
 		store.then = func() {
 			next = do(t, m, "a", "start", "user", nothing, nil)
 		}

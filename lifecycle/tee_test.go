@@ -13,8 +13,8 @@ func TestTee(t *testing.T) { teetest.Run(t, lifecycle.Tee) }
 
 func ExampleTee() {
 	changes := 0
-	count := lifecycle.Observer{Changed: func(context.Context, lifecycle.Changed) { changes++ }}
-	log := lifecycle.Observer{Changed: func(_ context.Context, e lifecycle.Changed) { fmt.Println(e.ID, "is", e.To) }}
+	count := lifecycle.Observer{Changed: func(context.Context, lifecycle.CommittedChange) { changes++ }}
+	log := lifecycle.Observer{Changed: func(_ context.Context, e lifecycle.CommittedChange) { fmt.Println(e.ID, "is", e.To) }}
 
 	m := lifecycle.Must(benchVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Observer: lifecycle.Tee(count, log)})
 	_, err := m.Add(context.Background(), "vm-1", "idle", "user", size{}, nil)

@@ -58,8 +58,8 @@ type transaction struct {
 	writes   []*request     // those that write something, in the order of the commit
 	hooked   []Precondition // those that BeforeCommit has added, and those of changes that it has added
 	commit   Commit
-	answered bool   // the error is the store's answer to the commit
-	call     Stored // the commit, for the observer; without Call: nothing was sent, or there is none
+	answered bool      // the error is the store's answer to the commit
+	call     StoreCall // the commit, for the observer; without Call: nothing was sent, or there is none
 }
 
 // attempt loads, decides, plans and commits, once.
@@ -87,7 +87,7 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 		err = c.resolve(ctx, &t.commit, err)
 	}
 	if c.observer.Stored != nil {
-		t.call = Stored{Machine: c.table.Name, Call: "commit", Err: err, Took: time.Since(now)}
+		t.call = StoreCall{Machine: c.table.Name, Call: "commit", Err: err, Took: time.Since(now)}
 	}
 	if err != nil {
 		t.answered = true
@@ -145,7 +145,7 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 			t.hooked = append(t.hooked, r.require...)
 		}
 		t.commit.Messages = append(t.commit.Messages, r.messages...)
-		if r.core.beforeCommit == nil || change.MetadataOnly { // a deadline that is extended is no change of the object
+		if r.core.beforeCommit == nil || change.MetadataOnly { // a deadline that is extended is not a change of the object
 			continue
 		}
 		more, err := t.runHook(ctx, r, *cmp.Or(r.planned, change))
@@ -245,7 +245,7 @@ func (t *transaction) publish(ctx context.Context) {
 	}
 	for _, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			event := Changed{HistoryRow: r.form.Row(r.token)}
+			event := CommittedChange{HistoryRow: r.form.Row(r.token)}
 			if r.before.Exists() && !r.before.ChangedAt.IsZero() {
 				event.InState = max(0, r.change.To.ChangedAt.Sub(r.before.ChangedAt)) // clocks may go back
 			}

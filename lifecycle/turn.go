@@ -12,7 +12,7 @@ import (
 )
 
 // An operation with an owner waits for its turn without a deadline: as long as the
-// owner is alive, the wait in its queue is no failure. Its record is marked as
+// owner is alive, the wait in its queue is not a failure. Its record is marked as
 // waiting. The commit that starts the turn removes the mark and sets the deadline,
 // before the work runs. If the owner dies, the sweep finds the operation as its
 // orphan. Without an owner the deadline is set at the admission, and also bounds the

@@ -62,13 +62,13 @@ func needing(conditions ...lifecycle.Precondition) *lifecycle.Tx {
 }
 
 // doWith starts an operation whose Work.With has these changes.
-func doWith[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) (*lifecycle.Handle[S, T], error) {
+func doWith[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) (*lifecycle.Ticket[S, T], error) {
 	work.With = txOf(parts...)
 	return m.Do(ctx, id, e, actor, work, change)
 }
 
 // doParts is doWith, and fails the test on an error.
-func doParts[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) *lifecycle.Handle[S, T] {
+func doParts[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) *lifecycle.Ticket[S, T] {
 	t.Helper()
 	h, err := doWith(t.Context(), m, id, e, actor, work, change, parts...)
 	require.NoError(t, err)

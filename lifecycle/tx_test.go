@@ -46,7 +46,7 @@ func TestTx(t *testing.T) {
 	m, leases, store := two(t)
 	var changes []lifecycle.HistoryRow
 	watched := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(_ context.Context, row lifecycle.Changed) { changes = append(changes, row.HistoryRow) },
+		Changed: func(_ context.Context, row lifecycle.CommittedChange) { changes = append(changes, row.HistoryRow) },
 	}})
 	v := firing(watched, "v", "update", user, &lifecycle.Change[size]{
 		Edit: func(s *size) error { s.N = 7; return nil }, Reason: "grow",

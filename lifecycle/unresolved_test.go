@@ -15,7 +15,7 @@ import (
 // on is an observer that calls a function once, after an object has entered a state.
 func on(to string, do func()) lifecycle.Observer {
 	done := false
-	return lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) {
+	return lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.CommittedChange) {
 		if row.To == to && !done {
 			done = true
 			do()

@@ -229,7 +229,7 @@ func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 func TestObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Observer{
-			Changed: func(_ context.Context, row lifecycle.Changed) {
+			Changed: func(_ context.Context, row lifecycle.CommittedChange) {
 				if row.Sequence == 6 {
 					panic("the observer")
 				}
@@ -247,7 +247,7 @@ func TestObserverPanics(t *testing.T) {
 func TestWrittenPartIsNotReported(t *testing.T) {
 	store, gets := lifecycle.NewMemoryStore(), 0
 	m := workers(store, lifecycle.Config[event]{})
-	parts := workers(store, lifecycle.Config[event]{Observer: lifecycle.Observer{Stored: func(_ context.Context, s lifecycle.Stored) {
+	parts := workers(store, lifecycle.Config[event]{Observer: lifecycle.Observer{Stored: func(_ context.Context, s lifecycle.StoreCall) {
 		if s.Call == "get" {
 			gets++
 		}

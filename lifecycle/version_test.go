@@ -359,16 +359,16 @@ func TestOlderVersionTakesAnOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		worker := newDisk(store, false)
-		for id, take := range map[string]func(h *lifecycle.Handle[string, diskBytes]){
-			"by the same manager": func(h *lifecycle.Handle[string, diskBytes]) {
+		for id, take := range map[string]func(h *lifecycle.Ticket[string, diskBytes]){
+			"by the same manager": func(h *lifecycle.Ticket[string, diskBytes]) {
 				_, err := worker.Override(t.Context(), h.Admitted().ID, "Broken", "root", "a test", nil)
 				require.NoError(t, err)
 			},
-			"found by a sweep": func(h *lifecycle.Handle[string, diskBytes]) {
+			"found by a sweep": func(h *lifecycle.Ticket[string, diskBytes]) {
 				report(t, oldDisk(store), h.Admitted().ID, h.Operation(), "fail", "host", "")
 				sweep(t, worker)
 			},
-			"found by the outcome": func(h *lifecycle.Handle[string, diskBytes]) {
+			"found by the outcome": func(h *lifecycle.Ticket[string, diskBytes]) {
 				report(t, oldDisk(store), h.Admitted().ID, h.Operation(), "fail", "host", "")
 				h.Cancel(errors.New("a test"))
 			},
@@ -396,7 +396,7 @@ func TestOlderVersionIsNotSeen(t *testing.T) {
 		var rows []lifecycle.HistoryRow
 		m := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
 			Version: "2", Older: []lifecycle.Version{firstDisk()}, WorkerActor: "host", Done: []string{"done"},
-			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { rows = append(rows, row.HistoryRow) }},
+			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.CommittedChange) { rows = append(rows, row.HistoryRow) }},
 			BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 				require.Contains(t, []string{"Available", "Connecting"}, ch.From)
 				require.Equal(t, []string{"Available", "2"}, []string{ch.FromOrigin, ch.To.Version})

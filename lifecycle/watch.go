@@ -17,36 +17,36 @@ const (
 	watchPause = 100 * time.Millisecond
 )
 
-// Watch yields the objects of the machine that change, with the sequence number of the
-// newest change, from the call of Watch on. Removed objects are included. Several changes
-// of an object may come as one. For all of them, continue the object's history from the
-// last sequence number that the reader has ([Manager.History]); the order of objects has
-// no meaning.
+// Watch yields the objects of the machine that change after the call of Watch, each with
+// the sequence number of its newest change. Removed objects are included. Several changes
+// of an object may come as one value. To get all of them, read the object's history from
+// the last sequence number that the reader has ([Manager.History]). The order of objects
+// has no meaning.
 //
-// A service that streams changes calls Watch, then reads the list, and then ranges over
-// the result: no change is missed in between. The changes of the last twenty seconds
-// before the call come too; ignore an object whose sequence number is not above that of the
-// record in the list. After that each sequence number of an object comes at most once.
+// A service that streams changes calls Watch, then reads the list, and then ranges over the
+// result. So it misses no change in between. The changes of the last twenty seconds before
+// the call come too. Ignore an object whose sequence number is not above that of the record
+// in the list. After that each sequence number of an object comes at most once.
 //
 //	changes := lifecycle.Watch(ctx, vms)
 //	for vm, err := range vms.All(ctx, lifecycle.Select[State]{}) { ... }
 //	for changed, err := range changes { ... }
 //
-// Watch sees changes by this manager at once, and so those by any manager over the same
-// [MemoryStore]. It sees changes by others within a second; [Wake] makes it look
+// Watch sees changes by this manager at once, and so it sees changes by any manager over
+// the same [MemoryStore]. It sees other changes within a second; [Wake] makes it look
 // sooner. After many changes it looks again after 100 milliseconds. Between two looks it
-// holds no lock, no connection and no goroutine. A slow reader delays nothing and misses
-// no object, because every look covers the whole time since the last one.
+// holds no lock, no connection and no goroutine. A slow reader delays nothing and misses no
+// object, because every look covers the whole time since the last one.
 //
-// A change is found by its time by the store's clock. If its transaction commits more than
-// ten seconds after that time, or the clock is set back, Watch may miss it until the next
-// change of the object. A reader that needs every change reads the list again from time
-// to time.
+// Watch finds a change by its time, which is of the store's clock. If the transaction
+// commits more than ten seconds after that time, or the clock is set back, Watch may miss
+// it until the next change of the object. A reader that needs every change reads the list
+// again from time to time.
 //
-// After an error that matches [ErrUnavailable] the next look follows if the caller
-// continues, and covers what was missed. Any other error is the last value:
-// [errors.ErrUnsupported] if the store is no [Follower], the context's, or the store's.
-// Only one range may use the result at a time. A second range starts again at the call.
+// If the caller continues after an error that matches [ErrUnavailable], the next look
+// covers what was missed. Any other error is the last value: [errors.ErrUnsupported] if the
+// store is not a [Follower], or the error of the context or of the store. Only one range
+// may use the result at a time. A second range starts again at the call.
 func Watch(ctx context.Context, m AnyManager) iter.Seq2[ChangedObject, error] {
 	c, start := m.untyped(), time.Now()
 	return func(yield func(ChangedObject, error) bool) {
@@ -107,7 +107,7 @@ func (w *watch) look(ctx context.Context, yield func(ChangedObject, error) bool)
 func (w *watch) page(ctx context.Context, after string) ([]ChangedObject, error) {
 	store, ok := w.core.store.(Follower)
 	if !ok {
-		return nil, fmt.Errorf("%w: the store is no Follower", errors.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the store is not a Follower", errors.ErrUnsupported)
 	}
 	// The monotonic clock of a machine that was suspended has stood still, and its wall
 	// clock may be set back. The longer time is safe: it only finds more.

@@ -256,7 +256,7 @@ func TestWatchEnds(t *testing.T) {
 		bare := lifecycle.Must(sizedVM, lifecycle.Store(struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}), nil)
 		for _, err := range lifecycle.Watch(t.Context(), bare) {
 			require.ErrorIs(t, err, errors.ErrUnsupported)
-			require.EqualError(t, err, "lifecycle: watch vm: unsupported operation: the store is no Follower")
+			require.EqualError(t, err, "lifecycle: watch vm: unsupported operation: the store is not a Follower")
 			n++
 		}
 		require.Equal(t, 2, n, "values")

@@ -41,23 +41,24 @@ type Work struct {
 	// manager or of others that share the queue, without any change of theirs. They
 	// need not exist. A process that does the work again does not take their turns.
 	Also []Key
-	// With are changes of other objects that take part in the operation: a disk
-	// that is attached changes, and the machine that it is attached to. One commit
-	// admits all of them or none, the work takes the turns of all of them in the
-	// queue, and one commit writes the outcome for all of them, for each by the
-	// events of its own manager. An object that another writer has moved meanwhile,
-	// that has no row for the outcome or that is foreign ([ErrForeign]) is left as
-	// it is. A change that starts no operation has no outcome.
+	// With are changes of other objects that take part in the operation: a disk that is
+	// attached changes, and the machine that it is attached to. One commit admits all of
+	// them or none, the work takes the turns of all of them in the queue, and one commit
+	// writes the outcome for all of them, for each by the events of its own manager. The
+	// outcome does not change an object that another writer has moved meanwhile, that has
+	// no row for the outcome, or that is foreign ([ErrForeign]). A change that starts no
+	// operation has no outcome.
 	//
-	// If the operation's own object is taken away, the outcome is Lost. The other objects
-	// then get the outcome Canceled if that has ended the work, else the outcome of the
-	// work: if the work returns nil, they get an event of Done. A process that has lost its
-	// Owner writes nothing for them.
+	// If another writer takes the operation's own object away, the outcome is Lost. The
+	// other objects then get the outcome Canceled if this loss has ended the work.
+	// Otherwise they get the outcome of the work: if the work returns nil, they get an
+	// event of Done. A process that has lost its Owner writes nothing for them.
 	//
-	// The objects are this process' like the operation's own one. If the process
-	// dies, the sweeps of each manager find its objects by its own table. Their records name
-	// no work, so an operation whose work the table may do again is refused. Every manager needs the
-	// store and the Owner of this one, a WorkerActor and Done.
+	// This process owns the objects, like the operation's own object. If the process dies,
+	// the sweeps of each manager find its objects by the manager's own table. The records
+	// of the objects name no work, so Do refuses an operation whose work the table may do
+	// again.
+	// Every manager needs the store and the Owner of this one, a WorkerActor and Done.
 	With *Tx
 
 	carrier map[string]string // of Config.Inject
@@ -193,7 +194,7 @@ const (
 	Failed
 	// Panicked: the work panicked or called runtime.Goexit.
 	Panicked
-	// Canceled: the work was ended by [Handle.Cancel] or by the queue.
+	// Canceled: the work was ended by [Ticket.Cancel] or by the queue.
 	Canceled
 	// TimedOut: the last attempt took longer than Timeout.
 	TimedOut

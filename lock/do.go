@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// Do waits for a request, calls f with the grant, and unlocks it. It unlocks
-// however f ends: by returning, by a panic, which goes on, or by
-// [runtime.Goexit]. The context of f ends when the grant is lost, see
-// [Grant.Context].
+// Do waits for a request, calls f with the grant, and unlocks it. It unlocks however f
+// ends: by returning, by a panic, which continues, or by [runtime.Goexit]. The context of f
+// ends when the grant is lost, see [Grant.Context].
 //
 // If [Locker].Lock fails, Do returns its error and does not call f. Otherwise Do
 // returns the error of f, joined with what happened to the grant meanwhile:

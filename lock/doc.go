@@ -71,26 +71,27 @@
 //   - Two callers that each lock two paths in two calls, in opposite order, can
 //     deadlock. Lock a list at once, or bound the wait.
 //   - A Grant that is never unlocked is never released. [Do] always unlocks.
-//   - A Tree loses everything with its process. Its tokens start again, unless
-//     [Config].FirstToken sets where.
-//   - A release visits the nodes below its own that have waiting requests. So a long
-//     queue at a node with another long queue far below costs the product of the two.
+//   - A Tree is lost with its process. A new Tree starts its tokens at 1, unless
+//     [Config].FirstToken sets another start.
+//   - A release visits the nodes below its own that have waiting requests. If a node and
+//     another node far below it both have long queues, the cost is the product of their
+//     lengths.
 //   - The grant can be lost between [Grant.Check] and the effect that follows. The
 //     token protects that effect.
 //
 // # Rejected
 //
-//   - A lock per node: a path costs as many locks as it has segments, two requests
-//     can refuse each other although only one of them conflicts, and no call can
-//     list all holders of one moment.
+//   - A lock per node: a path costs as many locks as it has segments. Two requests can
+//     refuse each other although only one of them conflicts. No call can list all holders
+//     of one moment.
 //   - Marks stored on ancestors: counters of what lies below give the same answer,
 //     and a failed attempt has nothing to roll back.
 //   - Shards: all writers still meet at the root, and an answer from two shards is
 //     not of one moment. Independent systems take a Tree each.
 //   - Waking every waiter at every release: a waiter wakes once. A release looks only
 //     at the first blocked request of each mode at each node that it concerns.
-//   - A number of blockers in every waiter: the release of each of n requests for one
-//     node has to visit the others, which is n*n in all.
+//   - A count of blockers in every waiter: each of n releases for one node visits all other
+//     waiters, which costs n*n in total.
 //   - A grant that is a context: it hides that a lock can be lost while the context
 //     lives. [Grant.Context] derives a context.
 //   - Waiting for an upgrade: two holders that wait for each other's release wait

@@ -136,10 +136,10 @@ func (g *Grant) Unlock(ctx context.Context) error {
 	return err
 }
 
-// Upgrade raises the mode of every request to its [Join] with m, all or none. It
-// never waits. It is refused like a [Locker].TryLock of the raised requests, so
-// also if another request waits for this grant. Two holders that both upgrade are
-// both refused until one of them unlocks.
+// Upgrade raises the mode of every request to its [Join] with m, all or none. It never
+// waits. It is refused like a [Locker].TryLock of the raised requests, and so also if
+// another request waits for this grant. Two holders that both upgrade are both refused
+// until one of them unlocks.
 //
 // Errors: [ErrConflict] as a [ConflictError], [ErrInvalid], those of Check, and the
 // error of the context. After an error the grant is unchanged.

@@ -108,7 +108,7 @@ func TestBreakAnnouncesBeforeItGrants(t *testing.T) {
 		var holder *lock.Grant
 		var work context.Context
 		granted := 0
-		tree := lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(_ context.Context, g lock.Granted) {
+		tree := lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(_ context.Context, g lock.Acquisition) {
 			if g.Owner != "next" {
 				return
 			}
@@ -234,7 +234,7 @@ func TestDuringTheAnnouncement(t *testing.T) {
 	}
 }
 
-// An Unlock before Break is no loss, also for the observer, and Break returns
+// An Unlock before Break is not a loss, also for the observer, and Break returns
 // ErrNotHeld.
 func TestUnlockBeforeBreak(t *testing.T) {
 	var released []error

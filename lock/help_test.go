@@ -133,7 +133,7 @@ func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
 // forward returns an observer that calls the current functions of o.
 func forward(o *lock.Observer) lock.Observer {
 	return lock.Observer{
-		Granted: func(ctx context.Context, e lock.Granted) {
+		Granted: func(ctx context.Context, e lock.Acquisition) {
 			if o.Granted != nil {
 				o.Granted(ctx, e)
 			}

@@ -27,9 +27,9 @@ type Locker interface {
 	// Lock waits until no earlier request conflicts. Requests are granted in the
 	// order of their arrival, except where they do not conflict.
 	//
-	// Errors: those of TryLock but ErrConflict, and [ErrQueueFull]. If the context
-	// ends first, the error is a [ConflictError] with the holders that it waited
-	// for. After an error nothing is held and nothing waits.
+	// Errors: those of TryLock but ErrConflict, and [ErrQueueFull]. If the context ends
+	// first, the error is a [ConflictError] with the holders that the request waited for.
+	// After an error nothing is held and nothing waits.
 	Lock(ctx context.Context, r Request, o *Options) (*Grant, error)
 	// TryLockAll is TryLock for several requests: it grants all or none. Requests
 	// of one list never conflict with each other; requests for one node are

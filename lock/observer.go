@@ -6,25 +6,26 @@ import (
 )
 
 // Observer is a set of functions that a [Tree] calls after its events; see
-// [Config].Observer. A nil function is not called. The functions run without a
-// lock, in the goroutine of the call that caused the event, possibly in several
-// goroutines at once. The events of one grant may arrive in another order than
-// they happened; compare their tokens.
+// [Config].Observer. A nil function is not called. The functions run without a lock, in the
+// goroutine of the call that caused the event, possibly in several goroutines at once. The
+// events of one grant may arrive in a different order than they happened; compare their
+// tokens.
 //
 // The context is that of the call that caused the event. For a request that waited,
 // that is the Unlock, Downgrade or other call that let it in. [Tree.Try] and
 // [Handle.Unlock] have no context; they pass [context.Background].
 //
-// A panic or runtime.Goexit of a function undoes nothing: the event has happened,
-// and every other function and wake-up that is due still comes. Then the panic goes
-// on in the call that caused the event. If that call is an acquisition, its caller
-// never gets the grant; so the tree releases it. Package queue has the same rule.
+// A panic or runtime.Goexit of a function undoes nothing: the event has happened. All other
+// functions that are due are still called, and all waiting requests that are due still
+// wake. Then the panic continues in the call that caused the event. If that call is an
+// acquisition, its caller never gets the grant; so the tree releases it. Package queue has
+// the same rule.
 type Observer struct {
 	// Granted: a request is held from now on, or an upgrade has a new token. A
-	// repeated acquisition is no event.
-	Granted func(context.Context, Granted)
+	// repeated acquisition is not an event.
+	Granted func(context.Context, Acquisition)
 	// Refused: a request was not granted, or its wait was cancelled. Bad input and
-	// a context that ended before the call are no events.
+	// a context that ended before the call are not events.
 	Refused func(context.Context, Refused)
 	// Waiting: a request has joined the queue.
 	Waiting func(context.Context, Waiting)
@@ -32,14 +33,14 @@ type Observer struct {
 	Released func(context.Context, Released)
 }
 
-// Granted is the event of a grant or an upgrade.
-type Granted struct {
+// Acquisition is the event of a grant or an upgrade.
+type Acquisition struct {
 	Options
 	Requests []Request
 	Token    Token
-	// Replaces is the former token if this is an upgrade of a grant that was held
-	// before, and 0 if it is a new grant. So the grants that are held are the events
-	// with Replaces 0 less the events of Released.
+	// Replaces is the former token if this is an upgrade of a grant that was held before,
+	// and 0 if it is a new grant. The number of grants that are held is the number of
+	// events with Replaces 0, minus the number of events of Released.
 	Replaces Token
 	Waited   time.Duration // of a new grant
 }
@@ -82,8 +83,8 @@ func bind[E any](observe func(context.Context, E), what func() E) event {
 }
 
 func (t *Tree) grantedEvent(c *claim, waited time.Duration, replaces Token) event {
-	return bind(t.config.Observer.Granted, func() Granted {
-		return Granted{Options: c.options, Requests: c.requests(), Token: c.token, Replaces: replaces, Waited: waited}
+	return bind(t.config.Observer.Granted, func() Acquisition {
+		return Acquisition{Options: c.options, Requests: c.requests(), Token: c.token, Replaces: replaces, Waited: waited}
 	})
 }
 

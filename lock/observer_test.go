@@ -53,7 +53,7 @@ func (r *recorder) take() []string {
 func recording(config lock.Config) (*lock.Tree, *recorder) {
 	r := new(recorder)
 	config.Observer = lock.Observer{
-		Granted: func(_ context.Context, e lock.Granted) {
+		Granted: func(_ context.Context, e lock.Acquisition) {
 			r.note("granted", e.Options, e.Requests, fmt.Sprintf(" #%d after %v", e.Token, e.Waited))
 		},
 		Refused: func(_ context.Context, e lock.Refused) {
@@ -88,7 +88,7 @@ func TestEveryEventHappensOnce(t *testing.T) {
 		h := take(t, tree, "IX at /a", ann)
 		events("granted IX at /a [d1 ann deploy] #1 after 0s")
 		require.Same(t, h, take(t, tree, "IX at /a", ann))
-		events() // a repeated acquisition is no event
+		events() // a repeated acquisition is not an event
 		_, err := tree.TryLock(ctx, req("X at /"), by("bob"))
 		require.Error(t, err)
 		events("refused X at / [bob]: lock: X at /: conflict")
@@ -171,7 +171,7 @@ func TestEventsOfHandles(t *testing.T) {
 	})
 }
 
-// Bad input and a context that has ended before the call are no events.
+// Bad input and a context that has ended before the call are not events.
 func TestBadInputIsNoEvent(t *testing.T) {
 	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, events func(...string)) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -207,7 +207,7 @@ func TestObserverGetsTheContext(t *testing.T) {
 	var got []string
 	note := func(ctx context.Context, event string) { got = append(got, fmt.Sprint(event, " ", ctx.Value(key{}))) }
 	tree := lock.Must(&lock.Config{Observer: lock.Observer{
-		Granted:  func(ctx context.Context, _ lock.Granted) { note(ctx, "granted") },
+		Granted:  func(ctx context.Context, _ lock.Acquisition) { note(ctx, "granted") },
 		Refused:  func(ctx context.Context, _ lock.Refused) { note(ctx, "refused") },
 		Released: func(ctx context.Context, _ lock.Released) { note(ctx, "released") },
 	}})
@@ -230,7 +230,7 @@ func TestObserverDistinguishesUpgrades(t *testing.T) {
 	held := 0
 	var tokens [][2]lock.Token
 	tree := lock.Must(&lock.Config{Observer: lock.Observer{
-		Granted: func(_ context.Context, e lock.Granted) {
+		Granted: func(_ context.Context, e lock.Acquisition) {
 			if e.Replaces == 0 {
 				held++
 			}
@@ -266,7 +266,7 @@ func TestRefusedAfterAPanic(t *testing.T) {
 				behind := wait(t.Context(), tree, "S at /a", nil)
 				behind.waits(t)
 				var refused []string
-				o.Granted = func(context.Context, lock.Granted) { way.do() }
+				o.Granted = func(context.Context, lock.Acquisition) { way.do() }
 				o.Refused = func(_ context.Context, e lock.Refused) { refused = append(refused, e.Owner) }
 				cancel()
 				synctest.Wait()
@@ -290,7 +290,7 @@ func TestObserverPanicsAndGetsEveryEvent(t *testing.T) {
 				}
 			}
 			inBubble(t, &lock.Config{Observer: lock.Observer{
-				Granted:  func(_ context.Context, e lock.Granted) { out("granted", e.Token) },
+				Granted:  func(_ context.Context, e lock.Acquisition) { out("granted", e.Token) },
 				Released: func(_ context.Context, e lock.Released) { out("released", e.Token) },
 			}}, func(t *testing.T, tree *lock.Tree) {
 				h := take(t, tree, "S at /", nil)
@@ -311,7 +311,7 @@ func TestObserverPanicsAndAnotherCallHasTheGrant(t *testing.T) {
 	var tree *lock.Tree
 	var other *lock.Grant
 	calls := 0
-	tree = lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(ctx context.Context, _ lock.Granted) {
+	tree = lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(ctx context.Context, _ lock.Acquisition) {
 		if calls++; calls == 1 {
 			var err error
 			other, err = tree.TryLock(ctx, req("X at /a"), o)

@@ -23,10 +23,10 @@ func (t *Tree) Holders(ctx context.Context, p Path, s Scope) ([]Holder, error) {
 	return t.holders(slices.Collect(t.trie.visit(p.key(), scoped(s)))), nil
 }
 
-// Snapshot implements [Locker]. It reads up to 1,024 acquisitions at one moment.
-// More of them it reads in pieces, each of one moment, so that other calls do not
-// wait for it: the numbers are of the first moment, and acquisitions that began later
-// are not listed. [Tree.Counts] returns the numbers alone.
+// Snapshot implements [Locker]. It reads up to 1,024 acquisitions at one moment. It reads
+// more acquisitions in pieces, each of one moment, so that other calls do not wait for it.
+// The numbers are of the first moment. Acquisitions that began later are not listed.
+// [Tree.Counts] returns the numbers alone.
 func (t *Tree) Snapshot(ctx context.Context) (Snapshot, error) {
 	if ctx.Err() != nil {
 		return Snapshot{}, Ended(ctx)

@@ -104,7 +104,7 @@ func TestObserversThatPanic(t *testing.T) {
 				ctx := t.Context()
 				quiet := func() { o = lock.Observer{} }
 
-				o.Granted = func(context.Context, lock.Granted) { way.do() }
+				o.Granted = func(context.Context, lock.Acquisition) { way.do() }
 				for _, f := range []func(){
 					func() { _, _ = tree.TryLock(ctx, req("X at /"), &lock.Options{ID: "id"}) },
 					func() { _, _ = tree.Lock(ctx, req("X at /"), nil) },
@@ -116,7 +116,7 @@ func TestObserversThatPanic(t *testing.T) {
 				}
 				quiet()
 				h := take(t, tree, "S at /", nil)
-				o.Granted = func(context.Context, lock.Granted) { way.do() }
+				o.Granted = func(context.Context, lock.Acquisition) { way.do() }
 				require.Equal(t, way.want, ends(func() { _ = h.Upgrade(ctx, lock.X) }))
 				quiet()
 				require.Equal(t, reqs("X at /"), h.Requests(), "the upgrade stays: its caller has the grant")
@@ -142,7 +142,7 @@ func TestObserversThatPanic(t *testing.T) {
 				quiet()
 				a, b := wait(ctx, tree, "X at /a", nil), wait(ctx, tree, "X at /b", nil)
 				o.Released = func(context.Context, lock.Released) { way.do() }
-				o.Granted = func(context.Context, lock.Granted) { way.do() }
+				o.Granted = func(context.Context, lock.Acquisition) { way.do() }
 				require.Equal(t, way.want, ends(func() { _ = h.Unlock(ctx) }))
 				a.granted(t) // the granted calls have woken up
 				b.granted(t)

@@ -13,8 +13,8 @@ func TestTee(t *testing.T) { teetest.Run(t, lock.Tee) }
 
 func ExampleTee() {
 	grants := 0
-	count := lock.Observer{Granted: func(context.Context, lock.Granted) { grants++ }}
-	log := lock.Observer{Granted: func(_ context.Context, e lock.Granted) { fmt.Println("granted:", e.Requests[0]) }}
+	count := lock.Observer{Granted: func(context.Context, lock.Acquisition) { grants++ }}
+	log := lock.Observer{Granted: func(_ context.Context, e lock.Acquisition) { fmt.Println("granted:", e.Requests[0]) }}
 
 	tree := lock.Must(&lock.Config{Observer: lock.Tee(count, log)})
 	_, err := tree.Try(lock.MustParse("/rack1/host2"), lock.X)

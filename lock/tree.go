@@ -37,9 +37,9 @@ type Tree struct {
 
 // Config has the settings of a [Tree]. Nil and the zero Config mean the defaults.
 type Config struct {
-	// FirstToken is the lowest token that the tree grants. Default, 0: 1. A service
-	// that restarts passes one that is greater than every token it granted before,
-	// also to holders that have written nothing so far, which no [Fence] has seen.
+	// FirstToken is the lowest token that the tree grants. Default, 0: 1. A service that
+	// restarts passes a number greater than every token that it granted before. This
+	// includes tokens of holders that have written nothing, which no [Fence] has seen.
 	// Store a bound ahead of [Snapshot].LastToken and raise it in time, or count the
 	// restarts in the upper bits: restarts<<32. The maximum is 1<<63 - 1.
 	FirstToken Token

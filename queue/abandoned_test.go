@@ -38,7 +38,7 @@ func TestAbandonedBeforeItsAttempt(t *testing.T) {
 	})
 }
 
-// The end of Base while the guard runs is no refusal by the guard.
+// The end of Base while the guard runs is not a refusal by the guard.
 func TestBaseEndsInTheGuard(t *testing.T) {
 	in(t, func(t *testing.T) {
 		errBase := errors.New("the process ends")

@@ -31,8 +31,9 @@ type Action struct {
 	// lock. Its error refuses the action with [ErrConflict] and removes the place.
 	// Later actions of the same keys wait for it.
 	Admit func(context.Context) error
-	// Guard runs before every attempt, and its context ends as that of Run, but for the
-	// Timeout, which begins after it. Its error ends the action as [Skipped].
+	// Guard runs before every attempt. Its context ends like that of Run, except that the
+	// Timeout does not apply: it begins after Guard. An error of Guard ends the action as
+	// [Skipped].
 	Guard func(context.Context) error
 	// Settle is called exactly once with the outcome of an accepted action, before
 	// later actions of its keys start and before the ticket is done. Update the
@@ -44,10 +45,11 @@ type Action struct {
 
 	// Coalesce joins requests that one run answers, such as "look at vm1 again". It needs
 	// an ID. A submit with the same ID returns the ticket of the action that waits or is
-	// delayed. Once that action has started, it returns a new one behind it. So after every
-	// submit one whole run follows, and at most one action waits. The ticket and its Run
-	// are those of the first submit. A submit with a shorter Delay brings the action
-	// forward. Cancel cancels for all submitters. Coalesce cannot be combined with Admit.
+	// delayed. Once that action has started, a submit returns a new ticket for an action
+	// behind it. So one whole run follows after every submit, and at most one action waits.
+	// The ticket and its Run are those of the first submit. A submit with a shorter Delay
+	// brings the action forward. Cancel cancels for all submitters. Coalesce cannot be
+	// combined with Admit.
 	Coalesce bool
 	// Delay is the time from the acceptance until the action enters its lanes, at their
 	// ends. Until then it is [Delayed]: it counts under MaxPerKey and MaxWaiting and
@@ -59,10 +61,10 @@ type Action struct {
 	Class string
 	// Preempt ends actions in front of this one. It is meant for deletes.
 	Preempt Preempt
-	// Wait makes the submitter wait for room instead of failing with [ErrFull].
-	// Submitters of one key get room in the order of their calls, before submits that
-	// do not wait, and in this order Admit is called: for the next one when it has
-	// answered the one before. Wait cannot be combined with ID.
+	// Wait makes the submitter wait for room instead of failing with [ErrFull]. Submitters
+	// of one key get room in the order of their calls, before submits that do not wait.
+	// Admit is called in this order, one call after the other. Wait cannot be combined with
+	// ID.
 	Wait bool
 
 	// Timeout limits one attempt. 0: no limit. The queue waits for an action that

@@ -39,7 +39,7 @@ type share struct {
 }
 
 // makeClass returns the class of the path and makes it and its parents if they are
-// missing. A class whose last part is "*" is a pattern: it is no child of its
+// missing. A class whose last part is "*" is a pattern: it is not a child of its
 // parent and nothing runs in it.
 func (q *Queuer[K]) makeClass(path string) *class[K] {
 	if path == "" {

@@ -12,12 +12,11 @@ const defaultMaxRunning = 1024
 // Config configures a [Queuer]. A nil *Config and the zero value mean the
 // defaults. [New] copies what it needs.
 type Config[K comparable] struct {
-	// Base is the parent of the contexts of actions. It supplies their values and
-	// ends them when it ends. From then on no action starts: each that waits ends as
-	// [Canceled], with the cause of Base, when its turn comes, and is settled. The
-	// queue still accepts actions; [Queuer.Terminate] closes it. Default:
-	// context.Background(). The context of the submitter is not used: the end of a
-	// request must not end an accepted action.
+	// Base is the parent of the contexts of actions. It supplies their values and ends them
+	// when it ends. From then on no action starts. Each waiting action ends as [Canceled],
+	// with the cause of Base, when its turn comes, and is settled. The queue still accepts
+	// actions; [Queuer.Terminate] closes it. Default: context.Background(). The context of
+	// the submitter is not used: the end of a request must not end an accepted action.
 	Base context.Context
 	// MaxRunning limits the actions that run at once. 0: 1,024.
 	MaxRunning int
@@ -46,11 +45,12 @@ type Limit struct {
 	MaxRunning int `json:"maxRunning"`
 	// MaxChildren limits the classes directly below that have a running action.
 	MaxChildren int `json:"maxChildren"`
-	// Fair shares the class between the classes directly below, and the actions of the
-	// class itself as one more: the next action is of the one that has the fewest running
-	// actions, or, of several, that has waited longest since its last start. A class that
-	// an action has created waits since then. Without Fair the oldest action is next, so
-	// that a class with many actions delays the others.
+	// Fair shares the class between the classes directly below. The actions of the class
+	// itself count as one more such class. The next action is of the class with the fewest
+	// running actions. If several classes have equally few, it is of the class that has
+	// waited longest since its last start. A class that an action has created has waited
+	// since its creation. Without Fair the oldest action is next, so that a class with many
+	// actions delays the others.
 	Fair bool `json:"fair,omitempty"`
 }
 

@@ -40,13 +40,13 @@
 //     cost no memory.
 //  6. Isolation. A panic or runtime.Goexit ends its own action only. An action that
 //     hangs holds up its own keys and keeps its share of the limits.
-//  7. Fairness. Under a limit keys take turns in the order in which they became ready,
-//     one action each. An action that may start never waits behind one that may not. It
-//     is never overtaken by one that became ready later and needs the same limits. Under
+//  7. Fairness. Under a limit keys take turns in the order in which they became ready, one
+//     action each. An action that may start never waits behind an action that may not. An
+//     action that became ready later and needs the same limits never overtakes it. Under
 //     [Limit].Fair, classes take turns first, and keys within their class.
-//  8. Progress. No set of submits can deadlock: an action gets its places in all lanes
-//     at once, and its shares of all limits at once. A wait inside an action for another
-//     one that may need its end is refused with [ErrWouldDeadlock].
+//  8. Progress. No set of submits can deadlock: an action gets its places in all lanes at
+//     once, and its shares of all limits at once. If an action waits for another action
+//     that may need the end of the first one, the wait is refused with [ErrWouldDeadlock].
 //
 // When [Queuer.Stop] or [Queuer.Terminate] returns nil, every action has ended, was
 // settled, and was reported to the [Observer].
@@ -56,7 +56,7 @@
 //   - Actions are lost when the process ends. The states that their Admit committed
 //     are not: a sweeper must find the stuck objects.
 //   - An action that ignores its context cannot be ended. [Queuer.Stats] shows it, and
-//     [Queuer.Abandon] frees its keys. Only then two actions may work on one object.
+//     [Queuer.Abandon] frees its keys. Only after that may two actions work on one object.
 //   - The queue does not see a deadlock through another queue, through a channel, or
 //     through [Ticket.Done]. Admit, Settle and observers are not inside the action: a
 //     Stop of the own key there waits until its context ends.
@@ -68,39 +68,40 @@
 //     started. A later submit with this ID is a new action.
 //   - Actions that end together, because they were superseded or aborted, are settled
 //     one after another. A Settle that hangs holds up the others.
-//   - A halted lane and a paused class hold up pre-empting actions, Stop and Terminate,
-//     too.
+//   - A halted lane and a paused class also hold up pre-empting actions, Stop and
+//     Terminate.
 //   - An action may wait inside its Run for another action of its class. If
 //     [Queuer.SetLimit] then lowers the limit so that the two cannot run at once, the wait
 //     lasts until the limit is raised again.
 //   - MaxPerKey and MaxWaiting do not change at run time.
 //   - Every start visits all classes in use, and all actions in a back-off with
-//     [Retry].Keep. Every acceptance and every end visits all blocked submitters. To
-//     cancel an action costs time in proportion to its distance from the nearer end of
-//     its lane, to the actions of its class that could start, and for a delayed one to the
-//     delayed actions of its keys. To submit one costs the same at any number of actions.
+//     [Retry].Keep. Every acceptance and every end visits all blocked submitters. The cost
+//     of cancelling an action grows with its distance from the nearer end of its lane and
+//     with the number of actions of its class that could start. For a delayed action it
+//     grows with the number of delayed actions of its keys. The cost of a submit does not
+//     grow with the number of actions.
 //
 // # Rejected designs
 //
-//   - A goroutine and a channel for each key: an idle key has to give them back, and a
+//   - A goroutine and a channel for each key: they have to end when the key is idle, and a
 //     submit at that moment is lost or runs twice.
 //   - A hash of the key to a fixed worker: one stuck action holds up all keys of its
 //     worker.
 //   - Several locks, by hash of the key: this was not faster, and actions of several
 //     keys, limits and drains have to take all of them.
-//   - Workers that wait for actions: they are never zero, and a fixed number of them is
-//     one more limit. Here a worker exits when no started action is left.
-//   - Moving the waiting actions to another lane when a disk is attached elsewhere: this
-//     loses the order. An action takes several keys instead.
+//   - Workers that wait for actions: there is always at least one, and a fixed number of
+//     them is one more limit. Here a worker exits when no started action is left.
+//   - Moving the waiting actions to another lane, for example when a disk is attached
+//     elsewhere: this loses the order. An action takes several keys instead.
 //   - The context of the submitter for the action: the end of a request must not end an
 //     accepted action.
-//   - A place in front for a pre-empting action: it ends everything that waits in front
-//     of it, so the end of the lane is the front.
-//   - Actions with results and actions that start after another one: a handler that
-//     returns results and a list of steps do this with less.
+//   - A place at the front of the lane for a pre-empting action: such an action ends
+//     everything that waits in front of it, so no other place is needed.
+//   - Actions with results, and actions that start after another action: one action that
+//     runs a list of steps, and keeps their results itself, needs less.
 //   - Rates as limits: a limiter in the caller's hands, such as golang.org/x/time/rate,
 //     does this in Run, in front of each call of the provider; see examples/ratelimit.
-//   - An exact search for deadlocks under limits. All running actions of a full class count
-//     as obstacles, although the end of one is enough: so a wait that would end may be
-//     refused, and none that would not end is permitted.
+//   - An exact search for deadlocks under limits: all running actions of a full class count
+//     as obstacles, although the end of one of them is enough. So the queue may refuse a
+//     wait that would end, and never permits a wait that would not.
 package queue

@@ -39,7 +39,7 @@ func TestCancelWhileRetryIsReported(t *testing.T) {
 		var ticket *queue.Ticket[string]
 		var did queue.Cancellation
 		q := makeQueue(t, &queue.Config[string]{Observer: queue.Observer[string]{
-			Retried: func(context.Context, queue.Retried[string]) { did = ticket.Cancel(context.Canceled) },
+			Retried: func(context.Context, queue.FailedAttempt[string]) { did = ticket.Cancel(context.Canceled) },
 		}})
 		ticket = submit(t, q, "a", retries("act"))
 		err := ticket.Wait(t.Context())

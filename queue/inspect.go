@@ -15,7 +15,7 @@ type Info[K comparable] struct {
 	ID       string
 	Class    string
 	Seq      uint64
-	State    State
+	State    ActionState
 	Ahead    int  // actions in front of it, in the longest of its lanes
 	Paused   bool // its class or a class above is paused
 	Attempt  int  // attempts begun

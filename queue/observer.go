@@ -5,27 +5,28 @@ import (
 	"time"
 )
 
-// Observer is a set of functions that receive events. A nil function is not called.
-// The functions run without a lock, possibly in several goroutines at once. The
-// events of one action, and of the actions of one key, come in the order in which
-// things happen: the queue waits for the function before it continues with the key.
-// Accepted receives the context of Submit, Started and Retried that of the attempt,
-// and Finished and Halted that of the queue, like [Action].Settle.
-// When [Queuer.Terminate] returns nil, all events were delivered.
+// Observer is a set of functions that receive events. A nil function is not called. The
+// functions run without a lock, possibly in several goroutines at once. The events of one
+// action, and of the actions of one key, come in the order in which things happen: the
+// queue waits for the function before it continues with the key. Accepted receives the
+// context of Submit. Started and Retried receive the context of the attempt. Finished and
+// Halted receive the context of the queue, like [Action].Settle. When [Queuer.Terminate]
+// returns nil, all events were delivered.
 //
-// A panic or runtime.Goexit of a function undoes nothing: the event has happened,
-// and every other function and wake-up that is due still comes. Then the panic goes
-// on in the call that caused the event, such as Submit or [Ticket.Cancel]. An action
-// whose Accepted panics is accepted, and runs. In a goroutine of the queue the panic
-// becomes the outcome of the action, [Panicked], also if it was another one before;
-// an attempt whose Started panics does not call Run. Package lock has the same rule.
+// A panic or runtime.Goexit of a function undoes nothing: the event has happened. All other
+// functions that are due are still called, and all waiting actions that are due still wake.
+// Then the panic continues in the call that caused the event, such as Submit or
+// [Ticket.Cancel]. An action whose Accepted panics is accepted, and runs. In a goroutine of
+// the queue the panic becomes the outcome of the action, [Panicked], also if it was another
+// one before; an attempt whose Started panics does not call Run. Package lock has the same
+// rule.
 type Observer[K comparable] struct {
 	// Accepted: Admit has agreed and the action is accepted.
 	Accepted func(context.Context, Accepted[K])
 	// Started: an attempt begins.
 	Started func(context.Context, Started[K])
 	// Retried: an attempt failed and another one follows.
-	Retried func(context.Context, Retried[K])
+	Retried func(context.Context, FailedAttempt[K])
 	// Finished: the action has its outcome and was settled.
 	Finished func(context.Context, Finished[K])
 	// Halted: a failed action halted a lane.
@@ -38,8 +39,8 @@ type Accepted[K comparable] struct{ Info[K] }
 // Started is the start of an attempt.
 type Started[K comparable] struct{ Info[K] }
 
-// Retried is a failed attempt that is repeated after Backoff.
-type Retried[K comparable] struct {
+// FailedAttempt is an attempt that failed and is repeated after Backoff.
+type FailedAttempt[K comparable] struct {
 	Info[K]
 	Failed  Outcome // Failed or TimedOut
 	Reason  error

@@ -23,7 +23,7 @@ func TestObserver(t *testing.T) {
 			Started: func(_ context.Context, e queue.Started[string]) {
 				log.add(fmt.Sprint(e.Name, " started attempt ", e.Attempt))
 			},
-			Retried: func(_ context.Context, e queue.Retried[string]) {
+			Retried: func(_ context.Context, e queue.FailedAttempt[string]) {
 				log.add(fmt.Sprint(e.Name, " ", e.Failed, " ", e.Reason, " ", e.Backoff))
 			},
 			Finished: func(_ context.Context, e queue.Finished[string]) {
@@ -72,7 +72,7 @@ func TestObserverCallsBack(t *testing.T) {
 		q = makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
 			Accepted: func(context.Context, queue.Accepted[string]) { look() },
 			Started:  func(context.Context, queue.Started[string]) { look() },
-			Retried:  func(context.Context, queue.Retried[string]) { look() },
+			Retried:  func(context.Context, queue.FailedAttempt[string]) { look() },
 			Finished: func(context.Context, queue.Finished[string]) { look() },
 			Halted:   func(context.Context, queue.Halted[string]) { look() },
 		}})
@@ -209,7 +209,7 @@ func TestObserverGoexit(t *testing.T) {
 				runtime.Goexit()
 			}
 		}}, queue.ErrPanic},
-		"Retried": {queue.Observer[string]{Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() }}, queue.ErrPanic},
+		"Retried": {queue.Observer[string]{Retried: func(context.Context, queue.FailedAttempt[string]) { runtime.Goexit() }}, queue.ErrPanic},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T) {

@@ -31,13 +31,13 @@ func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 // its own copy of the limit from then on. [Info.Paused] shows the pause.
 //
 // PauseClass returns an [*InvalidError] for a class that the queue does not have, and
-// changes nothing then. To pause a class twice is no error.
+// changes nothing then. To pause a class twice is not an error.
 func (q *Queuer[K]) PauseClass(class string) error { return q.setPaused(class, true) }
 
 // ResumeClass ends a pause: the actions of the class start in their turns. It returns an
 // [*InvalidError] for a class that the queue does not have, and changes nothing then. To
-// resume a class that is not paused is no error. If a class above is paused too, its
-// actions wait for that one.
+// resume a class that is not paused is not an error. If a class above is paused too, the
+// actions wait until that class is resumed.
 func (q *Queuer[K]) ResumeClass(class string) error { return q.setPaused(class, false) }
 
 func (q *Queuer[K]) setPaused(class string, paused bool) error {

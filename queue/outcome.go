@@ -29,13 +29,13 @@ func (o Outcome) String() string { return name(outcomes[:], o) }
 // failure reports whether the outcome halts lanes under Config.HaltOnFailure.
 func (o Outcome) failure() bool { return o == Failed || o == Panicked || o == TimedOut }
 
-// State is the present state of an action.
-type State uint8
+// ActionState is the present state of an action.
+type ActionState uint8
 
 const (
-	Admitting State = iota // its place is reserved and Admit runs
-	Delayed                // it enters its lanes when its Delay is over
-	Waiting                // for its turn
+	Admitting ActionState = iota // its place is reserved and Admit runs
+	Delayed                      // it enters its lanes when its Delay is over
+	Waiting                      // for its turn
 	Running
 	Retrying // between two attempts
 	Ending   // its outcome is decided; Settle and the observer run
@@ -45,7 +45,7 @@ const (
 var states = [...]string{"admitting", "delayed", "waiting", "running", "retrying", "ending", "ended"}
 
 // String returns the state as one word.
-func (s State) String() string { return name(states[:], s) }
+func (s ActionState) String() string { return name(states[:], s) }
 
 // Cancellation is the effect of a call of [Ticket.Cancel].
 type Cancellation uint8

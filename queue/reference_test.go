@@ -36,7 +36,7 @@ type refAction struct {
 	patience time.Duration // QueueTimeout
 	delay    time.Duration
 
-	state   queue.State
+	state   queue.ActionState
 	outcome queue.Outcome
 	turn    int  // 0: not ready
 	share   bool // it counts under the limits

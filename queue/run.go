@@ -129,7 +129,7 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 		r.pause = max(0, act.Retry.Backoff(int(t.attempt), err))
 	}
 	if r.retry && observer.Retried != nil {
-		observer.Retried(ctx, Retried[K]{t.Info(), r.outcome, r.err, r.pause})
+		observer.Retried(ctx, FailedAttempt[K]{t.Info(), r.outcome, r.err, r.pause})
 	}
 	return r
 }

@@ -21,7 +21,7 @@ type Ticket[K comparable] struct {
 	seq      uint64
 	turn     uint64 // 0: not in the ready list of its class
 	err      error  // of the outcome, or of the last attempt
-	state    State
+	state    ActionState
 	outcome  Outcome
 	holds    bool          // it has a share of the limits: it counts as running in its class
 	halts    bool          // its failure halts its lanes
@@ -145,8 +145,7 @@ func (q *Queuer[K]) forget(w wait[K]) {
 
 // Cancel ends a waiting action and ends the context of a running one. The first call
 // counts. cause may be nil; the action's error contains it. A running action that
-// returns nil nevertheless ends as [OK], one that returns an error of its own as
-// [Failed].
+// nevertheless returns nil ends as [OK]. If it returns its own error, it ends as [Failed].
 func (t *Ticket[K]) Cancel(cause error) Cancellation {
 	q := t.q
 	end := &EndError{Outcome: Canceled, Cause: cause}

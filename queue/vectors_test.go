@@ -138,7 +138,7 @@ func newStage(t *testing.T, v vector) *stage {
 					s.log("start", e.Name)
 				}
 			},
-			Retried:  func(_ context.Context, e queue.Retried[string]) { s.log("retry", e.Name, e.Failed.String()) },
+			Retried:  func(_ context.Context, e queue.FailedAttempt[string]) { s.log("retry", e.Name, e.Failed.String()) },
 			Finished: func(_ context.Context, e queue.Finished[string]) { s.log("end", e.Name, e.Outcome.String()) },
 			Halted:   func(_ context.Context, e queue.Halted[string]) { s.log("halted", e.Key) },
 		},

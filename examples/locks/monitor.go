@@ -24,7 +24,7 @@ type monitor struct {
 func (m *monitor) observer() lock.Observer {
 	return lock.Observer{
 		Waiting:  func(context.Context, lock.Waiting) { m.waiting <- struct{}{} },
-		Granted:  func(_ context.Context, e lock.Granted) { m.granted(e.Owner, e.Requests[0]) },
+		Granted:  func(_ context.Context, e lock.Acquisition) { m.granted(e.Owner, e.Requests[0]) },
 		Released: func(_ context.Context, e lock.Released) { m.released(e.Owner) },
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-type handle = lifecycle.Handle[ovc.State, struct{}]
+type handle = lifecycle.Ticket[ovc.State, struct{}]
 
 // process is one process of the service: its owner, its queue and its manager. One
 // goroutine uses it.

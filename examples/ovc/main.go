@@ -83,7 +83,7 @@ func (d *demo) maintenance(ctx context.Context) error {
 	err = errors.Join(d.refused(err1), d.refused(err2))
 	d.printf("the migrations end, and the accepted actions are performed")
 	d.hypervisor.release()
-	for _, h := range []*ovc.Handle{n1, m1, m2} {
+	for _, h := range []*ovc.Ticket{n1, m1, m2} {
 		_, failed := h.Wait(ctx)
 		err = errors.Join(err, failed)
 	}

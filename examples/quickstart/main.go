@@ -39,7 +39,7 @@ func run(ctx context.Context, out io.Writer, n int) error {
 	changed := make(chan lifecycle.HistoryRow, 64*n) // room for every change: the observer does not wait
 	mgr := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Undo:     []edgecloud.Event{edgecloud.Undo},
-		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.Changed) { changed <- row.HistoryRow }},
+		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.CommittedChange) { changed <- row.HistoryRow }},
 	})
 	requests, answers := newNetwork[request](1), newNetwork[answer](2)
 	c := &controller{mgr: mgr, changed: changed, requests: requests, answers: answers}
@@ -71,7 +71,7 @@ type user struct {
 	mgr *manager
 	out io.Writer
 	n   int
-	// show shows how many clusters are Ready or deleted. Nil: out is no terminal.
+	// show shows how many clusters are Ready or deleted. Nil: out is not a terminal.
 	show  func(what string, done, total int)
 	clear func()
 }

@@ -101,7 +101,7 @@ func main() {
 func checkFlags() error {
 	switch {
 	case flag.NArg() > 0:
-		return fmt.Errorf("%s is no flag; all flags begin with -", flag.Arg(0))
+		return fmt.Errorf("%s is not a flag; all flags begin with -", flag.Arg(0))
 	case *objects < 2:
 		return fmt.Errorf("-objects %d is below 2", *objects)
 	case *ttl <= 0:
@@ -124,7 +124,7 @@ type world struct {
 
 	began time.Time
 	out   io.Writer
-	show  func(what string, done, total int) // nil: out is no terminal
+	show  func(what string, done, total int) // nil: out is not a terminal
 	clear func()
 }
 

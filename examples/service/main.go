@@ -145,7 +145,7 @@ func run(ctx context.Context) error {
 func checkFlags() error {
 	switch {
 	case flag.NArg() > 0:
-		return fmt.Errorf("%s is no flag; all flags begin with -", flag.Arg(0))
+		return fmt.Errorf("%s is not a flag; all flags begin with -", flag.Arg(0))
 	case *name == "":
 		return errors.New("-name is empty")
 	case *doSwitch && !*v2:

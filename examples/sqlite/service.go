@@ -27,7 +27,7 @@ const waiting = "all calls of the cloudlet hang"
 
 type (
 	manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
-	handle  = lifecycle.Handle[edgecloud.State, edgecloud.ClusterSpec]
+	handle  = lifecycle.Ticket[edgecloud.State, edgecloud.ClusterSpec]
 )
 
 // service is one process, with the manager of the clusters in the file and the

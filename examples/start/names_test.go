@@ -43,12 +43,12 @@ func messages() []*message {
 	var log capture
 	o := lifecycle.Log(slog.New(&log))
 	ctx, failure := context.Background(), &lifecycle.Error{Err: lifecycle.ErrUnavailable}
-	o.Changed(ctx, lifecycle.Changed{})
+	o.Changed(ctx, lifecycle.CommittedChange{})
 	o.Refused(ctx, &lifecycle.Error{Err: lifecycle.ErrInvalid})
 	o.Refused(ctx, failure)
 	o.Reported(ctx, lifecycle.Reported{})
 	o.Reported(ctx, lifecycle.Reported{Verdict: lifecycle.Refused, Err: failure})
-	o.Retried(ctx, lifecycle.Retried{Err: failure})
+	o.Retried(ctx, lifecycle.FailedAttempt{Err: failure})
 	o.Finished(ctx, lifecycle.Finished{})
 	o.Finished(ctx, lifecycle.Finished{Err: failure})
 	o.Swept(ctx, lifecycle.Swept{Results: []lifecycle.SweepResult{

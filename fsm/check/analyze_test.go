@@ -45,7 +45,7 @@ func TestDefinitions(t *testing.T) {
 			`{"name":"m","initial":"S",` + abc + `,"transitions":[{"from":"S","event":"e","actor":"a","to":"T","guard":"g"},{"from":"S","event":"e","actor":"a","ignore":true}]}`,
 			`{"nondeterministic":[],"cells_defined":1}`,
 		},
-		"two ways to the same target are no choice": {
+		"two ways to the same target are not a choice": {
 			`{"name":"m","initial":"S",` + abc + `,"transitions":[{"from":"S","event":"e","actor":"a","to":"T","guard":"g"},{"from":"S","event":"e","actor":"b","to":"T"}]}`,
 			`{"nondeterministic":[],"cells_defined":1,"transitions":2}`,
 		},
@@ -57,7 +57,7 @@ func TestDefinitions(t *testing.T) {
 			`{"name":"m","initial":"S",` + abc + `,"transitions":[{"from":"S","event":"e","actor":"a","to":"T","guard":"g"},{"from":"S","event":"e","actor":"a","to":"E"}]}`,
 			`{"nondeterministic":[{"from":"S","event":"e","to":["E","T"],"unguarded":1,"all_guarded":false}]}`,
 		},
-		"a self loop is no exit: not of a trap, of an error, of a final state": {
+		"a self loop is not an exit: not of a trap, of an error, of a final state": {
 			`{"name":"m","initial":"S",` + abc + `,"transitions":[{"from":"S","event":"e","actor":"a","to":"S"},{"from":"F","event":"e","actor":"a","to":"F"},{"from":"E","event":"e","actor":"a","to":"E"}]}`,
 			`{"traps":["S","T","E"],"error_without_exit":["E"],"final_with_outgoing":[],"self_loops":3,"cells_defined":3}`,
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// Without resting states, a state without a step is a deadlock. A fault is no way out.
+// Without resting states, a state without a step is a deadlock. A fault is not a way out.
 func TestDeadlockWithoutRestingStates(t *testing.T) {
 	m := &explore.Model[int]{
 		Name: "line", Initial: []int{0},

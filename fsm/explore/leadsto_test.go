@@ -64,7 +64,7 @@ func TestLeadsTo(t *testing.T) {
 		{"a step that is taken elsewhere in the loop", "0 a 1; 1 b 0; 0 b 9; 1 c 9", "a b", "| a b"},
 		{"the loop takes every fair action", "0 a 1; 1 b 0; 0 c 2; 2 d 0; 1 c 0; 2 a 0; 1 a 1; 2 c 2; 0 x 9", "a c", "| a c"},
 		{"a fault before the loop", "0 !break 1; 1 spin 1; 0 go 9", "go spin", "break | spin"},
-		{"a fault is no part of a loop", "0 a 1; 1 !break 0; 1 go 9", "a go", "holds"},
+		{"a fault is not a part of a loop", "0 a 1; 1 !break 0; 1 go 9", "a go", "holds"},
 		{"after the property", "9 spin 8; 8 spin 9; 0 go 9", "go spin", "holds"},
 		{"the loop visits a state that does not want an action", "0 a 1; 1 b 0; 1 c 2; 2 d 0; 0 x 9; 1 x 9", "x d", "| a c d"},
 		{"two ways to the same state", "0 a 1; 0 b 1; 1 c 0; 1 b 9", "b c", "| b c"},

@@ -21,7 +21,7 @@ type Model[S comparable] struct {
 	// Always has the invariants by name. Explore checks them in order of names.
 	Always map[string]func(s S) error
 	// Rests reports whether a state is a resting one, see [System.Rests]. nil: every
-	// state must have a step that is no fault.
+	// state must have a step that is not a fault.
 	Rests func(s S) bool
 	// LeadsTo has the liveness properties by name, see [System.LeadsTo]. Explore checks
 	// them in order of names.

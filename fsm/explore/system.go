@@ -86,7 +86,7 @@ func (s *System) Always(name string, holds func(v *View) error) {
 
 // Rests declares the resting states: those in which no work is outstanding. With
 // it, the system must be able to come to rest from every reachable state without
-// further faults. Without it, every reachable state must have a step that is no fault.
+// further faults. Without it, every reachable state must have a step that is not a fault.
 func (s *System) Rests(rests func(v *View) bool) {
 	s.once(restingStates)
 	s.rests = rests

@@ -155,7 +155,7 @@ func (t *tables) step(m move, before, after []byte) TraceStep {
 	return s
 }
 
-// ErrTrace reports that a text is no trace, or that a trace names an actor or a
+// ErrTrace reports that a text is not a trace, or that a trace names an actor or a
 // channel that it does not declare.
 var ErrTrace = errors.New("explore: bad trace")
 

@@ -33,7 +33,7 @@ type Coverage struct {
 
 	mu      sync.Mutex
 	seen    map[string]bool
-	foreign int // moves that are no transitions of the table
+	foreign int // moves that are not transitions of the table
 }
 
 // The kinds of what a test covers.
@@ -187,7 +187,7 @@ func (c *Coverage) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.foreign > 0 {
-		fmt.Fprintf(&head, "; %d moves are no transitions of the table", c.foreign)
+		fmt.Fprintf(&head, "; %d moves are not transitions of the table", c.foreign)
 	}
 	return head.String() + tail.String()
 }

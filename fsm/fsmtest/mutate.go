@@ -16,7 +16,7 @@ import (
 // MutateConfig refines [Mutate]. The zero value and nil are the defaults.
 type MutateConfig struct {
 	// Survivors maps the texts of mutants that the test need not detect to reasons.
-	// An entry that is detected, that is no mutant, or that has no reason is a
+	// An entry that is detected, that is not a mutant, or that has no reason is a
 	// fault. Default: none.
 	Survivors map[string]string
 	// Timeout is the time after which a mutant counts as detected. Mutate then

@@ -68,9 +68,9 @@ type Missed struct {
 	Reason string `json:"reason"` // one line
 }
 
-// New returns a tour of a table, sound or not. The tour goes on to the nearest row
-// that it has not taken. It is short, and not always the shortest. The error is
-// [ErrTooLarge]. A nil config is the default.
+// New returns a tour of a table, sound or not. The tour continues with the nearest row that
+// it has not taken. It is short, and not always the shortest. The error is [ErrTooLarge]. A
+// nil config is the default.
 func New(t *fsm.Table, config *Config) (*Tour, error) {
 	config = cmp.Or(config, &Config{})
 	w, err := newWalk(t)

@@ -86,7 +86,7 @@ func (c *Clients[A]) Stop(role string) error {
 	return err
 }
 
-// Apply is [Process.Apply] for a peer that is no process of the scenario.
+// Apply is [Process.Apply] for a peer that is not a process of the scenario.
 func (c *Clients[A]) Apply(key lifecycle.Key, id lifecycle.OpID) error {
 	return c.sim.apply(operation{key, id}, peer)
 }

@@ -51,7 +51,7 @@ func audit(ctx context.Context, store historian, t *fsm.Table, k lifecycle.Key) 
 	return r, rows, err
 }
 
-// path returns why the history is no path of the table that ends in the record, or
+// path returns why the history is not a path of the table that ends in the record, or
 // nothing. Without a table it checks only that the rows follow each other. Times are not
 // compared: a test may have changed them, see [Harness].
 func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) string {

@@ -144,7 +144,7 @@ func (s *simulation) noteWrite(p *Process, c *lifecycle.Commit, kind Kind, err e
 }
 
 // writeOf identifies a durable write of a scenario: its process and content, and how many equal
-// ones came before. It is no number: writes of concurrent work may come in between without
+// ones came before. It is not a number: writes of concurrent work may come in between without
 // changing it. REQUIRES: s.mu.
 func (s *simulation) writeOf(text string) string {
 	if before := s.times[text]; before > 0 {

@@ -71,7 +71,7 @@ func startVMs(ctx context.Context, p *Process) (vms, error) {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			},
-			// The duration is no multiple of the tick, so that the end of the work and
+			// The duration is not a multiple of the tick, so that the end of the work and
 			// the writes of the tick have an order.
 			"slow": func(ctx context.Context, _ []byte) error {
 				select {

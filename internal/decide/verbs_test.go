@@ -352,7 +352,7 @@ func TestOverride(t *testing.T) {
 	})
 }
 
-// TestReportOfNoOperation: zero is no operation, also of an object that has had
+// TestReportOfNoOperation: zero means no operation, also of an object that has had
 // none.
 func TestReportOfNoOperation(t *testing.T) {
 	q := decide.Request{Verb: decide.Report, Event: event(t, disks, "rename"), Actor: "agent"}

@@ -62,7 +62,7 @@ func TestMachine(t *testing.T) {
 	o := instruments.Machine(&r, vmTable.Table())
 	ctx := t.Context()
 	changed := func(from, event, to string) {
-		o.Changed(ctx, lifecycle.Changed{HistoryRow: lifecycle.HistoryRow{From: from, Event: event, To: to}, InState: time.Second})
+		o.Changed(ctx, lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{From: from, Event: event, To: to}, InState: time.Second})
 	}
 	changed("", "create", "running")
 	changed("running", "delete", "absent")
@@ -82,13 +82,13 @@ func TestMachine(t *testing.T) {
 	o.Refused(ctx, &lifecycle.Error{Verb: "override", Event: lifecycle.Overridden, Err: lifecycle.ErrInvalid})
 	o.Reported(ctx, lifecycle.Reported{Verdict: lifecycle.Stale})
 	o.Finished(ctx, lifecycle.Finished{Event: "create", Took: time.Minute, Err: &lifecycle.OutcomeError{Outcome: lifecycle.TimedOut}})
-	o.Retried(ctx, lifecycle.Retried{Event: "create"})
+	o.Retried(ctx, lifecycle.FailedAttempt{Event: "create"})
 	o.Swept(ctx, lifecycle.Swept{Took: time.Second, Err: lifecycle.ErrUnavailable, Results: []lifecycle.SweepResult{
 		{OwnerDead: true, Resolution: lifecycle.Redone}, {Resolution: lifecycle.NeedsOperator},
 	}})
-	o.Stored(ctx, lifecycle.Stored{Call: "get", Took: time.Second})
-	o.Stored(ctx, lifecycle.Stored{Call: "commit", Err: &lifecycle.ConflictError{}})
-	o.Stored(ctx, lifecycle.Stored{Call: "list", Err: errors.New("disk")})
+	o.Stored(ctx, lifecycle.StoreCall{Call: "get", Took: time.Second})
+	o.Stored(ctx, lifecycle.StoreCall{Call: "commit", Err: &lifecycle.ConflictError{}})
+	o.Stored(ctx, lifecycle.StoreCall{Call: "list", Err: errors.New("disk")})
 	require.Equal(t, []string{
 		"interlock_refusals_total vm delete conflict 1",
 		"interlock_refusals_total vm (undeclared) unknown-event 1",

@@ -77,7 +77,7 @@ func (m *machine) makeSeries() {
 	}
 	for edge := range m.table.Edges() {
 		if m.table.Rows[edge.Row].Then == fsm.ThenIgnore {
-			continue // it is no change
+			continue // it is not a change
 		}
 		from := &m.table.States[edge.From]
 		s := step{m.table.Events[edge.Event], from.Name, m.table.States[edge.To].Name}
@@ -98,7 +98,7 @@ func sweepable(t *fsm.Table) bool {
 		slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Timeout > 0 })
 }
 
-func (m *machine) changed(ctx context.Context, e lifecycle.Changed) {
+func (m *machine) changed(ctx context.Context, e lifecycle.CommittedChange) {
 	made, ok := m.steps[step{e.Event, e.From, e.To}]
 	if !ok { // an override, a migration, or names of an older version
 		made.count = m.counts.of(transitions, cmp.Or(e.Event, "(add)"), e.From, e.To)
@@ -134,7 +134,7 @@ func (m *machine) finished(ctx context.Context, e lifecycle.Finished) {
 	m.times.of(operationTime, e.Event, lifecycle.Code(e.Err))(ctx, e.Took)
 }
 
-func (m *machine) retried(ctx context.Context, e lifecycle.Retried) {
+func (m *machine) retried(ctx context.Context, e lifecycle.FailedAttempt) {
 	m.counts.of(retries, e.Event)(ctx)
 }
 
@@ -146,7 +146,7 @@ func (m *machine) swept(ctx context.Context, e lifecycle.Swept) {
 	}
 }
 
-func (m *machine) stored(ctx context.Context, e lifecycle.Stored) {
+func (m *machine) stored(ctx context.Context, e lifecycle.StoreCall) {
 	m.calls[e.Call](ctx, e.Took)
 	switch {
 	case e.Err == nil:

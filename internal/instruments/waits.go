@@ -25,7 +25,7 @@ func QueueObserver[K comparable](b Backend, name string) queue.Observer[K] {
 // LockObserver returns an observer that measures how long requests wait.
 func LockObserver(b Backend, name string) lock.Observer {
 	wait := b.Histogram(lockWait, name)
-	return lock.Observer{Granted: func(ctx context.Context, e lock.Granted) {
+	return lock.Observer{Granted: func(ctx context.Context, e lock.Acquisition) {
 		if e.Replaces == 0 {
 			wait(ctx, e.Waited)
 		}

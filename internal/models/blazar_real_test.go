@@ -96,7 +96,7 @@ func turnBoth(script []turn) string {
 			now, m.Now = now.Add(time.Minute), m.Now+1
 		case blazar.Create:
 			if m.Now >= startOf(0) {
-				continue // a lease that begins in the past is no lease
+				continue // a lease that begins in the past is not a lease
 			}
 			_, err = real.CreateLease(ctx, "a", blazar.LeaseSpec{
 				Start: time.Unix(60, 0), End: time.Unix(120, 0), Reservations: []blazar.Request{{Resource: "host"}, {Resource: "host"}},

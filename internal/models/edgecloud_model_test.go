@@ -19,7 +19,7 @@
 //
 // A deadline is a fault with a budget. Without a budget the controller repeats its order
 // without limit. A failure of the platform changes nothing. A repeated order that was
-// executed before a crash is no failure.
+// executed before a crash is not a failure.
 
 package models
 
@@ -41,7 +41,7 @@ type Part uint8
 // The parts.
 const (
 	Fence    Part = 1 << iota // messages carry the operation id, and the controller compares it
-	Outcomes                  // the account of a CRM lists operations with their results; the existence of an object is no report
+	Outcomes                  // the account of a CRM lists operations with their results; the existence of an object is not a report
 	Memory                    // the CRM executes no operation twice, and none that is older than its last one
 	Resend                    // the controller repeats an order without a report
 

@@ -16,7 +16,7 @@ const (
 )
 
 // Progress returns a function that shows how far a call is, for the Progress field of a
-// configuration, and a function that removes the line. show is nil if w is no terminal:
+// configuration, and a function that removes the line. show is nil if w is not a terminal:
 // the call then costs nothing, and clear does nothing. Both must be called from one
 // goroutine at a time. show writes at most ten lines in a second.
 func Progress(w io.Writer) (show func(what string, done, total int), clear func()) {

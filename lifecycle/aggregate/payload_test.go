@@ -104,7 +104,7 @@ func moveSomehow(ctx context.Context, blades *lifecycle.Manager[state, event, bl
 		to := []state{"Up", "Failed", "None", "Busy"}[rand.IntN(4)]
 		_, err = blades.Override(ctx, id, to, "operator", "a test", nil)
 	case 8:
-		var work *lifecycle.Handle[state, bladeSpec]
+		var work *lifecycle.Ticket[state, bladeSpec]
 		work, err = blades.Do(ctx, id, "work", user, lifecycle.Func(func(context.Context) error {
 			switch rand.IntN(4) {
 			case 0:

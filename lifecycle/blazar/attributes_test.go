@@ -49,7 +49,7 @@ func TestAttributes(t *testing.T) {
 	})
 }
 
-// Attributes that are no JSON, or too large, are refused before any plugin is called.
+// Attributes that are not JSON, or too large, are refused before any plugin is called.
 func TestBadAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := t.Context(), newChecked(t)

@@ -8,7 +8,7 @@ import (
 
 // Combination is one line of the document's table of relationships: the statuses of
 // reservations and events that one status of their lease requires. A nil list allows
-// every status. The zero value is no line.
+// every status. The zero value is not a line.
 type Combination struct {
 	Lease        LeaseState
 	Reservations []ReservationState // of each reservation of the lease
@@ -40,7 +40,7 @@ func Combinations() []Combination {
 
 // IsValidCombination reports whether a lease may have this status with these
 // statuses of its reservations and of its events start_lease and end_lease, by the
-// line of the status in [Combinations]. It is false for a name that is no status.
+// line of the status in [Combinations]. It is false for a name that is not a status.
 func (s LeaseState) IsValidCombination(reservations []ReservationState, start, end EventState) bool {
 	line := combinationOf(s)
 	return line.Lease != "" && line.Allows(reservations, start, end)

@@ -19,9 +19,9 @@
 //		Reservations: []blazar.Request{{Resource: "host", Amount: 2}},
 //	})
 //
-// A program keeps its own content of a lease in [LeaseSpec].Attributes: records and guards
-// have them, and an update replaces them with the rest or not at all. [Service.AddLease]
-// takes over leases that exist already.
+// A program keeps its own content of a lease in [LeaseSpec].Attributes. The records and the
+// guards have it. An update replaces it together with the rest of the content, or not at
+// all. [Service.AddLease] takes over leases that exist already.
 //
 // The figures of the specification are given here in rows; [Combinations] is its table of
 // relationships between the three. [Service] is its manager. [Service.Guard] is its
@@ -44,7 +44,7 @@
 //   - A request that is refused, by the table, by the combination or as bad input,
 //     has written nothing and called no plugin.
 //   - If leases follow each other on resources of one type, one ends before the next
-//     starts, however late the events are processed, and by several processes too.
+//     starts, even if the events are processed late or by several processes.
 //   - Every transitional status of a lease ends: after [MethodTimeout], or the time of
 //     [Config].Timeouts, the sweeper ends it.
 //     An event that can never be executed goes to ERROR.
@@ -61,9 +61,9 @@
 //     the end of another one that cannot be read.
 //   - The plugins decide which resources exist and which reservation has them. A failed
 //     end is not tried again; its resources may still be in use.
-//   - A lease can be started, ended and deleted, and its reservations updated, only by a
-//     process with the plugins of its reservations. Another one refuses that and changes
-//     nothing.
+//   - Only a process with the plugins of a lease's reservations can start, end and delete
+//     the lease and update its reservations. Another process refuses these methods and
+//     changes nothing.
 //   - A plugin that ignores its context continues after its method was cancelled.
 //
 // # Beyond the document
@@ -91,10 +91,10 @@
 // never start.
 //
 // Further rows, each marked in its Doc: a creation or update that fails ends in ERROR, as
-// the text has it and the figure has not; one that is refused leads back; deadlines;
-// flags, by the [Observer]; and the end of an event that can never be executed, from
-// UNDONE to ERROR, by force. [LeaseState.IsValidTransition] does not
-// count them.
+// in the text of the specification but not in its figure; a creation or update that is
+// refused leads back; deadlines; flags, by the [Observer]; and the end of an event that can
+// never be executed, from UNDONE to ERROR, by force. [LeaseState.IsValidTransition] does
+// not count them.
 //
 // # Rejected
 //

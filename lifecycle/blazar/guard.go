@@ -61,7 +61,7 @@ func (s *Service) ended(ctx context.Context, m *method, err error) (LeaseDetails
 type method struct {
 	lease   string // id
 	call    Call
-	handle  *lifecycle.Handle[LeaseState, LeaseSpec]
+	handle  *lifecycle.Ticket[LeaseState, LeaseSpec]
 	refused error // written by the method, read once the handle is done
 }
 

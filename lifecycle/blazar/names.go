@@ -15,7 +15,7 @@ const (
 // LeaseState is the status of a lease.
 type LeaseState string
 
-// The statuses of leases. LeaseAbsent is no status of the document: the lease
+// The statuses of leases. LeaseAbsent is not a status of the document: the lease
 // does not exist.
 const (
 	LeaseAbsent      LeaseState = "ABSENT"
@@ -33,7 +33,7 @@ const (
 // ReservationState is the status of a reservation.
 type ReservationState string
 
-// The statuses of reservations. ReservationAbsent is no status of the document:
+// The statuses of reservations. ReservationAbsent is not a status of the document:
 // the reservation was removed with its lease.
 const (
 	ReservationPending ReservationState = "pending"
@@ -46,7 +46,7 @@ const (
 // EventState is the status of an event of a lease, such as its start.
 type EventState string
 
-// The statuses of events. EventAbsent is no status of the document: the event
+// The statuses of events. EventAbsent is not a status of the document: the event
 // was removed with its lease.
 const (
 	EventUndone     EventState = "UNDONE"

@@ -167,7 +167,7 @@ func TestCombinations(t *testing.T) {
 		require.Equal(t, s != blazar.LeaseAbsent, lines[s], s)
 	}
 	for _, s := range []blazar.LeaseState{blazar.LeaseAbsent, "", "pending"} {
-		require.False(t, s.IsValidCombination(nil, blazar.EventUndone, blazar.EventUndone), "%q is no status", s)
+		require.False(t, s.IsValidCombination(nil, blazar.EventUndone, blazar.EventUndone), "%q is not a status", s)
 	}
 	require.ErrorIs(t, blazar.Relationships.Check(blazar.LeasePending), lifecycle.ErrPrecondition, "without events")
 	require.NoError(t, blazar.Relationships.Check(blazar.LeaseDeleting), "without events")

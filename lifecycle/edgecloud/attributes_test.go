@@ -50,7 +50,7 @@ func TestAttributes(t *testing.T) {
 	has("")
 }
 
-// Attributes that are no JSON, or too large, are refused, and nothing changes.
+// Attributes that are not JSON, or too large, are refused, and nothing changes.
 func TestBadAttributes(t *testing.T) {
 	ctx := t.Context()
 	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}

@@ -56,13 +56,13 @@ const (
 	UpgradeTimeout = 20 * time.Minute // UpdateRequested, Updating, InitOk: a CRM that replaces another
 )
 
-// Cloudlet is the content of a cloudlet. The zero value has never been
-// connected. A Cloudlet is a plain value; copies share Attributes.
+// CloudletSpec is the content of a cloudlet. The zero value has never been
+// connected. A CloudletSpec is a plain value; copies share Attributes.
 //
 // The record of the creation has the CRM that started last, and the CRM before it if
 // that one has another version and may still run. The record of the upgrades has the
 // Version that is requested, and OldVersion while an upgrade replaces that one.
-type Cloudlet struct {
+type CloudletSpec struct {
 	NotifyID    int64  // of the current connection; it grows with every start of a CRM
 	Version     string // of the CRM
 	OldNotifyID int64  // of the connection before, or of a dropped one that is greater than NotifyID
@@ -76,9 +76,9 @@ type Cloudlet struct {
 const oldDisconnected = "beyond the document: messages of a dropped connection are refused"
 
 // CloudletCreate is the machine of a cloudlet that starts, after its creation or after
-// a crash of its CRM, with the payload [Cloudlet]. It is immutable and safe for
+// a crash of its CRM, with the payload [CloudletSpec]. It is immutable and safe for
 // concurrent use.
-var CloudletCreate = fsm.Must[Cloudlet](fsm.Spec[CloudletState, CloudletEvent]{
+var CloudletCreate = fsm.Must[CloudletSpec](fsm.Spec[CloudletState, CloudletEvent]{
 	Name: "cloudlet-create", Title: "Edge cloud: creation of a cloudlet", Initial: CloudletOffline,
 	Actors: []fsm.Actor{User, CRM, Controller},
 	States: []fsm.State[CloudletState]{
@@ -111,9 +111,9 @@ var CloudletCreate = fsm.Must[Cloudlet](fsm.Spec[CloudletState, CloudletEvent]{
 })
 
 // CloudletUpgrade is the machine of a cloudlet whose CRM is replaced while it
-// runs, with the payload [Cloudlet]. It is immutable and safe for concurrent
+// runs, with the payload [CloudletSpec]. It is immutable and safe for concurrent
 // use.
-var CloudletUpgrade = fsm.Must[Cloudlet](fsm.Spec[CloudletState, CloudletEvent]{
+var CloudletUpgrade = fsm.Must[CloudletSpec](fsm.Spec[CloudletState, CloudletEvent]{
 	Name: "cloudlet-upgrade", Title: "Edge cloud: upgrade of a cloudlet", Initial: CloudletReady,
 	Actors: []fsm.Actor{User, Controller, CRMv1, CRMv2},
 	States: []fsm.State[CloudletState]{

@@ -25,16 +25,16 @@ import (
 // under a notify id that is not current is [lifecycle.ErrStale] and changes nothing.
 type Cloudlets struct {
 	c       *Coordinator
-	start   *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
-	upgrade *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
+	start   *lifecycle.Manager[CloudletState, CloudletEvent, CloudletSpec]
+	upgrade *lifecycle.Manager[CloudletState, CloudletEvent, CloudletSpec]
 }
 
 // CloudletRecord is a record of cloudlets.
-type CloudletRecord = lifecycle.Record[CloudletState, Cloudlet]
+type CloudletRecord = lifecycle.Record[CloudletState, CloudletSpec]
 
 type (
-	cloudletChange = lifecycle.Change[Cloudlet]
-	cloudletResult = lifecycle.TxResult[CloudletState, Cloudlet]
+	cloudletChange = lifecycle.Change[CloudletSpec]
+	cloudletResult = lifecycle.TxResult[CloudletState, CloudletSpec]
 )
 
 // Creation returns the record of the creation: Offline, Init, InitOk or Ready.
@@ -60,8 +60,8 @@ func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version
 		return err
 	}
 	var tx lifecycle.Tx
-	c.start.In(&tx).Add(id, CloudletOffline, actor, Cloudlet{}, nil)
-	c.upgrade.In(&tx).Add(id, CloudletReady, Controller, Cloudlet{Version: version}, nil)
+	c.start.In(&tx).Add(id, CloudletOffline, actor, CloudletSpec{}, nil)
+	c.upgrade.In(&tx).Add(id, CloudletReady, Controller, CloudletSpec{Version: version}, nil)
 	err = tx.Commit(ctx)
 	if errors.Is(err, lifecycle.ErrExists) {
 		return nil // another caller was faster
@@ -72,7 +72,7 @@ func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version
 // Create requests a cloudlet that runs a CRM of this version: Offline to Init. The
 // caller then has to start that CRM. The attributes replace those before; nil is none.
 //
-// Errors: [lifecycle.ErrInvalid] without a version, and for attributes that are no JSON or
+// Errors: [lifecycle.ErrInvalid] without a version, and for attributes that are not JSON or
 // too large, [lifecycle.ErrBusy] or
 // [fsm.ErrNotAllowed] for a cloudlet that is not Offline, those of
 // [lifecycle.Manager.Fire].
@@ -80,14 +80,14 @@ func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes j
 	if version == "" {
 		return CloudletRecord{}, c.refused(id, Launch, User, fmt.Errorf("%w: a cloudlet needs a version", lifecycle.ErrInvalid))
 	}
-	if err := (lifecycle.Limits{}).CheckPayload(Cloudlet{Attributes: attributes}); err != nil {
+	if err := (lifecycle.Limits{}).CheckPayload(CloudletSpec{Attributes: attributes}); err != nil {
 		return CloudletRecord{}, c.refused(id, Launch, User, err)
 	}
 	if err := c.add(ctx, id, User, version); err != nil {
 		return CloudletRecord{}, err
 	}
-	return c.start.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *Cloudlet) error {
-		*at = Cloudlet{OldNotifyID: max(at.NotifyID, at.OldNotifyID), Attributes: attributes} // no CRM is connected
+	return c.start.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *CloudletSpec) error {
+		*at = CloudletSpec{OldNotifyID: max(at.NotifyID, at.OldNotifyID), Attributes: attributes} // no CRM is connected
 		return nil
 	}})
 }
@@ -108,7 +108,7 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 		return CloudletRecord{}, err
 	}
 	return c.fire(ctx, id, CRM, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
-		return StartUp, &cloudletChange{Edit: func(at *Cloudlet) error {
+		return StartUp, &cloudletChange{Edit: func(at *CloudletSpec) error {
 			if notifyID <= max(at.NotifyID, at.OldNotifyID) {
 				return fmt.Errorf("%w: notify id %d is not new", lifecycle.ErrStale, notifyID)
 			}
@@ -158,7 +158,7 @@ func (c *Cloudlets) fire(
 // connect records a CRM that has started. The current CRM of another version may run
 // beside it, as in an upgrade, unless its connection has dropped. The same version is the
 // current CRM that has started again; it changes nothing about the other CRM.
-func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
+func (at *CloudletSpec) connect(now CloudletState, notifyID int64, version string) {
 	replaced := at.Version != "" && at.Version != version
 	if replaced {
 		at.OldNotifyID, at.OldVersion = at.NotifyID, at.Version
@@ -170,8 +170,8 @@ func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
 }
 
 // makeCurrent returns an edit that makes the old CRM the current one again.
-func makeCurrent(now CloudletState, notifyID int64) func(*Cloudlet) error {
-	return func(at *Cloudlet) error {
+func makeCurrent(now CloudletState, notifyID int64) func(*CloudletSpec) error {
+	return func(at *CloudletSpec) error {
 		if !at.old(notifyID) {
 			return errNotConnected(notifyID)
 		}
@@ -182,13 +182,13 @@ func makeCurrent(now CloudletState, notifyID int64) func(*Cloudlet) error {
 
 // old reports whether a connection is that of the CRM before the current one, and
 // that CRM may still run.
-func (at *Cloudlet) old(notifyID int64) bool {
+func (at *CloudletSpec) old(notifyID int64) bool {
 	return at.OldVersion != "" && at.OldNotifyID == notifyID
 }
 
 // drop records that the CRM before the current one, or its connection, has ended. Its
 // notify id stays recorded while it is the greatest, so that it is never new again.
-func (at *Cloudlet) drop() {
+func (at *CloudletSpec) drop() {
 	at.OldVersion = ""
 	if at.OldNotifyID < at.NotifyID {
 		at.OldNotifyID = 0
@@ -197,8 +197,8 @@ func (at *Cloudlet) drop() {
 
 // requireCurrent returns an edit that changes nothing and fails unless this connection
 // is the current one.
-func requireCurrent(notifyID int64) func(*Cloudlet) error {
-	return func(at *Cloudlet) error {
+func requireCurrent(notifyID int64) func(*CloudletSpec) error {
+	return func(at *CloudletSpec) error {
 		if notifyID == 0 || at.NotifyID != notifyID { // 0: no CRM has connected
 			return fmt.Errorf("%w: notify id %d is not current, %d is", lifecycle.ErrStale, notifyID, at.NotifyID)
 		}
@@ -284,14 +284,14 @@ func (c *Cloudlets) gathered(ctx context.Context, tx *lifecycle.Tx, id string, n
 	case sender == CRMv2 && now.State == CloudletUpdateError:
 		return nil, false, c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
 	}
-	result := c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Expect: at.Revision, Edit: func(at *Cloudlet) error {
+	result := c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Expect: at.Revision, Edit: func(at *CloudletSpec) error {
 		if sender == CRMv2 {
 			at.drop() // the new CRM has ended the old one
 		}
 		return requireCurrent(notifyID)(at)
 	}})
 	if sender == CRMv2 {
-		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *Cloudlet) error {
+		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *CloudletSpec) error {
 			u.OldNotifyID, u.OldVersion = 0, ""
 			return nil
 		}})
@@ -325,7 +325,7 @@ func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64)
 		if moves = !now.Payload.old(notifyID); moves {
 			return Disconnected, &cloudletChange{Edit: requireCurrent(notifyID)}
 		}
-		return OldDisconnected, &cloudletChange{Force: true, Edit: func(at *Cloudlet) error { at.drop(); return nil }}
+		return OldDisconnected, &cloudletChange{Force: true, Edit: func(at *CloudletSpec) error { at.drop(); return nil }}
 	})
 	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, fsm.ErrNotAllowed) {
 		return false, nil

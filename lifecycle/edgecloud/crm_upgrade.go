@@ -21,7 +21,7 @@ type Uplink struct {
 }
 
 // Replacer starts and ends CRMs of a cloudlet. Its methods may be called again for the
-// same upgrade: work that is done already is no error.
+// same upgrade: work that is done already is not an error.
 type Replacer interface {
 	// StartNew starts the CRM of this version. It returns nil when that CRM is connected,
 	// and an error if it cannot be started.

@@ -65,10 +65,10 @@
 //
 // # Limits
 //
-//   - The tables cannot distinguish a late report from a new one, nor an object that
-//     was never created from one that was. The Coordinator can. A program that moves
-//     objects by a manager of these machines has neither that nor any condition on
-//     other objects.
+//   - The tables cannot distinguish a late report from a new one, or an object that was
+//     never created from an object that was created. The Coordinator can. A program that
+//     moves objects by a manager of these machines cannot, and has no conditions on other
+//     objects.
 //   - The package has no goroutine and no network: a process calls [Coordinator.Sweep]
 //     and sends orders and reports.
 //   - After an override the record may differ from what the cloudlet has. A delete of a

@@ -37,7 +37,7 @@ const (
 	DeleteError     State = "DeleteError"
 )
 
-// Deleted is what a CRM may report instead of [NotPresent]. It is no state of the
+// Deleted is what a CRM may report instead of [NotPresent]. It is not a state of the
 // machine. The outcome is the same: the record is removed.
 const Deleted State = "Deleted"
 

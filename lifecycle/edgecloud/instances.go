@@ -62,7 +62,7 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 // Create requests a new object: NotPresent to CreateRequested.
 //
 // Errors: [lifecycle.ErrExists] with the present record, [lifecycle.ErrInvalid]
-// for a spec without cloudlet or ClusterInst or with attributes that are no JSON,
+// for a spec without cloudlet or ClusterInst or with attributes that are not JSON,
 // [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Create].
 func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Call) (Record[T], error) {
 	return in.request(ctx, id, call, &request[T]{

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ErrInUse: another object needs the object, or is in transition in it. Delete that one,
-// or wait until it is at rest. The text of the error names it. ErrInUse matches
+// ErrInUse: another object needs the object, or is in transition in it. Delete the other
+// object, or wait until it is at rest. The text of the error names it. ErrInUse matches
 // [lifecycle.ErrPrecondition].
 var ErrInUse error = inUse{}
 

@@ -80,7 +80,7 @@ func TestNewNotifyID(t *testing.T) {
 	}
 }
 
-// The notify id 0 is no connection, also of a cloudlet that no CRM has connected to since it
+// The notify id 0 means no connection, also of a cloudlet that no CRM has connected to since it
 // was created again.
 func TestNoNotifyID(t *testing.T) {
 	ctx := t.Context()

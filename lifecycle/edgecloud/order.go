@@ -21,7 +21,7 @@ type Order struct {
 }
 
 // Orders returns the orders for the CRM of a cloudlet that it has not answered: the
-// caller sends them, now or again. A delete that is still being prepared is no order
+// caller sends them, now or again. A delete that is still being prepared is not an order
 // yet. An AppInst whose ClusterInst was removed otherwise than by [Instances.Delete] is
 // in no orders, because there is no cluster to carry them out in.
 //

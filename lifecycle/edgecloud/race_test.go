@@ -350,7 +350,7 @@ func TestStartUpDuringUpgradeRequest(t *testing.T) {
 	s.once("get", "edgecloud-note cloudlet", starts(8, "v3"))
 	rec, err := c.Cloudlets.Upgrade(ctx, "b", "v10", "")
 	require.NoError(t, err)
-	require.Equal(t, edgecloud.Cloudlet{Version: "v10", OldVersion: "v3"}, rec.Payload)
+	require.Equal(t, edgecloud.CloudletSpec{Version: "v10", OldVersion: "v3"}, rec.Payload)
 	require.NoError(t, c.Cloudlets.AckUpgrade(ctx, "b", 8))
 }
 

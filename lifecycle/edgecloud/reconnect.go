@@ -23,7 +23,7 @@ type Reconnected struct {
 // the CRM still works, and reports its progress under the operations of its orders.
 //
 // A CRM that crashed has no operations (Operation 0). It reports only which instances
-// exist. Existence is no outcome. It counts under two conditions: it is unambiguous (it
+// exist. Existence is not an outcome. It counts under two conditions: it is unambiguous (it
 // completes a creation, its absence a delete, and neither an update), and the account is
 // newer than the operation. No operation starts on the
 // cloudlet until the CRM has [Cloudlets.Gathered] its data, so an account before that
@@ -108,7 +108,7 @@ func (in *Instances[T]) reconnect(
 		}
 		found := in.implied(ctx, &rec, reports[rec.ID])
 		// The bad schedule: an object is missing in the account; it is created, and
-		// then its delete starts; the account is no outcome of that delete. So the
+		// then its delete starts; the account is not an outcome of that delete. So the
 		// record is read before the cloudlet: while the CRM gathers, no operation has
 		// started since it has connected.
 		gathers := false
@@ -135,7 +135,7 @@ func (in *Instances[T]) reconnect(
 	})
 	result.Outcomes = r.Outcomes
 	// An object whose creation failed is not missing, and a delete that is only
-	// prepared is no order yet.
+	// prepared is not an order yet.
 	result.Missing = slices.DeleteFunc(result.Missing, func(rec Record[T]) bool { return rec.State == CreateError })
 	result.Resend = slices.DeleteFunc(result.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare })
 	return result, errors.Join(err, failed)

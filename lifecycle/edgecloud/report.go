@@ -100,7 +100,7 @@ func (c *Coordinator) Answer(ctx context.Context, notifyID int64, key lifecycle.
 // removed is the one where its operation was requested.
 //
 // The error is [fsm.ErrUnknownState] for an unknown state, [lifecycle.ErrInvalid] for
-// results that are no JSON or too large, or that of
+// results that are not JSON or too large, or that of
 // [lifecycle.Manager.Report]; the report may then be sent again.
 func (in *Instances[T]) Receive(ctx context.Context, notifyID int64, report Report) (lifecycle.Verdict, error) {
 	verdict, err := in.receive(ctx, notifyID, &report)
@@ -117,7 +117,7 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
 	}
 	if report.Results != nil && !json.Valid(report.Results) {
-		return lifecycle.Refused, in.refused("report", report.ID, "", CRM, fmt.Errorf("%w: the results are no JSON", lifecycle.ErrInvalid))
+		return lifecycle.Refused, in.refused("report", report.ID, "", CRM, fmt.Errorf("%w: the results are not JSON", lifecycle.ErrInvalid))
 	}
 	e, ok := report.event()
 	if !ok {

@@ -15,7 +15,7 @@ import (
 
 // Platform is what a CRM works on, such as OpenStack or Kubernetes. It is safe for
 // concurrent use. After a crash its methods may be called again for the same order:
-// work that is done already is no error.
+// work that is done already is not an error.
 type Platform interface {
 	// Do carries out an order and returns the results, which may be nil, see
 	// [Report].Results. Its error is the failure that the CRM reports.
@@ -81,7 +81,7 @@ func NewResourceManager(p Platform, send func(context.Context, lifecycle.Key, Re
 // Errors: [lifecycle.ErrStale] for an order older than a known one of the object,
 // [lifecycle.ErrInvalid] for an incomplete order, those of the function that sends
 // reports, and the context's if it ends before the work starts. A failure of the
-// platform is no error of Handle: it is reported. So is a panic, which then continues in
+// platform is not an error of Handle: it is reported. So is a panic, which then continues in
 // the caller.
 func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	if workingStates[o.Verb] == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {

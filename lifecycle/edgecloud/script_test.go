@@ -89,7 +89,7 @@ func covers(t *testing.T) lifecycle.Observer {
 			c.Judge(t)
 		}
 	})
-	return lifecycle.Observer{Changed: func(_ context.Context, h lifecycle.Changed) {
+	return lifecycle.Observer{Changed: func(_ context.Context, h lifecycle.CommittedChange) {
 		all[h.Machine].Saw(fsm.Moved{From: h.From, Origin: h.FromOrigin, To: h.To, Event: h.Event, Actor: h.Actor, Row: -1})
 	}}
 }

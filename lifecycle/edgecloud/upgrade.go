@@ -33,7 +33,7 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 			now := lifecycle.StoredRecord{Key: needed.Key, State: string(at.State)}
 			return nil, c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
 		}
-		result := c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *Cloudlet) error {
+		result := c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *CloudletSpec) error {
 			runs := cmp.Or(at.Payload.Version, u.Version)
 			if version == runs {
 				return fmt.Errorf("%w: the CRM has version %s", lifecycle.ErrInvalid, version)
@@ -128,7 +128,7 @@ func (c *Cloudlets) Repaired(ctx context.Context, id, version, reason string) er
 	}
 	_, err := c.upgrade.Fire(ctx, id, Repaired, User, &cloudletChange{
 		Force: true, Reason: reason,
-		Edit: func(u *Cloudlet) error { *u = Cloudlet{Version: version}; return nil },
+		Edit: func(u *CloudletSpec) error { *u = CloudletSpec{Version: version}; return nil },
 	})
 	return err
 }

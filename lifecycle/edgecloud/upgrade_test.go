@@ -23,7 +23,7 @@ func upgrading(t *testing.T, store lifecycle.Store) *edgecloud.Cloudlets {
 	return c.Cloudlets
 }
 
-func requireCloudlet(t *testing.T, c *edgecloud.Cloudlets, creation, upgrade edgecloud.CloudletState, at edgecloud.Cloudlet) {
+func requireCloudlet(t *testing.T, c *edgecloud.Cloudlets, creation, upgrade edgecloud.CloudletState, at edgecloud.CloudletSpec) {
 	t.Helper()
 	start, err := c.Creation(t.Context(), "b")
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestOldCRMStartsAgain(t *testing.T) {
 		require.NoError(t, far(c))
 		require.NoError(t, c.Gathered(ctx, "b", 2))
 		requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady,
-			edgecloud.Cloudlet{NotifyID: 2, Version: "v2", OldNotifyID: 3})
+			edgecloud.CloudletSpec{NotifyID: 2, Version: "v2", OldNotifyID: 3})
 		_, err = c.StartUp(ctx, "b", 3, "v1")
 		require.ErrorIs(t, err, lifecycle.ErrStale, "a repeated start")
 		require.ErrorIs(t, c.AckUpgrade(ctx, "b", 3), lifecycle.ErrStale, "the new CRM has ended it")
@@ -76,11 +76,11 @@ func TestNewCRMDrops(t *testing.T) {
 			drops()
 		}
 		require.ErrorIs(t, c.Gathered(ctx, "b", 2), lifecycle.ErrStale)
-		requireCloudlet(t, c, edgecloud.CloudletInit, edgecloud.CloudletInitOk, edgecloud.Cloudlet{NotifyID: 3, Version: "v1"})
+		requireCloudlet(t, c, edgecloud.CloudletInit, edgecloud.CloudletInitOk, edgecloud.CloudletSpec{NotifyID: 3, Version: "v1"})
 		_, err = c.StartUp(ctx, "b", 4, "v2")
 		require.NoError(t, err)
 		require.NoError(t, c.Gathered(ctx, "b", 4))
-		requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady, edgecloud.Cloudlet{NotifyID: 4, Version: "v2"})
+		requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady, edgecloud.CloudletSpec{NotifyID: 4, Version: "v2"})
 	}
 }
 
@@ -99,7 +99,7 @@ func TestOldCRMContinues(t *testing.T) {
 	})
 	require.ErrorIs(t, c.Gathered(ctx, "b", 2), lifecycle.ErrStale)
 	requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletUpdateError,
-		edgecloud.Cloudlet{NotifyID: 3, Version: "v1", OldNotifyID: 2, OldVersion: "v2"})
+		edgecloud.CloudletSpec{NotifyID: 3, Version: "v1", OldNotifyID: 2, OldVersion: "v2"})
 }
 
 // The connection of the old CRM drops after or before the start of the new one: the old
@@ -115,7 +115,7 @@ func TestOldConnectionDrops(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.StartUp(ctx, "b", 2, "v2")
 		require.NoError(t, err)
-		old, others := int64(1), edgecloud.Cloudlet{NotifyID: 2, Version: "v2"}
+		old, others := int64(1), edgecloud.CloudletSpec{NotifyID: 2, Version: "v2"}
 		switch at {
 		case edgecloud.CloudletOffline:
 			moved, err := c.Disconnected(ctx, "b", 2)
@@ -126,7 +126,7 @@ func TestOldConnectionDrops(t *testing.T) {
 		case edgecloud.CloudletReady: // the old CRM is the current one again
 			require.NoError(t, c.BringUpFailed(ctx, "b", 1, ""))
 			require.NoError(t, c.KeepOld(ctx, "b", 1))
-			old, others = 2, edgecloud.Cloudlet{NotifyID: 1, Version: "v1", OldNotifyID: 2}
+			old, others = 2, edgecloud.CloudletSpec{NotifyID: 1, Version: "v1", OldNotifyID: 2}
 		}
 		upgrade, err := c.Upgrading(ctx, "b")
 		require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestStartUpDuringDisconnect(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, moved)
 	requireCloudlet(t, c.Cloudlets, edgecloud.CloudletOffline, edgecloud.CloudletUpdateRequested,
-		edgecloud.Cloudlet{NotifyID: 2, Version: "v2"})
+		edgecloud.CloudletSpec{NotifyID: 2, Version: "v2"})
 }
 
 // The new CRM crashes and starts again while the old one is connected: the old one can
@@ -196,5 +196,5 @@ func TestNewCRMStartsAgain(t *testing.T) {
 	at, err := l.Creation(ctx, "b")
 	require.NoError(t, err)
 	require.Equal(t, edgecloud.CloudletReady, at.State)
-	require.Equal(t, edgecloud.Cloudlet{NotifyID: 1, Version: "v1", OldNotifyID: 3}, at.Payload)
+	require.Equal(t, edgecloud.CloudletSpec{NotifyID: 1, Version: "v1", OldNotifyID: 3}, at.Payload)
 }

@@ -44,9 +44,9 @@
 // # Limits
 //
 //   - etcd has no clock. ChangedAt and deadlines are of the clock of the process that
-//     writes, and ages are computed with the clock of the process that reads. A clock that is
-//     wrong makes a sweep come early or late; the comparison of the revision decides in any
-//     case which writer wins.
+//     writes, and ages are computed with the clock of the process that reads. If a clock is
+//     wrong, a sweep comes early or late. The comparison of the revision still decides
+//     which writer wins.
 //   - [lifecycle.Watch] finds a change by the writer's time, which is that of the
 //     beginning of its commit. It misses the change, until the object changes again, if the
 //     writer's clock is behind the reader's by more than 20 seconds less the time that the
@@ -73,10 +73,10 @@
 // # After a restore
 //
 // An etcd that lost its newest commits, because it was restored from a snapshot or from a
-// copy of its data, hands out the same operation ids, epochs of owners, and perhaps numbers
-// of messages again. A worker that still executes a lost operation could then end another
-// one. The token of the commit that started the operation ([lifecycle.Record].Admission)
-// prevents that for the outcomes of this library's own work, and for reports that carry it
+// copy of its data, repeats operation ids, epochs of owners, and perhaps numbers of
+// messages. A worker that still executes a lost operation could then end another one. The
+// token of the commit that started the operation ([lifecycle.Record].Admission) prevents
+// that for the outcomes of this library's own work, and for reports that carry it
 // ([lifecycle.Change].Admission). For everything else:
 //
 //  1. Stop all processes that use the keys.
@@ -87,8 +87,9 @@
 //  4. Start the processes. They join as owners again, and sweeps find the operations that
 //     were in progress in the backup: their owners are dead.
 //
-// Reports about operations of before are then stale, also of operations that the backup
-// has. Compare the outside world by [lifecycle.Reconcile]. Changes that were lost stay lost.
+// Reports about operations from before the restore are then stale, even if the backup has
+// these operations. Compare the outside world by [lifecycle.Reconcile]. Changes that were
+// lost stay lost.
 //
 // # Keys
 //

@@ -17,8 +17,9 @@
 //
 //   - The page changes nothing. It answers GET and HEAD only. An explanation runs the guards
 //     of the object's state, see [lifecycle.Manager.Explain].
-//   - A store that cannot be read is shown as that, with the status 503, or in its place on a
-//     page that shows more. It is never an empty list. Answers have no text of a store.
+//   - The page shows that a store cannot be read: with the status 503, or, on a page that
+//     shows more, in the place of the store's data. It never shows an empty list instead.
+//     Answers have no text of a store.
 //   - Payloads are shown only as far as the function given to [Of] shows them. Counts and
 //     lists do not read them.
 //   - Lists of objects, keys and lock holders have limits. At most 100 streams are open at
@@ -37,8 +38,8 @@
 //   - An answer is not a snapshot: objects change while it reads. Counts, and the lists of
 //     the page of a machine, may be some seconds old, see [Page].
 //   - Queues and lock trees are those of this process; machines and owners are those of
-//     their stores. Behind one address of several processes, each answer may be of another
-//     process: put the name of the process into [Config].Title.
+//     their stores. If several processes share one address, each answer may come from a
+//     different process. Put the name of the process into [Config].Title.
 //   - An owner is shown as alive until a sweeper declares it dead.
 //
 // # Routes

@@ -167,7 +167,7 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
-// TestNoHistory: a store without history is no error.
+// TestNoHistory: a store without history is not an error.
 func TestNoHistory(t *testing.T) {
 	m := vms(&lifecycle.MemoryStore{NoHistory: true}, lifecycle.Config[string]{})
 	_, err := m.Create(t.Context(), "a", "create", "user", vm{}, nil)

@@ -79,7 +79,7 @@ func (s ActionState) ended() bool {
 // Errors, with nothing changed: [lifecycle.ErrNotFound] for a system that does not
 // exist, and [lifecycle.ErrPrecondition] for one that is pending, failed or
 // deleting; [lifecycle.ErrExists] if the system had a deploy of that name;
-// [lifecycle.ErrInvalid] for the names, and for attributes that are no JSON or too large;
+// [lifecycle.ErrInvalid] for the names, and for attributes that are not JSON or too large;
 // and the store's.
 func (c *Controller) Deploy(
 	ctx context.Context, system SystemID, deploy DeployID, path lock.Path, attributes json.RawMessage,

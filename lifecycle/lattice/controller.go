@@ -156,7 +156,7 @@ const minChanges = 3
 // observing returns the caller's observer, before a function of the controller.
 func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Observer {
 	return lifecycle.Tee(c.observer, lifecycle.Observer{
-		Changed: func(_ context.Context, change lifecycle.Changed) { changed(change.HistoryRow) },
+		Changed: func(_ context.Context, change lifecycle.CommittedChange) { changed(change.HistoryRow) },
 	})
 }
 

@@ -96,7 +96,7 @@ func (w *world) start(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func (w *world) changed(_ context.Context, row lifecycle.Changed) {
+func (w *world) changed(_ context.Context, row lifecycle.CommittedChange) {
 	from := row.From
 	if from == "" {
 		from = "none"

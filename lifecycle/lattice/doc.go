@@ -22,10 +22,10 @@
 // [LifecycleActionManager] is the locks alone. [System], [Deploy] and [Teardown] are
 // the tables alone, as machines of package fsm.
 //
-// A program keeps its own content in the Attributes of systems, deploys and teardowns:
-// those of a system are set when it is created, and what a deploy changes is in its own.
-// Services have none, because they are observed here. [Controller.AddSystem] takes over
-// systems that exist already.
+// A program keeps its own content in the Attributes of systems, deploys and teardowns. The
+// Attributes of a system are set when it is created. A deploy keeps its changes in its own
+// Attributes. Services have no Attributes, because this package only observes them.
+// [Controller.AddSystem] takes over systems that exist already.
 //
 // # Guarantees
 //
@@ -36,8 +36,8 @@
 //     move it in any other way: only [Aggregator] enters stable, updating, scaling
 //     and degraded, the first stable excepted.
 //   - The state of a live system is the first of degraded, updating, scaling and stable
-//     that one of its services has. When [Controller.SetService] has returned, the state
-//     of the system follows from its services as they were then or later.
+//     that any of its services has. When [Controller.SetService] has returned, the state of
+//     the system follows from its services as they were then or later.
 //   - No two deploys of a system run at once if their paths are equal or one is
 //     above the other. Nothing runs beside a teardown. A deploy or teardown that is
 //     refused fails at once, and its reason names the holders of the locks.

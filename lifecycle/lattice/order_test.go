@@ -29,7 +29,7 @@ func TestFirstRequestIsFirst(t *testing.T) {
 		c := live(t, store, infra, "s")
 		request := func(round int) {
 			for i := range 5 {
-				// Names are no order: the first is the greatest.
+				// Names give no order: the first is the greatest.
 				_, err := c.Deploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(round, 9-i)), lock.MustParse("/a"), nil)
 				require.NoError(t, err)
 				time.Sleep(time.Millisecond)

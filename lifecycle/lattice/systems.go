@@ -21,9 +21,9 @@ var follows = map[State]Event{
 // teardowns require them.
 var live = slices.DeleteFunc(slices.Collect(System.States()), func(s State) bool { return follows[s] == "" })
 
-// SystemHandle is the initialization or the deletion of a system. Its Wait returns
+// SystemTicket is the initialization or the deletion of a system. Its Wait returns
 // the outcome.
-type SystemHandle = lifecycle.Handle[State, Content]
+type SystemTicket = lifecycle.Ticket[State, Content]
 
 // SystemRecord is a system in the store. Its Reason is why it has failed.
 type SystemRecord = lifecycle.Record[State, Content]
@@ -34,9 +34,9 @@ type SystemRecord = lifecycle.Record[State, Content]
 // again.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists], [lifecycle.ErrInvalid] for
-// the id and for attributes that are no JSON or too large, and the others of
+// the id and for attributes that are not JSON or too large, and the others of
 // [lifecycle.Manager.Do].
-func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attributes json.RawMessage) (*SystemHandle, error) {
+func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attributes json.RawMessage) (*SystemTicket, error) {
 	content := Content{Attributes: attributes}
 	if err := errors.Join(system.check(), lifecycle.Limits{}.CheckPayload(content)); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attribut
 // of an earlier system of this name stay.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for the id,
-// for another state, and for attributes that are no JSON or too large;
+// for another state, and for attributes that are not JSON or too large;
 // [fsm.ErrUnknownState]; and the others of [lifecycle.Manager.Add].
 func (c *Controller) AddSystem(ctx context.Context, system SystemID, state State, attributes json.RawMessage) (SystemRecord, error) {
 	if err := system.check(); err != nil {
@@ -71,11 +71,11 @@ func (c *Controller) AddSystem(ctx context.Context, system SystemID, state State
 //
 // Errors, with nothing changed: [lifecycle.ErrNotFound]; [lifecycle.ErrBusy] if the
 // system is being deleted; and the others of [lifecycle.Manager.Do].
-func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*SystemHandle, error) {
+func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*SystemTicket, error) {
 	if err := system.check(); err != nil {
 		return nil, err
 	}
-	var h *SystemHandle
+	var h *SystemTicket
 	// A delete is valid in every state, so it is tried again if the services have
 	// moved the system meanwhile.
 	err := again(func() (err error) {

@@ -77,7 +77,7 @@ func (s *sdk) vms(store lifecycle.Store, owner *lifecycle.Owner, boot lifecycle.
 }
 
 // request creates a VM in the span of a request, and returns the span.
-func (s *sdk) request(t *testing.T, vms *manager, work lifecycle.Work) (trace.ReadOnlySpan, *lifecycle.Handle[string, struct{}]) {
+func (s *sdk) request(t *testing.T, vms *manager, work lifecycle.Work) (trace.ReadOnlySpan, *lifecycle.Ticket[string, struct{}]) {
 	ctx, span := s.tracer.Tracer("api").Start(t.Context(), "POST /vms")
 	h, err := vms.Do(ctx, "vm-1", "create", "user", work, nil)
 	require.NoError(t, err)
@@ -298,10 +298,10 @@ func TestDisabledAllocations(t *testing.T) {
 			s, err := telemetry.New(config)
 			require.NoError(t, err)
 			o := s.Observer(vmTable.Table())
-			e := lifecycle.Changed{HistoryRow: lifecycle.HistoryRow{From: "creating", Event: "done", To: "running"}, InState: time.Second}
+			e := lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{From: "creating", Event: "done", To: "running"}, InState: time.Second}
 			require.Zero(t, testing.AllocsPerRun(100, func() {
 				o.Changed(t.Context(), e)
-				o.Stored(t.Context(), lifecycle.Stored{Machine: "vm", Call: "commit", Took: time.Millisecond})
+				o.Stored(t.Context(), lifecycle.StoreCall{Machine: "vm", Call: "commit", Took: time.Millisecond})
 			}))
 		})
 	}

@@ -88,7 +88,7 @@ func objectOf(key lifecycle.Key, operation lifecycle.OpID) []attribute.KeyValue 
 
 // spanEvents adds events to the span of a request.
 var spanEvents = lifecycle.Observer{
-	Changed: func(ctx context.Context, e lifecycle.Changed) {
+	Changed: func(ctx context.Context, e lifecycle.CommittedChange) {
 		span := trace.SpanFromContext(ctx)
 		if !span.IsRecording() {
 			return

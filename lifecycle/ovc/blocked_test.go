@@ -64,7 +64,7 @@ func TestBlockedActionIsStuck(t *testing.T) {
 					require.Equal(t, was.Payload, now.Payload)
 				}
 				close(end)
-				for _, h := range []*ovc.Handle{first, second} {
+				for _, h := range []*ovc.Ticket{first, second} {
 					_, err := h.Wait(t.Context())
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 				}
@@ -93,7 +93,7 @@ func TestBlockedByBlocked(t *testing.T) {
 		third := begin(t, s, ovc.KindVM, "n", ovc.Pause, nil)
 		require.Equal(t, []string{"n"}, heal())
 		close(end)
-		for _, h := range []*ovc.Handle{first, second, third} {
+		for _, h := range []*ovc.Ticket{first, second, third} {
 			_, err := h.Wait(t.Context())
 			require.ErrorIs(t, err, lifecycle.ErrStale)
 		}

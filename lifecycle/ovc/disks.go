@@ -18,7 +18,7 @@ var partner = map[Event]Event{
 // pair moves a machine and a disk in one operation, which is that of the requested
 // object. A detachment changes both models when it begins. If it does not succeed,
 // both models are restored like every model.
-func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Handle, error) {
+func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Ticket, error) {
 	attach := func(d *Model) error {
 		switch {
 		case action != Detach:
@@ -53,7 +53,7 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Han
 
 // disk moves a disk, and takes the turn of the machine that it is attached to. A
 // detachment moves that machine too.
-func (r *request) disk(ctx context.Context) (*Handle, error) {
+func (r *request) disk(ctx context.Context) (*Ticket, error) {
 	m := r.s.managers[KindDisk]
 	rec, err := m.Get(ctx, r.id)
 	if err != nil {
@@ -88,7 +88,7 @@ func changing(disk Record) bool {
 }
 
 // withDisks deletes or destroys a machine and the disks that are attached to it.
-func (r *request) withDisks(ctx context.Context) (*Handle, error) {
+func (r *request) withDisks(ctx context.Context) (*Ticket, error) {
 	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
 	rec, err := vms.Get(ctx, r.id)
 	if err != nil {

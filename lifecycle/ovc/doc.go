@@ -44,8 +44,8 @@
 //     nothing.
 //   - A refused request is in no queue. An accepted action is performed, or the object
 //     returns to its origin.
-//   - A migration is in no status and no model. It occupies the machine's queue: one
-//     action of a user is accepted meanwhile, and performed after it.
+//   - No status and no model shows a migration. It occupies the machine's queue. One action
+//     of a user is accepted meanwhile, and performed after it.
 //   - An action ends in the state that its own row names: a deleted disk that was
 //     attached is TOBEDELETED, a halted machine that got a disk is halted. The status
 //     keeps the origin for that.
@@ -65,10 +65,10 @@
 //     whose process died, may have done half of its work. [Config.Observe] may look.
 //   - Without [Config.Shared], queues do not keep actions of different processes apart: see
 //     below.
-//   - A method that ignores its context does not end. It keeps the queue of its
-//     objects, and an action that is requested meanwhile is moved back after StuckAfter
-//     too. Its handle has the outcome when the method ends, or after
-//     [queue.Queuer.Abandon]. A migration is never considered stuck: see [Options.Timeout].
+//   - A method that ignores its context does not end. It keeps the queue of its objects,
+//     and an action that is requested meanwhile is moved back after StuckAfter too. Its
+//     ticket has the outcome when the method ends, or after [queue.Queuer.Abandon]. A
+//     migration is never considered stuck: see [Options.Timeout].
 //   - Self-healing does not start by itself: the program calls [Service.SelfHeal] or
 //     [Service.Sweep].
 //
@@ -82,7 +82,7 @@
 //   - The process that has accepted an action performs it, once, and writes its outcome.
 //     If that process dies, the self-healing of another one moves the object back:
 //     after StuckAfter, or with [Config.Owner] as soon as the process is considered
-//     dead. A later result of the dead process is stale, and its handle reports that.
+//     dead. A later result of the dead process is stale, and its ticket reports that.
 //   - An action that waits in one process for longer than StuckAfter is moved back by
 //     the others if its own process does not heal.
 //   - An object whose retention is over is destroyed by the first process that finds

@@ -18,7 +18,7 @@ type Healing struct {
 	// resolutions.
 	Stuck []lifecycle.SweepResult
 	// Expired are the destructions of objects at the end of their retention.
-	Expired []*Handle
+	Expired []*Ticket
 }
 
 // SelfHeal looks once at all objects. An object that has been in a transition state
@@ -109,7 +109,7 @@ func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Ev
 
 // empty destroys the objects that have been in the recycle bin for the retention
 // period.
-func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err error) {
+func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Ticket, err error) {
 	m := s.managers[kind]
 	if len(kind.bin()) == 0 {
 		return nil, nil

@@ -45,8 +45,8 @@ type (
 	// Record is an object with its status and model. ChangedAt is the time of its last
 	// change.
 	Record = lifecycle.Record[State, Model]
-	// Handle is an accepted action.
-	Handle = lifecycle.Handle[State, Model]
+	// Ticket is an accepted action.
+	Ticket = lifecycle.Ticket[State, Model]
 
 	change = lifecycle.Change[Model]
 )

@@ -154,7 +154,7 @@ func TestModel(t *testing.T) {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
-		handles := map[string]*ovc.Handle{}
+		handles := map[string]*ovc.Ticket{}
 		// An action on an attached disk may wait for one on its machine, and vice versa.
 		running := func(kind ovc.Kind, id string) bool {
 			first := s.Queuer().Inspect(kind.Key(id))[0]

@@ -65,7 +65,7 @@ type job struct {
 
 // Do requests an action on an object and returns after its admission: the
 // object has the transition state of the action then, and the action is in the
-// object's queue. [Handle.Wait] returns the outcome: the desired state, or, if a
+// object's queue. [Ticket.Wait] returns the outcome: the desired state, or, if a
 // method failed, the state where the action began.
 //
 // An action on a machine's disks moves machine and disk in one commit, from
@@ -82,7 +82,7 @@ type job struct {
 // [lifecycle.ErrInvalid]; [queue.ErrStopping], [queue.ErrTerminated] and the store's.
 // Nothing is written and nothing is queued then, except after
 // [lifecycle.ErrUnknownOutcome].
-func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, options *Options) (*Handle, error) {
+func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, options *Options) (*Ticket, error) {
 	if _, err := s.manager(kind); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ type request struct {
 	options *Options
 }
 
-func (r *request) do(ctx context.Context) (*Handle, error) {
+func (r *request) do(ctx context.Context) (*Ticket, error) {
 	with := r.options.With
 	switch {
 	case r.kind == KindVM && with != "":

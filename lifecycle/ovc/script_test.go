@@ -66,7 +66,7 @@ type traceLine struct {
 	key, text string
 }
 
-func (s *script) changed(_ context.Context, row lifecycle.Changed) {
+func (s *script) changed(_ context.Context, row lifecycle.CommittedChange) {
 	if row.From == "" {
 		return
 	}

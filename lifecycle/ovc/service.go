@@ -104,7 +104,7 @@ func Must(store lifecycle.Store, config *Config) *Service {
 func (s *Service) Queuer() *queue.Queuer[lifecycle.Key] { return s.queuer }
 
 // Close refuses further actions and waits for those that wait or run. The error is
-// [queue.ErrNotDrained] if ctx ends first: the actions go on, and Close may be called
+// [queue.ErrNotDrained] if ctx ends first: the actions continue, and Close may be called
 // again.
 func (s *Service) Close(ctx context.Context) error {
 	err := s.queuer.Terminate(ctx)
@@ -125,7 +125,7 @@ func (s *Service) Objects(kind Kind) *Manager { return s.managers[kind] }
 // compares neither with the other.
 //
 // Errors: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for a transition state, for
-// attributes that are no JSON, for the VM of a disk that is neither ASSIGNED nor
+// attributes that are not JSON, for the VM of a disk that is neither ASSIGNED nor
 // TOBEDELETED and for Disks of anything but a deployed machine; [fsm.ErrUnknownState];
 // and the store's. Nothing is written then.
 func (s *Service) Add(ctx context.Context, kind Kind, id string, state State, model Model) (Record, error) {

@@ -55,7 +55,7 @@ func migrate(t testing.TB, s *ovc.Service, id string, options *ovc.Options) *que
 }
 
 // begin requests an action that is accepted.
-func begin(t testing.TB, s *ovc.Service, kind ovc.Kind, id string, action ovc.Event, options *ovc.Options) *ovc.Handle {
+func begin(t testing.TB, s *ovc.Service, kind ovc.Kind, id string, action ovc.Event, options *ovc.Options) *ovc.Ticket {
 	t.Helper()
 	h, err := s.Do(t.Context(), kind, id, action, options)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func begin(t testing.TB, s *ovc.Service, kind ovc.Kind, id string, action ovc.Ev
 }
 
 // outcome returns the object after an action that succeeds.
-func outcome(t testing.TB, h *ovc.Handle) ovc.Record {
+func outcome(t testing.TB, h *ovc.Ticket) ovc.Record {
 	t.Helper()
 	rec, err := h.Wait(t.Context())
 	require.NoError(t, err)

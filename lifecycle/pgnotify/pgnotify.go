@@ -106,7 +106,7 @@ func install(ctx context.Context, db *sql.DB, name string, triggers []trigger) e
 }
 
 // body is that of the function of all triggers, with the arguments of a trigger. The payload of
-// a notification has less than 8,000 bytes. A payload that is cut is no JSON, and Listen
+// a notification has less than 8,000 bytes. A payload that is cut is not JSON, and Listen
 // then wakes everything.
 const body = ` DECLARE added jsonb := to_jsonb(NEW); BEGIN
 	PERFORM pg_notify(TG_ARGV[0], left(json_build_object(

@@ -213,11 +213,11 @@ func TestScrapesAreBounded(t *testing.T) {
 // TestObserverAllocations: an event of the table allocates nothing.
 func TestObserverAllocations(t *testing.T) {
 	o := metrics.New().Observer(vmTable.Table())
-	e := lifecycle.Changed{HistoryRow: lifecycle.HistoryRow{From: "creating", Event: "done", To: "running"}, InState: time.Second}
+	e := lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{From: "creating", Event: "done", To: "running"}, InState: time.Second}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		o.Changed(t.Context(), e)
-		o.Stored(t.Context(), lifecycle.Stored{Machine: "vm", Call: "commit", Took: time.Millisecond})
-		o.Retried(t.Context(), lifecycle.Retried{Event: "create"})
+		o.Stored(t.Context(), lifecycle.StoreCall{Machine: "vm", Call: "commit", Took: time.Millisecond})
+		o.Retried(t.Context(), lifecycle.FailedAttempt{Event: "create"})
 		o.Finished(t.Context(), lifecycle.Finished{Event: "create", Took: time.Second})
 	}))
 }

@@ -103,11 +103,11 @@
 //
 // # After a restore
 //
-// A database that lost its newest commits hands out the same operation ids, revisions,
-// owner epochs and message numbers again: after a restore from a backup, after a failover
-// to a replica that lagged, after the crash of an engine that acknowledges commits before
-// they are on disk. A worker that still executes a lost operation could then end another
-// one. The token of the commit that started the operation ([lifecycle.Record].Admission)
+// A database that lost its newest commits repeats operation ids, revisions, owner epochs
+// and message numbers. It may lose them in a restore from a backup, in a failover to a
+// replica that lagged, or in the crash of an engine that acknowledges commits before they
+// are on disk. A worker that still executes a lost operation could then end another one.
+// The token of the commit that started the operation ([lifecycle.Record].Admission)
 // prevents that for the outcomes of this library's own work, and for reports that carry it
 // ([lifecycle.Change].Admission). For everything else:
 //
@@ -117,8 +117,9 @@
 //  4. Start the processes. They join as owners again, and sweeps find the operations that
 //     were in progress in the backup: their owners are dead.
 //
-// Reports about operations of before are then stale, also of operations that the backup
-// has. Compare the outside world by [lifecycle.Reconcile]. Changes that were lost stay lost.
+// Reports about operations from before the restore are then stale, even if the backup has
+// these operations. Compare the outside world by [lifecycle.Reconcile]. Changes that were
+// lost stay lost.
 //
 // # Life of a commit
 //
@@ -141,12 +142,12 @@
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
 // is two statements in a transaction.
 //
-// SQLite: use WAL, and a busy_timeout if other programs use the file. A commit acquires
-// the lock of the database with its first statement, so that no transaction is refused
-// half-way. One store lets its callers write one after the other, first come first
-// served. Between processes the engine's lock decides, and waits are retried. A database
-// in memory belongs to one connection: set MaxOpenConns to 1, and its idle time to
-// unlimited.
+// SQLite: use WAL, and a busy_timeout if other programs use the file. A commit acquires the
+// lock of the database with its first statement, so that no transaction is refused
+// half-way. The callers of one Store write one after the other, first come first served.
+// Between processes the lock of the engine decides, and the store retries a commit that
+// finds the database locked. A database in memory belongs to one connection: set
+// MaxOpenConns to 1, and its idle time to unlimited.
 //
 // # Rejected designs
 //

@@ -74,7 +74,7 @@ type ExistingTable struct {
 	// columns. Guards see the values in the columns, and commits write them; Payload keeps
 	// the other fields. Default: none.
 	Fields map[string]string
-	// Types are the types of columns that are no text, or no bytes: of ID, State, Origin,
+	// Types are the types of columns that are not text, or not bytes: of ID, State, Origin,
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
 	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
 	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.

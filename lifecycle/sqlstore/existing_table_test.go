@@ -42,5 +42,5 @@ func TestSmallestExistingTable(t *testing.T) {
 	spec.Rows = append(rows, fsm.Move("on", "pause", "paused").By("user"), fsm.Move("paused", "start", "on").By("user"))
 	_, err = lifecycle.New(fsm.Must[struct{}](spec), s, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.ErrorContains(t, err, `"paused" is no value of vm_status`)
+	require.ErrorContains(t, err, `"paused" is not a value of vm_status`)
 }

@@ -22,14 +22,13 @@ const leastKept = 8
 // Trim reads the rows that were written, and those that have become old, since the last
 // Trim that ended without an error, and no others. It reads the whole history the first
 // time, with a smaller keep than the last time, after [AfterRestore], and always in an
-// [ExistingHistory]. It deletes a few hundred rows per
-// statement. Other calls go on meanwhile, and several processes may trim at once. A
-// commit whose row is deleted cannot be found by its token: sent again it is a
-// conflict, or an unknown outcome if an answer was lost, but it is never written
-// twice. Choose an age longer than any caller retries a commit, and longer than any
-// client repeats a request: the request of a deleted row is a new one. Messages stay. Rows of a
-// transaction that took longer than ten minutes are deleted after the next change of the
-// object.
+// [ExistingHistory]. It deletes a few hundred rows per statement. Other calls continue
+// meanwhile, and several processes may trim at once. A commit whose row is deleted cannot
+// be found by its token: sent again it is a conflict, or an unknown outcome if an answer
+// was lost, but it is never written twice. Choose an age longer than any caller retries a
+// commit, and longer than any client repeats a request: the request of a deleted row is a
+// new one. Messages stay. Rows of a transaction that took longer than ten minutes are
+// deleted after the next change of the object.
 //
 // Errors: [lifecycle.ErrInvalid] for an age that is not above 0;
 // the errors of the driver and the context.

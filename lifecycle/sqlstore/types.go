@@ -91,7 +91,7 @@ func Enum(name string, list ...string) Type {
 	return Type{
 		Write: func(text string) (any, error) {
 			if !slices.Contains(list, text) {
-				return nil, fmt.Errorf("%q is no value of %s", text, name)
+				return nil, fmt.Errorf("%q is not a value of %s", text, name)
 			}
 			return text, nil
 		},

@@ -21,7 +21,7 @@ func TestEnum(t *testing.T) {
 	status := Enum("vm_status", "on", "it's off")
 	require.Equal(t, []string{"vm_status", "enum('on', 'it''s off')", "TEXT"}, []string{status.sql(postgres), status.sql(mysql), status.sql(sqlite)})
 	_, err := status.Write("ON")
-	require.EqualError(t, err, `"ON" is no value of vm_status`)
+	require.EqualError(t, err, `"ON" is not a value of vm_status`)
 }
 
 // A value that is not of its type stays visible, and no commit overwrites it: SQLite keeps

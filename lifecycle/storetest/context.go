@@ -90,7 +90,7 @@ func closeRefusesCalls(t *tester) {
 	for _, limit := range []int{0, all} {
 		for _, store := range t.stores {
 			closer, ok := store.(io.Closer)
-			t.needs(ok, "the store is no io.Closer")
+			t.needs(ok, "the store is not an io.Closer")
 			if err := closer.Close(); err != nil {
 				require.ErrorIs(t, err, lifecycle.ErrClosed)
 			}

@@ -41,13 +41,13 @@ var recordFaults = map[string]map[string]fault{
 			c.Changes[0].To.Actor = "store"
 			return err
 		}},
-		"absent object is no error: an error": {read: func(_ *faulty, r *record) error {
+		"absent object is not an error: an error": {read: func(_ *faulty, r *record) error {
 			if !r.Exists() {
 				return lifecycle.ErrNotFound
 			}
 			return nil
 		}},
-		"absent object is no error: no key":           shown(func(r *record) { r.Key = lifecycle.Key{} }),
+		"absent object is not an error: no key":       shown(func(r *record) { r.Key = lifecycle.Key{} }),
 		"returns every field: no target":              changed(func(ch *edit) { ch.To.Target = "" }),
 		"returns every field: arguments are text":     changed(func(ch *edit) { ch.To.Args = bytes.ToValidUTF8(ch.To.Args, []byte("?")) }),
 		"returns every field: numbers are floats":     changed(func(ch *edit) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) }),

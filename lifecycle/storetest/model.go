@@ -98,7 +98,7 @@ func (m *model) below(n int) int { return rapid.IntRange(0, n-1).Draw(m.draw, "n
 // pick draws one of a list.
 func pick[T any](m *model, list ...T) T { return list[m.below(len(list))] }
 
-// noText is a payload that is no text.
+// noText is a payload that is not a text.
 var noText = []byte("\x00\x01\t\r\n \"'\\%\x7f\x80\xc3\x28\xfe\xff\x00")
 
 // manyOwners are more than a statement of some engines can have.

@@ -154,7 +154,7 @@ func TestSkippedDemandsHaveAReason(t *testing.T) {
 	require.Contains(t, failed, "Commit/malformed_or_undeclared_is_refused")
 	for name, reason := range map[string]string{
 		"Concurrent/messages_are_read_once":    "skipped: the store declares no Messages",
-		"Close/refuses_calls":                  "skipped: the store is no io.Closer",
+		"Close/refuses_calls":                  "skipped: the store is not an io.Closer",
 		"Outage/store_recovers":                "skipped: Config.Network is not set",
 		"Outage/restart_keeps_everything":      "skipped: Config.Restart is not set",
 		"Time/clock_of_the_store":              "skipped: Config.WrongClock is not set",

@@ -57,9 +57,10 @@
 //     confirm it. Three requests without an answer make a VM at rest Undefined.
 //   - Silence is not a failure. Only a rejection by the provider fails at once.
 //   - The limits of providers and regions hold for all requests of the process together,
-//     also for the VMs that it takes over from a process that has died; with [Config].Shared
-//     for those of all processes together. The deadline of a VM begins when its turn comes:
-//     it is committed before the first request to the provider.
+//     also for the VMs that it takes over from a process that has died. With
+//     [Config].Shared they hold for the requests of all processes together. The deadline of
+//     a VM begins when its turn comes. It is committed before the first request to the
+//     provider.
 //   - The action of a VM whose process has died is a new operation, with a new deadline. Its
 //     request to the provider has the number of the first one.
 //   - A request that is refused, also after [System.Close], starts nothing.

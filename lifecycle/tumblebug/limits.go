@@ -9,7 +9,7 @@ import (
 )
 
 // Limit bounds the concurrent requests to one provider, by all MCIs of the process
-// together, or of all processes with [Config].Shared. 0 is no bound.
+// together, or of all processes with [Config].Shared. 0 means no bound.
 type Limit struct {
 	Regions int // regions with a running request
 	VMs     int // running requests in one region

@@ -43,7 +43,7 @@ type VmStatus struct {
 // status of an MCI that has no VMs yet has no counts.
 //
 // Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound], those of the store and of
-// the context. A provider that does not answer is no error: the VM keeps its state
+// the context. A provider that does not answer is not an error: the VM keeps its state
 // during an action. At rest it is Undefined after three requests without an answer, one
 // in each [Config].Poll.
 func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatus, error) {

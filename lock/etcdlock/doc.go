@@ -27,9 +27,10 @@
 //	Unlock      ------>  delete claim 1
 //	                     event 9         ------>    held
 //
-// A request that must not wait is decided on the view, and written in a transaction that
-// compares the revision of the latest request of the tree. If that has changed, the
-// transaction returns the tree, and the request is decided again.
+// A process decides a request that must not wait on its view, and writes it in a
+// transaction. The transaction compares the revision of the latest request of the tree. If
+// the revision has changed, the transaction returns the tree, and the process decides
+// again.
 //
 // # Guarantees
 //
@@ -50,8 +51,8 @@
 //     [lock.Grant.Check] compares the clock itself, so it fails at once in a process that was paused.
 //   - Revoke and Break work from every process. The holder is notified before Break deletes
 //     its claim. A holder that cannot be reached has lost its grant by then.
-//   - A transaction whose caller did not wait for the answer cannot lock later: it fails
-//     after the removal of its claim.
+//   - If a caller does not wait for the answer, its transaction cannot lock later: it fails
+//     once the claim is removed.
 //   - [Guard] is exact: a write that compares it is refused from the revision on at which
 //     the claim is deleted.
 //   - After the end of its session a Locker begins another one.
@@ -66,10 +67,11 @@
 //   - A call that lost its connection before the answer fails, although etcd may have
 //     granted the request. It is withdrawn then. A conversion whose answer is lost, also
 //     because its context ended, loses the grant.
-//   - Every change of the tree costs every process time in proportion to its claims, and so
-//     does each refusal. Snapshot costs the square of the claims at worst.
-//   - A call whose context ends returns up to a second later if etcd does not answer: it
-//     tries to withdraw its claim and to list the holders. The withdrawal goes on after it.
+//   - Every change of the tree, and each refusal, costs every process time in proportion to
+//     the number of claims. Snapshot costs at worst the square of that number.
+//   - If etcd does not answer, a call whose context ends may return up to a second later.
+//     In this time it tries to withdraw its claim and to list the holders. The withdrawal
+//     continues after the call.
 //   - While it has no session, because etcd does not answer, a Locker refuses TryLock with
 //     [lock.ErrLost], and Lock waits until its context ends.
 //   - Requests of several processes that do not wait, to one tree at the same moment,
@@ -77,9 +79,9 @@
 //     Independent systems take a prefix each.
 //   - The request that fills the storage of etcd fails, but etcd may have executed it. A new
 //     claim is withdrawn then, and a conversion stands: Requests and Token show it.
-//   - Of several Locks at the same moment, those beyond MaxWaiters, or of one id in several
-//     processes, those with other requests than the first one, are refused after they have
-//     arrived. Until then, a moment later, others conflict with their claims.
+//   - Some Locks are refused after they have arrived: those beyond MaxWaiters, and those
+//     with an id that another process uses for other requests, if they come at the same
+//     moment. Until the refusal, other requests conflict with their claims.
 //   - Since is when a claim arrived, by the clock of its process, also after a wait: no
 //     key is written when a wait ends.
 //   - An id is joined within one Locker. For other processes, a claim with the same id and
@@ -102,8 +104,8 @@
 //     the mutex of etcd's client; here it costs 1.3 times at any depth.
 //   - A document per tree: every pair writes all claims, and two processes at disjoint
 //     paths always disturb each other. Here they disturb each other only if neither waits.
-//   - A state "held" in the key: a handover would take a write more, and the moment
-//     between two writes would be a state of its own.
+//   - A state "held" in the key: a handover would take one more write, and the moment
+//     between two writes would be a further state.
 //   - Watching the predecessor: a process has one watch, whatever it waits for, and it needs
 //     that for revocations too.
 //   - A mutex of etcd's client per node: 15 round trips at depth 4, and a waiter that does not

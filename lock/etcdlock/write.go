@@ -37,7 +37,7 @@ func (l *Locker) write(
 ) (revision int64, left removal, err error) {
 	if when == ifUnchanged {
 		// One at a time: of several in one process, all but one would come too late.
-		// The turn is no mutex: a context and the end of the session end the wait for it.
+		// The turn is not a mutex: a context and the end of the session end the wait for it.
 		select {
 		case l.turn <- struct{}{}:
 			defer func() { <-l.turn }()

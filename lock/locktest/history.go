@@ -250,7 +250,7 @@ func (r *recorder) add(o operation, called int64, out outcome, returned int64) {
 	r.log = append(r.log, porcupine.Operation{ClientId: r.number, Input: o, Call: called, Output: out, Return: returned})
 }
 
-// outcomeOf converts the error of a call. An error that is no refusal is returned.
+// outcomeOf converts the error of a call. An error that is not a refusal is returned.
 func outcomeOf(op string, err error) (outcome, error) {
 	if err == nil {
 		return outcome{}, nil

@@ -139,7 +139,7 @@ func TestRandomSequencesAreShortened(t *testing.T) {
 	require.NotRegexp(t, `(?m)^  6 `, text, "five steps are enough")
 }
 
-// A history with an error that is no refusal is not judged.
+// A history with an error that is not a refusal is not judged.
 func TestHistoriesReportErrors(t *testing.T) {
 	_, err := outcomeOf("try", errors.New("no answer"))
 	require.EqualError(t, err, "no answer")

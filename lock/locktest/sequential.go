@@ -36,13 +36,13 @@ func badInput(e *env) {
 	free, taken := at(lock.X, "/free"), at(lock.X, "/a")
 	steps := []step{{text: "the holder", client: "holder", op: "try", requests: []lock.Request{taken}}}
 	for what, bad := range map[string]step{
-		"mode 6":                   {requests: []lock.Request{{Path: free.Path, Mode: lock.X + 1}}},
-		"mode 9":                   {requests: []lock.Request{{Path: free.Path, Mode: 8 + lock.IS}}},
-		"a list that is too long":  {requests: slices.Repeat([]lock.Request{free}, lock.MaxRequests+1)},
-		"an id that is too long":   {requests: []lock.Request{free}, options: lock.Options{ID: strings.Repeat("x", lock.MaxText+1)}},
-		"an owner with a NUL":      {requests: []lock.Request{free}, options: lock.Options{Owner: "a\x00b"}},
-		"a reason that is no text": {requests: []lock.Request{free}, options: lock.Options{Reason: "\xff"}},
-		"a bad id and a holder":    {requests: []lock.Request{taken}, options: lock.Options{ID: "\x00"}},
+		"mode 6":                      {requests: []lock.Request{{Path: free.Path, Mode: lock.X + 1}}},
+		"mode 9":                      {requests: []lock.Request{{Path: free.Path, Mode: 8 + lock.IS}}},
+		"a list that is too long":     {requests: slices.Repeat([]lock.Request{free}, lock.MaxRequests+1)},
+		"an id that is too long":      {requests: []lock.Request{free}, options: lock.Options{ID: strings.Repeat("x", lock.MaxText+1)}},
+		"an owner with a NUL":         {requests: []lock.Request{free}, options: lock.Options{Owner: "a\x00b"}},
+		"a reason that is not a text": {requests: []lock.Request{free}, options: lock.Options{Reason: "\xff"}},
+		"a bad id and a holder":       {requests: []lock.Request{taken}, options: lock.Options{ID: "\x00"}},
 	} {
 		for _, op := range []string{"try", "lock"} {
 			bad.text, bad.op, bad.want = op+" of "+what, op, "invalid"

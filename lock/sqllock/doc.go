@@ -15,10 +15,10 @@
 //		return err // the grant is lost: stop
 //	}
 //
-// A row is a request, held or waiting. A function of the engine decides about a tree while it
-// has the tree's latch, so decisions are made one after the other. A try, granted or refused,
-// is one round trip, and so is a release, at any depth. A release grants in the engine what
-// waited for it and notifies the sessions that are concerned.
+// A row is a request, held or waiting. A function of the engine decides about a tree while
+// it has the tree's latch, so decisions are made one after the other. A TryLock, granted or
+// refused, is one round trip at any depth. So is a release. A release grants the requests
+// that waited for it, in the engine, and notifies their sessions.
 //
 //	process                     engine
 //	Lock      -- acquire -->    latch; conflicts? wait behind the latest
@@ -26,57 +26,59 @@
 //	session   <-- notify --
 //	          -- tick ----->    what was granted or broken; renewal; expired sessions
 //
-// A locker has a session, which it renews. If the engine receives no renewal within the TTL,
-// it ends the session and grants what waited for it.
+// A locker has a session, which it renews. If the engine receives no renewal within the
+// TTL, it ends the session and grants the requests that waited for its grants.
 //
 // # Guarantees
 //
 //   - Those of package lock. Package locktest checks them, for one locker and for several of
 //     one tree.
-//   - A loss is announced before the engine grants again. The validity of a grant counts from
-//     when the last successful renewal was sent, and ends after nine tenths of the TTL. Check
-//     compares the clock at every call: a process that was stopped finds the loss at its first
-//     Check. Break waits until the process of the holder has announced the loss.
+//   - A loss is announced before the engine grants again. A grant is valid for nine tenths
+//     of the TTL after the moment at which the last successful renewal was sent. Check
+//     compares the clock at every call: a process that was stopped finds the loss at its
+//     first Check. Break waits until the process of the holder has announced the loss.
 //   - A conflicting request that waits for a process that has died is granted within the TTL
 //     and two seconds.
 //   - An acquisition whose answer is lost leaves no lock, also if its statement arrives after
 //     the locker has removed it.
 //   - Tokens grow over all trees of a database, and survive a restart of the server.
-//   - A transaction whose guard found the grant is committed before a conflicting request is
-//     granted, and a later one finds none. No clock is involved. The driver of a grant has the
-//     guard:
-//     [lock.Grant.Driver] implements GuardStatement() (query string, args []any), which is a
-//     query for a transaction in the same database, with $1 and so on. It returns a row if the
-//     grant is held.
+//   - A transaction whose guard found the grant is committed before a conflicting request
+//     is granted. The guard of a later transaction does not find the grant. No clock is
+//     involved. The driver of a grant has the guard: [lock.Grant.Driver] implements
+//     GuardStatement() (query string, args []any), which is a query for a transaction in
+//     the same database, with $1 and so on. It returns a row if the grant is held.
 //
 // # Limits
 //
-//   - The engine measures the TTL with its time of day. A clock of the server that steps
-//     forward, or runs more than 10 % faster than that of the process, ends a session early:
-//     the process finds that at its next renewal, after a third of the TTL at most. A clock
-//     that steps back ends it late. The clock of a process stands still while its machine is
-//     suspended. Use the guard where that matters.
+//   - The engine measures the TTL with its time of day. If the server's clock steps
+//     forward, or runs more than 10 % faster than the clock of the process, a session ends
+//     early. The process notices this at its next renewal, after at most a third of the
+//     TTL. If the server's clock steps back, a session ends late. The clock of a process
+//     stands still while its machine is suspended. Use the guard where that matters.
 //   - If the server loses a commit, the lock may be granted again. The functions switch
 //     synchronous_commit from off to on. After a failover to a standby that replicates
-//     asynchronously, or a restore of a copy, what was granted may be free, what was released
-//     may be held, and tokens repeat. Close all lockers, raise the sequence interlock_lock_numbers
-//     by setval above all tokens that were granted, and open them again. If a process was killed
-//     instead, its session ends after its TTL.
-//   - A guarded transaction that hangs keeps its locks, and only those. Set
-//     idle_in_transaction_session_timeout.
-//   - An id belongs to one locker. In another one, the same id conflicts until it is released.
+//     asynchronously, or a restore of a copy, a granted lock may be free, a released lock
+//     may be held, and tokens repeat. Close all lockers, raise the sequence
+//     interlock_lock_numbers by setval above all tokens that were granted, and open them
+//     again. If a process was killed instead, its session ends after its TTL.
+//   - A guarded transaction that hangs keeps the locks that it has compared, and no others.
+//     Set idle_in_transaction_session_timeout.
+//   - An id belongs to one locker. In another locker, a request with the same id conflicts
+//     until the first one is released.
 //   - A conversion whose answer is lost loses the grant. After the end of a session all
 //     grants are lost and waits return [lock.ErrLost].
 //   - If the engine cannot be reached, Unlock returns [lock.ErrLost] when the session is over for
 //     the locker. The engine frees the lock at the end of the TTL.
-//   - A call whose context ends returns up to four seconds later if the engine does not answer:
-//     it tries to remove its claim and to list the holders. The removal goes on after it.
+//   - If the engine does not answer, a call whose context ends may return up to four
+//     seconds later. In this time it tries to remove its claim and to list the holders. The
+//     removal continues after the call.
 //   - While it has no session, because the engine does not answer, a Locker refuses TryLock
 //     with [lock.ErrLost], and Lock waits until its context ends.
 //   - Paths have up to 2,000 bytes.
 //   - A tree makes one decision at a time, each with a commit. Independent systems take a
 //     tree each.
-//   - A request above many held ones reads them all. So do Revoke, Break and Snapshot.
+//   - A request above many held requests reads all of them. So do Revoke, Break and
+//     Snapshot.
 //   - A renewal needs a connection of the pool in time. LISTEN needs a direct connection, not
 //     one of a pooler that shares connections between transactions.
 //   - The connections have the isolation level READ COMMITTED. Others are refused.
@@ -87,7 +89,7 @@
 //     token, no holder's name and no order of arrival, and end with the connection.
 //   - An exclusion constraint over ranges of paths: it knows S and X only, and no queue.
 //   - One statement that latches and decides: its snapshot is older than the latch.
-//   - Waiting requests that look for themselves after every release: all of them wake for one
-//     that is granted, and a try can overtake them.
+//   - Waiting requests that check after every release whether they are granted: all of them
+//     wake although one is granted, and a TryLock can overtake them.
 //   - Time stamps of processes: their clocks differ by more than their rates.
 package sqllock

@@ -43,13 +43,13 @@
 //
 // # Limits
 //
-//   - A handler may run more than once: after the death of its worker, and after the loss of
-//     a lease. With one attempt ([Retries].Attempts is 1) it runs at most once. Two runs may
-//     overlap in real time if a process is stopped in between. Only the target can refuse the
-//     late one, by the token. Such a run is not counted by the limits either.
+//   - A handler may run more than once: after the death of its worker, and after the loss
+//     of a lease. With one attempt ([Retries].Attempts is 1) it runs at most once. Two runs
+//     may overlap in real time if a process is stopped in between. Only the target can
+//     refuse the late run, by the token. The limits do not count such a run either.
 //   - Leases and delays follow the clock of the server. If that clock jumps forward, leases
-//     end early. If it jumps backward, they end late. A worker uses its own clock, which does
-//     not count while its machine is suspended. No action is lost or ends twice.
+//     end early. If it jumps backward, they end late. A worker uses its own clock, which
+//     stands still while its machine is suspended. No action is lost or ends twice.
 //   - The server may lose commits: by asynchronous commit, by a failover to a replica that
 //     was behind, or by a restore. If an Enqueue is lost, the action is lost. If an end is
 //     lost, with what Settle wrote, the action runs again. If a lease is lost, another run
@@ -61,12 +61,12 @@
 //     running action of these keys, and other transactions that enqueue to them. If its process
 //     is cut off, they wait until the server notices: set idle_in_transaction_session_timeout
 //     for producers.
-//   - PostgreSQL makes commits that notify one after the other. An Enqueue notifies only if
-//     the action can start at once; the end of an action does not.
-//   - What is not notified is noticed after up to [Config].Poll: the end of a delay, a pause
-//     and a lease, an action that could start in another worker than the one that ended the
-//     action before it, and, behind a pooler that shares connections between transactions,
-//     everything.
+//   - PostgreSQL executes commits that notify one after the other. An Enqueue notifies only
+//     if the action can start at once; the end of an action does not.
+//   - A worker notices events without a notification after up to [Config].Poll. These are
+//     the ends of delays, pauses and leases, and an action that could start in another
+//     worker than the one that ended the action before it. Behind a pooler that shares
+//     connections between transactions, no event has a notification.
 //   - Claims of workers with Classes wait for each other, and read past the ready actions of
 //     full classes.
 //   - The server sends Args with a claim, before its commit. If a worker is stopped or cut off
@@ -88,7 +88,8 @@
 //   - A process that ends expired leases: they are claimed like ready actions.
 //   - Counters of running actions by class: a process that dies leaves them too high. Running
 //     actions are counted under a lock.
-//   - Claims that skip actions without a handler: such an action would wait without a sign.
+//   - Claims that skip actions without a handler: such an action would wait and no error
+//     would show it.
 //   - Ends that wait for lanes together: one slow producer would hold up all of them. A worker
 //     ends several actions in one transaction if no other transaction is in the way, and otherwise
 //     each in its own. Settle has a transaction of its own.

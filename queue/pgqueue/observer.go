@@ -8,15 +8,15 @@ import (
 )
 
 // Observer is a set of functions that receive the events of one worker. A nil function is
-// not called. The functions run without a lock, in several goroutines at once. The events of
-// one start of an action come in their order. A panic of a function goes on and ends the
-// process.
+// not called. The functions run without a lock, in several goroutines at once. The events
+// of one start of an action come in their order. A panic of a function continues and ends
+// the process.
 type Observer struct {
 	// Started: an attempt begins.
 	Started func(context.Context, Started)
 	// Retried: an attempt has failed and another one follows, or the worker has put the
 	// action back because it stops or has no handler.
-	Retried func(context.Context, Retried)
+	Retried func(context.Context, FailedAttempt)
 	// Finished: the end of the action is committed.
 	Finished func(context.Context, Finished)
 	// Lost: the end of the attempt was refused, because another worker has the action, or
@@ -36,8 +36,8 @@ func report[E any](ctx context.Context, to func(context.Context, E), event E) {
 // Started is the begin of an attempt.
 type Started struct{ *Task }
 
-// Retried is the end of an attempt that is repeated after Pause.
-type Retried struct {
+// FailedAttempt is the end of an attempt that is repeated after Pause.
+type FailedAttempt struct {
 	*Task
 	Reason error
 	Pause  time.Duration

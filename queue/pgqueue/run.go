@@ -177,7 +177,7 @@ func (w *Worker) reportEnd(ctx context.Context, l *lease, e *ending, done bool) 
 	case !done:
 		report(ctx, o.Lost, Lost{&l.Task, e.outcome, e.err})
 	case e.outcome == queue.Pending:
-		report(ctx, o.Retried, Retried{&l.Task, e.err, e.pause})
+		report(ctx, o.Retried, FailedAttempt{&l.Task, e.err, e.pause})
 	default:
 		report(ctx, o.Finished, Finished{&l.Task, e.outcome, e.err})
 	}

@@ -96,7 +96,7 @@ func (c *call) verifyHistory(h *historyOptions, form *string) (bool, error) {
 	summary, err := history.Check(counted(history.Read(in), show), versions, &h.config)
 	clear()
 	if errors.Is(err, history.ErrEmpty) && summary.Unreadable > 0 {
-		// The file is no history.
+		// The file is not a history.
 		return false, fmt.Errorf("%s: %w: all %d lines are unreadable: %s",
 			nameOf(file), err, summary.Unreadable, summary.Findings[0])
 	}

@@ -54,7 +54,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: engines COMMAND [ARGUMENT]...")
 		os.Exit(2)
 	}
-	// A refused connection is no error here.
+	// A refused connection is not an error here.
 	_ = mysql.SetLogger(log.New(io.Discard, "", 0))
 	// A terminal sends an interrupt to the command too, and this process ends with the
 	// command. SIGTERM is forwarded. A signal that is ignored would be ignored by the

@@ -72,7 +72,7 @@ func run(t testing.TB, db *sql.DB, handlers map[string]pgqueue.Handler, config *
 // events receives what a worker observes.
 type events struct {
 	started  chan pgqueue.Started
-	retried  chan pgqueue.Retried
+	retried  chan pgqueue.FailedAttempt
 	finished chan pgqueue.Finished
 	lost     chan pgqueue.Lost
 }
@@ -80,7 +80,7 @@ type events struct {
 func newEvents() *events {
 	const many = 10_000
 	return &events{
-		make(chan pgqueue.Started, many), make(chan pgqueue.Retried, many),
+		make(chan pgqueue.Started, many), make(chan pgqueue.FailedAttempt, many),
 		make(chan pgqueue.Finished, many), make(chan pgqueue.Lost, many),
 	}
 }
@@ -88,7 +88,7 @@ func newEvents() *events {
 func (e *events) observer() pgqueue.Observer {
 	return pgqueue.Observer{
 		Started:  func(_ context.Context, x pgqueue.Started) { e.started <- x },
-		Retried:  func(_ context.Context, x pgqueue.Retried) { e.retried <- x },
+		Retried:  func(_ context.Context, x pgqueue.FailedAttempt) { e.retried <- x },
 		Finished: func(_ context.Context, x pgqueue.Finished) { e.finished <- x },
 		Lost:     func(_ context.Context, x pgqueue.Lost) { e.lost <- x },
 	}

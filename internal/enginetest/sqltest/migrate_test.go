@@ -101,7 +101,7 @@ func TestWrongDialect(t *testing.T) {
 	})
 }
 
-// A file that cannot be opened, and a database that does not exist, are no sign of a wrong
+// A file that cannot be opened, and a database that does not exist, are not a sign of a wrong
 // dialect.
 func TestMissingDatabase(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

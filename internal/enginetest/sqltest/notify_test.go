@@ -158,7 +158,7 @@ func TestNotifyAfterALostConnection(t *testing.T) {
 	require.Equal(t, lifecycle.Key{Machine: "crane", ID: "b"}, <-received)
 }
 
-// A configuration that the server refuses is no outage: Listen ends.
+// A configuration that the server refuses is not an outage: Listen ends.
 func TestNotifyRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -89,7 +89,7 @@ func outcomesThrough(
 	var began sync.WaitGroup
 	began.Add(operations)
 	end := make(chan struct{})
-	handles := map[string]*lifecycle.Handle[state, string]{}
+	handles := map[string]*lifecycle.Ticket[state, string]{}
 	for i := range operations {
 		id := fmt.Sprintf("%d-%d", owner.Epoch(), i)
 		_, err := worker.Create(t.Context(), id, place, customer, "", nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// The row of a removed object is no object: no query lists it, also not one that names its
+// The row of a removed object is not an object: no query lists it, also not one that names its
 // state, and reads return a record without a state.
 func TestRemovedRows(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

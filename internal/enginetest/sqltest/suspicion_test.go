@@ -207,7 +207,7 @@ func TestExistingTableRefusesWhatChangesNames(t *testing.T) {
 	})
 }
 
-// A read-only engine, such as a replica, returns an error that is no unknown outcome.
+// A read-only engine, such as a replica, returns an error that is not an unknown outcome.
 func TestReadOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		w := e.open(t)
@@ -233,7 +233,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A payload that the engine refuses is an error that is no unknown outcome. Later commits
+// A payload that the engine refuses is an error that is not an unknown outcome. Later commits
 // succeed.
 func TestPayloadTooBig(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

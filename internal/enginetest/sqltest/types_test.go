@@ -177,8 +177,8 @@ func TestExistingTableTypes(t *testing.T) {
 	}
 }
 
-// A code that the type does not know is no state, and a word is no number: the object is
-// listed with an error, and the others without one. A payload that is no object, and fields without a column, are
+// A code that the type does not know is not a state, and a word is not a number: the object is
+// listed with an error, and the others without one. A payload that is not an object, and fields without a column, are
 // refused.
 func TestExistingTableTypesRefuse(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

@@ -62,7 +62,7 @@ func (c *client) get(ctx context.Context, route string, query url.Values, doc an
 		}
 		return &p
 	case answer.StatusCode != http.StatusOK || media != "application/json":
-		return fmt.Errorf("%s: %s: the answer is no document of an inspect page", to.Redacted(), answer.Status)
+		return fmt.Errorf("%s: %s: the answer is not a document of an inspect page", to.Redacted(), answer.Status)
 	}
 	if err := body.Decode(doc); err != nil {
 		return fmt.Errorf("%s: %w", to.Redacted(), err)

@@ -222,7 +222,7 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, 3, strings.Count(out, "vm-late"))
 }
 
-// TestInterruptedRound: an interrupt during a round is no error, also if a store in this
+// TestInterruptedRound: an interrupt during a round is not an error, also if a store in this
 // process answers with a problem.
 func TestInterruptedRound(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

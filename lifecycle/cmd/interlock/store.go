@@ -68,7 +68,7 @@ func openDatabase(dsn string) (*sql.DB, sqlstore.Dialect, error) {
 		return sql.OpenDB(connector), sqlstore.MySQL, err
 	}
 	if _, err := os.Stat(dsn); err != nil {
-		return nil, sqlstore.SQLite, fmt.Errorf("%w: -dsn is no file of SQLite, and does not begin with postgres:// or mysql://", errUsage)
+		return nil, sqlstore.SQLite, fmt.Errorf("%w: -dsn is not a file of SQLite, and does not begin with postgres:// or mysql://", errUsage)
 	}
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: dsn}).EscapedPath(), RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
 	db, err := sql.Open("sqlite", file.String())
