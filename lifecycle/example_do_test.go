@@ -91,7 +91,7 @@ func ExampleNamed() {
 }
 
 // A process dies in the middle of its work and starts again under its name: it
-// begins a new epoch, and looks after what the old one has left.
+// begins a new epoch, and takes over the operations that the old process has left.
 func ExampleManager_Sweep_afterCrash() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
@@ -128,7 +128,7 @@ func ExampleManager_Sweep_afterCrash() {
 	// VIRTUAL
 }
 
-// Any process looks after what others have left.
+// Any process takes over the operations that others have left.
 func ExampleManager_Sweep() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()

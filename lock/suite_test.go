@@ -10,8 +10,8 @@ import (
 // The Tree passes the conformance suite, run as the author of a driver runs it. The suite
 // compares a locker with a Tree; its own tests compare the Tree with a simple locker.
 func TestTreeConforms(t *testing.T) {
-	locktest.Run(t, locktest.Harness{
-		New:        func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) },
+	open := func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) }
+	locktest.Run(t, open, &locktest.Config{
 		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
 	})
 }

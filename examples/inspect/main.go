@@ -1,6 +1,6 @@
-// Inspect is a busy small world behind the page of an operator: VMs and disks, users, a
-// provider whose calls fail, and a replica that hangs now and then. A sweeper finds what is
-// stuck. Nothing else is needed, and the memory store keeps everything:
+// Inspect serves the page of an operator for a simulated service: VMs and disks, users, a
+// provider whose calls fail, and a replica that hangs now and then. A sweeper finds the stuck
+// objects. The program needs no database, because the records are in the memory store:
 //
 //	go run .
 //
@@ -92,7 +92,7 @@ func run(ctx context.Context, listener net.Listener, out io.Writer) error {
 // page returns the page of replica alpha.
 func (w *world) page() (*inspect.Page, error) {
 	return inspect.New(&inspect.Config{
-		Title: "A busy small world",
+		Title: "A simulated service",
 		Machines: []inspect.Machine{
 			inspect.Of(w.alpha.vms, func(vm VM) any { vm.Password = ""; return vm }),
 			inspect.Of(w.alpha.disks, func(disk Disk) any { return disk }),

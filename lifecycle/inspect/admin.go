@@ -56,7 +56,7 @@ var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 //	/pause      queue, class         queue.Queuer.PauseClass; without class: the whole queue
 //	/resume     queue, class         queue.Queuer.ResumeClass
 //	/continue   queue, machine, id   queue.Queuer.Resume: continues a halted key
-//	/abandon    queue, machine, id   queue.Queuer.Abandon: gives up the action of a key
+//	/abandon    queue, machine, id   queue.Queuer.Abandon: frees a key from its action
 //	/revoke     lock, token          lock.Locker.Revoke: asks a holder to stop
 //	/break      lock, token          lock.Locker.Break: takes a grant away
 //

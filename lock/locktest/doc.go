@@ -2,23 +2,21 @@
 // driver runs it; a driver that passes keeps the guarantees of package lock.
 //
 //	func TestLocker(t *testing.T) {
-//		locktest.Run(t, locktest.Harness{
-//			New: func(t testing.TB, c lock.Config) lock.Locker {
-//				driver, err := mydriver.Open(t.Context(), t.Name(), c.FirstToken)
-//				if err != nil {
-//					t.Fatal(err)
-//				}
-//				t.Cleanup(driver.Close)
-//				return driver
-//			},
-//			FirstToken: true,
-//		})
+//		open := func(t testing.TB, c lock.Config) lock.Locker {
+//			driver, err := mydriver.Open(t.Context(), t.Name(), c.FirstToken)
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			t.Cleanup(driver.Close)
+//			return driver
+//		}
+//		locktest.Run(t, open, &locktest.Config{FirstToken: true})
 //	}
 //
-// Every demand is a subtest, named after the guarantee of package lock, G1 to G12,
-// that it belongs to: -run 'TestLocker/G5' runs the demands of guarantee 5. Most
-// demands are scripts in testdata/demands.txt, with a sentence each; the others
-// are listed in demands.go. A script makes calls as named clients and states their
+// Every demand is a subtest. Its name begins with the guarantee of package lock to which
+// it belongs, G1 to G12: -run 'TestLocker/G5' runs the demands of guarantee 5. Most
+// demands are scripts in testdata/demands.txt, each with a sentence that describes it. The
+// others are listed in demands.go. A script makes calls as named clients and states their
 // answers:
 //
 //	a try X /a/b
@@ -27,8 +25,8 @@
 //	a unlock                      ; grants b
 //
 // The vectors in testdata/locktree.json are the same in JSON, and the demand Model plays
-// random scripts. The suite makes every call of a script, vector or random sequence of a
-// [lock.Tree] too, the reference. After every step it compares the two lockers: refusals
+// random scripts. The suite repeats every call of a script, vector or random sequence on a
+// [lock.Tree], which is the reference. After every step it compares the two lockers: refusals
 // with all their details, the snapshot, tokens, and Check, Lost and Requests of every grant.
 //
 // # Guarantees
@@ -41,16 +39,16 @@
 //     locker. Histories compute conflicts by [lock.Request.Conflicts], which the tests of
 //     package lock compare with a rule of their own.
 //   - A random sequence that fails is shortened first, and its seed is reported.
-//   - A demand that the harness does not declare is skipped with a reason.
+//   - A demand that needs an undeclared field of [Config] is skipped with a reason.
 //   - No demand asserts a duration, except that a call which waits for no other
-//     request returns: see [Harness].Patience.
+//     request returns: see [Config].Patience.
 //
 // # Limits
 //
 //   - The suite finds races by trying. Run it with the race detector, often, and
 //     with more Histories and Attempts.
-//   - It causes no faults of servers, connections, sessions or clocks: the Harness may, in
-//     its Faulty. Elsewhere a loss is what Break and Revoke do.
+//   - It causes no faults of servers, connections, sessions or clocks, except through
+//     [Config].Faulty. Elsewhere only Break and Revoke cause a loss.
 //   - All grants come from one process. [Several] makes one Locker of several.
 //   - It does not test the methods of [lock.Tree] that are not those of Locker.
 //

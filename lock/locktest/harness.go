@@ -13,23 +13,15 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Harness describes the lockers that are tested. New is required; the zero value
-// of every other field is a default. It is a value and may be copied.
-type Harness struct {
-	// New returns a fresh, idle locker that shares nothing with those it returned
-	// before: a tree, or a prefix or schema of its own on a server. It registers
-	// its clean-up with t.Cleanup and fails the test if it cannot make a locker.
-	//
-	// New obeys the fields of the configuration that are declared below. The
-	// others are zero.
-	New func(t testing.TB, c lock.Config) lock.Locker
-
-	// FirstToken, MaxWaiters and MaxHolders declare that New obeys the field of
+// Config describes the lockers that are tested. Nil and the zero Config mean the
+// defaults.
+type Config struct {
+	// FirstToken, MaxWaiters and MaxHolders declare that the lockers obey the field of
 	// [lock.Config] with that name. A demand that needs an undeclared field is
 	// skipped.
 	FirstToken, MaxWaiters, MaxHolders bool
 
-	// Faulty is New with faults: connections that are cut at random, and sessions that
+	// Faulty opens a locker with faults: connections that are cut at random, and sessions that
 	// end. Unknown reports that an error of such a locker leaves open whether the call was
 	// executed, or is executed later; [lock.ErrLost] always does. A demand about faults
 	// needs both. TTL is how long such a session lives without a renewal. Some clients hold
@@ -65,21 +57,33 @@ type Harness struct {
 }
 
 // Run tests a locker. Every demand and every vector is a subtest, named as in the
-// package documentation. It panics if the harness has no New.
-func Run(t *testing.T, h Harness) {
+// package documentation.
+//
+// open returns a fresh, idle locker that shares nothing with those it returned before: a
+// tree, or its own prefix or schema on a server. It registers its clean-up with t.Cleanup
+// and fails the test if it cannot make a locker. It obeys the fields of the [lock.Config]
+// that config declares. The other fields are zero.
+func Run(t *testing.T, open func(t testing.TB, c lock.Config) lock.Locker, config *Config) {
 	t.Helper()
-	if h.New == nil {
-		panic("locktest: Run needs a Harness with New")
+	h := &harness{open: open}
+	if config != nil {
+		h.Config = *config
 	}
 	sequences, err := parseVectors(vectors)
 	require.NoError(t, err, "read vectors")
 	for _, d := range slices.Concat(demands(), sequences) {
-		t.Run(d.name, func(t *testing.T) { d.run(t, &h) })
+		t.Run(d.name, func(t *testing.T) { d.run(t, h) })
 	}
 }
 
+// harness is what Run has received.
+type harness struct {
+	Config
+	open func(t testing.TB, c lock.Config) lock.Locker
+}
+
 // withDefaults returns the harness with a value in every number.
-func (h Harness) withDefaults() *Harness {
+func (h harness) withDefaults() *harness {
 	h.Patience = cmp.Or(h.Patience, 10*time.Second)
 	h.Steps, h.Histories, h.Attempts = cmp.Or(h.Steps, 10_000), cmp.Or(h.Histories, 400), cmp.Or(h.Attempts, 100)
 	h.Seed = cmp.Or(h.Seed, rand.Uint64())
@@ -90,14 +94,14 @@ func (h Harness) withDefaults() *Harness {
 type demand struct {
 	name   string // group/requirement
 	about  string // of a vector: its group
-	needs  string // the field of Harness that must be set
+	needs  string // the field of Config that must be set
 	config lock.Config
 	crowd  bool // many goroutines run at once: no bubble
 	steps  []step
 	test   func(*env)
 }
 
-func (d *demand) run(t *testing.T, h *Harness) {
+func (d *demand) run(t *testing.T, h *harness) {
 	if h.Synctest && !d.crowd {
 		synctest.Test(t, func(t *testing.T) { d.try(t, h, true) })
 		return
@@ -105,13 +109,13 @@ func (d *demand) run(t *testing.T, h *Harness) {
 	d.try(t, h, false)
 }
 
-func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
+func (d *demand) try(t testing.TB, h *harness, bubble bool) {
 	t.Helper()
 	declared := map[string]bool{
 		"": true, "FirstToken": h.FirstToken, "MaxWaiters": h.MaxWaiters, "MaxHolders": h.MaxHolders, "Faulty": h.Faulty != nil,
 	}
 	if !declared[d.needs] {
-		t.Skipf("skipped: the harness declares no %s", d.needs)
+		t.Skipf("skipped: the configuration does not declare %s", d.needs)
 	}
 	e := newEnv(t, h, bubble, d.config)
 	if d.test != nil {
@@ -124,7 +128,7 @@ func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 // env is the environment of one demand: a fresh locker and the settings.
 type env struct {
 	testing.TB
-	h      *Harness
+	h      *harness
 	bubble bool
 	config lock.Config
 	l      lock.Locker
@@ -134,7 +138,7 @@ type env struct {
 // allHolders is more than any refusal of the suite has to list.
 const allHolders = 1000
 
-func newEnv(t testing.TB, h *Harness, bubble bool, c lock.Config) *env {
+func newEnv(t testing.TB, h *harness, bubble bool, c lock.Config) *env {
 	t.Helper()
 	if h.MaxHolders && c.MaxHolders == 0 {
 		c.MaxHolders = allHolders
@@ -147,9 +151,9 @@ func newEnv(t testing.TB, h *Harness, bubble bool, c lock.Config) *env {
 
 func (e *env) fresh() lock.Locker {
 	e.Helper()
-	l := e.h.New(e, e.config)
+	l := e.h.open(e, e.config)
 	if l == nil {
-		e.Fatal("locktest: New of the harness returned no locker")
+		e.Fatal("locktest: open returned no locker")
 	}
 	return l
 }

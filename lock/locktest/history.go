@@ -77,7 +77,7 @@ var sequential = porcupine.Model{
 
 // histories records histories of concurrent clients and checks that each is
 // linearizable.
-func histories(e *env) { check(e, e.h.New, func(error) bool { return false }, 0) }
+func histories(e *env) { check(e, e.h.open, func(error) bool { return false }, 0) }
 
 // faultyHistories does the same with faults.
 func faultyHistories(e *env) {

@@ -19,9 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func naiveHarness(fault string) *Harness {
-	return &Harness{
-		New: func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) },
+func naiveHarness(fault string) *harness {
+	return &harness{open: func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) }, Config: Config{
 		Faulty: func(_ testing.TB, c lock.Config) lock.Locker {
 			n := newNaive(c, fault)
 			n.shaky = true
@@ -30,11 +29,11 @@ func naiveHarness(fault string) *Harness {
 		Unknown:    func(err error) bool { return errors.Is(err, errNoAnswer) },
 		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
 		Steps: 2_000, Attempts: 40, Histories: 60, Seed: 1,
-	}
+	}}
 }
 
 // verdict runs a demand as Run does, but on a recorder.
-func verdict(t *testing.T, d *demand, h *Harness) (r *suitetest.Recorder) {
+func verdict(t *testing.T, d *demand, h *harness) (r *suitetest.Recorder) {
 	try := func(t testing.TB, bubble bool) {
 		r = suitetest.Record(t, func(t testing.TB) { d.try(t, h, bubble) })
 	}
@@ -53,7 +52,7 @@ func TestNaivePasses(t *testing.T) {
 	if os.Getenv("INTERLOCK_LONG") != "" {
 		h.Steps, h.Seed = 1_000_000, 0
 	}
-	Run(t, *h)
+	Run(t, h.open, &h.Config)
 }
 
 // Every planted fault is found by its demand, and every demand finds a fault.
@@ -79,9 +78,9 @@ func TestFaultsAreFound(t *testing.T) {
 
 // Without declarations the suite polls, and skips the demands that need more.
 func TestTreeWithoutDeclarations(t *testing.T) {
-	h := &Harness{
-		New:   func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) },
-		Steps: 500, Histories: 5, Attempts: 10,
+	h := &harness{
+		open:   func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) },
+		Config: Config{Steps: 500, Histories: 5, Attempts: 10},
 	}
 	var skipped []string
 	for _, d := range demands() {
@@ -92,27 +91,25 @@ func TestTreeWithoutDeclarations(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{
-		"skipped: the harness declares no MaxWaiters", "skipped: the harness declares no MaxHolders",
-		"skipped: the harness declares no FirstToken", "skipped: the harness declares no Faulty",
+		"skipped: the configuration does not declare MaxWaiters", "skipped: the configuration does not declare MaxHolders",
+		"skipped: the configuration does not declare FirstToken", "skipped: the configuration does not declare Faulty",
 	}, skipped)
 }
 
 // Several of one Locker is that Locker.
 func TestSeveral(t *testing.T) {
-	Run(t, Harness{
-		New: func(_ testing.TB, c lock.Config) lock.Locker {
-			tree := lock.Must(&c)
-			return Several(tree, tree)
-		},
+	Run(t, func(_ testing.TB, c lock.Config) lock.Locker {
+		tree := lock.Must(&c)
+		return Several(tree, tree)
+	}, &Config{
 		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
 		Steps: 500, Histories: 5, Attempts: 10,
 	})
 }
 
-func TestHarnessWithoutLocker(t *testing.T) {
-	r := verdict(t, &demands()[0], &Harness{New: func(testing.TB, lock.Config) lock.Locker { return nil }})
-	require.Contains(t, r.Text(), "New of the harness returned no locker")
-	require.PanicsWithValue(t, "locktest: Run needs a Harness with New", func() { Run(t, Harness{}) })
+func TestWithoutLocker(t *testing.T) {
+	r := verdict(t, &demands()[0], &harness{open: func(testing.TB, lock.Config) lock.Locker { return nil }})
+	require.Contains(t, r.Text(), "open returned no locker")
 }
 
 // The names of subtests are stable: a group and a requirement. Every guarantee of

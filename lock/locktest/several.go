@@ -9,7 +9,7 @@ import (
 )
 
 // Several returns one locker for several lockers of one tree, such as those of several
-// processes, so that a Harness tests them together. Each acquisition and each Break is a
+// processes, so that Run tests them together. Each acquisition and each Break is a
 // call of the next one. The first one makes the acquisitions with an id: an id belongs to
 // one process. Revoke is a call of each: a driver may notify a holder in another process
 // after Revoke has returned.

@@ -52,23 +52,24 @@ func (o *opener) close(t testing.TB, left int) {
 	}
 }
 
-func harness(t testing.TB, lockers int) locktest.Harness {
+// conforms runs the suite with lockers that are several of one tree, or one.
+func conforms(t *testing.T, lockers int) {
 	o := &opener{database: newDatabase(t), each: lockers, open: map[testing.TB][]*sqllock.Locker{}}
-	h := locktest.Harness{
-		New: o.new, MaxWaiters: true, MaxHolders: true,
+	config := &locktest.Config{
+		MaxWaiters: true, MaxHolders: true,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
 	if lockers > 1 {
-		h.Faulty, h.Unknown, h.TTL = o.faulty, unknown, faultyTTL
+		config.Faulty, config.Unknown, config.TTL = o.faulty, unknown, faultyTTL
 	}
 	if long() {
-		h.Steps, h.Histories, h.Attempts = 10_000, 400, 100
+		config.Steps, config.Histories, config.Attempts = 10_000, 400, 100
 	}
-	return h
+	locktest.Run(t, o.new, config)
 }
 
 // A locker passes the conformance suite of lock drivers, the vectors included.
-func TestConforms(t *testing.T) { locktest.Run(t, harness(t, 1)) }
+func TestConforms(t *testing.T) { conforms(t, 1) }
 
 // So do several lockers of one tree, as those of several processes.
-func TestSeveralConform(t *testing.T) { locktest.Run(t, harness(t, 3)) }
+func TestSeveralConform(t *testing.T) { conforms(t, 3) }

@@ -59,15 +59,14 @@ func TestConformanceOfSeveralLockers(t *testing.T) {
 }
 
 func conforms(t *testing.T, faulty func(testing.TB, lock.Config) lock.Locker, open func(testing.TB, *etcdlock.Config) lock.Locker) {
-	h := locktest.Harness{
-		New: func(t testing.TB, c lock.Config) lock.Locker {
-			return open(t, &etcdlock.Config{TTL: time.Minute, MaxWaiters: c.MaxWaiters, MaxHolders: c.MaxHolders})
-		},
+	config := &locktest.Config{
 		MaxWaiters: true, MaxHolders: true, Faulty: faulty, Unknown: unknown, TTL: faultyTTL,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
 	if scale.Full {
-		h.Steps, h.Histories, h.Attempts = 10_000, 400, 100
+		config.Steps, config.Histories, config.Attempts = 10_000, 400, 100
 	}
-	locktest.Run(t, h)
+	locktest.Run(t, func(t testing.TB, c lock.Config) lock.Locker {
+		return open(t, &etcdlock.Config{TTL: time.Minute, MaxWaiters: c.MaxWaiters, MaxHolders: c.MaxHolders})
+	}, config)
 }
