@@ -105,8 +105,11 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 var forms = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "forms", Initial: "here", Actors: []fsm.Actor{user, "worker"},
 	States: []fsm.State[state]{
-		{Name: "here"}, {Name: "there"}, {Name: "polled"},
-		{Name: "moving", Kind: fsm.Transitional}, {Name: "broken", Kind: fsm.Transitional, Manual: "an operator looks"},
+		{Name: "here"},
+		{Name: "there"},
+		{Name: "polled"},
+		{Name: "moving", Kind: fsm.Transitional},
+		{Name: "broken", Kind: fsm.Transitional, Manual: "an operator looks"},
 	},
 	Rows: fsm.Rows(
 		fsm.Move[state, event]("here", "go", "there").By(user).OnlyForced(),

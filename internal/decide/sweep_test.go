@@ -178,8 +178,10 @@ func TestMayRedo(t *testing.T) {
 	drains := fsm.Must[int](spec{
 		Name: "drain", Initial: "Idle", Actors: actors,
 		States: []fsm.State[string]{
-			{Name: "Idle"}, {Name: "Off"},
-			{Name: "Draining", Kind: fsm.Transitional}, {Name: "Deleting", Kind: fsm.Transitional},
+			{Name: "Idle"},
+			{Name: "Off"},
+			{Name: "Draining", Kind: fsm.Transitional},
+			{Name: "Deleting", Kind: fsm.Transitional},
 			{Name: "Booting", Kind: fsm.Transitional},
 		},
 		Rows: fsm.Rows(
