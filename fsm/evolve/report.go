@@ -124,7 +124,7 @@ func (r *Report) Code() string {
 		if s.New != "" {
 			fmt.Fprintf(&b, "\t\t%q: %q,\n", s.Old, s.New)
 		} else {
-			fmt.Fprintf(&b, "\t\t// %q is no state of the new table: map it, or no object may be in it\n", s.Old)
+			fmt.Fprintf(&b, "\t\t// %q is not a state of the new table: map it, or no object may be in it\n", s.Old)
 		}
 	}
 	b.WriteString("\t},\n\t// Upgrade and Downgrade, if the payload differs too.\n}")
