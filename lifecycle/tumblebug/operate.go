@@ -154,15 +154,17 @@ func missing(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
 func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
 	action, _ := Doing(mci.State)
 	for i := range vms {
-		spec, force := vms[i].Payload, mci.Payload.Force
-		spec.Asked, spec.Continues = mci.Operation, 0
-		_, err := s.vms.Do(ctx, vms[i].ID, Event(action), User, s.work(&spec, force), &vmChange{
+		vm, force := &vms[i], mci.Payload.Force
+		_, err := s.vms.Do(ctx, vm.ID, Event(action), User, s.work(&vm.Payload, force), &vmChange{
 			Force: force,
 			Edit: func(p *VMSpec) error {
 				if p.Asked >= mci.Operation {
 					return errRequested // by another process
 				}
-				*p = spec
+				if action == ActionCreate {
+					*p = vm.Payload
+				}
+				p.Asked, p.Continues = mci.Operation, 0
 				return nil
 			},
 			// Not if the MCI was forced into another action.

@@ -373,3 +373,32 @@ func TestLateRequestIsNotRepeated(t *testing.T) {
 		require.Len(t, reboots, 1)
 	})
 }
+
+// The content of a VM changes after the action of its MCI has read the VM, and before it
+// requests the action of the VM. The change is kept.
+func TestRequestKeepsContent(t *testing.T) {
+	clouds, store := newCloud(), lifecycle.NewMemoryStore()
+	var once sync.Once
+	var edit func()
+	one := &hookedStore{MemoryStore: store, get: func(k lifecycle.Key) {
+		if k.ID == "ns/m/a-2" {
+			once.Do(edit)
+		}
+	}}
+	inPair(t, one, store, clouds, clouds, func(ctx context.Context, p *pair) {
+		edit = func() {
+			_, err := p.second.VMs().Override(ctx, "ns/m/a-2", tumblebug.Running, "admin", "new label", &lifecycle.Change[tumblebug.VMSpec]{
+				Edit: func(vm *tumblebug.VMSpec) error { vm.Attributes = []byte(`"label"`); return nil },
+			})
+			require.NoError(t, err)
+		}
+		p.create(p.second, false)
+		p.rests("Running:2 (R:2/2)")
+		_, err := p.first.HandleMciAction(ctx, "ns", "m", "suspend", false)
+		require.NoError(t, err)
+		p.rests("Suspended:2 (R:0/2)")
+		vm, err := p.second.VMs().Get(ctx, "ns/m/a-2")
+		require.NoError(t, err)
+		require.Equal(t, `"label"`, string(vm.Payload.Attributes))
+	})
+}
