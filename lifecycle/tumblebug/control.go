@@ -234,6 +234,9 @@ func (s *System) remove(ctx context.Context, vms []vmRecord, by Event, require .
 		if err != nil && !errors.Is(err, lifecycle.ErrConflict) && !errors.Is(err, lifecycle.ErrNotFound) {
 			return err
 		}
+		s.mu.Lock()
+		delete(s.doubts, vms[i].ID)
+		s.mu.Unlock()
 	}
 	return nil
 }

@@ -36,7 +36,7 @@
 //  3. turn.go: perform is the work of a VM, in its turn under the limits. It sends the
 //     request to the provider, and looks at the VM until the action has ended (look.go).
 //  4. operate.go: follow moves the MCI to the state that follows from its VMs. Every
-//     request calls it, so an operation ends with its last VM.
+//     request about an MCI calls it, so an operation ends with its last VM.
 //  5. sweep.go: a sweep takes over the VMs of a process that has died, and calls advance
 //     for MCIs that have not moved.
 //

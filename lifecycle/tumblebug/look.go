@@ -86,10 +86,9 @@ func (s *System) lookAtRest(ctx context.Context, vm *vmRecord) Event {
 	return observed[shown]
 }
 
-// update looks at a VM, and records what its provider shows; vm is then the record of a VM at
-// rest. It makes no request about a VM
-// whose state is cached. The action of a VM looks again and again in its work; here one look
-// ends it if that is sufficient.
+// update looks at a VM, and records what its provider shows. It sets vm to the new record if
+// the VM was at rest. It makes no request about a VM whose state is cached. The action of a VM
+// looks again and again in its work; here one look ends it if that is sufficient.
 func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
 	switch {
 	case Cached(vm.State):
