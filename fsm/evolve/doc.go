@@ -45,9 +45,9 @@
 // # Actors
 //
 // A row without actors is open to every actor that its table names, and to the sweeper
-// only if another row of the same state and event names it. If the table names none but the sweeper, the row
-// is open to one anonymous actor. If the table names no actor at all, the row is also open
-// to every actor that the other table names.
+// only if another row of the same state and event names it. If the table names none but
+// the sweeper, the row is open to one anonymous actor. If the table names no actor at all,
+// the row is also open to every actor that the other table names.
 //
 // # Guarantees
 //

@@ -125,7 +125,8 @@ type Act struct {
 // each step, on the record that any node has written. Objects start as either table
 // allows, or rest in any state of the old one. A table without an entry state may
 // start in any state of rest. The time grows with the pairs of state and origin that
-// can occur, times their rows and actors.
+// can occur, times their rows and actors. If the guards of an event have other names in
+// the new table, it grows with the product of their numbers: map them.
 func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	config = cmp.Or(config, &Config{})
 	p, err := newPair(old, new, config)
