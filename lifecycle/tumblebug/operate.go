@@ -150,7 +150,7 @@ func missing(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
 }
 
 // request requests the action of an MCI for these VMs, which creates those that do not
-// exist. It leaves out those that have moved meanwhile.
+// exist. It leaves out those that have moved meanwhile, and ends if the MCI has moved.
 func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
 	action, _ := Doing(mci.State)
 	for i := range vms {
@@ -170,7 +170,8 @@ func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) er
 			// Not if the MCI was forced into another action.
 			Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, mci.State)},
 		})
-		if err != nil && !overtaken(err) {
+		moved := errors.Is(err, lifecycle.ErrPrecondition) // the MCI, so the other requests fail too
+		if moved || err != nil && !overtaken(err) {
 			return err
 		}
 	}

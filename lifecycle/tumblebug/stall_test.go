@@ -314,6 +314,29 @@ func TestLateVMIsNotCreated(t *testing.T) {
 	})
 }
 
+// The first process stalls before it adds the first of five VMs. The second one terminates
+// the MCI: the first process does not try to add the others.
+func TestLateCreationStops(t *testing.T) {
+	store, clouds, adds := lifecycle.NewMemoryStore(), newCloud(), 0
+	var resume chan struct{}
+	one := &hookedStore{MemoryStore: store, commit: func(c *lifecycle.Commit) {
+		if createsVM(c) {
+			adds++
+			<-resume
+		}
+	}}
+	inPair(t, one, store, clouds, clouds, func(_ context.Context, p *pair) {
+		resume = make(chan struct{})
+		p.create(p.first, false, tumblebug.SubGroup{Name: "a", Size: 5, Provider: "aws", Region: "r"})
+		synctest.Wait()
+		p.action("terminate", true)
+		p.rests("Terminated")
+		close(resume)
+		synctest.Wait()
+		require.Equal(t, 1, adds)
+	})
+}
+
 // The first process stalls while it requests a reboot of the VMs. The second one has
 // finished that and started the next reboot when the first one continues: a VM that was
 // rebooted twice is not rebooted again.
