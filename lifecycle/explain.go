@@ -140,7 +140,10 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	if x.Blocked, err = c.blocked(ctx, &r, require); err != nil {
 		return x, err
 	}
-	return x, Ended(ctx) // a guard may have refused for that reason only
+	if ctx.Err() != nil { // a guard may have refused for that reason only
+		return x, Ended(ctx)
+	}
+	return x, nil
 }
 
 // deadline sets Deadline and Then. The sweeper does what act describes; empty: nothing.

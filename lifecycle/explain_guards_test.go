@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -314,6 +315,16 @@ func TestExplainWhatItCannotFindOut(t *testing.T) {
 	m = lifecycle.Must(gates, &cancels{store, cancel, left}, nil)
 	_, err = m.Explain(ctx, "a")
 	require.ErrorIs(t, err, left)
+
+	m = lifecycle.Must(gates, store, nil)
+	for n, ended := 1, true; ended; n++ {
+		ctx, stop := suitetest.EndWhenExamined(t.Context(), n, left)
+		if _, err := m.Explain(ctx, "a"); err != nil {
+			require.ErrorIs(t, err, context.Canceled, n)
+			require.ErrorIs(t, err, left, n)
+		}
+		ended = stop()
+	}
 }
 
 // cancels is a store that reads, and whose caller then leaves.
