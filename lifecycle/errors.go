@@ -236,8 +236,8 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 // Unwrap returns Err.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// oneLine returns a text without line breaks and terminal controls. Reasons, actors
-// and errors of user code may have them, and must not forge lines of a log.
+// oneLine returns a text in UTF-8 without line breaks and terminal controls. Reasons,
+// actors and errors of user code may have them, and must not forge lines of a log.
 func oneLine(text string) string {
 	var b strings.Builder
 	for i, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {

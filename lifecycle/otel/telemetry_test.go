@@ -194,7 +194,7 @@ func TestTextsAreUTF8(t *testing.T) {
 	vms := s.vms(lifecycle.NewMemoryStore(), nil, nil)
 	ctx, span := s.tracer.Tracer("api").Start(t.Context(), "POST /vms/vm-1/action")
 	_, err := vms.Fire(ctx, "vm-1", "\xff", "user", nil)
-	require.ErrorContains(t, err, "\xff")
+	require.ErrorContains(t, err, "\uFFFD")
 	span.End()
 	failed := errors.New("no room: \xff")
 	boot := s.Handlers(map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { return failed }})["boot"]

@@ -69,8 +69,8 @@ func (t *Telemetry) handler(name string, work lifecycle.Handler) lifecycle.Handl
 	}
 }
 
-// valid returns an error whose text is UTF-8. Another one, such as that of a request with an
-// unknown event, would make an exporter of OTLP drop all spans of its batch.
+// valid returns an error of work whose text is UTF-8. Another text would make an exporter of
+// OTLP drop all spans of its batch.
 func valid(err error) error {
 	if text := err.Error(); !utf8.ValidString(text) {
 		return errors.New(strings.ToValidUTF8(text, "?"))
@@ -104,7 +104,7 @@ var spanEvents = lifecycle.Observer{
 			return
 		}
 		span.AddEvent(instruments.RefusalEvent, trace.WithAttributes(
-			attribute.String(instruments.Prefix+"code", lifecycle.Code(err)), attribute.String(instruments.Prefix+"error", valid(err).Error()),
+			attribute.String(instruments.Prefix+"code", lifecycle.Code(err)), attribute.String(instruments.Prefix+"error", err.Error()),
 		))
 	},
 }
