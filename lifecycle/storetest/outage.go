@@ -111,6 +111,7 @@ func storeRecovers(t *tester) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	errs := t.calls(ctx, r, all, 1)
+	delete(errs, "History after the last number") // a store may answer it without its engine
 	network.SetDown(false)
 	for call, err := range errs {
 		require.Error(t, err, call)

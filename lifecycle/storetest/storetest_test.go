@@ -87,7 +87,7 @@ func TestStoreWithoutFaultPasses(t *testing.T) {
 		require.Regexp(t, "^skipped: (Config.(Network|Restart|WrongClock) is not set)$", text, name)
 	}
 	unknown := lost(func(*remote, context.Context, *commits, error) error { return lifecycle.ErrUnknownOutcome })
-	for _, f := range []fault{{remote: &remoteFault{}}, unknown} {
+	for _, f := range []fault{{remote: &remoteFault{}}, {remote: &remoteFault{early: true}}, unknown} {
 		failed, skipped = judge(t, f, "Outage/")
 		require.Empty(t, failed)
 		require.Empty(t, skipped)
