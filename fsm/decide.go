@@ -60,8 +60,8 @@ func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 
 // Timeout returns how long an object may be in a status before the sweeper acts, and
 // the row that the sweeper then fires. This is the row with the shortest timeout among
-// the rows that fit the origin, and the first declared of equal ones. The row is -1 if
-// no row fits. Timeout takes the tables that [Table.Candidates] takes.
+// the rows with a timeout that fit the origin, and the first declared of equal ones. The
+// row is -1 if there is none. Timeout takes the tables that [Table.Candidates] takes.
 func (t *Table) Timeout(state, origin int) (timeout time.Duration, row int) {
 	c := t.decider()
 	row = -1

@@ -33,7 +33,7 @@ import (
 // Correct these in the store, and call Adopt again. [Manager.Add] is for an object that
 // the store does not have.
 //
-// Adopt ends with an error if the store does not answer or the context ends. The error is
+// Adopt ends with an error if the store fails or the context ends. The error is
 // [ErrInvalid] if the actor or the reason is empty or blank.
 func Adopt[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, reason string) (adopted int, unplaced []Record[S, T], err error) {
 	if err := checkSigned("an adoption", actor, reason); err != nil {

@@ -84,7 +84,7 @@
 // refuses such a write in one of two ways. [Precondition].Grant compares the grant in the
 // commit. It is exact, and needs the lock and the records in one database. [Change].Fence
 // works with every lock, if the store can keep the token. The record keeps the highest
-// fencing token, and the store refuses a lower one.
+// fencing token, and a change with a lower one is refused.
 //
 // # Metrics, traces and logs
 //

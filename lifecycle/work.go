@@ -57,8 +57,8 @@ type Work struct {
 	// This process owns the objects, like the operation's own object. If the process dies,
 	// the sweeps of each manager find its objects by the manager's own table. The records
 	// of the objects name no work, so Do refuses an operation whose work the table may do
-	// again.
-	// Every manager needs the store and the Owner of this one, a WorkerActor and Done.
+	// again. Every manager needs the store and the Owner of this one, a WorkerActor and
+	// Done.
 	With *Tx
 
 	carrier map[string]string // of Config.Inject

@@ -14,7 +14,7 @@ import (
 // returns nil, all events were delivered.
 //
 // A panic or runtime.Goexit of a function undoes nothing: the event has happened. All other
-// functions that are due are still called, and all waiting actions that are due still wake.
+// functions that are due are still called, and all waits that are due still end.
 // Then the panic continues in the call that caused the event, such as Submit or
 // [Ticket.Cancel]. An action whose Accepted panics is accepted, and runs. In a goroutine of
 // the queue the panic becomes the outcome of the action, [Panicked], also if it was another

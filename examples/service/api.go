@@ -49,7 +49,7 @@ func (a *api) create(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("%w: a VM needs name, image and cpus, and no memory below 0", lifecycle.ErrInvalid)
 	}
 	if strings.Contains(wanted.Name, "/") || wanted.Name == "." || wanted.Name == ".." {
-		return nil, fmt.Errorf("%w: name %q is no part of a path: no request could delete the VM", lifecycle.ErrInvalid, wanted.Name)
+		return nil, fmt.Errorf("%w: name %q cannot be part of a path: no request could delete the VM", lifecycle.ErrInvalid, wanted.Name)
 	}
 	change.Edit = func(vm *VM) error {
 		vm.Image, vm.CPUs = wanted.Image, wanted.CPUs

@@ -1,6 +1,6 @@
 package explore
 
-// AnyChannel is a [Channel] of whatever message type, such as one that a fault empties.
+// AnyChannel is a [Channel] with any type of messages, such as one that a fault empties.
 type AnyChannel interface{ place() (*System, int) }
 
 func (c *Channel[M]) place() (*System, int) { return c.sys, c.at }

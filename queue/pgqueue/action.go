@@ -14,8 +14,8 @@ import (
 // Action is a unit of work as data. Keys and Name are required. It is a plain value.
 type Action struct {
 	// Keys are the objects that the action works on: one or several, in any order. A key
-	// that is there twice counts once. A key and Class have at most 1,024 bytes. Keys, Name
-	// and Class are UTF-8 without NUL.
+	// that is there twice counts once. Each key has at most 1,024 bytes, and so has Class.
+	// Keys, Name and Class are UTF-8 without NUL.
 	Keys []string
 	// Name is that of a [Handler].
 	Name string
