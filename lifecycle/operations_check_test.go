@@ -48,8 +48,8 @@ func (p *playground) checkPath(rows []lifecycle.HistoryRow) {
 	}
 }
 
-// checkHandle compares the result of a handle with what was written.
-func (p *playground) checkHandle(ctx context.Context, h held, rows []lifecycle.HistoryRow) {
+// checkTicket compares the result of a ticket with what was written.
+func (p *playground) checkTicket(ctx context.Context, h held, rows []lifecycle.HistoryRow) {
 	over, stop := context.WithCancel(ctx)
 	stop()
 	_, err := h.h.Wait(over)
@@ -57,7 +57,7 @@ func (p *playground) checkHandle(ctx context.Context, h held, rows []lifecycle.H
 	if err != nil {
 		e, ok := errors.AsType[*lifecycle.OutcomeError](err)
 		if !ok {
-			p.fault("a handle of %s has no outcome: %v", h.id, err)
+			p.fault("a ticket of %s has no outcome: %v", h.id, err)
 			return
 		}
 		operation, outcome, unwritten = e.Operation, e.Outcome, e.Unwritten

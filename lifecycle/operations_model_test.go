@@ -22,7 +22,7 @@ import (
 // that die and come back. It remembers every commit and its writer, and checks:
 //   - the history of an object is a path of the table, except for overrides;
 //   - only the owner of an operation writes its outcome;
-//   - a handle returns the outcome that was written;
+//   - a ticket returns the outcome that was written;
 //   - in the end every object is at rest.
 func TestOperationsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -110,7 +110,7 @@ type playground struct {
 	store   *lifecycle.MemoryStore
 	lives   [3]*life
 	peer    *sizedManager
-	handles []held
+	tickets []held
 
 	mu     sync.Mutex
 	jobs   []*job
@@ -261,8 +261,8 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 	case "sleep":
 		time.Sleep(time.Duration(1+a.How) * 10 * time.Second)
 	case "cancel":
-		if n := len(p.handles); n > 0 {
-			p.handles[a.How%n].h.Cancel(errBoom)
+		if n := len(p.tickets); n > 0 {
+			p.tickets[a.How%n].h.Cancel(errBoom)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (p *playground) do(ctx context.Context, l *life, id string, e event) {
 		p.fault("%v in %v: admitted should be %v, and is %v", e, status, want, err)
 	}
 	if err == nil {
-		p.handles = append(p.handles, held{h, l, id})
+		p.tickets = append(p.tickets, held{h, l, id})
 	}
 }
 
@@ -323,9 +323,9 @@ func (p *playground) finish(ctx context.Context, t *testing.T) {
 			// Rebooting without work, by Fire or Override, is begun anew for ever.
 			p.fault("%s is %v in the end", id, now)
 		}
-		for _, h := range p.handles {
+		for _, h := range p.tickets {
 			if h.id == id {
-				p.checkHandle(ctx, h, rows)
+				p.checkTicket(ctx, h, rows)
 			}
 		}
 	}

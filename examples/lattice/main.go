@@ -60,20 +60,20 @@ func run(ctx context.Context, out io.Writer) error {
 func (p *process) systems(ctx context.Context) error {
 	p.printf("create three systems")
 	for _, id := range []lattice.SystemID{"shop", "bank", "park"} {
-		h, err := p.CreateSystem(ctx, id, nil)
+		t, err := p.CreateSystem(ctx, id, nil)
 		if err != nil {
 			return err
 		}
-		rec, _ := h.Wait(ctx) // the record has the reason of a failure
+		rec, _ := t.Wait(ctx) // the record has the reason of a failure
 		p.printf("  %s: %s%s", id, rec.State, suffix(rec.Reason))
 	}
 	return p.remove(ctx, "park")
 }
 
 func (p *process) remove(ctx context.Context, id lattice.SystemID) error {
-	h, err := p.DeleteSystem(ctx, id)
+	t, err := p.DeleteSystem(ctx, id)
 	if err == nil {
-		_, err = h.Wait(ctx)
+		_, err = t.Wait(ctx)
 	}
 	p.printf("  %s: deleted", id)
 	return err

@@ -54,7 +54,7 @@ type service struct {
 	out                io.Writer
 	n                  int
 	alpha, beta, gamma *process
-	lost               []*handle // the operations of gamma
+	lost               []*ticket // the operations of gamma
 }
 
 // deploy adds the VMs and deploys each in one of the processes.
@@ -85,8 +85,8 @@ func (s *service) begin(ctx context.Context) error {
 		return err
 	})
 	return errors.Join(err, s.every(3, 5, func(i int) error {
-		h, err := s.gamma.begin(ctx, id(i), ovc.Stop)
-		s.lost = append(s.lost, h)
+		t, err := s.gamma.begin(ctx, id(i), ovc.Stop)
+		s.lost = append(s.lost, t)
 		return err
 	}))
 }
@@ -143,8 +143,8 @@ func (s *service) sweep(ctx context.Context) error {
 func (s *service) answer(ctx context.Context) error {
 	s.printf("the hypervisor answers gamma")
 	s.gamma.release()
-	for _, h := range s.lost {
-		_, err := h.Wait(ctx)
+	for _, t := range s.lost {
+		_, err := t.Wait(ctx)
 		if failed, ok := errors.AsType[*lifecycle.OutcomeError](err); !ok || failed.Outcome != lifecycle.Lost {
 			return fmt.Errorf("an outcome of gamma was written: %w", err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-type handle = lifecycle.Ticket[ovc.State, struct{}]
+type ticket = lifecycle.Ticket[ovc.State, struct{}]
 
 // process is one process of the service: its owner, its queue and its manager. One
 // goroutine uses it.
@@ -54,19 +54,19 @@ func (p *process) close(ctx context.Context) {
 }
 
 // do starts an operation whose work is in the record.
-func (p *process) do(ctx context.Context, id string, e ovc.Event) (*handle, error) {
+func (p *process) do(ctx context.Context, id string, e ovc.Event) (*ticket, error) {
 	return p.vms.Do(ctx, id, e, ovc.API, lifecycle.Named("hypervisor", nil), nil)
 }
 
 // begin starts an operation and waits until its work has begun.
-func (p *process) begin(ctx context.Context, id string, e ovc.Event) (*handle, error) {
-	h, err := p.do(ctx, id, e)
+func (p *process) begin(ctx context.Context, id string, e ovc.Event) (*ticket, error) {
+	t, err := p.do(ctx, id, e)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-p.begun:
-		return h, nil
+		return t, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -74,11 +74,11 @@ func (p *process) begin(ctx context.Context, id string, e ovc.Event) (*handle, e
 
 // complete starts an operation and waits until it has succeeded.
 func (p *process) complete(ctx context.Context, id string, e ovc.Event) error {
-	h, err := p.do(ctx, id, e)
+	t, err := p.do(ctx, id, e)
 	if err != nil {
 		return err
 	}
-	_, err = h.Wait(ctx)
+	_, err = t.Wait(ctx)
 	return err
 }
 

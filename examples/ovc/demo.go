@@ -60,9 +60,9 @@ func (d *demo) add(ctx context.Context, kind ovc.Kind, id string) error {
 
 // perform requests an action and waits for its outcome.
 func (d *demo) perform(ctx context.Context, kind ovc.Kind, id string, action ovc.Event, with string) error {
-	h, err := d.cloud.Do(ctx, kind, id, action, &ovc.Options{With: with})
+	t, err := d.cloud.Do(ctx, kind, id, action, &ovc.Options{With: with})
 	if err == nil {
-		_, err = h.Wait(ctx)
+		_, err = t.Wait(ctx)
 	}
 	return err
 }

@@ -83,8 +83,8 @@ func (d *demo) maintenance(ctx context.Context) error {
 	err = errors.Join(d.refused(err1), d.refused(err2))
 	d.printf("the migrations end, and the accepted actions are performed")
 	d.hypervisor.release()
-	for _, h := range []*ovc.Ticket{n1, m1, m2} {
-		_, failed := h.Wait(ctx)
+	for _, t := range []*ovc.Ticket{n1, m1, m2} {
+		_, failed := t.Wait(ctx)
 		err = errors.Join(err, failed)
 	}
 	d.printf("  methods of m1: %s", strings.Join(d.hypervisor.methods("m1"), ", "))
@@ -130,8 +130,8 @@ func (d *demo) retention(ctx context.Context) error {
 	err := errors.Join(d.perform(ctx, ovc.KindVM, "m3", ovc.Delete, ""), d.show(ctx))
 	healing, failed := d.heal(ctx)
 	err = errors.Join(err, failed)
-	for _, h := range healing.Expired {
-		_, failed := h.Wait(ctx)
+	for _, t := range healing.Expired {
+		_, failed := t.Wait(ctx)
 		err = errors.Join(err, failed)
 	}
 	return errors.Join(err, d.show(ctx))

@@ -27,7 +27,7 @@ const waiting = "all calls of the cloudlet hang"
 
 type (
 	manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
-	handle  = lifecycle.Ticket[edgecloud.State, edgecloud.ClusterSpec]
+	ticket  = lifecycle.Ticket[edgecloud.State, edgecloud.ClusterSpec]
 )
 
 // service is one process, with the manager of the clusters in the file and the
@@ -106,25 +106,25 @@ func (s *service) work(ctx context.Context, _ []byte) error {
 // createAll creates the missing clusters, and waits until they are Ready. If the calls of
 // the cloudlet hang, it prints a line after the last call.
 func (s *service) createAll(ctx context.Context) error {
-	var handles []*handle
+	var tickets []*ticket
 	for i := range wanted {
-		h, err := s.create(ctx, id(i))
+		t, err := s.create(ctx, id(i))
 		if err != nil {
 			return err
 		}
-		if h != nil {
-			handles = append(handles, h)
+		if t != nil {
+			tickets = append(tickets, t)
 		}
 	}
-	fmt.Fprintf(s.out, "%d operations have started\n", len(handles))
+	fmt.Fprintf(s.out, "%d operations have started\n", len(tickets))
 	if s.cloudlet.hangs != nil {
-		for range handles {
+		for range tickets {
 			<-s.cloudlet.hangs
 		}
 		fmt.Fprintln(s.out, waiting)
 	}
-	for _, h := range handles {
-		if _, err := h.Wait(ctx); err != nil {
+	for _, t := range tickets {
+		if _, err := t.Wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (s *service) createAll(ctx context.Context) error {
 
 // create starts the operation that creates a cluster. It undoes a failed creation first.
 // It returns nil if the cluster is Ready.
-func (s *service) create(ctx context.Context, id string) (*handle, error) {
+func (s *service) create(ctx context.Context, id string) (*ticket, error) {
 	c, err := s.clusters.Get(ctx, id)
 	switch {
 	case err == nil && c.State == edgecloud.Ready:

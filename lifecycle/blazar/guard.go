@@ -61,8 +61,8 @@ func (s *Service) ended(ctx context.Context, m *method, err error) (LeaseDetails
 type method struct {
 	lease   string // id
 	call    Call
-	handle  *lifecycle.Ticket[LeaseState, LeaseSpec]
-	refused error // written by the method, read once the handle is done
+	ticket  *lifecycle.Ticket[LeaseState, LeaseSpec]
+	refused error // written by the method, read once the ticket is done
 }
 
 // begin starts a method.
@@ -92,7 +92,7 @@ func (s *Service) begin(
 		return err
 	})
 	start := func() (err error) {
-		m.handle, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
+		m.ticket, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
 		return err
 	}
 	var err error
@@ -113,9 +113,9 @@ func (s *Service) begin(
 
 // wait waits for the result of a method.
 func (m *method) wait(ctx context.Context) error {
-	_, err := m.handle.Wait(ctx)
+	_, err := m.ticket.Wait(ctx)
 	select {
-	case <-m.handle.Done():
+	case <-m.ticket.Done():
 		if m.refused != nil {
 			return m.refused
 		}

@@ -75,17 +75,17 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 	if err := system.check(); err != nil {
 		return nil, err
 	}
-	var h *SystemTicket
+	var t *SystemTicket
 	// A delete is valid in every state, so it is tried again if the services have
 	// moved the system meanwhile.
 	err := again(func() (err error) {
-		h, err = c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
+		t, err = c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
 		return err
 	})
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, fmt.Errorf("lattice: %w: there is no system %s", lifecycle.ErrNotFound, system)
 	}
-	return h, err
+	return t, err
 }
 
 // initialize is the work of a system that is pending. It returns when its context ends,

@@ -14,8 +14,8 @@
 // at this time".
 //
 //	s, err := ovc.New(store, &ovc.Config{Method: hypervisor})
-//	h, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Pause, nil) // PAUSING
-//	vm, err := h.Wait(ctx)                                // PAUSED
+//	ticket, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Pause, nil) // PAUSING
+//	vm, err := ticket.Wait(ctx)                                // PAUSED
 //
 // A program keeps its own content of an object in [Model].Attributes: an action may
 // replace it, and restores it if it does not succeed. [Options].Args are arguments for the

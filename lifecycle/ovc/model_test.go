@@ -154,7 +154,7 @@ func TestModel(t *testing.T) {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
-		handles := map[string]*ovc.Ticket{}
+		tickets := map[string]*ovc.Ticket{}
 		// An action on an attached disk may wait for one on its machine, and vice versa.
 		running := func(kind ovc.Kind, id string) bool {
 			first := s.Queuer().Inspect(kind.Key(id))[0]
@@ -162,7 +162,7 @@ func TestModel(t *testing.T) {
 		}
 		run := func() (list []string) {
 			for _, id := range ids {
-				if handles[id] != nil && running(ref.objects[id].kind, id) {
+				if tickets[id] != nil && running(ref.objects[id].kind, id) {
 					list = append(list, id)
 				}
 			}
@@ -170,16 +170,16 @@ func TestModel(t *testing.T) {
 		}
 		end := func(id string, failure error) {
 			gates[id] <- failure
-			_, err := handles[id].Wait(ctx)
+			_, err := tickets[id].Wait(ctx)
 			require.ErrorIs(t, err, failure)
-			delete(handles, id)
+			delete(tickets, id)
 			ref.end(id, failure == nil)
 		}
 		defer func() {
 			for list := run(); len(list) > 0; list = run() {
 				end(list[0], nil)
 			}
-			require.Empty(t, handles)
+			require.Empty(t, tickets)
 		}()
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
@@ -192,7 +192,7 @@ func TestModel(t *testing.T) {
 						require.Equal(t, o.vm, rec.Payload.VM, id)
 					}
 				}
-				if len(handles) == 0 {
+				if len(tickets) == 0 {
 					require.NoError(t, consistent(ctx, s))
 				}
 			},
@@ -231,7 +231,7 @@ func TestModel(t *testing.T) {
 					return
 				}
 				require.NoError(t, err, "%s of %s with %q", action, id, with)
-				handles[id] = h
+				tickets[id] = h
 			},
 			"end": func(t *rapid.T) {
 				list := run()

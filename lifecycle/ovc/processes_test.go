@@ -20,7 +20,7 @@ import (
 )
 
 // Another process moves a stuck object back. The late result of the method is stale, and the
-// handle reports that.
+// ticket reports that.
 func TestMovedBackByAnother(t *testing.T) {
 	for name, outcome := range map[string]error{"done": nil, "failed": errors.New("no such node")} {
 		for kind, with := range map[ovc.Kind]string{ovc.KindVM: "m", ovc.KindDisk: "d"} {

@@ -100,14 +100,14 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 		}
 	}
 	r := &request{s: s, kind: kind, id: id, action: action, options: options}
-	h, err := r.do(ctx)
+	t, err := r.do(ctx)
 	if errors.Is(err, queue.ErrStopping) {
 		// In the document the state is checked before the queue.
 		if rec, failed := s.Get(ctx, kind, id); failed == nil && IsTransition(rec.State) {
 			err = fmt.Errorf("%w: %s %q is %s: %w", lifecycle.ErrBusy, kind, id, rec.State, err)
 		}
 	}
-	return h, refusal(kind, id, err)
+	return t, refusal(kind, id, err)
 }
 
 // checked returns the options, nil ones as the defaults. It refuses arguments that cannot

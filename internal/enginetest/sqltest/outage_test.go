@@ -89,12 +89,12 @@ func outcomesThrough(
 	var began sync.WaitGroup
 	began.Add(operations)
 	end := make(chan struct{})
-	handles := map[string]*lifecycle.Ticket[state, string]{}
+	tickets := map[string]*lifecycle.Ticket[state, string]{}
 	for i := range operations {
 		id := fmt.Sprintf("%d-%d", owner.Epoch(), i)
 		_, err := worker.Create(t.Context(), id, place, customer, "", nil)
 		require.NoError(t, err)
-		handles[id], err = worker.Do(t.Context(), id, pay, customer, lifecycle.Func(func(context.Context) error {
+		tickets[id], err = worker.Do(t.Context(), id, pay, customer, lifecycle.Func(func(context.Context) error {
 			began.Done()
 			<-end
 			time.Sleep(lasts * time.Duration(i) / operations)
@@ -109,7 +109,7 @@ func outcomesThrough(
 	up := time.Now()
 
 	counts = map[string]int{}
-	for _, h := range handles {
+	for _, h := range tickets {
 		_, err := h.Wait(t.Context())
 		failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 		switch {
@@ -126,7 +126,7 @@ func outcomesThrough(
 	}
 	stop()
 	group.Wait()
-	for id, h := range handles {
+	for id, h := range tickets {
 		rows, err := direct.History(t.Context(), lifecycle.Key{Machine: "order", ID: id}, 0, 10)
 		require.NoError(t, err)
 		last := rows[len(rows)-1]
