@@ -1,7 +1,9 @@
 package sqllocktest
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -60,10 +62,15 @@ func configOf(t testing.TB, dsn string) *pgx.ConnConfig {
 	return c
 }
 
-// open opens a locker that the test closes at its end.
+// open opens a locker that the test closes at its end. On a busy machine a session may begin too
+// late for its TTL; then it is tried again.
 func (d *database) open(t testing.TB, tree string, c *sqllock.Config) *sqllock.Locker {
 	t.Helper()
-	l, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, c)
+	var l *sqllock.Locker
+	err := context.DeadlineExceeded
+	for attempt := 0; attempt < 10 && errors.Is(err, context.DeadlineExceeded); attempt++ {
+		l, err = sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, c)
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
