@@ -350,3 +350,30 @@ type oddStore struct {
 	*lifecycle.MemoryStore
 	_ []int
 }
+
+// TestLostGrantOfASecondChange: the error names the change whose grant is lost.
+func TestLostGrantOfASecondChange(t *testing.T) {
+	var tree lock.Tree
+	m, store := vms(t)
+	grants := map[string]*lock.Grant{}
+	var changes []part
+	for _, id := range []string{"a", "b"} {
+		grant, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/" + id), Mode: lock.X}, nil)
+		require.NoError(t, err)
+		grants[id] = grant
+		ready(t, m, id)
+		changes = append(changes, firing(m, id, "touch", user, &lifecycle.Change[size]{
+			Require: []lifecycle.Precondition{{Grant: grant}},
+		}))
+	}
+	store.reset()
+	store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
+		require.NoError(t, tree.Break(t.Context(), grants["b"].Token(), "in between"))
+		return write()
+	}
+	err := commitAll(t.Context(), changes...)
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	var failed *lifecycle.Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, "b", failed.ID)
+}

@@ -149,6 +149,28 @@ func TestGuardSeesBothPayloads(t *testing.T) {
 	require.Equal(t, 1, edits)
 }
 
+// TestGuardOfForeignPayload: a guard does not run if one of its payloads cannot be decoded.
+func TestGuardOfForeignPayload(t *testing.T) {
+	for name, rec := range map[string]lifecycle.StoredRecord{
+		"before": {Payload: []byte("?"), Saved: []byte(`{"N":1}`)},
+		"after":  {Payload: []byte(`{"N":1}`), Saved: []byte("?")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m := lifecycle.Must(checked(func(context.Context, *size, *size) error {
+				t.Error("the guard runs")
+				return nil
+			}), store, &lifecycle.Config[event]{Undo: []event{"done"}})
+			rec.Key, rec.State, rec.Origin = lifecycle.Key{Machine: "checked", ID: "a"}, "starting", "off"
+			plant(t, store, rec)
+			before := storedAt(t, store, rec.Key)
+			_, err := m.Fire(t.Context(), "a", "done", "worker", nil)
+			require.ErrorIs(t, err, lifecycle.ErrForeign)
+			require.Equal(t, before, storedAt(t, store, rec.Key))
+		})
+	}
+}
+
 // TestUndo: the content of the origin comes back, after one edit and after a
 // retry with another, by a call and by a report.
 func TestUndo(t *testing.T) {
@@ -257,6 +279,7 @@ func TestZeroPayload(t *testing.T) {
 	empty := lifecycle.Must(emptyVM, store, nil)
 	create(t, empty, "b", "create", user, struct{}{})
 	fire(t, empty, "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }})
+	require.Empty(t, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "b"}).Payload, "a type without any bits")
 }
 
 // TestPointers: every kind of reference is found, however deep.

@@ -20,6 +20,8 @@ func TestCommitCheck(t *testing.T) {
 	}
 	ownerless := to("a", "idle")
 	ownerless.To.Epoch = 2
+	requested := to("a", "idle")
+	requested.Request = "r1"
 	other := []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "m", ID: "z"}}}
 	has := lifecycle.Capabilities{Changes: 2}
 	for name, test := range map[string]struct {
@@ -45,6 +47,11 @@ func TestCommitCheck(t *testing.T) {
 			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}, Messages: make([]lifecycle.Message, 1)},
 			errors.ErrUnsupported,
 			"unsupported operation: messages in a commit",
+		},
+		"request without history": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{requested}},
+			errors.ErrUnsupported,
+			"unsupported operation: a request id: the store keeps no history",
 		},
 		"no state": {
 			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "")}},
