@@ -55,10 +55,7 @@ func Migrate(ctx context.Context, m AnyManager, actor fsm.Actor, after string, l
 
 func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most int) (page Migration, err error) {
 	page.Next = after
-	q := Query{Machine: c.table.Name, After: after, WithoutPayload: true}
-	if q.Limit, err = limit(most); err == nil {
-		err = q.Check()
-	}
+	most, err = limit(most)
 	switch {
 	case err != nil:
 		return page, err
@@ -69,7 +66,7 @@ func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most 
 	case actor == fsm.Sweeper:
 		return page, fmt.Errorf("%w: only sweeps act as %s", fsm.ErrWrongActor, fsm.Sweeper)
 	}
-	found, err := c.list(ctx, q)
+	found, err := c.list(ctx, Query{Machine: c.table.Name, After: after, WithoutPayload: true, Limit: most})
 	if err != nil {
 		return page, err
 	}
@@ -84,7 +81,7 @@ func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most 
 			c.progress("migrate a page of "+c.table.Name, i+1, len(found))
 		}
 	}
-	if len(found) < q.Limit {
+	if len(found) < most {
 		page.Next = ""
 	}
 	return page, nil
