@@ -20,9 +20,9 @@ type ActionRecord = lifecycle.Record[ActionState, Action]
 
 // kind is deploys or teardowns.
 type kind struct {
-	m        *lifecycle.Manager[ActionState, ActionEvent, Action]
-	teardown bool
-	steps    map[ActionState]step // by the state before the step
+	name  string // deployKind or teardownKind
+	m     *lifecycle.Manager[ActionState, ActionEvent, Action]
+	steps map[ActionState]step // by the state before the step
 }
 
 // step is the work in one state of an action, and the event that ends it.
@@ -32,9 +32,9 @@ type step struct {
 }
 
 func (c *Controller) newKind(
-	store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], teardown bool, steps map[ActionState]step,
+	store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], name string, steps map[ActionState]step,
 ) *kind {
-	k := &kind{teardown: teardown, steps: steps}
+	k := &kind{name: name, steps: steps}
 	k.m = lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
 		Observer: c.observing(func(row lifecycle.HistoryRow) {
 			if ActionState(row.To).ended() && !ActionState(row.From).ended() {
@@ -57,9 +57,6 @@ func (c *Controller) requireTerm(_ context.Context, change *lifecycle.StoredChan
 	tx.Require(c.term.require())
 	return &tx, nil
 }
-
-// action returns the holder of the lock of an action.
-func (k *kind) action(id string) action { return action{teardown: k.teardown, id: id} }
 
 // kinds returns deploys and teardowns.
 func (c *Controller) kinds() []*kind { return []*kind{c.deploys, c.teardowns} }
@@ -162,7 +159,7 @@ func (c *Controller) request(ctx context.Context, k *kind, system SystemID, id s
 	if err := system.check(); err != nil {
 		return ActionRecord{}, err
 	}
-	if err := k.action(id).check(system); err != nil {
+	if err := checkNames(system, k.name, id); err != nil {
 		return ActionRecord{}, fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
 	}
 	var tx lifecycle.Tx
@@ -239,12 +236,14 @@ func (c *Controller) resume(ctx context.Context) error {
 		}
 	}
 	for system := range c.locks.Systems() {
-		for _, a := range c.locks.holders(system) {
-			k := c.deploys
-			if a.teardown {
-				k = c.teardowns
+		deploys, teardown := c.locks.InProgressActions(system)
+		for _, id := range deploys {
+			if _, err := c.submit(c.deploys, string(system)+"/"+string(id), nil); err != nil {
+				return err
 			}
-			if _, err := c.submit(k, string(system)+"/"+a.id, nil); err != nil {
+		}
+		if teardown != "" {
+			if _, err := c.submit(c.teardowns, string(system)+"/"+string(teardown), nil); err != nil {
 				return err
 			}
 		}
@@ -264,7 +263,7 @@ func (c *Controller) resume(ctx context.Context) error {
 
 func (c *Controller) acquire(k *kind, rec ActionRecord) (lock.Token, error) {
 	system, id := splitID(rec.ID)
-	return c.locks.acquire(system, pathOf(rec.Payload), k.action(id))
+	return c.locks.acquire(system, k.name, id, pathOf(rec.Payload))
 }
 
 // splitID returns the system of a record, and the name of an action.

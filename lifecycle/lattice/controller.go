@@ -127,12 +127,12 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
 	}
 	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{Observer: cfg.Observer})
-	c.deploys = c.newKind(store, Deploy, false, map[ActionState]step{
+	c.deploys = c.newKind(store, Deploy, deployKind, map[ActionState]step{
 		ActionPending:    {nil, Accept},
 		ActionAccepted:   {infra.Build, Begin},
 		ActionInProgress: {infra.Deploy, Succeed},
 	})
-	c.teardowns = c.newKind(store, Teardown, true, map[ActionState]step{
+	c.teardowns = c.newKind(store, Teardown, teardownKind, map[ActionState]step{
 		ActionPending:    {nil, Begin},
 		ActionInProgress: {infra.Teardown, Succeed},
 	})

@@ -1,7 +1,6 @@
 package lattice
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,23 +36,25 @@ type LifecycleActionManager struct {
 	// user code.
 	mu      sync.Mutex
 	last    lock.Token // the greatest one of all trees that are gone
-	systems map[SystemID]*actions
+	systems map[SystemID]*systemLocks
 }
 
-// actions are the locks of one system.
+// systemLocks are the locks of one system.
 //
 // Invariant: held has exactly the grants of the tree, and is not empty.
-type actions struct {
+type systemLocks struct {
 	tree *lock.Tree
-	held map[string]action // by the id of the acquisition
+	held map[string]*lock.Grant // by the name of the action
 }
 
-// action is a deploy or a teardown that holds its lock.
-type action struct {
-	teardown bool
-	id       string
-	lock     *lock.Grant
-}
+// The kinds of actions.
+const (
+	deployKind   = "deploy"
+	teardownKind = "teardown"
+)
+
+// actionName is the name of an action in refusals, and the id of its acquisition.
+func actionName(kind, id string) string { return kind + " " + id }
 
 // maxNamed is how many holders a conflict names.
 const maxNamed = 1000
@@ -65,7 +66,7 @@ const maxNamed = 1000
 // [lock.ErrConflict]; [lock.ErrIDInUse] if the deploy holds another path; and
 // [lock.ErrInvalid] for an empty id and for the zero path.
 func (m *LifecycleActionManager) AcquireDeploy(system SystemID, deploy DeployID, path lock.Path) error {
-	_, err := m.acquire(system, path, action{id: string(deploy)})
+	_, err := m.acquire(system, deployKind, string(deploy), path)
 	return err
 }
 
@@ -73,32 +74,39 @@ func (m *LifecycleActionManager) AcquireDeploy(system SystemID, deploy DeployID,
 //
 // Errors, with nothing changed: those of AcquireDeploy, except those of the path.
 func (m *LifecycleActionManager) AcquireTeardown(system SystemID, teardown TeardownID) error {
-	_, err := m.acquire(system, lock.Root(), action{teardown: true, id: string(teardown)})
+	_, err := m.acquire(system, teardownKind, string(teardown), lock.Root())
 	return err
 }
 
 // ReleaseDeploy releases the lock of a deploy, and reports whether it held one.
 func (m *LifecycleActionManager) ReleaseDeploy(system SystemID, deploy DeployID) bool {
-	return m.release(system, action{id: string(deploy)})
+	return m.release(system, deployKind, string(deploy))
 }
 
 // ReleaseTeardown releases the lock of a teardown, and reports whether it held one.
 func (m *LifecycleActionManager) ReleaseTeardown(system SystemID, teardown TeardownID) bool {
-	return m.release(system, action{teardown: true, id: string(teardown)})
+	return m.release(system, teardownKind, string(teardown))
 }
 
 // InProgressActions returns the actions that hold a lock in a system: the deploys in
 // the order of their grants, or the teardown, never both. An empty TeardownID means
 // that there is none.
 func (m *LifecycleActionManager) InProgressActions(system SystemID) ([]DeployID, TeardownID) {
-	var deploys []DeployID
-	for _, a := range m.holders(system) {
-		if a.teardown {
-			return nil, TeardownID(a.id)
+	holders, _ := m.Holders(context.Background(), system, lock.Root()) // in process it cannot fail
+	return actionsOf(holders)
+}
+
+// actionsOf returns the deploys and the teardown of holders.
+func actionsOf(holders []lock.Holder) (deploys []DeployID, teardown TeardownID) {
+	for _, h := range holders {
+		kind, id, _ := strings.Cut(h.ID, " ")
+		if kind == teardownKind {
+			teardown = TeardownID(id)
+		} else {
+			deploys = append(deploys, DeployID(id))
 		}
-		deploys = append(deploys, DeployID(a.id))
 	}
-	return deploys, ""
+	return deploys, teardown
 }
 
 // Holders returns the locks of a system at a path, above and below it, with path,
@@ -122,81 +130,59 @@ func (m *LifecycleActionManager) Systems() iter.Seq[SystemID] {
 	return slices.Values(ids)
 }
 
-// name is the id of the acquisition, and the name in refusals.
-func (a action) name() string {
-	if a.teardown {
-		return "teardown " + a.id
-	}
-	return "deploy " + a.id
-}
-
-func (a action) check(system SystemID) error {
-	if system == "" || a.id == "" {
-		return fmt.Errorf("lattice: %w: %q of system %q has no name", lock.ErrInvalid, a.name(), string(system))
+// checkNames refuses an action of a system if one of them has no name.
+func checkNames(system SystemID, kind, id string) error {
+	if system == "" || id == "" {
+		return fmt.Errorf("lattice: %w: %q of system %q has no name", lock.ErrInvalid, actionName(kind, id), string(system))
 	}
 	return nil
 }
 
 // acquire returns the token of the lock.
-func (m *LifecycleActionManager) acquire(system SystemID, path lock.Path, a action) (lock.Token, error) {
-	if err := a.check(system); err != nil {
+func (m *LifecycleActionManager) acquire(system SystemID, kind, id string, path lock.Path) (lock.Token, error) {
+	if err := checkNames(system, kind, id); err != nil {
 		return 0, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.systems[system]
 	if s == nil {
-		s = &actions{
+		s = &systemLocks{
 			tree: lock.Must(&lock.Config{FirstToken: max(m.FirstToken, m.last+1), MaxHolders: maxNamed}),
-			held: map[string]action{},
+			held: map[string]*lock.Grant{},
 		}
 	}
-	name := a.name()
-	held, err := s.tree.TryLock(context.Background(), lock.Request{Path: path, Mode: lock.X}, &lock.Options{ID: name, Owner: name})
-	if err != nil {
-		return 0, s.refuse(system, a, err)
+	name := actionName(kind, id)
+	grant, err := s.tree.TryLock(context.Background(), lock.Request{Path: path, Mode: lock.X}, &lock.Options{ID: name, Owner: name})
+	if conflict, ok := errors.AsType[*lock.ConflictError](err); ok && errors.Is(err, lock.ErrConflict) {
+		deploys, teardown := actionsOf(conflict.Holders)
+		return 0, &ConflictingLifecycleActionError{System: system, Deploys: deploys, Teardown: teardown, Err: err}
 	}
-	// A repeated acquisition is the same grant: either handle releases it.
-	a.lock = held
-	s.held[name] = a
+	if err != nil {
+		return 0, fmt.Errorf("lattice: %s of system %s: %w", name, system, err)
+	}
+	s.held[name] = grant // a repeated acquisition is the same grant: either handle releases it
 	if m.systems == nil {
-		m.systems = map[SystemID]*actions{}
+		m.systems = map[SystemID]*systemLocks{}
 	}
 	m.systems[system] = s
-	return held.Token(), nil
+	return grant.Token(), nil
 }
 
-func (m *LifecycleActionManager) release(system SystemID, a action) bool {
+func (m *LifecycleActionManager) release(system SystemID, kind, id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.systems[system]
-	if s == nil {
+	s, name := m.systems[system], actionName(kind, id)
+	if s == nil || s.held[name] == nil {
 		return false
 	}
-	held, ok := s.held[a.name()]
-	if !ok {
-		return false
-	}
-	m.last = max(m.last, held.lock.Token())
-	_ = held.lock.Unlock(context.Background()) // in process it cannot fail
-	delete(s.held, a.name())
+	m.last = max(m.last, s.held[name].Token())
+	_ = s.held[name].Unlock(context.Background()) // in process it cannot fail
+	delete(s.held, name)
 	if len(s.held) == 0 {
 		delete(m.systems, system)
 	}
 	return true
-}
-
-// holders returns the actions that hold a lock in a system, in the order of their grants.
-func (m *LifecycleActionManager) holders(system SystemID) []action {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.systems[system]
-	if s == nil {
-		return nil
-	}
-	return slices.SortedFunc(maps.Values(s.held), func(a, b action) int {
-		return cmp.Compare(a.lock.Token(), b.lock.Token())
-	})
 }
 
 // SystemID names a system. For a [Controller] it is one segment of a path: not empty, and
@@ -238,21 +224,3 @@ func (e *ConflictingLifecycleActionError) locked() string {
 
 // Unwrap returns Err.
 func (e *ConflictingLifecycleActionError) Unwrap() error { return e.Err }
-
-// refuse converts a refusal of the tree into one of this package.
-func (s *actions) refuse(system SystemID, a action, err error) error {
-	conflict, ok := errors.AsType[*lock.ConflictError](err)
-	if !ok || !errors.Is(err, lock.ErrConflict) {
-		return fmt.Errorf("lattice: %s of system %s: %w", a.name(), system, err)
-	}
-	e := &ConflictingLifecycleActionError{System: system, Err: err}
-	for _, h := range conflict.Holders {
-		by := s.held[h.ID]
-		if by.teardown {
-			e.Teardown = TeardownID(by.id)
-			continue
-		}
-		e.Deploys = append(e.Deploys, DeployID(by.id))
-	}
-	return e
-}

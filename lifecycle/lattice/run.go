@@ -101,7 +101,7 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 			return err
 		}
 		if rec.State.ended() {
-			c.locks.release(system, k.action(id))
+			c.locks.release(system, k.name, id)
 			return nil
 		}
 		switch err = c.step(ctx, k, r, rec); {
