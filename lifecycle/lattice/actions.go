@@ -36,26 +36,16 @@ func (c *Controller) newKind(
 ) *kind {
 	k := &kind{name: name, steps: steps}
 	k.m = lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
-		Observer: c.observing(func(row lifecycle.HistoryRow) {
-			if ActionState(row.To).ended() && !ActionState(row.From).ended() {
-				c.ended(k, row.Key)
-			}
+		Observer: lifecycle.Tee(c.observer, lifecycle.Observer{
+			Changed: func(_ context.Context, row lifecycle.CommittedChange) {
+				if ActionState(row.To).ended() && !ActionState(row.From).ended() {
+					c.ended(k, row.Key)
+				}
+			},
 		}),
-		BeforeCommit: c.requireTerm,
+		BeforeCommit: c.term.require,
 	})
 	return k
-}
-
-// requireTerm makes the term of this controller a condition of every commit that moves an
-// action, also of the commits of a sweep. Adding and removing a record has no such
-// condition: the last controller performs what an earlier one has stored as pending.
-func (c *Controller) requireTerm(_ context.Context, change *lifecycle.StoredChange) (*lifecycle.Tx, error) {
-	if change.From == "" || change.Remove {
-		return nil, nil
-	}
-	var tx lifecycle.Tx
-	tx.Require(c.term.require())
-	return &tx, nil
 }
 
 // kinds returns deploys and teardowns.
@@ -81,7 +71,7 @@ func (s ActionState) ended() bool {
 func (c *Controller) Deploy(
 	ctx context.Context, system SystemID, deploy DeployID, path lock.Path, attributes json.RawMessage,
 ) (ActionRecord, error) {
-	a := Action{System: system, Path: pathOf(Action{Path: path}), Attributes: attributes}
+	a := Action{System: system, Path: pathOf(path), Attributes: attributes}
 	return c.request(ctx, c.deploys, system, string(deploy), a)
 }
 
@@ -98,12 +88,12 @@ func (c *Controller) Teardown(
 // lock. Errors: [lifecycle.ErrNotFound], the store's, and the context's;
 // [queue.ErrWouldDeadlock] if a function of [Infrastructure] would wait for itself.
 func (c *Controller) WaitDeploy(ctx context.Context, system SystemID, deploy DeployID) (ActionRecord, error) {
-	return c.wait(ctx, c.deploys, string(system)+"/"+string(deploy))
+	return c.wait(ctx, c.deploys, recordID(system, deploy))
 }
 
 // WaitTeardown is WaitDeploy for a teardown.
 func (c *Controller) WaitTeardown(ctx context.Context, system SystemID, teardown TeardownID) (ActionRecord, error) {
-	return c.wait(ctx, c.teardowns, string(system)+"/"+string(teardown))
+	return c.wait(ctx, c.teardowns, recordID(system, teardown))
 }
 
 // RemoveDeploy removes the record of a deploy that has succeeded or failed, once its
@@ -113,12 +103,12 @@ func (c *Controller) WaitTeardown(ctx context.Context, system SystemID, teardown
 // deploy has not ended; [queue.ErrWouldDeadlock] as for WaitDeploy; the store's, and the
 // context's.
 func (c *Controller) RemoveDeploy(ctx context.Context, system SystemID, deploy DeployID) error {
-	return c.forget(ctx, c.deploys, string(system)+"/"+string(deploy))
+	return c.forget(ctx, c.deploys, recordID(system, deploy))
 }
 
 // RemoveTeardown is RemoveDeploy for a teardown.
 func (c *Controller) RemoveTeardown(ctx context.Context, system SystemID, teardown TeardownID) error {
-	return c.forget(ctx, c.teardowns, string(system)+"/"+string(teardown))
+	return c.forget(ctx, c.teardowns, recordID(system, teardown))
 }
 
 // forget removes the record of an action that has ended. The bad schedule without the
@@ -162,13 +152,12 @@ func (c *Controller) request(ctx context.Context, k *kind, system SystemID, id s
 	if err := checkNames(system, k.name, id); err != nil {
 		return ActionRecord{}, fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
 	}
-	var tx lifecycle.Tx
-	added := k.m.In(&tx).Add(string(system)+"/"+id, ActionPending, Backend, a, nil)
-	tx.Require(c.requireLive(system))
-	if err := tx.Commit(ctx); err != nil {
+	rec, err := k.m.Add(ctx, recordID(system, id), ActionPending, Backend, a, &lifecycle.Change[Action]{
+		Require: []lifecycle.Precondition{c.requireLive(system)},
+	})
+	if err != nil {
 		return ActionRecord{}, noSystem(err)
 	}
-	rec := added.Record()
 	// The action is stored: if the queue refuses it now, the next sweep or the next
 	// process runs it.
 	_, _ = c.submit(k, rec.ID, &rec)
@@ -238,12 +227,12 @@ func (c *Controller) resume(ctx context.Context) error {
 	for system := range c.locks.Systems() {
 		deploys, teardown := c.locks.InProgressActions(system)
 		for _, id := range deploys {
-			if _, err := c.submit(c.deploys, string(system)+"/"+string(id), nil); err != nil {
+			if _, err := c.submit(c.deploys, recordID(system, id), nil); err != nil {
 				return err
 			}
 		}
 		if teardown != "" {
-			if _, err := c.submit(c.teardowns, string(system)+"/"+string(teardown), nil); err != nil {
+			if _, err := c.submit(c.teardowns, recordID(system, teardown), nil); err != nil {
 				return err
 			}
 		}
@@ -263,11 +252,22 @@ func (c *Controller) resume(ctx context.Context) error {
 
 func (c *Controller) acquire(k *kind, rec ActionRecord) (lock.Token, error) {
 	system, id := splitID(rec.ID)
-	return c.locks.acquire(system, k.name, id, pathOf(rec.Payload))
+	return c.locks.acquire(system, k.name, id, pathOf(rec.Payload.Path))
 }
 
 // splitID returns the system of a record, and the name of an action.
 func splitID(id string) (SystemID, string) {
 	system, name, _ := strings.Cut(id, "/")
 	return SystemID(system), name
+}
+
+// recordID returns the id of the record of an action.
+func recordID[ID ~string](system SystemID, id ID) string { return string(system) + "/" + string(id) }
+
+// pathOf returns the path that an action locks: the zero path is the whole system.
+func pathOf(path lock.Path) lock.Path {
+	if !path.Valid() {
+		return lock.Root()
+	}
+	return path
 }

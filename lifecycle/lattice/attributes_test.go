@@ -109,7 +109,8 @@ func TestAddSystem(t *testing.T) {
 	}
 }
 
-// A deploy that cannot be read locks its system, and keeps no other one. A sweep names it.
+// A deploy that cannot be read locks its system, unless it is pending, and keeps no other
+// one. A sweep names it.
 func TestForeignRecords(t *testing.T) {
 	ctx, store := t.Context(), lifecycle.NewMemoryStore()
 	add := func(table *fsm.Table, id, state, payload string) {
@@ -124,10 +125,12 @@ func TestForeignRecords(t *testing.T) {
 	add(lattice.System.Table(), "a", "stable", "")
 	add(lattice.System.Table(), "b", "stable", "")
 	add(lattice.System.Table(), "c", "stable", "")
+	add(lattice.System.Table(), "d", "stable", "")
 	add(lattice.Service.Table(), "a/web", "flying", "")
 	add(lattice.Service.Table(), "b/web", "degraded", "")
 	add(lattice.Deploy.Table(), "c/d", "in progress", `"of another version"`)
 	add(lattice.Deploy.Table(), "b/d", "accepted", `{"system":"b"}`)
+	add(lattice.Deploy.Table(), "d/d", "pending", `"of another version"`)
 	c, err := lattice.Start(ctx, store, lattice.Infrastructure{}, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close(ctx)) }()
@@ -142,9 +145,15 @@ func TestForeignRecords(t *testing.T) {
 	d, err = c.WaitDeploy(ctx, "c", "e")
 	require.NoError(t, err)
 	require.Equal(t, "unable to acquire lifecycle lock: locked by deploys d", d.Reason)
+	_, err = c.Deploy(ctx, "d", "e", lock.MustParse("/web"), nil)
+	require.NoError(t, err)
+	d, err = c.WaitDeploy(ctx, "d", "e")
+	require.NoError(t, err)
+	require.Equal(t, lattice.ActionSucceeded, d.State)
 	_, err = c.Sweep(ctx)
 	require.ErrorIs(t, err, lifecycle.ErrForeign)
 	require.ErrorContains(t, err, `"c/d"`)
+	require.ErrorContains(t, err, `"d/d"`)
 	require.ErrorContains(t, err, `"a/web"`)
 }
 

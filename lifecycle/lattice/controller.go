@@ -86,10 +86,11 @@ type Controller struct {
 
 	inits sync.WaitGroup // calls of Infrastructure.Initialize
 
-	mu      sync.Mutex
-	runs    map[lifecycle.Key]*run
-	closing bool
-	closed  chan struct{} // when closing is set
+	closed context.Context // ends when no run starts any more
+	end    func()          // ends closed, and so the runs of deploys and teardowns
+
+	mu   sync.Mutex
+	runs map[lifecycle.Key]*run
 }
 
 // Start makes a controller on a store and ends the term of an earlier one. It sweeps
@@ -106,10 +107,8 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 	if config != nil {
 		cfg = *config
 	}
-	c := &Controller{
-		infra: infra, queue: cfg.Queue, observer: cfg.Observer,
-		runs: map[lifecycle.Key]*run{}, closed: make(chan struct{}),
-	}
+	c := &Controller{infra: infra, queue: cfg.Queue, observer: cfg.Observer, runs: map[lifecycle.Key]*run{}}
+	c.closed, c.end = context.WithCancel(context.Background())
 	if c.queue == nil {
 		c.own = queue.Must[lifecycle.Key](nil)
 		c.queue = c.own
@@ -119,12 +118,15 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		WorkerActor: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
 		Handlers: map[string]lifecycle.Handler{"initialize": c.initialize, "remove": c.remove},
 		Owner:    cfg.Owner, Queue: c.queue,
-		Observer: c.observing(c.systemChanged),
+		Observer: lifecycle.Tee(cfg.Observer, lifecycle.Observer{Changed: c.systemChanged}),
 	}); err != nil {
 		return nil, err
 	}
 	if n := store.Capabilities().Changes; n < minChanges {
 		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
+	}
+	if c.term, err = beginTerm(ctx, store); err != nil {
+		return nil, err
 	}
 	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{Observer: cfg.Observer})
 	c.deploys = c.newKind(store, Deploy, deployKind, map[ActionState]step{
@@ -136,9 +138,6 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		ActionPending:    {nil, Begin},
 		ActionInProgress: {infra.Teardown, Succeed},
 	})
-	if c.term, err = beginTerm(ctx, store); err != nil {
-		return nil, err
-	}
 	c.locks.FirstToken = lock.Token(c.term.number) << 32
 	if _, err = c.systems.Sweep(ctx); err == nil {
 		err = c.resume(ctx)
@@ -152,13 +151,6 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 // minChanges is what a step of an action needs in a commit: its own change, a
 // system that is live, and the term.
 const minChanges = 3
-
-// observing returns the caller's observer, before a function of the controller.
-func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Observer {
-	return lifecycle.Tee(c.observer, lifecycle.Observer{
-		Changed: func(_ context.Context, change lifecycle.CommittedChange) { changed(change.HistoryRow) },
-	})
-}
 
 // Systems returns the manager of systems: to get, list, explain, or override.
 func (c *Controller) Systems() *lifecycle.Manager[State, Event, Content] { return c.systems }
@@ -206,7 +198,7 @@ func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error)
 	}
 	if slices.ContainsFunc(results, func(r lifecycle.SweepResult) bool { return c.term.over(r.Err) }) {
 		c.end()
-		return results, c.term.stale()
+		return results, errStale
 	}
 	return results, errors.Join(append(errs, c.resume(ctx))...)
 }
@@ -236,17 +228,6 @@ func (c *Controller) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.Join(queue.ErrNotDrained, lifecycle.Ended(ctx))
 	}
-}
-
-// end cancels the runs of deploys and teardowns. No run starts after that.
-func (c *Controller) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closing {
-		c.closing = true
-		close(c.closed)
-	}
-	c.cancelRuns(errClosing, func(*run) bool { return true })
 }
 
 var errClosing = errors.New("lattice: the controller is closing")

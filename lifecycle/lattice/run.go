@@ -11,24 +11,24 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
 )
 
 // run is the execution of a deploy or teardown in this process. Each has at most one.
 type run struct {
 	system SystemID
-	work   context.Context
-	cancel context.CancelCauseFunc // of work
+	cancel context.CancelCauseFunc // of its work
 	done   chan struct{}           // closed at the end of the run
 }
 
-// cancelRuns cancels the runs that are selected, and returns them. REQUIRES: c.mu.
-func (c *Controller) cancelRuns(cause error, of func(*run) bool) []*run {
+// cancelRuns cancels the runs in a system, and returns them.
+func (c *Controller) cancelRuns(system SystemID) []*run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var found []*run
 	for _, r := range c.runs {
-		if of(r) {
-			r.cancel(cause)
+		if r.system == system {
+			r.cancel(errDeleted)
 			found = append(found, r)
 		}
 	}
@@ -78,15 +78,12 @@ var errEnded = errors.New("lattice: the action has ended")
 // It is the only place that releases a lock, and only after it has read that the
 // action has ended: the state is stored before another action can have the lock.
 func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error {
-	work, cancel := context.WithCancelCause(ctx)
 	system, id := splitID(key.ID)
-	r := &run{system: system, work: work, cancel: cancel, done: make(chan struct{})}
-	defer r.cancel(nil)
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.closed, func() { cancel(errClosing) })()
+	r := &run{system: system, cancel: cancel, done: make(chan struct{})}
 	c.mu.Lock()
-	if c.closing {
-		c.mu.Unlock()
-		return errClosing
-	}
 	c.runs[key] = r
 	c.mu.Unlock()
 	defer func() {
@@ -104,7 +101,7 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 			c.locks.release(system, k.name, id)
 			return nil
 		}
-		switch err = c.step(ctx, k, r, rec); {
+		switch err = c.step(ctx, work, k, rec); {
 		case err == nil:
 			tries = 0
 		case !overtaken(err) && !errors.Is(err, lifecycle.ErrPrecondition) || tries == maxTries:
@@ -116,16 +113,18 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 }
 
 // step does the work in the state of an action, and then moves the action. If step
-// returns nil, the action is in another state.
-func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord) error {
-	if closing(ctx, r) {
+// returns nil, the action is in another state. The context of the work ends earlier than
+// that of the run if the action or its system ends.
+func (c *Controller) step(ctx, work context.Context, k *kind, rec ActionRecord) error {
+	if c.closing(ctx) {
 		return errClosing
 	}
 	next, ok := k.steps[rec.State]
 	if !ok {
 		return fmt.Errorf("lattice: %s: %w: %s", rec.ID, fsm.ErrUnknownState, rec.State)
 	}
-	system, err := c.systems.Get(ctx, string(r.system))
+	systemID, id := splitID(rec.ID)
+	system, err := c.systems.Get(ctx, string(systemID))
 	if errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, lifecycle.ErrInvalid) {
 		system.State, err = DoesNotExist, nil // an invalid id has no system either
 	}
@@ -133,7 +132,7 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 		return err
 	}
 	if _, ok := follows[system.State]; !ok {
-		return c.fail(ctx, k, rec, "system "+string(r.system)+" is "+string(system.State))
+		return c.fail(ctx, k, rec, "system "+string(systemID)+" is "+string(system.State))
 	}
 	token, err := c.acquire(k, rec)
 	if conflict, ok := errors.AsType[*ConflictingLifecycleActionError](err); ok {
@@ -143,38 +142,32 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 		return c.fail(ctx, k, rec, err.Error())
 	}
 	if next.work != nil {
-		err = c.work(next.work, r, rec, token)
+		err = recovered(func() error {
+			return next.work(work, Running{
+				System: systemID, ID: id, Path: pathOf(rec.Payload.Path), Attributes: rec.Payload.Attributes,
+				Operation: rec.Operation, Token: token,
+			})
+		})
 	}
 	switch {
-	case err != nil && closing(ctx, r):
+	case err != nil && c.closing(ctx):
 		return errClosing // the next controller continues the action
-	case errors.Is(context.Cause(r.work), errDeleted):
+	case errors.Is(context.Cause(work), errDeleted):
 		return c.fail(ctx, k, rec, errDeleted.Error())
 	case err != nil:
 		return c.fail(ctx, k, rec, err.Error())
 	}
 	var change lifecycle.Change[Action]
 	if next.then != Succeed {
-		change.Require = append(change.Require, c.requireLive(r.system))
+		change.Require = append(change.Require, c.requireLive(systemID))
 	}
 	// If the system was deleted meanwhile, the next attempt finds that.
 	return c.write(ctx, k, rec.ID, next.then, &change)
 }
 
-// closing reports whether a run was canceled because the controller ends.
-func closing(ctx context.Context, r *run) bool {
-	return ctx.Err() != nil || errors.Is(context.Cause(r.work), errClosing)
-}
-
-// work calls a function of the user.
-func (c *Controller) work(f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) error {
-	_, id := splitID(rec.ID)
-	return recovered(func() error {
-		return f(r.work, Running{
-			System: r.system, ID: id, Path: pathOf(rec.Payload), Attributes: rec.Payload.Attributes,
-			Operation: rec.Operation, Token: token,
-		})
-	})
+// closing reports whether a run ends because the controller or the queue does.
+func (c *Controller) closing(ctx context.Context) bool {
+	return ctx.Err() != nil || c.closed.Err() != nil
 }
 
 // recovered calls a function of the user. A panic is a failure.
@@ -202,14 +195,14 @@ func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEven
 		_, err := k.m.Fire(ctx, id, e, Backend, change)
 		if c.term.over(err) {
 			c.end()
-			return c.term.stale()
+			return errStale
 		}
 		if err == nil || overtaken(err) || slices.ContainsFunc(lasting, func(target error) bool { return errors.Is(err, target) }) {
 			return err
 		}
 		select {
 		case <-time.After(pause):
-		case <-c.closed:
+		case <-c.closed.Done():
 			return errClosing
 		case <-ctx.Done():
 			return lifecycle.Ended(ctx)

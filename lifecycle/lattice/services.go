@@ -63,12 +63,13 @@ func (c *Controller) saw(ctx context.Context, id string, state ServiceState) err
 			_, err = c.services.Fire(ctx, id, Seen(state), Observer, nil)
 			return err
 		}
-		var tx lifecycle.Tx
-		system, _ := splitID(id)
-		c.services.In(&tx).Create(id, Seen(state), Observer, struct{}{}, nil)
 		// The deletion of a system would leave a service that is created now.
-		tx.Require(c.systems.Require(string(system), Pending, Failed, Stable, Updating, Scaling, Degraded))
-		return tx.Commit(ctx)
+		system, _ := splitID(id)
+		present := c.systems.Require(string(system), Pending, Failed, Stable, Updating, Scaling, Degraded)
+		_, err = c.services.Create(ctx, id, Seen(state), Observer, struct{}{}, &lifecycle.Change[struct{}]{
+			Require: []lifecycle.Precondition{present},
+		})
+		return err
 	}))
 }
 

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lock"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // follows are the events that move a system to the state of its services.
@@ -131,7 +129,7 @@ var errDeleted = errors.New("the system is being deleted")
 // endActions reads the runs, and a run is registered before it reads the system. So
 // either endActions finds the run, or the run finds the system deleting.
 func (c *Controller) endActions(ctx context.Context, system SystemID) error {
-	for _, r := range c.cancelActions(system) {
+	for _, r := range c.cancelRuns(system) {
 		select {
 		case <-r.done:
 		case <-ctx.Done():
@@ -153,13 +151,6 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 	return nil
 }
 
-// cancelActions cancels the runs in a system, and returns them.
-func (c *Controller) cancelActions(system SystemID) []*run {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cancelRuns(errDeleted, func(r *run) bool { return r.system == system })
-}
-
 // requireLive is the precondition of the commits of deploys and teardowns: the system
 // follows its services.
 func (c *Controller) requireLive(system SystemID) lifecycle.Precondition {
@@ -174,25 +165,15 @@ func noSystem(err error) error {
 	return err
 }
 
-func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
+func (c *Controller) systemChanged(ctx context.Context, row lifecycle.CommittedChange) {
 	system := SystemID(row.ID)
 	switch {
 	case row.To == string(Deleting):
 		// Now: the work that removes the system may wait in the queue behind them.
-		c.cancelActions(system)
+		c.cancelRuns(system)
 	case row.From == string(Pending) && row.To == string(Stable):
-		// Its services may have moved meanwhile. If the queue refuses this, the next
-		// sweep moves the system.
-		_, _ = c.queue.Submit(context.Background(), lifecycle.Key{Machine: "lattice-follow", ID: row.ID}, &queue.Action{
-			Name: "follow the services", Run: func(ctx context.Context) error { return c.follow(ctx, system) },
-		})
+		// Its services may have moved meanwhile. After an error the next sweep moves the
+		// system.
+		_ = c.follow(ctx, system)
 	}
-}
-
-// pathOf returns the path that an action locks.
-func pathOf(a Action) lock.Path {
-	if !a.Path.Valid() {
-		return lock.Root()
-	}
-	return a.Path
 }

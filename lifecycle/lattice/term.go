@@ -71,15 +71,24 @@ func beginTerm(ctx context.Context, store lifecycle.Store) (t term, err error) {
 	return t, err
 }
 
-// require is the precondition that the term lasts.
-func (t term) require() lifecycle.Precondition { return t.m.Require(t.id(), termNow) }
+// require makes the term a condition of every commit that moves an action, also of the
+// commits of a sweep. Adding and removing a record has no such condition: the last
+// controller performs what an earlier one has stored as pending.
+func (t term) require(_ context.Context, change *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+	if change.From == "" || change.Remove {
+		return nil, nil
+	}
+	var tx lifecycle.Tx
+	tx.Require(t.m.Require(t.id(), termNow))
+	return &tx, nil
+}
 
 // lasts returns nil while the term lasts, and then an error that matches
 // [lifecycle.ErrStale].
 func (t term) lasts(ctx context.Context) error {
 	_, err := t.m.Get(ctx, t.id())
 	if errors.Is(err, lifecycle.ErrNotFound) {
-		return t.stale()
+		return errStale
 	}
 	return err
 }
@@ -90,6 +99,4 @@ func (t term) over(err error) bool {
 	return ok && e.Machine == terms.Table().Name
 }
 
-func (t term) stale() error {
-	return fmt.Errorf("lattice: %w: another controller has been started on the store", lifecycle.ErrStale)
-}
+var errStale = fmt.Errorf("lattice: %w: another controller has been started on the store", lifecycle.ErrStale)
