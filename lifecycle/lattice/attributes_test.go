@@ -49,14 +49,16 @@ func TestAttributes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Wait(ctx)
 	require.NoError(t, err)
-	for _, text := range []string{"{", `"` + strings.Repeat("x", 1<<20) + `"`} {
-		bad := json.RawMessage(text)
-		_, err = c.CreateSystem(ctx, "shop", bad)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = c.AddSystem(ctx, "shop", lattice.Stable, bad)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = c.Deploys().Get(ctx, "shop/d")
-		require.NoError(t, err)
+	for name, text := range map[string]string{"not JSON": "{", "too large": `"` + strings.Repeat("x", 1<<20) + `"`} {
+		t.Run(name, func(t *testing.T) {
+			bad := json.RawMessage(text)
+			_, err := c.CreateSystem(ctx, "shop", bad)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = c.AddSystem(ctx, "shop", lattice.Stable, bad)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = c.Deploys().Get(ctx, "shop/d")
+			require.NoError(t, err)
+		})
 	}
 	_, err = c.AddSystem(ctx, "shop", lattice.Stable, nil)
 	require.NoError(t, err)
@@ -90,22 +92,24 @@ func TestAddSystem(t *testing.T) {
 	d, err := c.WaitDeploy(ctx, "degraded", "d")
 	require.NoError(t, err)
 	require.Equal(t, lattice.ActionSucceeded, d.State)
-	for _, x := range []struct {
+	for name, x := range map[string]struct {
 		system lattice.SystemID
 		state  lattice.State
 		want   error
 		text   string
 	}{
-		{"x", lattice.Updating, lifecycle.ErrInvalid, `state "updating" is transitional`},
-		{"x", lattice.Pending, lifecycle.ErrInvalid, `state "pending" is transitional`},
-		{"x", lattice.DoesNotExist, lifecycle.ErrInvalid, `state "does-not-exist" is absent`},
-		{"x", "flying", fsm.ErrUnknownState, "flying"},
-		{"x/y", lattice.Stable, lifecycle.ErrInvalid, "x/y"},
-		{"failed", lattice.Stable, lifecycle.ErrExists, "failed"},
+		"updating":          {"x", lattice.Updating, lifecycle.ErrInvalid, `state "updating" is transitional`},
+		"pending":           {"x", lattice.Pending, lifecycle.ErrInvalid, `state "pending" is transitional`},
+		"absent":            {"x", lattice.DoesNotExist, lifecycle.ErrInvalid, `state "does-not-exist" is absent`},
+		"unknown state":     {"x", "flying", fsm.ErrUnknownState, "flying"},
+		"id with a slash":   {"x/y", lattice.Stable, lifecycle.ErrInvalid, "x/y"},
+		"id of another one": {"failed", lattice.Stable, lifecycle.ErrExists, "failed"},
 	} {
-		_, err := c.AddSystem(ctx, x.system, x.state, nil)
-		require.ErrorIs(t, err, x.want)
-		require.ErrorContains(t, err, x.text)
+		t.Run(name, func(t *testing.T) {
+			_, err := c.AddSystem(ctx, x.system, x.state, nil)
+			require.ErrorIs(t, err, x.want)
+			require.ErrorContains(t, err, x.text)
+		})
 	}
 }
 

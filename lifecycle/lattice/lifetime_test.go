@@ -3,13 +3,13 @@ package lattice_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
@@ -95,15 +95,15 @@ func TestRun(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		c := live(t, store, infra, "s")
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
+		var sweeps errgroup.Group
 		var failed atomic.Int32
-		go func() {
-			ended <- lifecycle.Run(ctx, 0, func(_ []lifecycle.SweepResult, err error) {
+		sweeps.Go(func() error {
+			return lifecycle.Run(ctx, 0, func(_ []lifecycle.SweepResult, err error) {
 				if err != nil {
 					failed.Add(1)
 				}
 			}, c)
-		}()
+		})
 		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"), nil)
 		require.NoError(t, err)
 		rec, err := c.WaitDeploy(t.Context(), "s", "d")
@@ -115,7 +115,7 @@ func TestRun(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NotZero(t, failed.Load())
 		cancel()
-		require.NoError(t, <-ended)
+		require.NoError(t, sweeps.Wait())
 	})
 }
 
@@ -225,16 +225,14 @@ func TestSweepOfEarlierController(t *testing.T) {
 func TestConcurrentStarts(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	controllers := make([]*lattice.Controller, 8)
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for i := range controllers {
-		all.Go(func() {
-			var err error
-			if controllers[i], err = lattice.Start(t.Context(), store, lattice.Infrastructure{}, nil); err != nil {
-				t.Error(err)
-			}
+		all.Go(func() (err error) {
+			controllers[i], err = lattice.Start(t.Context(), store, lattice.Infrastructure{}, nil)
+			return err
 		})
 	}
-	all.Wait()
+	require.NoError(t, all.Wait())
 	inCharge := 0
 	for _, c := range controllers {
 		if err := sweep(t.Context(), c); err == nil {

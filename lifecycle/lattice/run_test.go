@@ -130,20 +130,22 @@ func TestWork(t *testing.T) {
 		{"long", lock.MustParse("/a"), lattice.ActionFailed, "\uFFFD\uFFFDé\uFFFD\uFFFDé"},
 		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 	} {
-		rec, err := c.Deploy(t.Context(), "s", x.id, x.path, nil)
-		require.NoError(t, err)
-		require.Equal(t, lattice.ActionPending, rec.State)
-		rec, err = c.WaitDeploy(t.Context(), "s", x.id)
-		require.NoError(t, err)
-		require.Equal(t, x.state, rec.State)
-		require.True(t, strings.HasPrefix(rec.Reason, x.reason), "%q", rec.Reason)
-		require.True(t, x.reason != "" || rec.Reason == "")
-		require.True(t, utf8.ValidString(rec.Reason) && len(rec.Reason) <= 4<<10 && !strings.Contains(rec.Reason, "\x00"))
-		want := x.path
-		if !want.Valid() {
-			want = lock.Root()
-		}
-		require.Equal(t, lattice.Action{System: "s", Path: want}, rec.Payload)
+		t.Run(string(x.id), func(t *testing.T) {
+			rec, err := c.Deploy(t.Context(), "s", x.id, x.path, nil)
+			require.NoError(t, err)
+			require.Equal(t, lattice.ActionPending, rec.State)
+			rec, err = c.WaitDeploy(t.Context(), "s", x.id)
+			require.NoError(t, err)
+			require.Equal(t, x.state, rec.State)
+			require.True(t, strings.HasPrefix(rec.Reason, x.reason), "%q", rec.Reason)
+			require.True(t, x.reason != "" || rec.Reason == "")
+			require.True(t, utf8.ValidString(rec.Reason) && len(rec.Reason) <= 4<<10 && !strings.Contains(rec.Reason, "\x00"))
+			want := x.path
+			if !want.Valid() {
+				want = lock.Root()
+			}
+			require.Equal(t, lattice.Action{System: "s", Path: want}, rec.Payload)
+		})
 	}
 	_, err := c.Teardown(t.Context(), "s", "t", nil)
 	require.NoError(t, err)

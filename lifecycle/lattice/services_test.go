@@ -6,11 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -118,18 +118,19 @@ func TestSystemFollowsItsServices(t *testing.T) {
 func TestConcurrentObservers(t *testing.T) {
 	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, "s")
 	for round := range 30 {
-		var all sync.WaitGroup
+		var all errgroup.Group
 		for i := range 8 {
-			all.Go(func() {
+			all.Go(func() error {
 				path := lock.MustParse(fmt.Sprint("/", i))
 				for n := range 5 {
 					if err := c.SetService(t.Context(), "s", path, serviceStates[(i+n+round)%len(serviceStates)]); err != nil {
-						t.Error(err)
+						return err
 					}
 				}
+				return nil
 			})
 		}
-		all.Wait()
+		require.NoError(t, all.Wait())
 		var now []lattice.ServiceState
 		for rec, err := range c.Services().All(t.Context(), lifecycle.Select[lattice.ServiceState]{}) {
 			require.NoError(t, err)
@@ -156,20 +157,25 @@ func TestSweepCountsAgain(t *testing.T) {
 func TestInvalidObservations(t *testing.T) {
 	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, "s")
 	at := lock.MustParse("/a")
-	for _, x := range []struct {
-		err, want error
+	for name, x := range map[string]struct {
+		system  lattice.SystemID
+		service lock.Path
+		state   lattice.ServiceState
+		want    error
 	}{
-		{c.SetService(t.Context(), "s", at, "asleep"), fsm.ErrUnknownState},
-		{c.SetService(t.Context(), "s", at, lattice.ServiceAbsent), nil},
-		{c.SetService(t.Context(), "s", lock.Path{}, "stable"), lifecycle.ErrInvalid},
-		{c.SetService(t.Context(), "s", lock.Root(), "stable"), lifecycle.ErrInvalid},
-		{c.SetService(t.Context(), "", at, "stable"), lifecycle.ErrInvalid},
-		{c.SetService(t.Context(), "s/a", at, "stable"), lifecycle.ErrInvalid},
-		{c.SetService(t.Context(), "s", lock.Root(), lattice.ServiceAbsent), lifecycle.ErrInvalid},
-		{c.SetService(t.Context(), "none", at, "stable"), lifecycle.ErrNotFound},
-		{c.SetService(t.Context(), "none", at, lattice.ServiceAbsent), nil},
+		"unknown state":                {"s", at, "asleep", fsm.ErrUnknownState},
+		"absent service is gone":       {"s", at, lattice.ServiceAbsent, nil},
+		"zero path":                    {"s", lock.Path{}, "stable", lifecycle.ErrInvalid},
+		"root":                         {"s", lock.Root(), "stable", lifecycle.ErrInvalid},
+		"root is gone":                 {"s", lock.Root(), lattice.ServiceAbsent, lifecycle.ErrInvalid},
+		"empty system id":              {"", at, "stable", lifecycle.ErrInvalid},
+		"system id with a slash":       {"s/a", at, "stable", lifecycle.ErrInvalid},
+		"no system":                    {"none", at, "stable", lifecycle.ErrNotFound},
+		"service of no system is gone": {"none", at, lattice.ServiceAbsent, nil},
 	} {
-		require.ErrorIs(t, x.err, x.want)
+		t.Run(name, func(t *testing.T) {
+			require.ErrorIs(t, c.SetService(t.Context(), x.system, x.service, x.state), x.want)
+		})
 	}
 	for rec := range c.Services().All(t.Context(), lifecycle.Select[lattice.ServiceState]{}) {
 		t.Errorf("service %s exists", rec.ID)
