@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
@@ -135,6 +136,52 @@ func TestLosersOfUpdates(t *testing.T) {
 		}
 		store.requireNoFaults(t)
 	})
+}
+
+// An update is refused as busy while another one is at work, also if the content that the
+// other one replaces does not allow it.
+func TestUpdateDuringUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), newChecked(t)
+		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			Update: func(context.Context, blazar.Allocation) error { time.Sleep(time.Minute); return nil },
+		}}})
+		lease := createLease(t, s, inAnHour("host"))
+		var first errgroup.Group
+		first.Go(func() error {
+			_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(2 * time.Hour)})
+			return err
+		})
+		synctest.Wait()
+		late := blazar.LeaseUpdate{Start: lease.Spec.End.Add(time.Hour)}
+		_, err := s.UpdateLease(ctx, "l", late)
+		require.ErrorIs(t, err, lifecycle.ErrBusy)
+		require.NoError(t, first.Wait())
+		_, err = s.UpdateLease(ctx, "l", late)
+		require.NoError(t, err)
+		store.requireNoFaults(t)
+	})
+}
+
+// An operator has added the record of a reservation that is not in the content of the lease:
+// it gets the new times, and its amount stays.
+func TestUpdateOfAddedReservation(t *testing.T) {
+	ctx := t.Context()
+	var updated []int
+	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+		Update: func(_ context.Context, a blazar.Allocation) error { updated = append(updated, a.Amount); return nil },
+	}}})
+	lease := createLease(t, s, inAnHour("host"))
+	added := lease.Reservations[0].ID + "0"
+	_, err := s.Reservations.Add(ctx, added, blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{
+		Lease: "l", Request: blazar.Request{Resource: "host", Amount: 7},
+	}, nil)
+	require.NoError(t, err)
+	_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 7}, updated)
+	_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{added: 8}})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
 
 // The delete of a lease that has not begun hangs. The next lease on resources of its

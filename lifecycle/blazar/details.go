@@ -43,30 +43,29 @@ type EventDetails struct {
 // GetLease returns a lease. Reservations and events match its status, unless a method is
 // at work on them. The error is [lifecycle.ErrNotFound] or the store's.
 func (s *Service) GetLease(ctx context.Context, id string) (LeaseDetails, error) {
-	rec, m, err := s.read(ctx, id)
-	if err != nil {
-		return LeaseDetails{}, err
-	}
-	return details(rec, m), nil
+	lease, _, err := s.read(ctx, id)
+	return lease, err
 }
 
-// read returns a lease with its members.
-func (s *Service) read(ctx context.Context, id string) (after leaseRecord, m members, err error) {
+// read returns a lease and its revision.
+func (s *Service) read(ctx context.Context, id string) (LeaseDetails, lifecycle.Revision, error) {
 	for attempt := 1; ; attempt++ {
 		before, err := s.Leases.Get(ctx, id)
 		if err != nil {
-			return after, m, err
+			return LeaseDetails{}, "", err
 		}
-		if m, err = s.members(ctx, id); err != nil {
-			return after, m, err
+		m, err := s.members(ctx, id)
+		if err != nil {
+			return LeaseDetails{}, "", err
 		}
-		if after, err = s.Leases.Get(ctx, id); err != nil {
-			return after, m, err
+		after, err := s.Leases.Get(ctx, id)
+		if err != nil {
+			return LeaseDetails{}, "", err
 		}
 		// Objects that change with the lease have not changed between the reads. A
 		// lease that changes all the time is returned as of the last reads.
 		if before.Revision == after.Revision || attempt == 16 {
-			return after, m, nil
+			return details(after, m), after.Revision, nil
 		}
 	}
 }
@@ -96,9 +95,7 @@ func (s *Service) ListLeases(ctx context.Context) ([]LeaseDetails, error) {
 	return list, errors.Join(errs...)
 }
 
-type leaseRecord = lifecycle.Record[LeaseState, LeaseSpec]
-
-func details(rec leaseRecord, m members) LeaseDetails {
+func details(rec lifecycle.Record[LeaseState, LeaseSpec], m members) LeaseDetails {
 	lease := LeaseDetails{ID: rec.ID, Status: rec.State, Spec: rec.Payload, Reason: rec.Reason}
 	for _, r := range m.reservations {
 		lease.Reservations = append(lease.Reservations, ReservationDetails{r.ID, r.State, r.Reason, r.Payload})
@@ -125,11 +122,15 @@ func (l *LeaseDetails) event(eventType string) EventState {
 	return EventAbsent
 }
 
-// updated returns a reservation before and after an update, and whether that changes it.
-func (l *LeaseDetails) updated(i int, content *LeaseSpec) (before, after Allocation, changes bool) {
+// allocations returns a reservation before and after an update, and whether that changes it.
+// The amount of a reservation that is not in the content, which an operator has added, stays.
+func (l *LeaseDetails) allocations(i int, content *LeaseSpec) (before, after Allocation, changes bool) {
 	before = l.allocation(&l.Reservations[i])
 	after = before
-	after.Start, after.End, after.Amount = content.Start, content.End, content.Reservations[i].Amount
+	after.Start, after.End = content.Start, content.End
+	if i < len(content.Reservations) {
+		after.Amount = content.Reservations[i].Amount
+	}
 	same := before.Start.Equal(after.Start) && before.End.Equal(after.End) && before.Amount == after.Amount
 	return before, after, !same && l.Reservations[i].Status != ReservationDeleted
 }

@@ -39,40 +39,36 @@ func (s *Service) Guard(ctx context.Context, id string, call Call, method Method
 	if call == Create {
 		return LeaseDetails{}, refused("guard", id, call, fmt.Errorf("%w: CreateLease creates a lease", lifecycle.ErrInvalid))
 	}
-	m, err := s.begin(ctx, id, call, method, nil)
-	return s.ended(ctx, m, err)
+	wait, err := s.begin(ctx, id, call, method, nil)
+	return s.ended(ctx, id, call, wait, err)
 }
 
+// outcome waits for a method that was started, and returns its error. If ctx ends first, it
+// is [queue.ErrPending].
+type outcome func(ctx context.Context) error
+
 // ended waits for a method that has begun, and returns the lease after it.
-func (s *Service) ended(ctx context.Context, m *method, err error) (LeaseDetails, error) {
+func (s *Service) ended(ctx context.Context, id string, call Call, wait outcome, err error) (LeaseDetails, error) {
 	if err == nil {
-		err = m.wait(ctx)
+		err = wait(ctx)
 	}
 	switch {
 	case err != nil:
 		return LeaseDetails{}, err
-	case m.call == Delete:
-		return LeaseDetails{ID: m.lease, Status: LeaseAbsent}, nil
+	case call == Delete:
+		return LeaseDetails{ID: id, Status: LeaseAbsent}, nil
 	}
-	return s.GetLease(ctx, m.lease)
-}
-
-// method is a method that was started.
-type method struct {
-	lease   string // id
-	call    Call
-	ticket  *lifecycle.Ticket[LeaseState, LeaseSpec]
-	refused error // written by the method, read once the ticket is done
+	return s.GetLease(ctx, id)
 }
 
 // begin starts a method.
 func (s *Service) begin(
 	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
-) (*method, error) {
+) (outcome, error) {
 	if err := checkID(id); err != nil {
 		return nil, refused("do", id, call, err)
 	}
-	m := &method{lease: id, call: call}
+	var refusal error // written by the method, read once the ticket is done
 	work := lifecycle.Func(func(ctx context.Context) error {
 		lease, err := s.GetLease(ctx, id)
 		if err == nil && do != nil {
@@ -87,12 +83,13 @@ func (s *Service) begin(
 			Reason: storable.Reason(err.Error()),
 		})
 		if failed == nil && v == lifecycle.Applied {
-			m.refused = err
+			refusal = err
 		}
 		return err
 	})
+	var ticket *lifecycle.Ticket[LeaseState, LeaseSpec]
 	start := func() (err error) {
-		m.ticket, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
+		ticket, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
 		return err
 	}
 	var err error
@@ -102,26 +99,20 @@ func (s *Service) begin(
 	} else {
 		err = start()
 	}
-	if err == nil {
-		return m, nil
+	if err != nil {
+		return nil, err
 	}
-	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.ID == id && e.From == "" && call != Create && errors.Is(err, fsm.ErrNotAllowed) {
-		return nil, refused("do", id, call, lifecycle.ErrNotFound)
-	}
-	return nil, err
-}
-
-// wait waits for the result of a method.
-func (m *method) wait(ctx context.Context) error {
-	_, err := m.ticket.Wait(ctx)
-	select {
-	case <-m.ticket.Done():
-		if m.refused != nil {
-			return m.refused
+	return func(ctx context.Context) error {
+		_, err := ticket.Wait(ctx)
+		select {
+		case <-ticket.Done():
+			if refusal != nil {
+				return refusal
+			}
+		default:
 		}
-	default:
-	}
-	return err
+		return err
+	}, nil
 }
 
 // actorOf returns the actor that calls a method.
@@ -139,54 +130,56 @@ func refused(verb, id string, call Call, err error) error {
 }
 
 // becomes has the status of a reservation after a call.
-var becomes = map[Call]ReservationState{Start: ReservationActive, Terminate: ReservationDeleted, Delete: ReservationDeleted}
+var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: ReservationDeleted}
 
-// each calls do for the reservations of a lease, one after the other, and
-// writes the result of each: the status that the call leads to, or an error. After a
-// failure it continues with the other reservations; when the context ends, it stops.
-func (s *Service) each(
-	ctx context.Context, lease *LeaseDetails, call Call, do func(context.Context, Plugin, Allocation) error,
-) error {
+// each calls the plugins of the reservations of a lease for their start or their end, which
+// is [Delete] for them, one after the other. It writes the result of each: the status that
+// the call leads to, or an error. After a failure it continues with the other reservations;
+// when the context ends, it stops.
+func (s *Service) each(ctx context.Context, lease *LeaseDetails, call Call) error {
+	to := becomes[call]
 	var failed []error
 	for i := range lease.Reservations {
 		r := &lease.Reservations[i]
-		to := becomes[call]
-		var err error
-		switch {
-		case r.Status == to:
+		if r.Status == to {
 			continue
-		case !r.Status.IsValidTransition(to):
+		}
+		var err error
+		if r.Status.IsValidTransition(to) {
+			err = s.startOrEnd(ctx, call, lease.allocation(r))
+		} else {
 			err = fmt.Errorf("it is %s and cannot become %s", r.Status, to)
-		default:
-			var plugin Plugin
-			if plugin, err = s.plugin(r.Resource); err == nil {
-				err = do(ctx, plugin, lease.allocation(r))
-			}
 		}
 		if ctx.Err() != nil {
 			// Another operation has the lease. It undoes the work of the plugin, and
 			// this one may write nothing.
 			return context.Cause(ctx)
 		}
-		if err == nil {
-			err = s.mark(ctx, lease, r.ID, call, &lifecycle.Change[ReservationSpec]{})
-		} else {
-			failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
-			err = s.fail(ctx, lease, r, err.Error())
-		}
+		change, event := &lifecycle.Change[ReservationSpec]{}, call
 		if err != nil {
+			failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
+			if !r.Status.IsValidTransition(ReservationError) {
+				continue // it has failed or ended before
+			}
+			change.Reason, event = storable.Reason(err.Error()), Fail
+		}
+		if err := s.mark(ctx, lease, r.ID, event, change); err != nil {
 			return errors.Join(append(failed, err)...)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// fail marks a reservation whose resources have failed, unless it is marked already.
-func (s *Service) fail(ctx context.Context, lease *LeaseDetails, r *ReservationDetails, reason string) error {
-	if !r.Status.IsValidTransition(ReservationError) {
-		return nil
+// startOrEnd calls the plugin of a reservation.
+func (s *Service) startOrEnd(ctx context.Context, call Call, a Allocation) error {
+	p, err := s.plugin(a.Resource)
+	if err != nil {
+		return err
 	}
-	return s.mark(ctx, lease, r.ID, Fail, &lifecycle.Change[ReservationSpec]{Reason: storable.Reason(reason)})
+	if call == Start {
+		return perform(ctx, p.OnStart, a)
+	}
+	return perform(ctx, p.OnEnd, a)
 }
 
 // mark moves a reservation of a lease whose method is at work. It is refused after the

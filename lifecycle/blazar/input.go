@@ -74,10 +74,10 @@ func (s *Service) checkSpec(spec *LeaseSpec) error {
 	return nil
 }
 
-// apply changes the content of a lease, or returns why that is not possible. A lease
-// has started, or has ended, if its event was executed or was due before now.
-func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]int, started, ended bool) error {
-	now, before := s.minute(), *spec
+// updated returns the content of a lease after an update, or why that is not possible. A
+// lease has started, or has ended, if its event was executed or was due before now.
+func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, error) {
+	now, before, spec := s.minute(), &lease.Spec, lease.Spec
 	if !update.Start.IsZero() {
 		spec.Start = update.Start
 	}
@@ -85,25 +85,26 @@ func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]in
 		spec.End = update.End
 	}
 	moved := !spec.Start.Equal(before.Start)
-	onlyName := !moved && spec.End.Equal(before.End) && len(amounts) == 0
+	onlyName := !moved && spec.End.Equal(before.End) && len(update.Amounts) == 0
 	switch {
 	case onlyName:
-	case ended || before.End.Before(now):
-		return &InputError{"end", "only name and attributes of a lease that has ended can change"}
-	case moved && (started || before.Start.Before(now)):
-		return &InputError{"start", "the lease has started"}
+	case lease.event(EndLease) != EventUndone || before.End.Before(now):
+		return spec, &InputError{"end", "only name and attributes of a lease that has ended can change"}
+	case moved && (lease.event(StartLease) != EventUndone || before.Start.Before(now)):
+		return spec, &InputError{"start", "the lease has started"}
 	case moved && spec.Start.Before(now):
-		return &InputError{"start", "it must not be in the past"}
+		return spec, &InputError{"start", "it must not be in the past"}
 	case !spec.End.After(spec.Start) || spec.End.Before(now):
-		return &InputError{"end", "it must be after the start, and not in the past"}
+		return spec, &InputError{"end", "it must be after the start, and not in the past"}
 	}
 	spec.Reservations = slices.Clone(spec.Reservations)
-	for i, amount := range amounts {
+	for id, amount := range update.Amounts {
+		i := slices.IndexFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == id })
 		switch {
-		case i >= len(spec.Reservations):
-			return &InputError{"reservation", "the lease has fewer reservations"}
+		case i < 0 || i >= len(spec.Reservations):
+			return spec, &InputError{"reservation " + id, "the lease has no such reservation"}
 		case amount < 0:
-			return &InputError{"reservation", fmt.Sprintf("an amount of %d", amount)}
+			return spec, &InputError{"reservation", fmt.Sprintf("an amount of %d", amount)}
 		}
 		spec.Reservations[i].Amount = amount
 	}
@@ -113,8 +114,15 @@ func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]in
 	if len(update.Attributes) > 0 {
 		spec.Attributes = slices.Clone(update.Attributes)
 	}
+	for i := range lease.Reservations {
+		if _, _, changes := lease.allocations(i, &spec); changes {
+			if _, err := s.plugin(lease.Reservations[i].Resource); err != nil {
+				return spec, err
+			}
+		}
+	}
 	// The content is written only after the plugins were called.
-	return lifecycle.Limits{}.CheckPayload(spec)
+	return spec, lifecycle.Limits{}.CheckPayload(spec)
 }
 
 // minute returns the begin of the present minute. A lease that starts in this minute

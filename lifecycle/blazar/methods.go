@@ -22,10 +22,10 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 	if err := s.checkNew(&spec); err != nil {
 		return LeaseDetails{}, refused("create", id, Create, err)
 	}
-	m, err := s.begin(ctx, id, Create, s.reserve, &lifecycle.Change[LeaseSpec]{
+	wait, err := s.begin(ctx, id, Create, s.reserve, &lifecycle.Change[LeaseSpec]{
 		Edit: func(p *LeaseSpec) error { *p = spec; return nil },
 	})
-	return s.ended(ctx, m, err)
+	return s.ended(ctx, id, Create, wait, err)
 }
 
 // AddLease takes over a lease that exists already, in a status at rest: PENDING, ACTIVE,
@@ -53,12 +53,12 @@ func (s *Service) AddLease(ctx context.Context, id string, status LeaseState, sp
 func (s *Service) reserve(ctx context.Context, lease LeaseDetails) error {
 	return s.allOrNone(ctx, &lease, func(_ int, r *ReservationDetails) (func() error, error) {
 		p, err := s.plugin(r.Resource)
-		undo := func() error { return call(ctx, p.OnEnd, lease.allocation(r)) }
+		undo := func() error { return perform(ctx, p.OnEnd, lease.allocation(r)) }
 		if err != nil || p.Reserve == nil {
 			return undo, err
 		}
 		resources := make(chan string, 1) // a call that was abandoned may still send
-		err = call(ctx, func(ctx context.Context, a Allocation) error {
+		err = perform(ctx, func(ctx context.Context, a Allocation) error {
 			id, err := p.Reserve(ctx, a)
 			resources <- id
 			return err
@@ -121,49 +121,30 @@ func (s *Service) allOrNone(
 // [lifecycle.ErrMisconfigured] if this process lacks the plugin of a reservation that
 // changes, and those of [Service.Guard].
 func (s *Service) UpdateLease(ctx context.Context, id string, update LeaseUpdate) (LeaseDetails, error) {
-	var m *method
+	var wait outcome
 	err := retry(func() (err error) {
-		m, err = s.beginUpdate(ctx, id, &update)
+		wait, err = s.beginUpdate(ctx, id, &update)
 		return err
 	})
-	return s.ended(ctx, m, err)
+	return s.ended(ctx, id, Update, wait, err)
 }
 
 // beginUpdate starts an update of the lease that it judges: the commit requires the
 // revision of the lease and the statuses of the events. The error is a conflict if one of
 // them has changed meanwhile.
-func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdate) (*method, error) {
-	rec, members, err := s.read(ctx, id)
+func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdate) (outcome, error) {
+	lease, revision, err := s.read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	lease := details(rec, members)
-	amounts := make(map[int]int, len(update.Amounts))
-	for reservation, amount := range update.Amounts {
-		i := slices.IndexFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == reservation })
-		if i < 0 {
-			return nil, refused("update", id, Update, &InputError{"reservation " + reservation, "the lease has no such reservation"})
-		}
-		amounts[i] = amount
+	content, invalid := s.updated(&lease, update)
+	change := &lifecycle.Change[LeaseSpec]{
+		Expect: revision,
+		// After the table has refused the update of a lease with a method at work.
+		Edit: func(*LeaseSpec) error { return invalid },
 	}
-	started, ended := lease.event(StartLease) != EventUndone, lease.event(EndLease) != EventUndone
-	var content LeaseSpec // of the last attempt to start the update
-	change := &lifecycle.Change[LeaseSpec]{Expect: rec.Revision, Edit: func(p *LeaseSpec) error {
-		content = *p
-		if err := s.apply(&content, update, amounts, started, ended); err != nil {
-			return err
-		}
-		for i := range lease.Reservations {
-			if _, _, changes := lease.updated(i, &content); changes {
-				if _, err := s.plugin(lease.Reservations[i].Resource); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}}
-	for _, e := range members.events {
-		change.Require = append(change.Require, s.Events.Require(e.ID, e.State))
+	for _, e := range lease.Events {
+		change.Require = append(change.Require, s.Events.Require(e.ID, e.Status))
 	}
 	return s.begin(ctx, id, Update, func(ctx context.Context, lease LeaseDetails) error {
 		return s.change(ctx, lease, content)
@@ -174,15 +155,15 @@ func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdat
 // that leads it back, and so do its reservations and events.
 func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseSpec) error {
 	err := s.allOrNone(ctx, &lease, func(i int, r *ReservationDetails) (func() error, error) {
-		before, after, changes := lease.updated(i, &content)
+		before, after, changes := lease.allocations(i, &content)
 		if !changes {
 			return nil, nil
 		}
 		p, err := s.plugin(r.Resource)
 		if err == nil {
-			err = call(ctx, p.Update, after)
+			err = perform(ctx, p.Update, after)
 		}
-		return func() error { return call(ctx, p.Update, before) }, err
+		return func() error { return perform(ctx, p.Update, before) }, err
 	})
 	if err == nil {
 		lifecycle.EditOutcome(ctx, func(p *LeaseSpec) error { *p = content; return nil })
@@ -200,30 +181,23 @@ func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseS
 // deleted, [lifecycle.ErrMisconfigured] if this process lacks a plugin that releases
 // resources, with nothing changed, and those of [Service.Guard].
 func (s *Service) DeleteLease(ctx context.Context, id string) error {
-	m, err := s.act(ctx, id, Delete, nil)
-	_, err = s.ended(ctx, m, err)
+	wait, err := s.act(ctx, id, Delete, nil)
+	_, err = s.ended(ctx, id, Delete, wait, err)
 	return err
 }
 
 // act begins a start, an end or a delete.
-func (s *Service) act(ctx context.Context, id string, call Call, change *lifecycle.Change[LeaseSpec]) (*method, error) {
-	if err := s.checkPlugins(ctx, id, call); err != nil {
-		return nil, err
-	}
+func (s *Service) act(ctx context.Context, id string, call Call, change *lifecycle.Change[LeaseSpec]) (outcome, error) {
+	each := Delete // every reservation is deleted at the end of its lease too
 	if call == Start {
-		return s.begin(ctx, id, call, s.start, change)
+		each = Start
 	}
-	return s.begin(ctx, id, call, s.release, change)
-}
-
-// release is the method of a delete and of an end: every reservation is tried.
-func (s *Service) release(ctx context.Context, lease LeaseDetails) error {
-	return s.each(ctx, &lease, Delete, func(ctx context.Context, p Plugin, a Allocation) error { return call(ctx, p.OnEnd, a) })
-}
-
-// start is the method of a start.
-func (s *Service) start(ctx context.Context, lease LeaseDetails) error {
-	return s.each(ctx, &lease, Start, func(ctx context.Context, p Plugin, a Allocation) error { return call(ctx, p.OnStart, a) })
+	if err := s.checkPlugins(ctx, id, each); err != nil {
+		return nil, refused("do", id, call, err)
+	}
+	return s.begin(ctx, id, call, func(ctx context.Context, lease LeaseDetails) error {
+		return s.each(ctx, &lease, each)
+	}, change)
 }
 
 // Flags report that a reservation differs from its request: the flags of the document for a

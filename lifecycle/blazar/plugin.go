@@ -62,8 +62,8 @@ func (s *Service) plugin(resource string) (Plugin, error) {
 	return plugin, nil
 }
 
-// checkPlugins refuses a call if it needs a plugin that this process does not have.
-// Another process may have it, so nothing is changed.
+// checkPlugins refuses a call for the reservations of a lease if it needs a plugin that this
+// process does not have. Another process may have it, so nothing is changed.
 func (s *Service) checkPlugins(ctx context.Context, id string, call Call) error {
 	lease, err := s.GetLease(ctx, id)
 	if err != nil {
@@ -72,24 +72,24 @@ func (s *Service) checkPlugins(ctx context.Context, id string, call Call) error 
 	for i := range lease.Reservations {
 		if r := &lease.Reservations[i]; r.Status != becomes[call] {
 			if _, err := s.plugin(r.Resource); err != nil {
-				return refused("do", id, call, err)
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// call calls a function of a plugin, and waits for it until the context ends. Nil
+// perform calls a function of a plugin, and waits for it until the context ends. Nil
 // succeeds. The goroutine belongs to the plugin: it ends when the function does. A panic
 // is the error.
-func call(ctx context.Context, f func(context.Context, Allocation) error, a Allocation) error {
+func perform(ctx context.Context, f func(context.Context, Allocation) error, a Allocation) error {
 	if f == nil {
 		return nil
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// The buffer lets the goroutine end if call has returned before.
+	// The buffer lets the goroutine end if perform has returned before.
 	result := make(chan error, 1)
 	go func() {
 		returned := false

@@ -111,36 +111,31 @@ func (s *Service) batch(ctx context.Context, batch, ends []Due) ([]Handled, erro
 		}
 	}
 	handled := make([]Handled, len(batch))
-	methods := make([]*method, len(batch)) // nil: not started
+	outcomes := make([]outcome, len(batch)) // nil: not started
 	for i, d := range batch {
 		h := &handled[i]
 		*h = Handled{Due: d, Status: EventUndone}
 		if h.Err = s.checkFree(ctx, d, ending); h.Err == nil {
-			methods[i], h.Err = s.execute(ctx, d)
+			outcomes[i], h.Err = s.execute(ctx, d)
 		}
-		if methods[i] == nil {
+		if outcomes[i] == nil {
 			s.giveUp(ctx, h)
 		}
 	}
 	patience, stop := context.WithTimeout(ctx, s.config.Patience)
 	defer stop()
-	for i, m := range methods {
-		if m == nil {
+	for i, wait := range outcomes {
+		if wait == nil {
 			continue
 		}
 		h := &handled[i]
-		switch h.Err = m.wait(patience); {
+		switch h.Err = wait(patience); {
 		case h.Err == nil:
 			h.Status = EventDone
 		case errors.Is(h.Err, queue.ErrPending):
 			h.Status = EventInProgress
 		default:
-			h.Status = EventError
-			if e, err := s.Events.Get(ctx, h.ID); err == nil {
-				h.Status = e.State
-			} else if errors.Is(err, lifecycle.ErrNotFound) {
-				h.Status = EventAbsent
-			}
+			h.Status = s.statusOf(ctx, h, EventError)
 		}
 	}
 	if ctx.Err() != nil {
@@ -150,7 +145,7 @@ func (s *Service) batch(ctx context.Context, batch, ends []Due) ([]Handled, erro
 }
 
 // execute starts the method of an event.
-func (s *Service) execute(ctx context.Context, d Due) (*method, error) {
+func (s *Service) execute(ctx context.Context, d Due) (outcome, error) {
 	// An update may have postponed the event since it was listed. Its time is in
 	// the lease, and is checked in the commit that starts the method.
 	now := s.config.Now()
@@ -172,21 +167,14 @@ var errNotDue = errors.New("blazar: the event was postponed")
 // lease is at rest, and no status that permits the start or the end can follow.
 // Otherwise the event stays for the next call of Process.
 func (s *Service) giveUp(ctx context.Context, h *Handled) {
-	switch e, err := s.Events.Get(ctx, h.ID); {
-	case errors.Is(err, lifecycle.ErrNotFound):
-		h.Status = EventAbsent
-		return
-	case err == nil && e.State != EventUndone: // another process has executed it
-		if h.Status = e.State; h.Status == EventDone {
+	if h.Status = s.statusOf(ctx, h, EventUndone); h.Status != EventUndone {
+		if h.Status == EventDone { // another process has executed it
 			h.Err = nil
 		}
 		return
 	}
 	lease, err := s.GetLease(ctx, h.Lease)
 	switch {
-	case errors.Is(err, lifecycle.ErrNotFound):
-		h.Status, h.Err = EventAbsent, err
-		return
 	case err != nil || !lease.Status.IsStable():
 		return
 	case h.Type == StartLease && lease.Status == LeasePending:
@@ -201,6 +189,18 @@ func (s *Service) giveUp(ctx context.Context, h *Handled) {
 		return
 	}
 	h.Status = EventError
+}
+
+// statusOf returns the status of an event in the store, or another one if it cannot be read.
+func (s *Service) statusOf(ctx context.Context, h *Handled, unread EventState) EventState {
+	e, err := s.Events.Get(ctx, h.ID)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return EventAbsent
+	case err != nil:
+		return unread
+	}
+	return e.State
 }
 
 // ending returns the leases of ends that are still not over, without those that cannot be
@@ -257,16 +257,16 @@ func (s *Service) checkFree(ctx context.Context, d Due, ending []LeaseDetails) e
 // [lifecycle.ErrMisconfigured] if this process lacks a plugin of the lease, with nothing
 // changed, and those of [Service.Guard].
 func (s *Service) StartLease(ctx context.Context, id string) (LeaseDetails, error) {
-	m, err := s.act(ctx, id, Start, nil)
-	return s.ended(ctx, m, err)
+	wait, err := s.act(ctx, id, Start, nil)
+	return s.ended(ctx, id, Start, wait, err)
 }
 
 // EndLease ends a lease that is ACTIVE, or in ERROR with its start DONE, whether it
 // is due or not: its resources are released, and its reservations are deleted.
 // Errors: those of [Service.StartLease].
 func (s *Service) EndLease(ctx context.Context, id string) (LeaseDetails, error) {
-	m, err := s.act(ctx, id, Terminate, nil)
-	return s.ended(ctx, m, err)
+	wait, err := s.act(ctx, id, Terminate, nil)
+	return s.ended(ctx, id, Terminate, wait, err)
 }
 
 // Due is an event that is due. It is a plain value.
