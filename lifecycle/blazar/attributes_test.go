@@ -51,26 +51,32 @@ func TestAttributes(t *testing.T) {
 
 // Attributes that are not JSON, or too large, are refused before any plugin is called.
 func TestBadAttributes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, store := t.Context(), newChecked(t)
-		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-			Update: func(context.Context, blazar.Allocation) error { t.Error("called"); return nil },
-		}}})
-		createLease(t, s, inAnHour("host"))
-		store.take()
-		for _, text := range []string{"{", "no JSON", `"` + strings.Repeat("x", 1<<20) + `"`} {
-			bad := json.RawMessage(text)
-			spec := inAnHour("host")
-			spec.Attributes = bad
-			_, err := s.CreateLease(ctx, "m", spec)
-			require.ErrorIs(t, err, lifecycle.ErrInvalid)
-			_, err = s.AddLease(ctx, "m", blazar.LeasePending, spec)
-			require.ErrorIs(t, err, lifecycle.ErrInvalid)
-			_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: time.Now().Add(9 * time.Hour), Attributes: bad})
-			require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		}
-		require.Empty(t, store.take())
-	})
+	for name, text := range map[string]string{
+		"cut":       "{",
+		"text":      "no JSON",
+		"too large": `"` + strings.Repeat("x", 1<<20) + `"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store := t.Context(), newChecked(t)
+				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+					Update: func(context.Context, blazar.Allocation) error { t.Error("called"); return nil },
+				}}})
+				createLease(t, s, inAnHour("host"))
+				store.take()
+				bad := json.RawMessage(text)
+				spec := inAnHour("host")
+				spec.Attributes = bad
+				_, err := s.CreateLease(ctx, "m", spec)
+				require.ErrorIs(t, err, lifecycle.ErrInvalid)
+				_, err = s.AddLease(ctx, "m", blazar.LeasePending, spec)
+				require.ErrorIs(t, err, lifecycle.ErrInvalid)
+				_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: time.Now().Add(9 * time.Hour), Attributes: bad})
+				require.ErrorIs(t, err, lifecycle.ErrInvalid)
+				require.Empty(t, store.take())
+			})
+		})
+	}
 }
 
 // Leases that exist already are added at rest, with reservations and events that match,
@@ -124,24 +130,26 @@ func TestAddLeaseRefusals(t *testing.T) {
 	store.take()
 	backwards := inAnHour("host")
 	backwards.End = backwards.Start
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		id     string
 		status blazar.LeaseState
 		spec   blazar.LeaseSpec
 		want   error
 		text   string
 	}{
-		{"m", blazar.LeaseStarting, inAnHour("host"), lifecycle.ErrInvalid, `state "STARTING" is transitional`},
-		{"m", blazar.LeaseAbsent, inAnHour("host"), lifecycle.ErrInvalid, `state "ABSENT" is absent`},
-		{"m", "FLYING", inAnHour("host"), fsm.ErrUnknownState, "FLYING"},
-		{"m", blazar.LeaseActive, inAnHour("gpu"), lifecycle.ErrInvalid, `"gpu"`},
-		{"m", blazar.LeaseActive, backwards, lifecycle.ErrInvalid, "after the start"},
-		{"m/n", blazar.LeaseActive, inAnHour("host"), lifecycle.ErrInvalid, "slash"},
-		{"l", blazar.LeaseActive, inAnHour("host"), lifecycle.ErrExists, ""},
+		"transitional status": {"m", blazar.LeaseStarting, inAnHour("host"), lifecycle.ErrInvalid, `state "STARTING" is transitional`},
+		"absent":              {"m", blazar.LeaseAbsent, inAnHour("host"), lifecycle.ErrInvalid, `state "ABSENT" is absent`},
+		"unknown status":      {"m", "FLYING", inAnHour("host"), fsm.ErrUnknownState, "FLYING"},
+		"no plugin":           {"m", blazar.LeaseActive, inAnHour("gpu"), lifecycle.ErrInvalid, `"gpu"`},
+		"end before start":    {"m", blazar.LeaseActive, backwards, lifecycle.ErrInvalid, "after the start"},
+		"id with a slash":     {"m/n", blazar.LeaseActive, inAnHour("host"), lifecycle.ErrInvalid, "slash"},
+		"id of another one":   {"l", blazar.LeaseActive, inAnHour("host"), lifecycle.ErrExists, ""},
 	} {
-		_, err := s.AddLease(ctx, c.id, c.status, c.spec)
-		require.ErrorIs(t, err, c.want)
-		require.ErrorContains(t, err, c.text)
+		t.Run(name, func(t *testing.T) {
+			_, err := s.AddLease(ctx, c.id, c.status, c.spec)
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, c.text)
+		})
 	}
 	assigned := inAnHour("host")
 	assigned.Reservations[0].ResourceID = "rack-7"

@@ -199,15 +199,15 @@ func TestHangingDeleteHoldsUpNobody(t *testing.T) {
 		_, err := s.CreateLease(ctx, "next", next)
 		require.NoError(t, err)
 		time.Sleep(119 * time.Minute)
-		deleted := make(chan error, 1)
-		go func() { deleted <- s.DeleteLease(ctx, "l") }()
+		var deletion errgroup.Group
+		deletion.Go(func() error { return s.DeleteLease(ctx, "l") })
 		time.Sleep(2 * time.Minute)
 		_, err = s.Process(ctx)
 		require.NoError(t, err)
 		requireLease(t, s, "l", blazar.LeaseDeleting)
 		requireLease(t, s, "next", blazar.LeaseActive)
 		close(hang)
-		require.Error(t, <-deleted)
+		require.Error(t, deletion.Wait())
 		store.requireNoFaults(t)
 	})
 }
@@ -230,28 +230,27 @@ func TestLateDelete(t *testing.T) {
 				spec := inAnHour("host")
 				spec.Reservations = append(spec.Reservations, spec.Reservations[0])
 				createLease(t, first, spec)
-				var all sync.WaitGroup
-				all.Go(func() { require.Error(t, first.DeleteLease(ctx, "l")) })
+				var lateDeletion, deletion errgroup.Group
+				lateDeletion.Go(func() error { return first.DeleteLease(ctx, "l") })
 				time.Sleep(blazar.MethodTimeout + time.Minute)
 				_, err := second.Sweep(ctx)
 				require.NoError(t, err)
 				requireLease(t, second, "l", blazar.LeaseError)
 
-				deleted := make(chan error, 1)
-				go func() { deleted <- second.DeleteLease(ctx, "l") }()
+				deletion.Go(func() error { return second.DeleteLease(ctx, "l") })
 				synctest.Wait()
 				late <- nil
 				synctest.Wait()    // the first process has marked the reservation, and hangs in the next one
 				answers <- failure // of the first reservation
 				answers <- nil
-				require.ErrorIs(t, <-deleted, failure)
+				require.ErrorIs(t, deletion.Wait(), failure)
 				if failure != nil {
 					for _, r := range requireLease(t, second, "l", blazar.LeaseError).Reservations {
 						require.Equal(t, blazar.ReservationDeleted, r.Status)
 					}
 				}
 				late <- nil
-				all.Wait()
+				require.Error(t, lateDeletion.Wait())
 				store.requireNoFaults(t)
 			})
 		})
@@ -289,12 +288,19 @@ func TestTimeouts(t *testing.T) {
 			requireLease(t, s, "l", method.then)
 			all.Wait()
 		}
-		for _, timeouts := range []map[blazar.LeaseState]time.Duration{
-			{blazar.LeaseStarting: 0}, {blazar.LeasePending: time.Hour}, {"starting": time.Hour},
-		} {
-			_, err := blazar.New(store, &blazar.Config{Timeouts: timeouts})
-			require.ErrorIs(t, err, lifecycle.ErrInvalid, "%v", timeouts)
-		}
 		store.requireNoFaults(t)
 	})
+}
+
+func TestInvalidTimeouts(t *testing.T) {
+	for name, timeouts := range map[string]map[blazar.LeaseState]time.Duration{
+		"zero":           {blazar.LeaseStarting: 0},
+		"status at rest": {blazar.LeasePending: time.Hour},
+		"unknown status": {"starting": time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{Timeouts: timeouts})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
@@ -65,16 +66,11 @@ func TestEndBeforeStart(t *testing.T) {
 				}
 				for range int(14*time.Hour/every) + 2 {
 					time.Sleep(every)
-					var both sync.WaitGroup
+					var both errgroup.Group
 					for _, s := range services {
-						both.Go(func() {
-							_, err := s.Process(t.Context())
-							if err != nil {
-								t.Errorf("Process: %v", err)
-							}
-						})
+						both.Go(func() error { _, err := s.Process(t.Context()); return err })
 					}
-					both.Wait()
+					require.NoError(t, both.Wait())
 				}
 				leases, err := services[0].ListLeases(t.Context())
 				require.NoError(t, err)
@@ -117,9 +113,9 @@ func TestRun(t *testing.T) {
 		createLease(t, s, blazar.LeaseSpec{Start: time.Now().Add(time.Hour), End: time.Now().Add(3 * time.Hour)})
 		ctx, stop := context.WithCancel(t.Context())
 		var types []string
-		ended := make(chan error)
-		go func() {
-			ended <- s.Run(ctx, 0, func(_ context.Context, handled []blazar.Handled, _ []lifecycle.SweepResult, err error) {
+		var rounds errgroup.Group
+		rounds.Go(func() error {
+			return s.Run(ctx, 0, func(_ context.Context, handled []blazar.Handled, _ []lifecycle.SweepResult, err error) {
 				if err != nil {
 					t.Errorf("Run: %v", err)
 				}
@@ -127,10 +123,10 @@ func TestRun(t *testing.T) {
 					types = append(types, h.Type+" "+string(h.Status))
 				}
 			})
-		}()
+		})
 		time.Sleep(4 * time.Hour)
 		stop()
-		require.NoError(t, <-ended)
+		require.NoError(t, rounds.Wait())
 		require.Equal(t, []string{"start_lease DONE", "end_lease DONE"}, types)
 		requireLease(t, s, "l", blazar.LeaseTerminated)
 		require.ErrorIs(t, s.Run(t.Context(), -1, nil), lifecycle.ErrInvalid)
@@ -270,8 +266,8 @@ func TestSweepAfterJoin(t *testing.T) {
 		}
 		before := join()
 		createLease(t, before, blazar.LeaseSpec{End: time.Now().Add(time.Hour)})
-		started := make(chan error, 1)
-		go func() { _, err := before.Guard(t.Context(), "l", blazar.Start, hang); started <- err }()
+		var start errgroup.Group
+		start.Go(func() error { _, err := before.Guard(t.Context(), "l", blazar.Start, hang); return err })
 		synctest.Wait()
 
 		after := join()
@@ -284,7 +280,7 @@ func TestSweepAfterJoin(t *testing.T) {
 		require.NoError(t, after.DeleteLease(t.Context(), "l"))
 		_, err = before.Sweep(t.Context()) // ends its lost work
 		require.NoError(t, err)
-		require.ErrorIs(t, <-started, lifecycle.ErrStale)
+		require.ErrorIs(t, start.Wait(), lifecycle.ErrStale)
 		store.requireNoFaults(t)
 	})
 }
@@ -336,8 +332,8 @@ func TestSlowMethod(t *testing.T) {
 		store := newChecked(t)
 		s := newService(t, store, nil)
 		createLease(t, s, blazar.LeaseSpec{End: time.Now().Add(4 * time.Hour)})
-		ended := make(chan error, 1)
-		go func() {
+		var start errgroup.Group
+		start.Go(func() error {
 			_, err := s.Guard(t.Context(), "l", blazar.Start, func(ctx context.Context, _ blazar.LeaseDetails) error {
 				for range 12 {
 					time.Sleep(10 * time.Minute)
@@ -347,15 +343,15 @@ func TestSlowMethod(t *testing.T) {
 				}
 				return nil
 			})
-			ended <- err
-		}()
+			return err
+		})
 		for range 11 {
 			time.Sleep(10*time.Minute + time.Second)
 			results, err := s.Sweep(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, results)
 		}
-		require.NoError(t, <-ended)
+		require.NoError(t, start.Wait())
 		requireLease(t, s, "l", blazar.LeaseActive)
 		store.requireNoFaults(t)
 	})
