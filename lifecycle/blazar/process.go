@@ -203,8 +203,8 @@ func (s *Service) statusOf(ctx context.Context, h *Handled, unread EventState) E
 	return e.State
 }
 
-// ending returns the leases of ends that are still not over, without those that cannot be
-// read.
+// ending returns the leases of ends that are still not over and may have resources, without
+// those that cannot be read.
 func (s *Service) ending(ctx context.Context, ends []Due) ([]LeaseDetails, error) {
 	var list []LeaseDetails
 	for _, d := range ends {
@@ -213,6 +213,7 @@ func (s *Service) ending(ctx context.Context, ends []Due) ([]LeaseDetails, error
 		case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, lifecycle.ErrForeign):
 		case err != nil:
 			return nil, err
+		case lease.Status == LeaseDeleting && lease.event(StartLease) == EventUndone: // it has never had its resources
 		case lease.event(EndLease) == EventUndone || lease.event(EndLease) == EventInProgress:
 			list = append(list, lease)
 		}
@@ -236,10 +237,6 @@ func (s *Service) checkFree(ctx context.Context, d Due, ending []LeaseDetails) e
 	}
 	for _, other := range ending {
 		if other.ID == lease.ID || other.Spec.End.After(d.Time) {
-			continue
-		}
-		// A lease that is deleted before its start has never had its resources.
-		if other.Status == LeaseDeleting && other.event(StartLease) == EventUndone {
 			continue
 		}
 		for _, r := range other.Reservations {

@@ -31,6 +31,7 @@ type step struct {
 	then ActionEvent
 }
 
+// newKind returns the deploys or the teardowns of the term of the controller, which has begun.
 func (c *Controller) newKind(
 	store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], name string, steps map[ActionState]step,
 ) *kind {

@@ -86,8 +86,8 @@ type Controller struct {
 
 	inits sync.WaitGroup // calls of Infrastructure.Initialize
 
-	closed context.Context // ends when no run starts any more
-	end    func()          // ends closed, and so the runs of deploys and teardowns
+	closed context.Context // its end cancels the runs of deploys and teardowns, and none starts
+	end    func()          // ends closed
 
 	mu   sync.Mutex
 	runs map[lifecycle.Key]*run

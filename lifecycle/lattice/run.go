@@ -81,7 +81,8 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 	system, id := splitID(key.ID)
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(c.closed, func() { cancel(errClosing) })()
+	stop := context.AfterFunc(c.closed, func() { cancel(errClosing) })
+	defer stop()
 	r := &run{system: system, cancel: cancel, done: make(chan struct{})}
 	c.mu.Lock()
 	c.runs[key] = r
