@@ -175,6 +175,9 @@ func (s *Service) giveUp(ctx context.Context, h *Handled) {
 	}
 	lease, err := s.GetLease(ctx, h.Lease)
 	switch {
+	case errors.Is(err, lifecycle.ErrNotFound): // it was deleted with its events after the event was read
+		h.Status, h.Err = EventAbsent, err
+		return
 	case err != nil || !lease.Status.IsStable():
 		return
 	case h.Type == StartLease && lease.Status == LeasePending:
