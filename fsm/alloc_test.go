@@ -66,9 +66,11 @@ func requireNoAllocations[S, E comparable](t *testing.T, s [2]S, e [6]E) {
 		}
 	}
 	for name, request := range requests {
-		request()
-		require.NoError(t, err, name)
-		require.Zero(t, testing.AllocsPerRun(100, request), name)
+		t.Run(name, func(t *testing.T) {
+			request()
+			require.NoError(t, err)
+			require.Zero(t, testing.AllocsPerRun(100, request))
+		})
 	}
 	_ = step
 }

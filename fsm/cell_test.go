@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -49,6 +50,7 @@ func trials(t *testing.T) *fsm.Machine[string, string, trial] {
 func TestRowsOfACellAreTriedInOrderOfDeclaration(t *testing.T) {
 	m := trials(t)
 	for _, c := range []struct {
+		name   string
 		actor  fsm.Actor
 		force  bool
 		permit []string
@@ -56,30 +58,32 @@ func TestRowsOfACellAreTriedInOrderOfDeclaration(t *testing.T) {
 		row    int
 		ran    []string
 	}{
-		{user, false, []string{"first", "second", "third"}, "a", 0, []string{"first"}},
-		{user, false, []string{"second", "third"}, "c", 2, []string{"first", "second"}},
-		{user, false, []string{"third"}, "d", 4, []string{"first", "second", "third"}},
-		{user, true, []string{"third"}, "a", 3, []string{"first", "second"}},
-		{worker, false, nil, "b", 1, nil},
-		{worker, true, nil, "b", 1, nil},
+		{"first guard permits", user, false, []string{"first", "second", "third"}, "a", 0, []string{"first"}},
+		{"second guard permits", user, false, []string{"second", "third"}, "c", 2, []string{"first", "second"}},
+		{"third guard permits", user, false, []string{"third"}, "d", 4, []string{"first", "second", "third"}},
+		{"user by force", user, true, []string{"third"}, "a", 3, []string{"first", "second"}},
+		{"worker", worker, false, nil, "b", 1, nil},
+		{"worker by force", worker, true, nil, "b", 1, nil},
 	} {
-		in := m.Instance()
-		next, fire := m.Next, in.Fire
-		if c.force {
-			next, fire = m.NextForced, in.FireForced
-		}
-		p := &trial{permit: c.permit}
-		want := fsm.Step[string]{Status: m.At(c.to), Row: c.row}
-		step, err := next(t.Context(), m.Start(), "go", c.actor, p)
-		require.NoError(t, err)
-		require.Equal(t, want, step)
-		require.Equal(t, c.ran, p.ran)
+		t.Run(c.name, func(t *testing.T) {
+			in := m.Instance()
+			next, fire := m.Next, in.Fire
+			if c.force {
+				next, fire = m.NextForced, in.FireForced
+			}
+			p := &trial{permit: c.permit}
+			want := fsm.Step[string]{Status: m.At(c.to), Row: c.row}
+			step, err := next(t.Context(), m.Start(), "go", c.actor, p)
+			require.NoError(t, err)
+			require.Equal(t, want, step)
+			require.Equal(t, c.ran, p.ran)
 
-		p = &trial{permit: c.permit}
-		step, err = fire(t.Context(), "go", c.actor, p)
-		require.NoError(t, err)
-		require.Equal(t, want, step)
-		require.Equal(t, c.ran, p.ran)
+			p = &trial{permit: c.permit}
+			step, err = fire(t.Context(), "go", c.actor, p)
+			require.NoError(t, err)
+			require.Equal(t, want, step)
+			require.Equal(t, c.ran, p.ran)
+		})
 	}
 }
 
@@ -163,11 +167,13 @@ func TestPermittedIsInOrderAndRunsNoGuard(t *testing.T) {
 		{status("DELETING", "CREATED"), user, []string{"delete", "lost"}},
 		{m.At("DELETED"), user, nil},
 	} {
-		var got []string
-		for r := range m.Permitted(c.at, c.actor) {
-			got = append(got, r.Event)
-		}
-		require.Equal(t, c.want, got, "%v %s", c.at, c.actor)
+		t.Run(fmt.Sprintf("%v by %s", c.at, c.actor), func(t *testing.T) {
+			var got []string
+			for r := range m.Permitted(c.at, c.actor) {
+				got = append(got, r.Event)
+			}
+			require.Equal(t, c.want, got)
+		})
 	}
 	// Permitted yields all rows of a cell but the forced one.
 	tm := trials(t)

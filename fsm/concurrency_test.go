@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,7 @@ const crowd = 8
 func TestEveryMoveHasExactlyOneWinner(t *testing.T) {
 	plain := gatherings(t)
 	observed := plain.Observe(fsm.Observer{Moved: func(context.Context, fsm.Moved) {}})
-	for _, m := range []*fsm.Machine[string, string, gathering]{plain, observed} {
+	for kind, m := range map[string]*fsm.Machine[string, string, gathering]{"plain": plain, "observed": observed} {
 		for _, c := range []struct {
 			event   string
 			at      fsm.Status[string]
@@ -63,31 +64,33 @@ func TestEveryMoveHasExactlyOneWinner(t *testing.T) {
 			{"return", status("way", "end"), false, m.At("end"), 1},
 			{"ignore", status("way", "end"), false, status("way", "end"), crowd}, // no call moves the object
 		} {
-			for range 20 {
-				in := instanceAt(t, m, c.at)
-				g := &gathering{new(sync.WaitGroup)}
-				g.all.Add(crowd)
-				fire := in.Fire
-				if c.force {
-					fire = in.FireForced
-				}
-				errs := make([]error, crowd)
-				var wg sync.WaitGroup
-				for i := range errs {
-					wg.Go(func() { _, errs[i] = fire(t.Context(), c.event, user, g) })
-				}
-				wg.Wait()
-				winners := 0
-				for _, err := range errs {
-					if err == nil {
-						winners++
-					} else {
-						require.Equal(t, fsm.ErrConflict, sentinel(t, err))
+			t.Run(fmt.Sprintf("%s, %s in %v, forced %v", kind, c.event, c.at, c.force), func(t *testing.T) {
+				for range 20 {
+					in := instanceAt(t, m, c.at)
+					g := &gathering{new(sync.WaitGroup)}
+					g.all.Add(crowd)
+					fire := in.Fire
+					if c.force {
+						fire = in.FireForced
 					}
+					errs := make([]error, crowd)
+					var wg sync.WaitGroup
+					for i := range errs {
+						wg.Go(func() { _, errs[i] = fire(t.Context(), c.event, user, g) })
+					}
+					wg.Wait()
+					winners := 0
+					for _, err := range errs {
+						if err == nil {
+							winners++
+						} else {
+							require.Equal(t, fsm.ErrConflict, sentinel(t, err))
+						}
+					}
+					require.Equal(t, c.winners, winners)
+					require.Equal(t, c.want, in.Status())
 				}
-				require.Equal(t, c.winners, winners, c.event)
-				require.Equal(t, c.want, in.Status())
-			}
+			})
 		}
 	}
 }

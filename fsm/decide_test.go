@@ -114,18 +114,21 @@ func TestDeadlineIsTheShortestTimeoutThatFits(t *testing.T) {
 		fsm.Move("closing", "later", "open").After(time.Minute))
 	table := mustNew(t, s).Table()
 	for _, c := range []struct {
+		name          string
 		state, origin int
 		timeout       time.Duration
 		row           int
 	}{
-		{1, 0, time.Second, 4},
-		{1, 2, time.Minute, 1}, // the first declared of two
-		{0, 0, 0, -1},
-		{3, 3, 0, -1},
+		{"one origin", 1, 0, time.Second, 4},
+		{"first declared of two", 1, 2, time.Minute, 1},
+		{"stable state", 0, 0, 0, -1},
+		{"final state", 3, 3, 0, -1},
 	} {
-		timeout, row := table.Timeout(c.state, c.origin)
-		require.Equal(t, c.timeout, timeout)
-		require.Equal(t, c.row, row)
+		t.Run(c.name, func(t *testing.T) {
+			timeout, row := table.Timeout(c.state, c.origin)
+			require.Equal(t, c.timeout, timeout)
+			require.Equal(t, c.row, row)
+		})
 	}
 }
 

@@ -164,16 +164,18 @@ func TestParseTableRefusesOtherTypes(t *testing.T) {
 	} {
 		for _, k := range form.kinds {
 			for key := range strings.FieldsSeq(k.keys) {
-				for _, value := range values {
-					if value == k.accepted {
-						continue
+				t.Run(form.path+key, func(t *testing.T) {
+					for _, value := range values {
+						if value == k.accepted {
+							continue
+						}
+						document := fmt.Sprintf(form.document, fmt.Sprintf(`"%s":%s`, key, value))
+						de := refusal(t, document)
+						require.Equal(t, form.path+key, de.Path, document)
+						require.Equal(t, fmt.Sprintf("want %s, found %s", k.want, value), de.Text, document)
+						require.EqualValues(t, strings.LastIndex(document, value), de.Offset, document)
 					}
-					document := fmt.Sprintf(form.document, fmt.Sprintf(`"%s":%s`, key, value))
-					de := refusal(t, document)
-					require.Equal(t, form.path+key, de.Path, document)
-					require.Equal(t, fmt.Sprintf("want %s, found %s", k.want, value), de.Text, document)
-					require.EqualValues(t, strings.LastIndex(document, value), de.Offset, document)
-				}
+				})
 			}
 		}
 	}
@@ -314,8 +316,10 @@ func TestLongTextsAreCut(t *testing.T) {
 		64: strings.Repeat("k", 64),
 		65: strings.Repeat("k", 64) + "...",
 	} {
-		err := refusal(t, `{"states":[{"name":"A","kind":"`+strings.Repeat("k", length)+`"}]}`)
-		require.Equal(t, fmt.Sprintf("want stable, transitional, final or error, found %q", shown), err.Text)
+		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			err := refusal(t, `{"states":[{"name":"A","kind":"`+strings.Repeat("k", length)+`"}]}`)
+			require.Equal(t, fmt.Sprintf("want stable, transitional, final or error, found %q", shown), err.Text)
+		})
 	}
 }
 

@@ -189,14 +189,16 @@ func TestRefusalMovesNothing(t *testing.T) {
 		if r.want.Event == "" || r.is == fsm.ErrUnknownState || r.is == fsm.ErrConflict {
 			continue // no instance fires
 		}
-		at := status(r.want.From, r.want.From)
-		if r.want.Origin != "" {
-			at.Origin = r.want.Origin
-		}
-		in := instanceAt(t, m, at)
-		_, err := in.Fire(t.Context(), r.want.Event, r.want.Actor, nil)
-		require.Error(t, err, r.name)
-		require.Equal(t, at, in.Status(), r.name)
+		t.Run(r.name, func(t *testing.T) {
+			at := status(r.want.From, r.want.From)
+			if r.want.Origin != "" {
+				at.Origin = r.want.Origin
+			}
+			in := instanceAt(t, m, at)
+			_, err := in.Fire(t.Context(), r.want.Event, r.want.Actor, nil)
+			require.Error(t, err)
+			require.Equal(t, at, in.Status())
+		})
 	}
 }
 

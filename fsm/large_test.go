@@ -175,10 +175,12 @@ func TestNewRefusesATableOverALimit(t *testing.T) {
 	for text, spec := range map[string]fsm.Spec[int, int]{
 		"4097 states, more than 4096": states, "65537 rows, more than 65536": rows,
 	} {
-		_, err := fsm.New[none](spec)
-		var invalid *fsm.InvalidError
-		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, []fsm.Problem{{Code: fsm.TooLarge, Row: -1, Text: text}}, invalid.Problems)
+		t.Run(text, func(t *testing.T) {
+			_, err := fsm.New[none](spec)
+			var invalid *fsm.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, []fsm.Problem{{Code: fsm.TooLarge, Row: -1, Text: text}}, invalid.Problems)
+		})
 	}
 }
 

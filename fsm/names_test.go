@@ -93,12 +93,14 @@ func TestParseStatus(t *testing.T) {
 		{"DELETING", "CREATED", status("DELETING", "CREATED")},
 		{"DELETING", "", m.At("DELETING")},
 	} {
-		got, err := m.ParseStatus(c.state, c.origin)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got)
-		s, o, err := m.Table().ParseStatus(c.state, c.origin)
-		require.NoError(t, err)
-		require.Equal(t, c.want, status(m.StateAt(s), m.StateAt(o)))
+		t.Run(fmt.Sprintf("%q %q", c.state, c.origin), func(t *testing.T) {
+			got, err := m.ParseStatus(c.state, c.origin)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			s, o, err := m.Table().ParseStatus(c.state, c.origin)
+			require.NoError(t, err)
+			require.Equal(t, c.want, status(m.StateAt(s), m.StateAt(o)))
+		})
 	}
 	for _, c := range []struct{ state, origin, reason string }{
 		{"NOWHERE", "", "not declared"},
@@ -109,13 +111,15 @@ func TestParseStatus(t *testing.T) {
 		{"CREATED", "BROKEN", `the state rests, and cannot have the origin "BROKEN"`},
 		{"CREATED", "DELETING", `the state rests, and cannot have the origin "DELETING"`},
 	} {
-		got, err := m.ParseStatus(c.state, c.origin)
-		require.ErrorIs(t, err, fsm.ErrUnknownState, "%q %q", c.state, c.origin)
-		require.Zero(t, got)
-		te := detail(t, err)
-		require.Equal(t, "disk", te.Machine)
-		require.EqualError(t, te.Reason, c.reason)
-		require.Equal(t, -1, te.Row)
+		t.Run(fmt.Sprintf("%q %q", c.state, c.origin), func(t *testing.T) {
+			got, err := m.ParseStatus(c.state, c.origin)
+			require.ErrorIs(t, err, fsm.ErrUnknownState)
+			require.Zero(t, got)
+			te := detail(t, err)
+			require.Equal(t, "disk", te.Machine)
+			require.EqualError(t, te.Reason, c.reason)
+			require.Equal(t, -1, te.Row)
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package fsm_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,11 +58,13 @@ func TestNextToTakesTheFirstRowThatPermits(t *testing.T) {
 		{status("way", "start"), "aside", worker, nil, m.At("aside"), 9, nil},
 		{status("way", "start"), "way", guest, nil, status("way", "start"), 12, nil},
 	} {
-		p := &trial{permit: c.permit}
-		step, err := m.NextTo(t.Context(), c.at, c.to, c.actor, p)
-		require.NoError(t, err, "%v to %s by %s", c.at, c.to, c.actor)
-		require.Equal(t, fsm.Step[string]{Status: c.want, Row: c.row}, step)
-		require.Equal(t, c.ran, p.ran)
+		t.Run(fmt.Sprintf("%v to %s by %s %v", c.at, c.to, c.actor, c.permit), func(t *testing.T) {
+			p := &trial{permit: c.permit}
+			step, err := m.NextTo(t.Context(), c.at, c.to, c.actor, p)
+			require.NoError(t, err)
+			require.Equal(t, fsm.Step[string]{Status: c.want, Row: c.row}, step)
+			require.Equal(t, c.ran, p.ran)
+		})
 	}
 }
 
@@ -87,17 +90,19 @@ func TestNextToErrorNamesTheTarget(t *testing.T) {
 		{m.At("start"), "nowhere", user, fsm.ErrUnknownState, "fsm: unknown state: routes: to nowhere in start by user"},
 		{m.At("nowhere"), "end", user, fsm.ErrUnknownState, "fsm: unknown state: routes: to end in nowhere by user"},
 	} {
-		step, err := m.NextTo(t.Context(), c.at, c.to, c.actor, &trial{})
-		require.Zero(t, step)
-		require.Equal(t, c.want, sentinel(t, err))
-		require.EqualError(t, err, c.text)
-		te := detail(t, err)
-		require.Equal(t, c.to, te.To)
-		require.Empty(t, te.Event)
-		if c.want == fsm.ErrGuard {
-			require.ErrorIs(t, err, errTrial)
-			require.Equal(t, "warm", te.Guard)
-			require.Equal(t, 2, te.Row)
-		}
+		t.Run(fmt.Sprintf("%v to %s by %s", c.at, c.to, c.actor), func(t *testing.T) {
+			step, err := m.NextTo(t.Context(), c.at, c.to, c.actor, &trial{})
+			require.Zero(t, step)
+			require.Equal(t, c.want, sentinel(t, err))
+			require.EqualError(t, err, c.text)
+			te := detail(t, err)
+			require.Equal(t, c.to, te.To)
+			require.Empty(t, te.Event)
+			if c.want == fsm.ErrGuard {
+				require.ErrorIs(t, err, errTrial)
+				require.Equal(t, "warm", te.Guard)
+				require.Equal(t, 2, te.Row)
+			}
+		})
 	}
 }

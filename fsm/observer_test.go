@@ -96,17 +96,20 @@ func TestObserveLeavesTheReceiverUnchanged(t *testing.T) {
 	one := plain.Observe(first.observer())
 	two := one.Observe(second.observer())
 	for _, c := range []struct {
+		name          string
 		m             *fsm.Machine[string, string, disk]
 		first, second int
 	}{
-		{plain, 0, 0}, {one, 1, 0}, {two, 0, 1},
+		{"plain", plain, 0, 0}, {"observed", one, 1, 0}, {"observed twice", two, 0, 1},
 	} {
-		first, second = recorder{}, recorder{}
-		in := c.m.Instance()
-		_, err := in.Fire(t.Context(), "create", user, nil)
-		require.NoError(t, err)
-		require.Len(t, first.moved, c.first)
-		require.Len(t, second.moved, c.second)
+		t.Run(c.name, func(t *testing.T) {
+			first, second = recorder{}, recorder{}
+			in := c.m.Instance()
+			_, err := in.Fire(t.Context(), "create", user, nil)
+			require.NoError(t, err)
+			require.Len(t, first.moved, c.first)
+			require.Len(t, second.moved, c.second)
+		})
 	}
 }
 

@@ -237,10 +237,12 @@ func TestGuardReceivesContextAndPayloadOfTheCaller(t *testing.T) {
 		"NextTo":     func(d *disk) error { _, err := m.NextTo(ctx, at, "CREATED", user, d); return err },
 		"Can":        func(d *disk) error { return m.Can(ctx, at, "resize", user, d) },
 	} {
-		got = nil
-		require.NoError(t, request(want), name)
-		require.NoError(t, request(nil), name)
-		require.Equal(t, []call{{"value", want, want}, {"value", nil, nil}}, got, name)
+		t.Run(name, func(t *testing.T) {
+			got = nil
+			require.NoError(t, request(want))
+			require.NoError(t, request(nil))
+			require.Equal(t, []call{{"value", want, want}, {"value", nil, nil}}, got)
+		})
 	}
 
 	changed := &disk{free: 8}

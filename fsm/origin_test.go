@@ -52,9 +52,11 @@ func TestOriginDecidesTheTarget(t *testing.T) {
 		{"CREATED", "failed", "CREATED"},
 		{"TOBEDELETED", "failed", "TOBEDELETED"},
 	} {
-		step, err := m.Next(t.Context(), status("DELETING", c.origin), c.event, worker, nil)
-		require.NoError(t, err)
-		require.Equal(t, m.At(c.want), step.Status)
+		t.Run(c.event+" of "+c.origin, func(t *testing.T) {
+			step, err := m.Next(t.Context(), status("DELETING", c.origin), c.event, worker, nil)
+			require.NoError(t, err)
+			require.Equal(t, m.At(c.want), step.Status)
+		})
 	}
 	_, err := m.Next(t.Context(), status("DELETING", "BROKEN"), "done", worker, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)

@@ -23,7 +23,7 @@ func TestConstructors(t *testing.T) {
 		"Ignore":  {fsm.Ignore("a", "e"), row{From: []string{"a"}, Event: "e", Then: fsm.ThenIgnore}},
 		"FromAny": {fsm.FromAny("e", "b"), row{Any: true, Event: "e", To: "b"}},
 	} {
-		require.Equal(t, c.want, c.got, name)
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, c.got) })
 	}
 }
 

@@ -97,12 +97,14 @@ func TestKindsAndThensHaveNames(t *testing.T) {
 		fsm.Stable: "stable", fsm.Transitional: "transitional", fsm.Failed: "failed",
 		fsm.Final: "final", fsm.Absent: "absent", 5: "kind?",
 	} {
-		require.Equal(t, name, kind.String())
-		require.Equal(t, kind != fsm.Transitional, kind.Resting())
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, name, kind.String())
+			require.Equal(t, kind != fsm.Transitional, kind.Resting())
+		})
 	}
 	for then, name := range map[fsm.Then]string{
 		fsm.ThenMove: "move", fsm.ThenReturn: "return", fsm.ThenIgnore: "ignore", 3: "then?",
 	} {
-		require.Equal(t, name, then.String())
+		t.Run(name, func(t *testing.T) { require.Equal(t, name, then.String()) })
 	}
 }

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,14 +29,16 @@ func TestCountWrapsWithinItsBits(t *testing.T) {
 		{"blink", Status[string]{"blinking", "off"}, Status[string]{"blinking", "off"}},
 		{"push", Status[string]{"blinking", "on"}, m.At("on")},
 	} {
-		in, err := m.InstanceAt(c.from)
-		require.NoError(t, err)
-		in.word.Or(^statusBits)
-		require.Equal(t, c.from, in.Status())
-		step, err := in.Fire(t.Context(), c.event, operator, nil)
-		require.NoError(t, err)
-		require.Equal(t, c.to, step.Status)
-		require.Equal(t, c.to, in.Status())
-		require.Zero(t, in.word.Load()&^statusBits)
+		t.Run(fmt.Sprintf("%s in %v", c.event, c.from), func(t *testing.T) {
+			in, err := m.InstanceAt(c.from)
+			require.NoError(t, err)
+			in.word.Or(^statusBits)
+			require.Equal(t, c.from, in.Status())
+			step, err := in.Fire(t.Context(), c.event, operator, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.to, step.Status)
+			require.Equal(t, c.to, in.Status())
+			require.Zero(t, in.word.Load()&^statusBits)
+		})
 	}
 }

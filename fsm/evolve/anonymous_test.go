@@ -200,25 +200,28 @@ func TestDiffOfAddedActors(t *testing.T) {
 	}
 	late := tabletest.Edge{From: "On", Event: "late", To: "Off", Within: "1m"} // by the sweeper
 	for _, c := range []struct {
+		name     string
 		old, new *fsm.Table
 		want     string
 	}{
-		{table("", ""), table("user", "user"), "unsafe [entry-forbidden forbidden start forbidden stop]"},
-		{table("user", "agent"), table("", ""), "compatible [refused-by-old start refused-by-old stop]"},
-		{table("user", "user"), table("", ""), "compatible [refused-by-old start refused-by-old stop]"},
-		{table("user", ""), table("user", "user"), "compatible []"},
-		{table("user", ""), table("user", "agent"), "unsafe [forbidden stop refused-by-old stop]"},
-		{table("", "", late), table("", "", late), "compatible []"},
-		{table("", "", late), table("user", "user", late), "unsafe [entry-forbidden forbidden start forbidden stop refused-by-old start refused-by-old stop]"},
-		{table("user", "user", late), table("", "", late), "unsafe [entry-forbidden forbidden start forbidden stop refused-by-old start refused-by-old stop]"},
+		{"none to user", table("", ""), table("user", "user"), "unsafe [entry-forbidden forbidden start forbidden stop]"},
+		{"two to none", table("user", "agent"), table("", ""), "compatible [refused-by-old start refused-by-old stop]"},
+		{"one to none", table("user", "user"), table("", ""), "compatible [refused-by-old start refused-by-old stop]"},
+		{"second row to the same", table("user", ""), table("user", "user"), "compatible []"},
+		{"second row to another", table("user", ""), table("user", "agent"), "unsafe [forbidden stop refused-by-old stop]"},
+		{"sweeper alone", table("", "", late), table("", "", late), "compatible []"},
+		{"sweeper to user", table("", "", late), table("user", "user", late), "unsafe [entry-forbidden forbidden start forbidden stop refused-by-old start refused-by-old stop]"},
+		{"user to sweeper", table("user", "user", late), table("", "", late), "unsafe [entry-forbidden forbidden start forbidden stop refused-by-old start refused-by-old stop]"},
 	} {
-		e, err := evolve.Diff(c.old, c.new, nil)
-		require.NoError(t, err)
-		hazards := []string{}
-		for _, h := range e.Hazards {
-			hazards = append(hazards, strings.TrimSpace(h.ID+" "+h.Event))
-		}
-		require.Equal(t, c.want, fmt.Sprint(e.Level, " ", hazards), "%s", e)
+		t.Run(c.name, func(t *testing.T) {
+			e, err := evolve.Diff(c.old, c.new, nil)
+			require.NoError(t, err)
+			hazards := []string{}
+			for _, h := range e.Hazards {
+				hazards = append(hazards, strings.TrimSpace(h.ID+" "+h.Event))
+			}
+			require.Equal(t, c.want, fmt.Sprint(e.Level, " ", hazards), "%s", e)
+		})
 	}
 }
 

@@ -23,20 +23,23 @@ func TestDiffOfForcedDeadlines(t *testing.T) {
 			"B late X sweeper forced"+first, "B late C within=1m"+deadline, "X back A user", "C back A user")
 	}
 	for _, c := range []struct {
+		name     string
 		old, new *fsm.Table
 		want     string
 	}{
-		{table("", " forced"), table("", ""), `unsafe deadline-action: on late in "B" by sweeper, by force: an old node moves the object to "X" by force, a new node moves the object to "C"`},
-		{table(" [p]", " forced"), table(" [p]", ""), `unsafe deadline-action: on late in "B" by sweeper, by force, if p agrees: an old node moves the object to "X" by force, a new node moves the object to "C"`},
-		{table("", ""), table("", " forced"), `unsafe deadline-action: on late in "B" by sweeper: an old node moves the object to "C", a new node moves the object to "X" by force`},
-		{table(" [p]", ""), table(" [p]", " forced"), `unsafe deadline-action: on late in "B" by sweeper, if p agrees: an old node moves the object to "C", a new node moves the object to "X" by force`},
-		{table("", " [p] forced"), table("", " [p]"), `unsafe deadline-action: on late in "B" by sweeper, by force, if p agrees: an old node moves the object to "X" by force, a new node moves the object to "C"`},
-		{short(t, "A stable, B stable", "A make B user", "B late A within=1m forced"), short(t, "A stable, B stable", "A make B user", "B late A within=1m"), "compatible refused-by-old: "},
+		{"force removed", table("", " forced"), table("", ""), `unsafe deadline-action: on late in "B" by sweeper, by force: an old node moves the object to "X" by force, a new node moves the object to "C"`},
+		{"force removed, first row guarded", table(" [p]", " forced"), table(" [p]", ""), `unsafe deadline-action: on late in "B" by sweeper, by force, if p agrees: an old node moves the object to "X" by force, a new node moves the object to "C"`},
+		{"force added", table("", ""), table("", " forced"), `unsafe deadline-action: on late in "B" by sweeper: an old node moves the object to "C", a new node moves the object to "X" by force`},
+		{"force added, first row guarded", table(" [p]", ""), table(" [p]", " forced"), `unsafe deadline-action: on late in "B" by sweeper, if p agrees: an old node moves the object to "C", a new node moves the object to "X" by force`},
+		{"force removed, deadline guarded", table("", " [p] forced"), table("", " [p]"), `unsafe deadline-action: on late in "B" by sweeper, by force, if p agrees: an old node moves the object to "X" by force, a new node moves the object to "C"`},
+		{"same target", short(t, "A stable, B stable", "A make B user", "B late A within=1m forced"), short(t, "A stable, B stable", "A make B user", "B late A within=1m"), "compatible refused-by-old: "},
 	} {
-		e, err := evolve.Diff(c.old, c.new, nil)
-		require.NoError(t, err)
-		require.NotEmpty(t, e.Hazards)
-		require.Contains(t, fmt.Sprintf("%v %s: %s", e.Level, e.Hazards[0].ID, e.Hazards[0].Message), c.want, "%s", e)
+		t.Run(c.name, func(t *testing.T) {
+			e, err := evolve.Diff(c.old, c.new, nil)
+			require.NoError(t, err)
+			require.NotEmpty(t, e.Hazards)
+			require.Contains(t, fmt.Sprintf("%v %s: %s", e.Level, e.Hazards[0].ID, e.Hazards[0].Message), c.want, "%s", e)
+		})
 	}
 }
 

@@ -189,9 +189,11 @@ func TestDiffRefusesBadMappings(t *testing.T) {
 		`the new table has no guard "", the new name of "g"`:         {Guards: map[string]string{"g": ""}},
 		`the new table has no event "back2", the new name of "back"`: {Events: map[string]string{"back": "back2"}},
 	} {
-		_, err := evolve.Diff(old, new, &c)
-		require.ErrorIs(t, err, evolve.ErrMapping, want)
-		require.ErrorContains(t, err, want)
+		t.Run(want, func(t *testing.T) {
+			_, err := evolve.Diff(old, new, &c)
+			require.ErrorIs(t, err, evolve.ErrMapping)
+			require.ErrorContains(t, err, want)
+		})
 	}
 }
 
@@ -489,13 +491,15 @@ func TestDiffOfTooManyNames(t *testing.T) {
 		"more than 4096 states or 64 actors": {fsm.MaxStates/2 + 1, 1},
 		"4096 states or 64 actors in both":   {1, fsm.MaxActors/2 + 1},
 	} {
-		_, err := evolve.Diff(named("a", sizes[0], sizes[1]), named("b", sizes[0], sizes[1]), nil)
-		if want == "" {
-			require.NoError(t, err)
-			continue
-		}
-		require.ErrorIs(t, err, evolve.ErrTooLarge)
-		require.ErrorContains(t, err, want)
+		t.Run(want, func(t *testing.T) {
+			_, err := evolve.Diff(named("a", sizes[0], sizes[1]), named("b", sizes[0], sizes[1]), nil)
+			if want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, evolve.ErrTooLarge)
+			require.ErrorContains(t, err, want)
+		})
 	}
 }
 

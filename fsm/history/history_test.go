@@ -116,10 +116,12 @@ func TestCheckErrors(t *testing.T) {
 		"no name": {{Table: &fsm.Table{}}},
 		"twice":   {{Table: lamp}, {Table: lamp}},
 	} {
-		sum, err = history.Check(seq(nil, row), bad, nil)
-		require.ErrorIs(t, err, fsm.ErrInvalid, name)
-		require.NotNil(t, sum, name)
-		require.False(t, sum.OK(), name)
+		t.Run(name, func(t *testing.T) {
+			sum, err = history.Check(seq(nil, row), bad, nil)
+			require.ErrorIs(t, err, fsm.ErrInvalid)
+			require.NotNil(t, sum)
+			require.False(t, sum.OK())
+		})
 	}
 
 	// A table that no machine can be made of is looked at like others.

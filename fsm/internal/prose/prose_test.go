@@ -17,7 +17,7 @@ func TestList(t *testing.T) {
 		"a, b or c":                        {"a", "b", "c"},
 		"1, 2, 3, 4, 5, 6, 7, 8 or 1 more": {"1", "2", "3", "4", "5", "6", "7", "8", "9"},
 	} {
-		require.Equal(t, want, prose.List(names, "or"))
+		t.Run(want, func(t *testing.T) { require.Equal(t, want, prose.List(names, "or")) })
 	}
 }
 
