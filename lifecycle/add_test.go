@@ -48,22 +48,25 @@ func TestAddInAState(t *testing.T) {
 func TestAddInAStateRefusals(t *testing.T) {
 	vms, store := vms(t)
 	for _, c := range []struct {
+		name  string
 		state state
 		actor fsm.Actor
 		want  error
 		text  string
 	}{
-		{"Updating", user, lifecycle.ErrInvalid, `lifecycle: add vm "a" by user: invalid request: state "Updating" is transitional: only an object at rest can be added`},
-		{"None", user, lifecycle.ErrInvalid, `lifecycle: add vm "a" by user: invalid request: state "None" is absent: only an object at rest can be added`},
-		{"Flying", user, fsm.ErrUnknownState, "unknown state: Flying"},
-		{"Ready", "stranger", fsm.ErrWrongActor, "stranger"},
+		{"transitional state", "Updating", user, lifecycle.ErrInvalid, `lifecycle: add vm "a" by user: invalid request: state "Updating" is transitional: only an object at rest can be added`},
+		{"absent state", "None", user, lifecycle.ErrInvalid, `lifecycle: add vm "a" by user: invalid request: state "None" is absent: only an object at rest can be added`},
+		{"unknown state", "Flying", user, fsm.ErrUnknownState, "unknown state: Flying"},
+		{"wrong actor", "Ready", "stranger", fsm.ErrWrongActor, "stranger"},
 	} {
-		_, err := vms.Add(t.Context(), "a", c.state, c.actor, size{}, nil)
-		require.ErrorIs(t, err, c.want)
-		require.ErrorContains(t, err, c.text)
-		var tx lifecycle.Tx
-		vms.In(&tx).Add("a", c.state, c.actor, size{}, nil)
-		require.ErrorIs(t, tx.Commit(t.Context()), c.want)
+		t.Run(c.name, func(t *testing.T) {
+			_, err := vms.Add(t.Context(), "a", c.state, c.actor, size{}, nil)
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, c.text)
+			var tx lifecycle.Tx
+			vms.In(&tx).Add("a", c.state, c.actor, size{}, nil)
+			require.ErrorIs(t, tx.Commit(t.Context()), c.want)
+		})
 	}
 	require.Zero(t, store.commits)
 }

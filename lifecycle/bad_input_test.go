@@ -83,16 +83,19 @@ func TestReconcileAllOrNothing(t *testing.T) {
 	create(t, m, "a", "create", user, size{})
 	fine := lifecycle.PeerReport[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
 	for _, c := range []struct {
+		name string
 		bad  lifecycle.PeerReport[event]
 		want error
 	}{
-		{lifecycle.PeerReport[event]{Operation: 1, Ended: true, Event: "done"}, lifecycle.ErrInvalid},
-		{lifecycle.PeerReport[event]{ID: "b", Operation: 1, Ended: true, Event: "fly"}, fsm.ErrUnknownEvent},
-		{lifecycle.PeerReport[event]{ID: "b", Operation: 1, Ended: true, Event: "done", Reason: "\xff"}, lifecycle.ErrInvalid},
+		{"no id", lifecycle.PeerReport[event]{Operation: 1, Ended: true, Event: "done"}, lifecycle.ErrInvalid},
+		{"unknown event", lifecycle.PeerReport[event]{ID: "b", Operation: 1, Ended: true, Event: "fly"}, fsm.ErrUnknownEvent},
+		{"reason not UTF-8", lifecycle.PeerReport[event]{ID: "b", Operation: 1, Ended: true, Event: "done", Reason: "\xff"}, lifecycle.ErrInvalid},
 	} {
-		r, err := lifecycle.Reconcile(t.Context(), m, "worker", []lifecycle.PeerReport[event]{fine, c.bad}, nil)
-		require.ErrorIs(t, err, c.want)
-		require.Empty(t, r.Outcomes)
+		t.Run(c.name, func(t *testing.T) {
+			r, err := lifecycle.Reconcile(t.Context(), m, "worker", []lifecycle.PeerReport[event]{fine, c.bad}, nil)
+			require.ErrorIs(t, err, c.want)
+			require.Empty(t, r.Outcomes)
+		})
 	}
 	require.Equal(t, state("creating"), get(t, m, "a").State)
 }

@@ -38,31 +38,33 @@ func TestBeforeCommitExpectsWhatItSaw(t *testing.T) {
 			return err
 		},
 	} {
-		p := pairs(t)
-		p.up(t, "v")
-		p.up(t, "w")
-		asked, touched := map[uint64]int{}, 0
-		vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
-			WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
-			BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
-				if ch.To.ID == "w" {
-					return nil, nil
-				}
-				rec, err := p.leases.Get(ctx, "v")
-				require.NoError(t, err)
-				if asked[ch.To.Sequence]++; asked[ch.To.Sequence] == 1 {
-					_, err := p.leases.Fire(ctx, "v", "touch", user, nil)
+		t.Run(name, func(t *testing.T) {
+			p := pairs(t)
+			p.up(t, "v")
+			p.up(t, "w")
+			asked, touched := map[uint64]int{}, 0
+			vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
+				WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+				BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+					if ch.To.ID == "w" {
+						return nil, nil
+					}
+					rec, err := p.leases.Get(ctx, "v")
 					require.NoError(t, err)
-				}
-				touched++
-				return txOf(
-					firing(p.leases, "v", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision}),
-				), nil
-			},
+					if asked[ch.To.Sequence]++; asked[ch.To.Sequence] == 1 {
+						_, err := p.leases.Fire(ctx, "v", "touch", user, nil)
+						require.NoError(t, err)
+					}
+					touched++
+					return txOf(
+						firing(p.leases, "v", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision}),
+					), nil
+				},
+			})
+			require.NoError(t, update(t, vms))
+			require.Equal(t, 2*len(asked), touched)
+			require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
 		})
-		require.NoError(t, update(t, vms), name)
-		require.Equal(t, 2*len(asked), touched, name)
-		require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token, name)
 	}
 }
 

@@ -108,10 +108,12 @@ func TestBeforeCommitFails(t *testing.T) {
 			return commitAll(t.Context(), firing(p.vms, "v", "update", user, nil))
 		},
 	} {
-		err := update()
-		require.ErrorIs(t, err, fsm.ErrWrongActor, name)
-		require.ErrorContains(t, err, `lease "v"`, name)
-		require.Equal(t, "done", last(t, p.vms, "v").Event, name)
+		t.Run(name, func(t *testing.T) {
+			err := update()
+			require.ErrorIs(t, err, fsm.ErrWrongActor)
+			require.ErrorContains(t, err, `lease "v"`)
+			require.Equal(t, "done", last(t, p.vms, "v").Event)
+		})
 	}
 
 	other := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)

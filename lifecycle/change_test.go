@@ -47,10 +47,12 @@ func TestTexts(t *testing.T) {
 		"topic with NUL":        {Messages: []lifecycle.Message{{Topic: "\x00"}}},
 		"message key not UTF-8": {Messages: []lifecycle.Message{{Topic: "t", Key: "\xff"}}},
 	} {
-		_, err := m.Fire(t.Context(), "a", "touch", user, &change)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
-		_, err = m.Override(t.Context(), "a", "Failed", user, change.Reason+"\x00", &change)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		t.Run(name, func(t *testing.T) {
+			_, err := m.Fire(t.Context(), "a", "touch", user, &change)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = m.Override(t.Context(), "a", "Failed", user, change.Reason+"\x00", &change)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		})
 	}
 	_, err := m.Report(t.Context(), "a", 1, "done", agent, &lifecycle.Change[size]{Reason: "\xff"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

@@ -78,18 +78,20 @@ func TestIfMatchDuringAHeartbeat(t *testing.T) {
 		"heartbeat, any": {true, func(store *hooked) { extend(t, store.MemoryStore, "a") }, nil},
 		"change, any":    {true, func(store *hooked) { fire(t, store.others(), "a", "progress", agent, nil) }, lifecycle.ErrConflict},
 	} {
-		m, store := vms(t)
-		tag := create(t, m, "a", "create", user, size{N: 1}).ETag
-		if x.any {
-			tag = "*"
-		}
-		store.reset()
-		store.afterGet = func(n int) {
-			if n == 1 {
-				x.meanwhile(store)
+		t.Run(name, func(t *testing.T) {
+			m, store := vms(t)
+			tag := create(t, m, "a", "create", user, size{N: 1}).ETag
+			if x.any {
+				tag = "*"
 			}
-		}
-		_, err := m.Fire(t.Context(), "a", "done", agent, ifMatch(tag))
-		require.ErrorIs(t, err, x.is, name)
+			store.reset()
+			store.afterGet = func(n int) {
+				if n == 1 {
+					x.meanwhile(store)
+				}
+			}
+			_, err := m.Fire(t.Context(), "a", "done", agent, ifMatch(tag))
+			require.ErrorIs(t, err, x.is)
+		})
 	}
 }

@@ -166,16 +166,17 @@ func TestEvolutionDeadlines(t *testing.T) {
 func TestEvolutionSupersede(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.Rows[6] = fsm.Move("Starting", "delete", "Deleting").By("user").Superseding() })
 	require.Equal(t, evolve.Unsafe, l.hazard(t, "two-results").Level)
-	for i, c := range []struct {
+	for id, c := range map[string]struct {
 		node *lampManager
 		want lifecycle.Verdict
-	}{{l.new, lifecycle.Stale}, {l.old, lifecycle.Applied}} {
-		id := string(rune('b' + i))
-		add(t, l.old, id, "user", "")
-		started := fire(t, l.old, id, "start", "user", nil)
-		fire(t, c.node, id, "delete", "user", nil)
-		// "done" is about the start, and would end the deletion.
-		require.Equal(t, c.want, report(t, l.new, id, started.Operation, "done", "device", ""))
+	}{"new": {l.new, lifecycle.Stale}, "old": {l.old, lifecycle.Applied}} {
+		t.Run(id, func(t *testing.T) {
+			add(t, l.old, id, "user", "")
+			started := fire(t, l.old, id, "start", "user", nil)
+			fire(t, c.node, id, "delete", "user", nil)
+			// "done" is about the start, and would end the deletion.
+			require.Equal(t, c.want, report(t, l.new, id, started.Operation, "done", "device", ""))
+		})
 	}
 }
 
@@ -212,15 +213,16 @@ func TestEvolutionUndo(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.States[5].Kind = fsm.Stable })
 	require.Equal(t, evolve.NeedsDrain, l.hazard(t, "undo").Level)
 	edit := &lifecycle.Change[string]{Edit: func(p *string) error { *p = "after"; return nil }}
-	for i, c := range []struct {
+	for id, c := range map[string]struct {
 		node *lampManager
 		want string
-	}{{l.old, "before"}, {l.new, "after"}} {
-		id := string(rune('b' + i))
-		add(t, l.old, id, "user", "before")
-		fire(t, l.old, id, "start", "user", edit)
-		fire(t, c.node, id, "fail", "device", nil)
-		require.Equal(t, c.want, fire(t, l.old, id, "undo", "user", nil).Payload)
+	}{"old": {l.old, "before"}, "new": {l.new, "after"}} {
+		t.Run(id, func(t *testing.T) {
+			add(t, l.old, id, "user", "before")
+			fire(t, l.old, id, "start", "user", edit)
+			fire(t, c.node, id, "fail", "device", nil)
+			require.Equal(t, c.want, fire(t, l.old, id, "undo", "user", nil).Payload)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -118,11 +119,13 @@ func TestExplainRefused(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrClosed)
 
 	for owner, conditions := range map[string][]lifecycle.Precondition{"p": nil, "": {m.Require("a", "polling")}} {
-		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		plant(t, store, lifecycle.StoredRecord{Key: key, State: "polling", Origin: "rented", Owner: owner, Epoch: uint64(len(owner))})
-		store.afterGet = func(int) { store.Close() }
-		_, err := lifecycle.Must(deadlines, store, nil).Explain(t.Context(), "a", conditions...)
-		require.ErrorIs(t, err, lifecycle.ErrClosed, "a read after that of the object")
+		t.Run(fmt.Sprintf("owner %q", owner), func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			plant(t, store, lifecycle.StoredRecord{Key: key, State: "polling", Origin: "rented", Owner: owner, Epoch: uint64(len(owner))})
+			store.afterGet = func(int) { store.Close() }
+			_, err := lifecycle.Must(deadlines, store, nil).Explain(t.Context(), "a", conditions...)
+			require.ErrorIs(t, err, lifecycle.ErrClosed, "a read after that of the object")
+		})
 	}
 }
 
@@ -191,8 +194,10 @@ func TestExplainString(t *testing.T) {
 		"\n  last change: added by ann":      {Actor: "ann"},
 		"\n  last change: start by ann: now": {Actor: "ann", Event: "start", Reason: "now"},
 	} {
-		x.Machine, x.ID, x.State, x.Kind, x.Target = "vm", "a", "idle", "stable", "busy"
-		require.Equal(t, "vm \"a\" is idle (stable), target busy\n  next move: "+last+"\n", x.String())
+		t.Run(strings.TrimSpace(last), func(t *testing.T) {
+			x.Machine, x.ID, x.State, x.Kind, x.Target = "vm", "a", "idle", "stable", "busy"
+			require.Equal(t, "vm \"a\" is idle (stable), target busy\n  next move: "+last+"\n", x.String())
+		})
 	}
 	data, err := json.Marshal(lifecycle.Explanation{})
 	require.NoError(t, err)

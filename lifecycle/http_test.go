@@ -121,34 +121,35 @@ func TestHTTPStatus(t *testing.T) {
 func TestErrorTexts(t *testing.T) {
 	key, long := lifecycle.Key{Machine: "vm", ID: "a"}, strings.Repeat("a", 300)
 	for _, c := range []struct {
+		name string
 		err  error
 		want string
 	}{
-		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: "a", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "a": not found`},
-		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: long, Err: lifecycle.ErrNotFound}, `lifecycle: get vm "` + long + `": not found`},
-		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: long + "x", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "` + long + `...": not found`},
-		{&lifecycle.Error{Verb: "list", Machine: "vm", Err: lifecycle.ErrClosed}, `lifecycle: list vm: store is closed`},
+		{"short id", &lifecycle.Error{Verb: "get", Machine: "vm", ID: "a", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "a": not found`},
+		{"longest id", &lifecycle.Error{Verb: "get", Machine: "vm", ID: long, Err: lifecycle.ErrNotFound}, `lifecycle: get vm "` + long + `": not found`},
+		{"too long id", &lifecycle.Error{Verb: "get", Machine: "vm", ID: long + "x", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "` + long + `...": not found`},
+		{"no id", &lifecycle.Error{Verb: "list", Machine: "vm", Err: lifecycle.ErrClosed}, `lifecycle: list vm: store is closed`},
 		{
-			&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "update", Actor: "user", Err: errors.New("disk full")},
+			"event and actor", &lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "update", Actor: "user", Err: errors.New("disk full")},
 			`lifecycle: fire vm "a": update by user in Ready: disk full`,
 		},
 		{
-			&lifecycle.ConflictError{Expect: "7", From: "Ready", Current: lifecycle.StoredRecord{Key: key, Revision: "8"}},
+			"conflict", &lifecycle.ConflictError{Expect: "7", From: "Ready", Current: lifecycle.StoredRecord{Key: key, Revision: "8"}},
 			`fsm: conflict: vm "a" is expected Ready at revision "7" and is absent at "8"`,
 		},
 		{
-			&lifecycle.PreconditionError{
+			"precondition", &lifecycle.PreconditionError{
 				Precondition: lifecycle.Precondition{Key: key, States: []string{"Ready", ""}},
 				Current:      lifecycle.StoredRecord{Key: key, State: "Creating"},
 			},
 			`lifecycle: precondition failed: vm "a" is Creating, not Ready or absent`,
 		},
 		{
-			&lifecycle.UnknownOutcomeError{Token: lifecycle.Token{1, 0xab}, Err: errors.New("no answer")},
+			"unknown outcome", &lifecycle.UnknownOutcomeError{Token: lifecycle.Token{1, 0xab}, Err: errors.New("no answer")},
 			`lifecycle: unknown outcome of commit 01ab0000000000000000000000000000: no answer`,
 		},
 	} {
-		require.EqualError(t, c.err, c.want)
+		t.Run(c.name, func(t *testing.T) { require.EqualError(t, c.err, c.want) })
 	}
 }
 
@@ -185,10 +186,12 @@ func TestRefusalOfAGuard(t *testing.T) {
 		"fire": func() error { _, err := m.Fire(t.Context(), "a", "update", user, resize(11)); return err },
 		"do":   func() error { _, err := m.Do(t.Context(), "a", "update", user, nothing, resize(11)); return err },
 	} {
-		err := call()
-		require.ErrorIs(t, err, fsm.ErrGuard, name)
-		p := lifecycle.Problem(err)
-		require.Equal(t, []any{402, "quota", 9, "size is above the quota of 10", "vm"}, []any{p.Status, p.Code, p.GRPC, p.Detail, p.Machine}, name)
+		t.Run(name, func(t *testing.T) {
+			err := call()
+			require.ErrorIs(t, err, fsm.ErrGuard)
+			p := lifecycle.Problem(err)
+			require.Equal(t, []any{402, "quota", 9, "size is above the quota of 10", "vm"}, []any{p.Status, p.Code, p.GRPC, p.Detail, p.Machine})
+		})
 	}
 	require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
 }

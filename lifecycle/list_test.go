@@ -161,9 +161,11 @@ func TestListPages(t *testing.T) {
 	for limit, want := range map[int]int{
 		0: lifecycle.MaxPage, -1: lifecycle.MaxPage, 7: 7, lifecycle.MaxPage: lifecycle.MaxPage,
 	} {
-		page, err := m.List(t.Context(), lifecycle.Select[state]{Limit: limit})
-		require.NoError(t, err)
-		require.Len(t, page, want, "limit %d", limit)
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			page, err := m.List(t.Context(), lifecycle.Select[state]{Limit: limit})
+			require.NoError(t, err)
+			require.Len(t, page, want)
+		})
 	}
 	for _, q := range store.queries {
 		require.True(t, q.Limit == 7 || q.Limit == lifecycle.MaxPage, "limit %d", q.Limit)
@@ -205,9 +207,11 @@ func TestListPrefix(t *testing.T) {
 	for prefix, want := range map[string][]string{
 		"0003": nil, "5": nil, strings.Repeat("5", lifecycle.MaxID+1): nil, "000": {"0004", "0005"},
 	} {
-		page, err := m.List(t.Context(), lifecycle.Select[state]{Prefix: prefix, After: "0003", Limit: 2})
-		require.NoError(t, err)
-		require.Equal(t, want, ids(page), prefix)
+		t.Run(prefix, func(t *testing.T) {
+			page, err := m.List(t.Context(), lifecycle.Select[state]{Prefix: prefix, After: "0003", Limit: 2})
+			require.NoError(t, err)
+			require.Equal(t, want, ids(page))
+		})
 	}
 	_, err := m.List(t.Context(), lifecycle.Select[state]{Prefix: "a\x00"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
@@ -336,11 +340,13 @@ func TestHistoryPages(t *testing.T) {
 		{lifecycle.MaxPage, 0, lifecycle.MaxPage + 1, 11},
 		{lifecycle.MaxPage + 11, 0, 0, 0},
 	} {
-		rows := rowsOf(t, m, "a", c.after, c.max)
-		require.Len(t, rows, c.rows)
-		for i, row := range rows {
-			require.EqualValues(t, c.first+i, row.Sequence)
-		}
+		t.Run(fmt.Sprintf("%d after %d", c.max, c.after), func(t *testing.T) {
+			rows := rowsOf(t, m, "a", c.after, c.max)
+			require.Len(t, rows, c.rows)
+			for i, row := range rows {
+				require.EqualValues(t, c.first+i, row.Sequence)
+			}
+		})
 	}
 	require.Empty(t, rowsOf(t, m, "missing", 0, 0))
 }

@@ -140,12 +140,16 @@ func TestLogLevels(t *testing.T) {
 		lifecycle.Moved: "INFO", lifecycle.Redone: "INFO", lifecycle.Overtaken: "INFO",
 		lifecycle.NotMoved: "WARN", lifecycle.NeedsOperator: "WARN",
 	} {
-		o.Swept(t.Context(), lifecycle.Swept{Results: []lifecycle.SweepResult{{Resolution: resolution}}})
-		require.Equal(t, want, level(), "%v", resolution)
+		t.Run(resolution.String(), func(t *testing.T) {
+			o.Swept(t.Context(), lifecycle.Swept{Results: []lifecycle.SweepResult{{Resolution: resolution}}})
+			require.Equal(t, want, level())
+		})
 	}
 	for err, want := range map[error]string{lifecycle.ErrConflict: "INFO", errBoom: "ERROR"} {
-		o.Refused(t.Context(), &lifecycle.Error{Err: err})
-		require.Equal(t, want, level(), "%v", err)
+		t.Run(err.Error(), func(t *testing.T) {
+			o.Refused(t.Context(), &lifecycle.Error{Err: err})
+			require.Equal(t, want, level())
+		})
 	}
 }
 
@@ -163,7 +167,7 @@ func TestCode(t *testing.T) {
 		"guard":             &fsm.TransitionError{Err: fsm.ErrGuard, Reason: quotaError{}},
 		"outcome-unwritten": &lifecycle.OutcomeError{Outcome: lifecycle.Succeeded, Unwritten: errBoom},
 	} {
-		require.Equal(t, want, lifecycle.Code(err))
+		t.Run(want, func(t *testing.T) { require.Equal(t, want, lifecycle.Code(err)) })
 	}
 }
 

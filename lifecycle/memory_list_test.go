@@ -256,17 +256,20 @@ func TestSweepQueriesReadFewObjects(t *testing.T) {
 		require.NoError(t, s.Commit(t.Context(), &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
 	}
 	for _, c := range []struct {
-		q Query
-		n int
+		name string
+		q    Query
+		n    int
 	}{
-		{Query{Overdue: true}, 1},
-		{Query{NotOwnedBy: []OwnerRef{}}, 1},
-		{Query{States: []string{"moving", "moving"}, NoDeadline: true, Unowned: true}, 3},
-		{Query{States: []string{"moving"}, Overdue: true}, 1},
-		{Query{}, 100},
+		{"overdue", Query{Overdue: true}, 1},
+		{"no living owner", Query{NotOwnedBy: []OwnerRef{}}, 1},
+		{"neither deadline nor owner", Query{States: []string{"moving", "moving"}, NoDeadline: true, Unowned: true}, 3},
+		{"overdue in a state", Query{States: []string{"moving"}, Overdue: true}, 1},
+		{"all", Query{}, 100},
 	} {
-		_, n := s.shelves["m"].candidates(&c.q)
-		require.Equal(t, c.n, n, "%+v", c.q)
+		t.Run(c.name, func(t *testing.T) {
+			_, n := s.shelves["m"].candidates(&c.q)
+			require.Equal(t, c.n, n)
+		})
 	}
 }
 

@@ -72,7 +72,7 @@ func TestHiddenActionRefused(t *testing.T) {
 		lifecycle.ErrInvalid:  func() error { _, err := lifecycle.Occupy(t.Context(), m, "", "x", nothing); return err },
 		fsm.ErrUnknownState:   func() error { _, err := lifecycle.Occupy(t.Context(), m, "a", "x", nothing, "nowhere"); return err },
 	} {
-		require.ErrorIs(t, call(), want)
+		t.Run(want.Error(), func(t *testing.T) { require.ErrorIs(t, call(), want) })
 	}
 	_, err := lifecycle.Occupy(t.Context(), m, "a", "x", lifecycle.Work{})
 	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)

@@ -31,57 +31,60 @@ func TestProblem(t *testing.T) {
 	unknown := &lifecycle.UnknownOutcomeError{Token: lifecycle.Token{1}, Err: driver}
 	const in = `lifecycle: fire vm "a": stop by user in Ready: `
 	for _, c := range []struct {
+		name   string
 		err    error
 		code   string
 		grpc   int
 		detail string
 	}{
-		{nil, "ok", 0, ""},
-		{driver, "internal", 13, ""},
-		{call(driver), "internal", 13, ""},
-		{call(fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)), "unavailable", 14, "store is unavailable"},
-		{call(unknown), "unknown-outcome", 4, "unknown outcome"},
-		{call(&fsm.TransitionError{Err: fsm.ErrGuard, Reason: unknown}), "guard", 9, "refused by a guard"},
-		{call(fmt.Errorf("%w: %w", lifecycle.ErrForeign, driver)), "foreign-record", 13, "foreign record"},
-		{call(fmt.Errorf("%w: %w", errors.ErrUnsupported, driver)), "unsupported", 13, "unsupported operation"},
-		{call(fmt.Errorf("%w: %w", context.DeadlineExceeded, driver)), "deadline", 14, "context deadline exceeded"},
-		{call(fmt.Errorf("%w: %w", context.Canceled, driver)), "canceled", 1, "context canceled"},
-		{call(&lifecycle.OwnerError{Owner: lifecycle.OwnerRef{Name: "10.0.0.5"}}), "owner-lost", 14, "this process has lost its ownership"},
+		{"none", nil, "ok", 0, ""},
+		{"driver", driver, "internal", 13, ""},
+		{"call", call(driver), "internal", 13, ""},
+		{"unavailable", call(fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)), "unavailable", 14, "store is unavailable"},
+		{"unknown outcome", call(unknown), "unknown-outcome", 4, "unknown outcome"},
+		{"guard of unknown outcome", call(&fsm.TransitionError{Err: fsm.ErrGuard, Reason: unknown}), "guard", 9, "refused by a guard"},
+		{"foreign record", call(fmt.Errorf("%w: %w", lifecycle.ErrForeign, driver)), "foreign-record", 13, "foreign record"},
+		{"unsupported", call(fmt.Errorf("%w: %w", errors.ErrUnsupported, driver)), "unsupported", 13, "unsupported operation"},
+		{"deadline", call(fmt.Errorf("%w: %w", context.DeadlineExceeded, driver)), "deadline", 14, "context deadline exceeded"},
+		{"canceled", call(fmt.Errorf("%w: %w", context.Canceled, driver)), "canceled", 1, "context canceled"},
+		{"owner lost", call(&lifecycle.OwnerError{Owner: lifecycle.OwnerRef{Name: "10.0.0.5"}}), "owner-lost", 14, "this process has lost its ownership"},
 		{
-			&lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Failed, Err: driver},
+			"work failed", &lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Failed, Err: driver},
 			"work-failed", 2, `operation 3 of vm "a": work failed`,
 		},
 		{
-			&lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Succeeded, Unwritten: driver},
+			"outcome unwritten", &lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Succeeded, Unwritten: driver},
 			"outcome-unwritten", 4, `operation 3 of vm "a": outcome unwritten`,
 		},
-		{call(&fsm.TransitionError{Err: fsm.ErrGuard, Guard: "quota", Reason: errors.New("no VM is left")}), "guard", 9, in + "refused by a guard: quota: no VM is left"},
-		{call(&fsm.TransitionError{Err: fsm.ErrGuard, Reason: fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)}), "guard", 9, "refused by a guard"},
-		{call(fsm.ErrNotAllowed), "not-allowed", 9, in + "not allowed"},
-		{call(lifecycle.ErrNotFound), "not-found", 5, in + "not found"},
-		{call(errors.New("two\nlines\x1b[31m")), "internal", 13, ""},
-		{call(fmt.Errorf("%w: two\nlines", lifecycle.ErrInvalid)), "invalid", 3, in + "invalid request: two; lines"},
-		{fmt.Errorf("%w: option x is not supported", lifecycle.ErrInvalid), "invalid", 3, "lifecycle: invalid request: option x is not supported"},
-		{teapot{errors.New("a teapot")}, "other", 2, "a teapot"},
-		{call(teapot{lifecycle.ErrConflict}), "conflict", 10, "fsm: conflict"},
-		{&lock.ConflictError{Err: lock.ErrConflict}, "locked", 10, "conflict"},
-		{&queue.RefusedError{Reason: queue.ErrFull, Key: "10.0.0.5"}, "full", 8, "full"},
-		{fmt.Errorf("%w: %w", queue.ErrPending, context.DeadlineExceeded), "pending", 4, "action has not ended"},
+		{"guard", call(&fsm.TransitionError{Err: fsm.ErrGuard, Guard: "quota", Reason: errors.New("no VM is left")}), "guard", 9, in + "refused by a guard: quota: no VM is left"},
+		{"unavailable guard", call(&fsm.TransitionError{Err: fsm.ErrGuard, Reason: fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)}), "guard", 9, "refused by a guard"},
+		{"not allowed", call(fsm.ErrNotAllowed), "not-allowed", 9, in + "not allowed"},
+		{"not found", call(lifecycle.ErrNotFound), "not-found", 5, in + "not found"},
+		{"two lines", call(errors.New("two\nlines\x1b[31m")), "internal", 13, ""},
+		{"invalid in two lines", call(fmt.Errorf("%w: two\nlines", lifecycle.ErrInvalid)), "invalid", 3, in + "invalid request: two; lines"},
+		{"invalid", fmt.Errorf("%w: option x is not supported", lifecycle.ErrInvalid), "invalid", 3, "lifecycle: invalid request: option x is not supported"},
+		{"error with a problem", teapot{errors.New("a teapot")}, "other", 2, "a teapot"},
+		{"conflict with a problem", call(teapot{lifecycle.ErrConflict}), "conflict", 10, "fsm: conflict"},
+		{"locked", &lock.ConflictError{Err: lock.ErrConflict}, "locked", 10, "conflict"},
+		{"full", &queue.RefusedError{Reason: queue.ErrFull, Key: "10.0.0.5"}, "full", 8, "full"},
+		{"pending", fmt.Errorf("%w: %w", queue.ErrPending, context.DeadlineExceeded), "pending", 4, "action has not ended"},
 	} {
-		p := lifecycle.Problem(c.err)
-		require.Equal(t, c.code, p.Code, "%v", c.err)
-		require.Equal(t, c.grpc, p.GRPC, "%v", c.err)
-		require.Equal(t, c.detail, p.Detail, "%v", c.err)
-		require.Equal(t, lifecycle.HTTPStatus(c.err), p.Status)
-		require.NotEmpty(t, p.Title)
-		require.Equal(t, c.code == "unknown-outcome", p.Token == unknown.Token.String())
-		require.Equal(t, c.code != "unknown-outcome", p.Token == "")
-		text, err := json.Marshal(p)
-		require.NoError(t, err)
-		for _, word := range []string{"admin", "hunter2", "10.0.0.5", "prod"} {
-			require.NotContains(t, string(text), word)
-		}
-		require.Equal(t, strings.Contains(fmt.Sprint(c.err), "handler: "), p.Machine == "vm" && p.ID == "a" && p.State == "Ready" && p.Event == "stop")
+		t.Run(c.name, func(t *testing.T) {
+			p := lifecycle.Problem(c.err)
+			require.Equal(t, c.code, p.Code)
+			require.Equal(t, c.grpc, p.GRPC)
+			require.Equal(t, c.detail, p.Detail)
+			require.Equal(t, lifecycle.HTTPStatus(c.err), p.Status)
+			require.NotEmpty(t, p.Title)
+			require.Equal(t, c.code == "unknown-outcome", p.Token == unknown.Token.String())
+			require.Equal(t, c.code != "unknown-outcome", p.Token == "")
+			text, err := json.Marshal(p)
+			require.NoError(t, err)
+			for _, word := range []string{"admin", "hunter2", "10.0.0.5", "prod"} {
+				require.NotContains(t, string(text), word)
+			}
+			require.Equal(t, strings.Contains(fmt.Sprint(c.err), "handler: "), p.Machine == "vm" && p.ID == "a" && p.State == "Ready" && p.Event == "stop")
+		})
 	}
 }
 
@@ -123,8 +126,10 @@ func TestProblemTable(t *testing.T) {
 	}
 	last, documented := -1, 0
 	for name, err := range names {
-		p := lifecycle.Problem(err)
-		require.Contains(t, text, fmt.Sprintf("//\t%d  %-2d  %-18s  %s\n", p.Status, p.GRPC, p.Code, name))
+		t.Run(name, func(t *testing.T) {
+			p := lifecycle.Problem(err)
+			require.Contains(t, text, fmt.Sprintf("//\t%d  %-2d  %-18s  %s\n", p.Status, p.GRPC, p.Code, name))
+		})
 	}
 	for i, r := range lifecycle.Replies() { // in the same order
 		line := fmt.Sprintf("//\t%d  %-2d  %-18s  ", r.Status, r.GRPC, r.Code)

@@ -556,13 +556,15 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 		"WorkOptions": "Config.WorkerActor is set", "Work": "Config.Handlers is set", "Args": "Config.Handlers is set",
 		"Saved": "Config.Undo is set", "Payload": "objects have a payload", "Version": "Config.Version is set",
 	} {
-		config := &lifecycle.Config[event]{
-			Version: "2", Owner: owner, WorkerActor: user, Undo: slices.Collect(sizedVM.Events())[:1],
-			Handlers: map[string]lifecycle.Handler{"work": func(context.Context, []byte) error { return nil }},
-		}
-		_, err := lifecycle.New(sizedVM, &partialStore{store, []string{field}}, config)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		require.EqualError(t, err, "lifecycle: invalid request: New: the store cannot keep the field "+field+" of machine vm: "+why)
+		t.Run(field, func(t *testing.T) {
+			config := &lifecycle.Config[event]{
+				Version: "2", Owner: owner, WorkerActor: user, Undo: slices.Collect(sizedVM.Events())[:1],
+				Handlers: map[string]lifecycle.Handler{"work": func(context.Context, []byte) error { return nil }},
+			}
+			_, err := lifecycle.New(sizedVM, &partialStore{store, []string{field}}, config)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.EqualError(t, err, "lifecycle: invalid request: New: the store cannot keep the field "+field+" of machine vm: "+why)
+		})
 	}
 	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission", "Version"}}, nil)
 	require.NoError(t, err)
@@ -574,9 +576,11 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 	_, err = lifecycle.New(sizedVM, &partialStore{store, []string{"Version"}}, older)
 	require.ErrorContains(t, err, "the store cannot keep the field Version of machine vm: Config.Older is set")
 	for state, absent := range map[string]bool{"Ready": false, "None": true, "Idle": false, "Gone": true} {
-		_, err = lifecycle.New(sizedVM, &partialStore{store, []string{state}}, older)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		require.EqualError(t, err, fmt.Sprintf("lifecycle: invalid request: New: the store cannot keep the state %s of machine vm: no code for %[1]s, absent: %v", state, absent))
+		t.Run(state, func(t *testing.T) {
+			_, err = lifecycle.New(sizedVM, &partialStore{store, []string{state}}, older)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.EqualError(t, err, fmt.Sprintf("lifecycle: invalid request: New: the store cannot keep the state %s of machine vm: no code for %[1]s, absent: %v", state, absent))
+		})
 	}
 }
 

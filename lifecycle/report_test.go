@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,26 +17,28 @@ import (
 // of its operation it was accepted.
 func TestRepeatedLongAfter(t *testing.T) {
 	for _, c := range [][2]int{{0, 120}, {97, 120}, {98, 120}, {99, 120}, {150, 120}, {0, 99}} {
-		before, after := c[0], c[1]
-		m, _ := vms(t)
-		create(t, m, "a", "import", user, size{})
-		for range before {
-			fire(t, m, "a", "touch", user, nil)
-		}
-		fire(t, m, "a", "update", user, nil)
-		report := func(e event) lifecycle.Verdict {
-			verdict := report(t, m, "a", 1, e, agent, "")
-			return verdict
-		}
-		require.Equal(t, lifecycle.Applied, report("progress"))
-		require.Equal(t, lifecycle.Applied, report("done"))
-		for range after {
-			fire(t, m, "a", "touch", user, nil)
-		}
-		require.Equal(t, lifecycle.Repeated, report("progress"))
-		require.Equal(t, lifecycle.Repeated, report("done"))
-		require.Equal(t, lifecycle.Refused, report("fail"))
-		require.Equal(t, lifecycle.Refused, report("late"), "by another actor")
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			before, after := c[0], c[1]
+			m, _ := vms(t)
+			create(t, m, "a", "import", user, size{})
+			for range before {
+				fire(t, m, "a", "touch", user, nil)
+			}
+			fire(t, m, "a", "update", user, nil)
+			report := func(e event) lifecycle.Verdict {
+				verdict := report(t, m, "a", 1, e, agent, "")
+				return verdict
+			}
+			require.Equal(t, lifecycle.Applied, report("progress"))
+			require.Equal(t, lifecycle.Applied, report("done"))
+			for range after {
+				fire(t, m, "a", "touch", user, nil)
+			}
+			require.Equal(t, lifecycle.Repeated, report("progress"))
+			require.Equal(t, lifecycle.Repeated, report("done"))
+			require.Equal(t, lifecycle.Refused, report("fail"))
+			require.Equal(t, lifecycle.Refused, report("late"), "by another actor")
+		})
 	}
 }
 
@@ -143,7 +146,7 @@ func TestVerdictString(t *testing.T) {
 		lifecycle.Applied: "applied", lifecycle.Repeated: "repeated", lifecycle.Stale: "stale",
 		lifecycle.Refused: "refused", 99: "verdict?",
 	} {
-		require.Equal(t, want, v.String())
+		t.Run(want, func(t *testing.T) { require.Equal(t, want, v.String()) })
 	}
 }
 

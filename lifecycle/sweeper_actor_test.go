@@ -41,10 +41,12 @@ func TestSweeperIsNoCaller(t *testing.T) {
 			return err
 		},
 	} {
-		err := call()
-		require.ErrorIs(t, err, fsm.ErrWrongActor, name)
-		require.ErrorContains(t, err, "only sweeps act as sweeper", name)
-		require.Equal(t, 403, lifecycle.HTTPStatus(err), name)
+		t.Run(name, func(t *testing.T) {
+			err := call()
+			require.ErrorIs(t, err, fsm.ErrWrongActor)
+			require.ErrorContains(t, err, "only sweeps act as sweeper")
+			require.Equal(t, 403, lifecycle.HTTPStatus(err))
+		})
 	}
 	require.Equal(t, before, all(t, store, "door", "a", "b"))
 

@@ -465,19 +465,22 @@ func TestMigrateRefuses(t *testing.T) {
 	before := diskAt(t, store, "a")
 	m := newDisk(store, true)
 	for _, c := range []struct {
+		name  string
 		actor fsm.Actor
 		after string
 		limit int
 		is    error
 	}{
-		{" ", "", 0, lifecycle.ErrInvalid},
-		{fsm.Sweeper, "", 0, fsm.ErrWrongActor},
-		{"operator", "\x00", 0, lifecycle.ErrInvalid},
-		{"operator", "", lifecycle.MaxPage + 1, lifecycle.ErrInvalid},
+		{"blank actor", " ", "", 0, lifecycle.ErrInvalid},
+		{"sweeper", fsm.Sweeper, "", 0, fsm.ErrWrongActor},
+		{"start that is no id", "operator", "\x00", 0, lifecycle.ErrInvalid},
+		{"too large a page", "operator", "", lifecycle.MaxPage + 1, lifecycle.ErrInvalid},
 	} {
-		page, err := lifecycle.Migrate(t.Context(), m, c.actor, c.after, c.limit)
-		require.ErrorIs(t, err, c.is)
-		require.Equal(t, lifecycle.Migration{Next: c.after}, page)
+		t.Run(c.name, func(t *testing.T) {
+			page, err := lifecycle.Migrate(t.Context(), m, c.actor, c.after, c.limit)
+			require.ErrorIs(t, err, c.is)
+			require.Equal(t, lifecycle.Migration{Next: c.after}, page)
+		})
 	}
 	refusing := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
 		Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true,
@@ -517,10 +520,12 @@ func TestBadVersions(t *testing.T) {
 		},
 		`Config.Switch: there is no older version`: func(c *lifecycle.Config[string]) { c.Older = nil },
 	} {
-		c := &lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}
-		change(c)
-		_, err := lifecycle.New(disk2, lifecycle.NewMemoryStore(), c)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		require.ErrorContains(t, err, want)
+		t.Run(want, func(t *testing.T) {
+			c := &lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}
+			change(c)
+			_, err := lifecycle.New(disk2, lifecycle.NewMemoryStore(), c)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.ErrorContains(t, err, want)
+		})
 	}
 }

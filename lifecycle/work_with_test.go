@@ -69,8 +69,8 @@ func TestWorkWith(t *testing.T) {
 	}
 }
 
-// TestWorkWithRedo: an object of Work.With has no work that a sweep could do again. Before, its
-// operation started again after every deadline, without an end.
+// TestWorkWithRedo: an object of Work.With has no work that a sweep could do again. Do refuses
+// a row to a Redo state for it.
 func TestWorkWithRedo(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
@@ -90,19 +90,22 @@ func TestWorkWithRefused(t *testing.T) {
 	work := lifecycle.Func(func(context.Context) error { return nil })
 	before := get(t, m, "a")
 	for _, c := range []struct {
+		name string
 		part part
 		want error
 	}{
-		{firing(m, "b", "stop", user, nil), fsm.ErrNotAllowed},
-		{firing(m, "c", "start", user, nil), lifecycle.ErrNotFound},
-		{firing(m, "a", "start", user, nil), lifecycle.ErrInvalid},
-		{firing(m, "b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
-		{firing(idle, "b", "start", user, nil), lifecycle.ErrInvalid},
-		{firing(mute, "b", "start", user, nil), lifecycle.ErrMisconfigured},
+		{"no row", firing(m, "b", "stop", user, nil), fsm.ErrNotAllowed},
+		{"no object", firing(m, "c", "start", user, nil), lifecycle.ErrNotFound},
+		{"object of the operation", firing(m, "a", "start", user, nil), lifecycle.ErrInvalid},
+		{"conflict", firing(m, "b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
+		{"another store", firing(idle, "b", "start", user, nil), lifecycle.ErrInvalid},
+		{"no worker", firing(mute, "b", "start", user, nil), lifecycle.ErrMisconfigured},
 	} {
-		_, err := doWith(t.Context(), m, "a", "start", user, work, nil, c.part)
-		require.ErrorIs(t, err, c.want)
-		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+		t.Run(c.name, func(t *testing.T) {
+			_, err := doWith(t.Context(), m, "a", "start", user, work, nil, c.part)
+			require.ErrorIs(t, err, c.want)
+			require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+		})
 	}
 	require.Equal(t, before, get(t, m, "a"))
 	wait(t, do(t, m, "b", "start", user, work, nil))

@@ -2,6 +2,7 @@ package aggregate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -104,9 +105,11 @@ func TestDominant(t *testing.T) {
 		{counts{tumblebug.Running: 3, tumblebug.Removed: 2}, result{tumblebug.Running, 3, 3, false}},
 		{counts{tumblebug.Running: 3, tumblebug.Removed: -2}, result{tumblebug.Running, 3, 3, false}},
 	} {
-		got, err := rule.Of(c.vms)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got, "%v", c.vms)
+		t.Run(fmt.Sprint(c.vms), func(t *testing.T) {
+			got, err := rule.Of(c.vms)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
 	}
 	// Of any two states with as many VMs, the first in this order counts.
 	order := []tumblebug.State{

@@ -104,7 +104,7 @@ func TestBadContent(t *testing.T) {
 		"large attributes":           do(&ovc.Options{Attributes: large}),
 		"attributes of migrate":      moves(&ovc.Options{Attributes: json.RawMessage("1")}),
 	} {
-		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		t.Run(name, func(t *testing.T) { require.ErrorIs(t, err, lifecycle.ErrInvalid) })
 	}
 	require.Equal(t, before, get(t, s, ovc.KindVM, "m"))
 	require.Empty(t, s.Queuer().Inspect(ovc.KindVM.Key("m")))
@@ -137,26 +137,29 @@ func TestAdd(t *testing.T) {
 func TestAddRefusals(t *testing.T) {
 	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 	for _, c := range []struct {
+		name  string
 		kind  ovc.Kind
 		state ovc.State
 		model ovc.Model
 		want  error
 		text  string
 	}{
-		{ovc.KindVM, "FLYING", ovc.Model{}, fsm.ErrUnknownState, "FLYING"},
-		{ovc.KindVM, ovc.Assigned, ovc.Model{}, fsm.ErrUnknownState, "ASSIGNED"}, // of disks
-		{ovc.KindVM, ovc.Running, ovc.Model{Attributes: json.RawMessage("{")}, lifecycle.ErrInvalid, ""},
-		{ovc.KindVM, ovc.Running, ovc.Model{Args: json.RawMessage("1")}, lifecycle.ErrInvalid, "arguments"},
-		{ovc.KindVM, ovc.Running, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
-		{ovc.KindVM, "", ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `VIRTUAL has no disks, such as "d"`},
-		{ovc.KindDisk, ovc.Created, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
-		{ovc.KindDisk, ovc.Assigned, ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `"d"`},
+		{"unknown state", ovc.KindVM, "FLYING", ovc.Model{}, fsm.ErrUnknownState, "FLYING"},
+		{"state of another kind", ovc.KindVM, ovc.Assigned, ovc.Model{}, fsm.ErrUnknownState, "ASSIGNED"},
+		{"attributes are not JSON", ovc.KindVM, ovc.Running, ovc.Model{Attributes: json.RawMessage("{")}, lifecycle.ErrInvalid, ""},
+		{"arguments are no object", ovc.KindVM, ovc.Running, ovc.Model{Args: json.RawMessage("1")}, lifecycle.ErrInvalid, "arguments"},
+		{"VM of a VM", ovc.KindVM, ovc.Running, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
+		{"disks without a state", ovc.KindVM, "", ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `VIRTUAL has no disks, such as "d"`},
+		{"VM of an unassigned disk", ovc.KindDisk, ovc.Created, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
+		{"disks of a disk", ovc.KindDisk, ovc.Assigned, ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `"d"`},
 	} {
-		_, err := s.Add(t.Context(), c.kind, "x", c.state, c.model)
-		require.ErrorIs(t, err, c.want)
-		require.ErrorContains(t, err, c.text)
-		_, err = s.Get(t.Context(), c.kind, "x")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		t.Run(c.name, func(t *testing.T) {
+			_, err := s.Add(t.Context(), c.kind, "x", c.state, c.model)
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, c.text)
+			_, err = s.Get(t.Context(), c.kind, "x")
+			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		})
 	}
 }
 

@@ -132,7 +132,7 @@ func TestTransitionStates(t *testing.T) {
 		"machines":      nil,
 		"":              nil,
 	} {
-		require.Equal(t, want, ovc.TransitionStates(kind), "%s", kind)
+		t.Run(string(kind), func(t *testing.T) { require.Equal(t, want, ovc.TransitionStates(kind)) })
 	}
 	for _, r := range documentRows() {
 		states := ovc.TransitionStates(r.kind)

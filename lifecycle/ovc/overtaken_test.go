@@ -175,18 +175,20 @@ func TestByHand(t *testing.T) {
 // A machine is deleted without a disk that is attached to another machine.
 func TestAttachedElsewhere(t *testing.T) {
 	for _, action := range []ovc.Event{ovc.Delete, ovc.Destroy} {
-		s, _ := attached(t)
-		update(t, s, ovc.KindDisk, "d", ovc.Assigned, ovc.Detaching)
-		update(t, s, ovc.KindDisk, "d", ovc.Detaching, ovc.Created)
-		end := make(chan struct{})
-		options := deaf(end)
-		options.With = "d"
-		h := begin(t, s, ovc.KindVM, "n", ovc.AttachDisk, options)
-		perform(t, s, ovc.KindVM, "m", action, nil)
-		close(end)
-		outcome(t, h)
-		require.Equal(t, ovc.Assigned, get(t, s, ovc.KindDisk, "d").State)
-		require.Equal(t, "n", get(t, s, ovc.KindDisk, "d").Payload.VM)
+		t.Run(string(action), func(t *testing.T) {
+			s, _ := attached(t)
+			update(t, s, ovc.KindDisk, "d", ovc.Assigned, ovc.Detaching)
+			update(t, s, ovc.KindDisk, "d", ovc.Detaching, ovc.Created)
+			end := make(chan struct{})
+			options := deaf(end)
+			options.With = "d"
+			h := begin(t, s, ovc.KindVM, "n", ovc.AttachDisk, options)
+			perform(t, s, ovc.KindVM, "m", action, nil)
+			close(end)
+			outcome(t, h)
+			require.Equal(t, ovc.Assigned, get(t, s, ovc.KindDisk, "d").State)
+			require.Equal(t, "n", get(t, s, ovc.KindDisk, "d").Payload.VM)
+		})
 	}
 }
 

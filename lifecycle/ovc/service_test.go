@@ -179,7 +179,7 @@ func TestInvalid(t *testing.T) {
 			return err
 		},
 	} {
-		require.ErrorIs(t, call(), lifecycle.ErrInvalid, name)
+		t.Run(name, func(t *testing.T) { require.ErrorIs(t, call(), lifecycle.ErrInvalid) })
 	}
 	require.Nil(t, s.Objects("server"))
 	require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)

@@ -85,21 +85,23 @@ func TestConditions(t *testing.T) {
 			[][]s{{"Ready"}, {"Busy", "Failed"}},
 		},
 	} {
-		require.Equal(t, c.text, c.need.String())
-		table := relation.Must(noteWith(c.need))
-		check := func(states []s) error {
-			related := []relation.Related{gone}
-			for i, s := range states {
-				related = append(related, vmRole.Saw(fmt.Sprint(i), s))
+		t.Run(c.text, func(t *testing.T) {
+			require.Equal(t, c.text, c.need.String())
+			table := relation.Must(noteWith(c.need))
+			check := func(states []s) error {
+				related := []relation.Related{gone}
+				for i, s := range states {
+					related = append(related, vmRole.Saw(fmt.Sprint(i), s))
+				}
+				return table.Check("Draft", related...)
 			}
-			return table.Check("Draft", related...)
-		}
-		for _, states := range c.yes {
-			require.NoError(t, check(states), "%v: %v", c.need, states)
-		}
-		for _, states := range c.no {
-			require.ErrorIs(t, check(states), lifecycle.ErrPrecondition, "%v: %v", c.need, states)
-		}
+			for _, states := range c.yes {
+				require.NoError(t, check(states), "%v: %v", c.need, states)
+			}
+			for _, states := range c.no {
+				require.ErrorIs(t, check(states), lifecycle.ErrPrecondition, "%v: %v", c.need, states)
+			}
+		})
 	}
 }
 
@@ -107,51 +109,62 @@ func TestErrors(t *testing.T) {
 	table := blazar.Relationships
 	type related = []relation.Related
 	for _, c := range []struct {
+		name    string
 		related related
 		want    string
 		is      error
 	}{
 		{
+			"state of one object",
 			related{reservations.Saw("r1", "active"), reservations.Saw("r2", "error"), reservations.Saw("r3", "pending")},
 			`lifecycle: precondition failed: ACTIVE needs all reservation: active, but "r2" is error`, lifecycle.ErrPrecondition,
 		},
 		{
+			"no object",
 			related{reservations.Saw("r1", "active")},
 			`lifecycle: precondition failed: ACTIVE needs one start_lease: DONE, but there are 0 objects`, lifecycle.ErrPrecondition,
 		},
 		{
+			"two objects",
 			related{startLease.Saw("a", "DONE"), startLease.Saw("b", "DONE")},
 			`lifecycle: precondition failed: ACTIVE needs one start_lease: DONE, but there are 2 objects`, lifecycle.ErrPrecondition,
 		},
 		{
+			"state of the only object",
 			related{startLease.Saw("a", "ERROR")},
 			`lifecycle: precondition failed: ACTIVE needs one start_lease: DONE, but "a" is ERROR`, lifecycle.ErrPrecondition,
 		},
-		{related{startLease.Saw("a", "LOST")}, `fsm: unknown state: machine "event" has no state "LOST"`, fsm.ErrUnknownState},
+		{"unknown state", related{startLease.Saw("a", "LOST")}, `fsm: unknown state: machine "event" has no state "LOST"`, fsm.ErrUnknownState},
 		{
+			"seen twice",
 			related{startLease.Saw("a", "DONE"), startLease.Saw("a", "DONE")},
 			`lifecycle: invalid request: event "a" is named twice`, lifecycle.ErrInvalid,
 		},
 		{
+			"seen and moved",
 			related{startLease.Saw("a", "DONE"), endLease.Moves("a", "DONE")},
 			`lifecycle: invalid request: event "a" is named twice`, lifecycle.ErrInvalid,
 		},
 		{
+			"unknown role",
 			related{vmRole.Saw("a", "Ready")},
 			`lifecycle: invalid request: "a" is in role "vm", which the relation lacks or has for another machine`, lifecycle.ErrInvalid,
 		},
 		{
+			"role of another machine",
 			related{relation.NewRole("start_lease", vm).Saw("a", "Ready")},
 			`lifecycle: invalid request: "a" is in role "start_lease", which the relation lacks or has for another machine`, lifecycle.ErrInvalid,
 		},
-		{related{{}}, `lifecycle: invalid request: "" is in role "", which the relation lacks or has for another machine`, lifecycle.ErrInvalid},
+		{"empty role", related{{}}, `lifecycle: invalid request: "" is in role "", which the relation lacks or has for another machine`, lifecycle.ErrInvalid},
 	} {
-		err := table.Check(blazar.LeaseActive, c.related...)
-		require.EqualError(t, err, `relation: check "relationships between statuses": `+c.want)
-		require.ErrorIs(t, err, c.is)
-		preconditions, also := table.Require(blazar.LeaseActive, c.related...)
-		require.Equal(t, err.Error(), also.Error())
-		require.Empty(t, preconditions)
+		t.Run(c.name, func(t *testing.T) {
+			err := table.Check(blazar.LeaseActive, c.related...)
+			require.EqualError(t, err, `relation: check "relationships between statuses": `+c.want)
+			require.ErrorIs(t, err, c.is)
+			preconditions, also := table.Require(blazar.LeaseActive, c.related...)
+			require.Equal(t, err.Error(), also.Error())
+			require.Empty(t, preconditions)
+		})
 	}
 	require.ErrorIs(t, table.Check("HUNG"), fsm.ErrUnknownState)
 }

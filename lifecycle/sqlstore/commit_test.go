@@ -275,40 +275,44 @@ func TestRetryFor(t *testing.T) {
 		&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020},
 		codeError(5), codeError(517), stateError("40001"), stateError("40P01"),
 	} {
-		by := func() map[string][]reply { return map[string][]reply{isUpdate: {{err: err}, {err: err}, done}} }
-		store, f, _ := opened(t, MySQL, nil, answers(by()))
-		require.NoError(t, store.Commit(t.Context(), moved()))
-		require.Equal(t, []string{
-			"BEGIN", isUpdate + " SET", "ROLLBACK", "BEGIN", isUpdate + " SET", "ROLLBACK",
-			"BEGIN", isUpdate + " SET", isRow, "COMMIT",
-		}, short(f.statements()))
+		t.Run(err.Error(), func(t *testing.T) {
+			by := func() map[string][]reply { return map[string][]reply{isUpdate: {{err: err}, {err: err}, done}} }
+			store, f, _ := opened(t, MySQL, nil, answers(by()))
+			require.NoError(t, store.Commit(t.Context(), moved()))
+			require.Equal(t, []string{
+				"BEGIN", isUpdate + " SET", "ROLLBACK", "BEGIN", isUpdate + " SET", "ROLLBACK",
+				"BEGIN", isUpdate + " SET", isRow, "COMMIT",
+			}, short(f.statements()))
 
-		store, f, _ = opened(t, MySQL, &Config{RetryFor: -1}, answers(by()))
-		require.ErrorIs(t, store.Commit(t.Context(), moved()), err)
-		require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.statements()))
+			store, f, _ = opened(t, MySQL, &Config{RetryFor: -1}, answers(by()))
+			require.ErrorIs(t, store.Commit(t.Context(), moved()), err)
+			require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.statements()))
+		})
 	}
 }
 
 // Reads and Discard are retried too, also after broken connections of the pool.
 func TestReadsAreRetried(t *testing.T) {
 	for _, err := range []error{codeError(5), io.ErrUnexpectedEOF} {
-		failures := 0
-		store, _, _ := opened(t, SQLite, nil, func(query string, _ []driver.NamedValue) reply {
-			if failures++; failures%3 != 0 {
-				return reply{err: err}
-			}
-			return reply{}
+		t.Run(err.Error(), func(t *testing.T) {
+			failures := 0
+			store, _, _ := opened(t, SQLite, nil, func(query string, _ []driver.NamedValue) reply {
+				if failures++; failures%3 != 0 {
+					return reply{err: err}
+				}
+				return reply{}
+			})
+			_, got := store.Get(t.Context(), crane)
+			require.NoError(t, got)
+			_, got = store.List(t.Context(), lifecycle.Query{Machine: "crane", Limit: 1})
+			require.NoError(t, got)
+			_, got = store.History(t.Context(), crane, 0, 1)
+			require.NoError(t, got)
+			_, got = store.Messages(t.Context(), 1)
+			require.NoError(t, got)
+			require.NoError(t, store.Discard(t.Context(), 1, 2))
+			require.Equal(t, 15, failures)
 		})
-		_, got := store.Get(t.Context(), crane)
-		require.NoError(t, got)
-		_, got = store.List(t.Context(), lifecycle.Query{Machine: "crane", Limit: 1})
-		require.NoError(t, got)
-		_, got = store.History(t.Context(), crane, 0, 1)
-		require.NoError(t, got)
-		_, got = store.Messages(t.Context(), 1)
-		require.NoError(t, got)
-		require.NoError(t, store.Discard(t.Context(), 1, 2))
-		require.Equal(t, 15, failures)
 	}
 	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(11)} })
 	_, err := store.Get(t.Context(), crane)
@@ -441,20 +445,22 @@ func TestContextEnds(t *testing.T) {
 func TestNames(t *testing.T) {
 	store, f, _ := opened(t, Postgres, nil, nil)
 	long := strings.Repeat("x", 256)
-	for _, change := range []func(*lifecycle.StoredChange){
-		func(ch *lifecycle.StoredChange) { ch.To.ID = "" },
-		func(ch *lifecycle.StoredChange) { ch.To.ID = long },
-		func(ch *lifecycle.StoredChange) { ch.To.ID = "a\x00" },
-		func(ch *lifecycle.StoredChange) { ch.To.Machine = "\xff" },
-		func(ch *lifecycle.StoredChange) { ch.To.State = long },
-		func(ch *lifecycle.StoredChange) { ch.From = "\x00" },
-		func(ch *lifecycle.StoredChange) { ch.To.Owner = long },
-		func(ch *lifecycle.StoredChange) { ch.To.Event = strings.Repeat("x", 1024) },
-		func(ch *lifecycle.StoredChange) { ch.To.Epoch = 1 << 63 },
+	for name, change := range map[string]func(*lifecycle.StoredChange){
+		"no id":             func(ch *lifecycle.StoredChange) { ch.To.ID = "" },
+		"long id":           func(ch *lifecycle.StoredChange) { ch.To.ID = long },
+		"id with NUL":       func(ch *lifecycle.StoredChange) { ch.To.ID = "a\x00" },
+		"machine not UTF-8": func(ch *lifecycle.StoredChange) { ch.To.Machine = "\xff" },
+		"long state":        func(ch *lifecycle.StoredChange) { ch.To.State = long },
+		"from with NUL":     func(ch *lifecycle.StoredChange) { ch.From = "\x00" },
+		"long owner":        func(ch *lifecycle.StoredChange) { ch.To.Owner = long },
+		"long event":        func(ch *lifecycle.StoredChange) { ch.To.Event = strings.Repeat("x", 1024) },
+		"large epoch":       func(ch *lifecycle.StoredChange) { ch.To.Epoch = 1 << 63 },
 	} {
-		c := moved()
-		change(&c.Changes[0])
-		require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+		t.Run(name, func(t *testing.T) {
+			c := moved()
+			change(&c.Changes[0])
+			require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+		})
 	}
 	_, err := store.Get(t.Context(), lifecycle.Key{Machine: "crane", ID: long})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

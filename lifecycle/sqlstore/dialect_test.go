@@ -53,8 +53,10 @@ func TestClassify(t *testing.T) {
 		{&lifecycle.RepeatedError{}, refused},
 		{errLocked, unable}, // a minute; before, Migrate waited four times
 	} {
-		require.Equal(t, c.want, classify(c.err), "%v", c.err)
-		require.Equal(t, c.want, classify(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)
+		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
+			require.Equal(t, c.want, classify(c.err))
+			require.Equal(t, c.want, classify(fmt.Errorf("wrapped: %w", c.err)))
+		})
 	}
 }
 
@@ -91,9 +93,11 @@ func TestUnavailable(t *testing.T) {
 		{lifecycle.ErrForeign, false},
 		{ErrSchema, false},
 	} {
-		err := failed(t.Context(), fmt.Errorf("wrapped: %w", c.err))
-		require.Equal(t, c.want, errors.Is(err, lifecycle.ErrUnavailable), "%v", c.err)
-		require.ErrorIs(t, err, c.err)
+		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
+			err := failed(t.Context(), fmt.Errorf("wrapped: %w", c.err))
+			require.Equal(t, c.want, errors.Is(err, lifecycle.ErrUnavailable))
+			require.ErrorIs(t, err, c.err)
+		})
 	}
 }
 
@@ -122,40 +126,42 @@ func TestStatementsHaveNoValues(t *testing.T) {
 func TestMigrateIsAllOrNothing(t *testing.T) {
 	require.Equal(t, "postgres", Postgres.String())
 	for _, d := range []Dialect{Postgres, MySQL, SQLite} {
-		var broken bool
-		f := &fake{answer: func(query string, _ []driver.NamedValue) reply {
-			if broken && strings.Contains(query, "app_history") {
-				return reply{err: stateError("42501")}
-			}
-			return reply{}
-		}}
-		db := sql.OpenDB(f)
-		defer db.Close()
-		config := &Config{Prefix: "app_"}
-		require.NoError(t, Migrate(t.Context(), db, d, config))
-		log := f.statements()
-		require.True(t, strings.HasPrefix(d.endMigration, log[len(log)-1]), log)
-		broken = true
-		require.ErrorIs(t, Migrate(t.Context(), db, d, config), stateError("42501"))
-		log = f.statements()
-		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
+		t.Run(d.String(), func(t *testing.T) {
+			var broken bool
+			f := &fake{answer: func(query string, _ []driver.NamedValue) reply {
+				if broken && strings.Contains(query, "app_history") {
+					return reply{err: stateError("42501")}
+				}
+				return reply{}
+			}}
+			db := sql.OpenDB(f)
+			defer db.Close()
+			config := &Config{Prefix: "app_"}
+			require.NoError(t, Migrate(t.Context(), db, d, config))
+			log := f.statements()
+			require.True(t, strings.HasPrefix(d.endMigration, log[len(log)-1]), log)
+			broken = true
+			require.ErrorIs(t, Migrate(t.Context(), db, d, config), stateError("42501"))
+			log = f.statements()
+			require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
 
-		broken = false
-		var reports []string
-		config.Progress = func(what string, done, total int) {
-			reports = append(reports, fmt.Sprintf("%s: %d of %d", what, done, total))
-			if done == Version-1 {
-				panic("no more")
+			broken = false
+			var reports []string
+			config.Progress = func(what string, done, total int) {
+				reports = append(reports, fmt.Sprintf("%s: %d of %d", what, done, total))
+				if done == Version-1 {
+					panic("no more")
+				}
 			}
-		}
-		require.PanicsWithValue(t, "no more", func() { _ = Migrate(t.Context(), db, d, config) })
-		var steps []string
-		for done := range Version {
-			steps = append(steps, fmt.Sprintf("migrate tables app_*: %d of %d", done, Version))
-		}
-		require.Equal(t, steps, reports)
-		log = f.statements()
-		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
+			require.PanicsWithValue(t, "no more", func() { _ = Migrate(t.Context(), db, d, config) })
+			var steps []string
+			for done := range Version {
+				steps = append(steps, fmt.Sprintf("migrate tables app_*: %d of %d", done, Version))
+			}
+			require.Equal(t, steps, reports)
+			log = f.statements()
+			require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
+		})
 	}
 }
 

@@ -14,12 +14,14 @@ import (
 func TestHistoryInAnOutage(t *testing.T) {
 	key := lifecycle.Key{Machine: "vm", ID: "1"}
 	for _, d := range []Dialect{Postgres, MySQL, SQLite} {
-		s, _, _ := opened(t, d, nil, func(string, []driver.NamedValue) reply { return reply{err: driver.ErrBadConn} })
-		_, err := s.History(t.Context(), key, 0, 10)
-		require.ErrorIs(t, err, lifecycle.ErrUnavailable)
-		_, err = s.Requested(t.Context(), key.Machine, "request")
-		require.ErrorIs(t, err, lifecycle.ErrUnavailable)
-		_, err = s.Recent(t.Context(), key.Machine, time.Minute, "", 10)
-		require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+		t.Run(d.String(), func(t *testing.T) {
+			s, _, _ := opened(t, d, nil, func(string, []driver.NamedValue) reply { return reply{err: driver.ErrBadConn} })
+			_, err := s.History(t.Context(), key, 0, 10)
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+			_, err = s.Requested(t.Context(), key.Machine, "request")
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+			_, err = s.Recent(t.Context(), key.Machine, time.Minute, "", 10)
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+		})
 	}
 }

@@ -40,15 +40,17 @@ func TestAddMci(t *testing.T) {
 		"Running Partial-Failed:2 (R:1/4)":      {failed, running, failed, terminated},
 		"Suspended Partial-Suspended:1 (R:1/2)": {running, suspended},
 	} {
-		ctx, store := t.Context(), &lifecycle.MemoryStore{KeepHistory: -1}
-		s := tumblebug.Must(store, newCloud(), nil)
-		status, err := s.AddMci(ctx, "ns", existing(states...))
-		require.NoError(t, err, want)
-		require.Equal(t, want, string(status.State)+" "+status.Status)
-		now, err := s.Wait(ctx, "ns", "m")
-		require.NoError(t, err)
-		require.Equal(t, now, status)
-		require.NoError(t, s.Close(ctx))
+		t.Run(want, func(t *testing.T) {
+			ctx, store := t.Context(), &lifecycle.MemoryStore{KeepHistory: -1}
+			s := tumblebug.Must(store, newCloud(), nil)
+			status, err := s.AddMci(ctx, "ns", existing(states...))
+			require.NoError(t, err)
+			require.Equal(t, want, string(status.State)+" "+status.Status)
+			now, err := s.Wait(ctx, "ns", "m")
+			require.NoError(t, err)
+			require.Equal(t, now, status)
+			require.NoError(t, s.Close(ctx))
+		})
 	}
 }
 

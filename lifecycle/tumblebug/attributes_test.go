@@ -78,16 +78,18 @@ func TestAttributesAreChecked(t *testing.T) {
 	for name, bad := range map[string]json.RawMessage{
 		"not JSON": json.RawMessage("{"), "two values": json.RawMessage("1 2"), "too long": longAttributes(1 << 20),
 	} {
-		for _, req := range []tumblebug.MciReq{
-			{Name: "m", Attributes: bad, SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}},
-			{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r", Attributes: bad}}},
-		} {
-			_, err := s.CreateMci(ctx, "ns", req)
-			require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
-			_, err = s.MCIs().Get(ctx, "ns/m")
-			require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
-			require.Empty(t, clouds.newCalls(), name)
-		}
+		t.Run(name, func(t *testing.T) {
+			for _, req := range []tumblebug.MciReq{
+				{Name: "m", Attributes: bad, SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}},
+				{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r", Attributes: bad}}},
+			} {
+				_, err := s.CreateMci(ctx, "ns", req)
+				require.ErrorIs(t, err, lifecycle.ErrInvalid)
+				_, err = s.MCIs().Get(ctx, "ns/m")
+				require.ErrorIs(t, err, lifecycle.ErrNotFound)
+				require.Empty(t, clouds.newCalls())
+			}
+		})
 	}
 	require.NoError(t, s.Close(ctx))
 }

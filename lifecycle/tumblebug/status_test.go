@@ -50,9 +50,11 @@ func TestStatusText(t *testing.T) {
 		{many(1, running, suspended), 0, "Partial-Suspended:1 (R:1/2)"},
 		{many(1, suspended, tumblebug.Failed), 0, "Partial-Failed:1 (R:0/2)"},
 	} {
-		now, _, err := tumblebug.Summarize(c.vms, c.expected)
-		require.NoError(t, err)
-		require.Equal(t, c.want, now.String())
+		t.Run(c.want, func(t *testing.T) {
+			now, _, err := tumblebug.Summarize(c.vms, c.expected)
+			require.NoError(t, err)
+			require.Equal(t, c.want, now.String())
+		})
 	}
 	for _, bad := range []tumblebug.State{"Gone", tumblebug.Preparing, ""} {
 		_, _, err := tumblebug.Summarize(many(1, running, bad), 0)
@@ -146,10 +148,12 @@ func TestActions(t *testing.T) {
 		{"continue", tumblebug.ActionContinue, tumblebug.StatusComplete},
 		{"withdraw", tumblebug.ActionWithdraw, tumblebug.StatusComplete},
 	} {
-		a, err := tumblebug.ParseAction(c.text)
-		require.NoError(t, err)
-		require.Equal(t, c.action, a)
-		require.Equal(t, c.target, a.Target())
+		t.Run(c.text, func(t *testing.T) {
+			a, err := tumblebug.ParseAction(c.text)
+			require.NoError(t, err)
+			require.Equal(t, c.action, a)
+			require.Equal(t, c.target, a.Target())
+		})
 	}
 	for _, bad := range []string{"", "create", "none", "suspend "} {
 		_, err := tumblebug.ParseAction(bad)

@@ -34,9 +34,11 @@ func TestNewRefuses(t *testing.T) {
 		"provider": {Limits: map[string]tumblebug.Limit{"a/b": {}}},
 		"twice":    {Limits: map[string]tumblebug.Limit{"aws": {}, "AWS": {}}},
 	} {
-		_, err := tumblebug.New(store, newCloud(), config)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
-		require.Panics(t, func() { tumblebug.Must(store, newCloud(), config) }, name)
+		t.Run(name, func(t *testing.T) {
+			_, err := tumblebug.New(store, newCloud(), config)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.Panics(t, func() { tumblebug.Must(store, newCloud(), config) })
+		})
 	}
 	_, err := tumblebug.New(nil, newCloud(), nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

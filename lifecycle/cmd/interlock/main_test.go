@@ -249,13 +249,15 @@ func TestListReadsAllPages(t *testing.T) {
 	server := httptest.NewServer(page)
 	defer server.Close()
 	for limit, want := range map[int]int{0: lifecycle.MaxPage + 2, 1: 1, lifecycle.MaxPage + 1: lifecycle.MaxPage + 1} {
-		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"list", "-limit", fmt.Sprint(limit), "-addr", server.URL, "-o", "json", "vm"}, &out, &errs)
-		require.Equal(t, exitOK, code, &errs)
-		var doc inspect.ObjectList
-		require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
-		require.Len(t, doc.Objects, want)
-		require.Equal(t, want < lifecycle.MaxPage+2, doc.Next != "")
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), []string{"list", "-limit", fmt.Sprint(limit), "-addr", server.URL, "-o", "json", "vm"}, &out, &errs)
+			require.Equal(t, exitOK, code, &errs)
+			var doc inspect.ObjectList
+			require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
+			require.Len(t, doc.Objects, want)
+			require.Equal(t, want < lifecycle.MaxPage+2, doc.Next != "")
+		})
 	}
 }
 
@@ -350,9 +352,11 @@ func TestManyKeysAndHolders(t *testing.T) {
 		Queues:   map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"deploys": tree},
 	}
 	for command, last := range map[string]string{"queues": "disks +there are more", "locks": "deploys +there may be more"} {
-		code, out, errs := answered(t, config, command)
-		require.Equal(t, exitOK, code, errs)
-		require.Regexp(t, `(?m)^`+last+`$`, out)
+		t.Run(command, func(t *testing.T) {
+			code, out, errs := answered(t, config, command)
+			require.Equal(t, exitOK, code, errs)
+			require.Regexp(t, `(?m)^`+last+`$`, out)
+		})
 	}
 	close(end)
 	require.NoError(t, q.Terminate(t.Context()))
@@ -364,7 +368,7 @@ func TestSpan(t *testing.T) {
 		0: "0s", 1500 * time.Millisecond: "1s", -time.Minute: "-1m0s", 23*time.Hour + time.Second: "23h0m1s",
 		49*time.Hour + time.Minute: "2d1h", -25 * time.Hour: "-1d1h",
 	} {
-		require.Equal(t, want, span(now, now.Add(d)))
+		t.Run(want, func(t *testing.T) { require.Equal(t, want, span(now, now.Add(d))) })
 	}
 	require.Empty(t, span(time.Time{}, now))
 }
