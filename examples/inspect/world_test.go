@@ -115,26 +115,28 @@ func TestRun(t *testing.T) {
 			`interlock_queue_depth{queue="alpha"`, `interlock_lock_requests{lock="racks"`,
 		},
 	} {
-		for _, format := range []string{"html", "json"} {
-			to, err := url.Parse(base + path)
-			require.NoError(t, err)
-			query := to.Query()
-			query.Set("format", format)
-			to.RawQuery = query.Encode()
-			require.Eventually(t, func() bool {
-				answer, err := client.Get(to.String())
-				if err != nil {
-					return false
-				}
-				defer answer.Body.Close()
-				body, err := io.ReadAll(answer.Body)
-				shown := err == nil && answer.StatusCode == http.StatusOK
-				for _, want := range wants {
-					shown = shown && strings.Contains(string(body), want)
-				}
-				return shown
-			}, time.Minute, 20*time.Millisecond, "%s shows %v", to, wants)
-		}
+		t.Run(path, func(t *testing.T) {
+			for _, format := range []string{"html", "json"} {
+				to, err := url.Parse(base + path)
+				require.NoError(t, err)
+				query := to.Query()
+				query.Set("format", format)
+				to.RawQuery = query.Encode()
+				require.Eventually(t, func() bool {
+					answer, err := client.Get(to.String())
+					if err != nil {
+						return false
+					}
+					defer answer.Body.Close()
+					body, err := io.ReadAll(answer.Body)
+					shown := err == nil && answer.StatusCode == http.StatusOK
+					for _, want := range wants {
+						shown = shown && strings.Contains(string(body), want)
+					}
+					return shown
+				}, time.Minute, 20*time.Millisecond, "%s shows %v", to, wants)
+			}
+		})
 	}
 
 	form := url.Values{"machine": {"disk"}, "id": {"disk-00"}, "to": {"detached"}, "reason": {"restored"}}
@@ -151,7 +153,9 @@ func TestAuthorize(t *testing.T) {
 	for from, want := range map[string]bool{
 		"127.0.0.1:1": true, "[::1]:1": true, "[::ffff:127.0.0.1]:1": true, "192.0.2.1:1": false, "[2001:db8::1]:1": false, "": false,
 	} {
-		actor, err := authorize(&http.Request{RemoteAddr: from}, inspect.Action{})
-		require.Equal(t, want, err == nil && actor == Operator, from)
+		t.Run(from, func(t *testing.T) {
+			actor, err := authorize(&http.Request{RemoteAddr: from}, inspect.Action{})
+			require.Equal(t, want, err == nil && actor == Operator)
+		})
 	}
 }

@@ -217,9 +217,11 @@ func TestShows(t *testing.T) {
 		"operations of a replica that was paused by SIGSTOP":         func(w *world, _, _ *tally) { delete(w.took, paused) },
 		"operations of a replica that was cut off from the database": func(w *world, _, _ *tally) { delete(w.took, cutOff) },
 	} {
-		w, guarded, control := good()
-		spoil(w, guarded, control)
-		require.Equal(t, []string{"the run shows nothing about " + want}, w.missing(guarded, control))
+		t.Run(want, func(t *testing.T) {
+			w, guarded, control := good()
+			spoil(w, guarded, control)
+			require.Equal(t, []string{"the run shows nothing about " + want}, w.missing(guarded, control))
+		})
 	}
 }
 
@@ -236,13 +238,15 @@ func TestProvider(t *testing.T) {
 		return w.code
 	}
 	for vm, late := range map[string]int{nameOf(0): http.StatusConflict, nameOf(1): http.StatusOK} {
-		require.Equal(t, http.StatusBadRequest, send(vm, "{"))
-		require.Equal(t, http.StatusOK, send(vm, `{"operation": 2}`))
-		require.Equal(t, http.StatusOK, send(vm, `{"operation": 2}`), "the same operation again")
-		require.Equal(t, late, send(vm, `{"operation": 1}`))
-		require.True(t, c.seen(vm, 1))
-		require.False(t, c.seen(vm, 2))
-		require.Len(t, c.orders[vm], 3)
+		t.Run(vm, func(t *testing.T) {
+			require.Equal(t, http.StatusBadRequest, send(vm, "{"))
+			require.Equal(t, http.StatusOK, send(vm, `{"operation": 2}`))
+			require.Equal(t, http.StatusOK, send(vm, `{"operation": 2}`), "the same operation again")
+			require.Equal(t, late, send(vm, `{"operation": 1}`))
+			require.True(t, c.seen(vm, 1))
+			require.False(t, c.seen(vm, 2))
+			require.Len(t, c.orders[vm], 3)
+		})
 	}
 }
 

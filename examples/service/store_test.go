@@ -14,10 +14,12 @@ func TestPostgresSetting(t *testing.T) {
 		"postgres://h/fleet?sslmode=disable":        "30000",
 		"postgres://h/fleet?" + idleTimeout + "=60": "60",
 	} {
-		config, err := postgres(given)
-		require.NoError(t, err)
-		require.Equal(t, map[string]string{idleTimeout: want}, config.RuntimeParams)
-		require.Equal(t, "fleet", config.Database)
+		t.Run(given, func(t *testing.T) {
+			config, err := postgres(given)
+			require.NoError(t, err)
+			require.Equal(t, map[string]string{idleTimeout: want}, config.RuntimeParams)
+			require.Equal(t, "fleet", config.Database)
+		})
 	}
 	db, _, err := connect("postgres://h/fleet") // it connects when it is used
 	require.NoError(t, err)

@@ -28,26 +28,28 @@ var lift = fsm.Must[struct{}](fsm.Spec[state, event]{
 // with a time-out and without.
 func TestManualWithTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{0, time.Minute} {
-		Run(t, memoryHarness(), Scenario[vms]{
-			Start: func(ctx context.Context, p *Process) (vms, error) {
-				if err := p.Join(ctx, 30*time.Second); err != nil {
-					return nil, err
-				}
-				return Manage(p, lift, &lifecycle.Config[event]{
-					WorkerActor: "worker", Done: []event{"done"},
-					Handlers: map[string]lifecycle.Handler{"look": func(context.Context, []byte) error { return nil }},
-				}), nil
-			},
-			Script: func(_ context.Context, w *Clients[vms]) error {
-				return w.Insist("alpha", "inspect l", func(ctx context.Context, m vms) error {
-					if _, err := m.Get(ctx, "l"); err == nil {
-						return nil
+		t.Run(timeout.String(), func(t *testing.T) {
+			Run(t, memoryHarness(), Scenario[vms]{
+				Start: func(ctx context.Context, p *Process) (vms, error) {
+					if err := p.Join(ctx, 30*time.Second); err != nil {
+						return nil, err
 					}
-					_, err := m.Do(ctx, "l", "create", "user", lifecycle.Work{Handler: "look", Timeout: timeout}, nil)
-					return err
-				})
-			},
-			Ends: map[lifecycle.Key][]string{{Machine: "lift", ID: "l"}: {"inspecting"}},
+					return Manage(p, lift, &lifecycle.Config[event]{
+						WorkerActor: "worker", Done: []event{"done"},
+						Handlers: map[string]lifecycle.Handler{"look": func(context.Context, []byte) error { return nil }},
+					}), nil
+				},
+				Script: func(_ context.Context, w *Clients[vms]) error {
+					return w.Insist("alpha", "inspect l", func(ctx context.Context, m vms) error {
+						if _, err := m.Get(ctx, "l"); err == nil {
+							return nil
+						}
+						_, err := m.Do(ctx, "l", "create", "user", lifecycle.Work{Handler: "look", Timeout: timeout}, nil)
+						return err
+					})
+				},
+				Ends: map[lifecycle.Key][]string{{Machine: "lift", ID: "l"}: {"inspecting"}},
+			})
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestEventsOf(t *testing.T) {
 		decide.TimedOut:  {2, 3},
 		decide.Lost:      nil,
 	} {
-		require.Equal(t, want, e.Of(o))
+		t.Run(fmt.Sprint("outcome ", o), func(t *testing.T) { require.Equal(t, want, e.Of(o)) })
 	}
 }
 

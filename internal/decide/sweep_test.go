@@ -205,7 +205,9 @@ func TestMayRedo(t *testing.T) {
 		{"Draining", "Off", false}, // the row to Booting is of another origin
 		{"Deleting", "Off", false}, // the row to Booting starts another operation
 	} {
-		require.Equal(t, c.want, decide.MayRedo(drains, stateOf(t, drains, c.state), stateOf(t, drains, c.origin)), "%v", c)
+		t.Run(c.state+" of "+c.origin, func(t *testing.T) {
+			require.Equal(t, c.want, decide.MayRedo(drains, stateOf(t, drains, c.state), stateOf(t, drains, c.origin)))
+		})
 	}
 }
 

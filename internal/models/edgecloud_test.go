@@ -165,9 +165,11 @@ func TestControllerHears(t *testing.T) {
 		{info{edgecloud.DeleteError, 2}, ""}, // nor there
 		{info{edgecloud.Creating, 2}, ""},    // nor there
 	} {
-		got := ""
-		e.receives(asked, c.say, func(_ string, c controller) { got = c.String() })
-		require.Equal(t, c.want, got, c.say)
+		t.Run(c.say.String(), func(t *testing.T) {
+			got := ""
+			e.receives(asked, c.say, func(_ string, c controller) { got = c.String() })
+			require.Equal(t, c.want, got)
+		})
 	}
 }
 

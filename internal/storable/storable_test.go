@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 		"in runñe it": "in run...", // byte 7 is in the middle of a character
 		"a\xffb\x00c": "a\uFFFDb\uFFFDc",
 	} {
-		require.Equal(t, want, Text(text, 10))
+		t.Run(text, func(t *testing.T) { require.Equal(t, want, Text(text, 10)) })
 	}
 	require.Equal(t, strings.Repeat("x", MaxReason-3)+"...", Reason(strings.Repeat("x", MaxReason+1)))
 }

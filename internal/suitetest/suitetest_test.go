@@ -26,10 +26,12 @@ func TestRecord(t *testing.T) {
 		"panic":            {func(testing.TB) { panic("out") }, true, false, "panic: out"},
 		"cleanup":          {func(t testing.TB) { t.Cleanup(func() { cleaned = true }); t.FailNow() }, true, false, ""},
 	} {
-		r := suitetest.Record(t, c.run)
-		require.Equal(t, c.failed, r.Failed(), name)
-		require.Equal(t, c.skipped, r.Skipped(), name)
-		require.Equal(t, c.text, r.Text(), name)
+		t.Run(name, func(t *testing.T) {
+			r := suitetest.Record(t, c.run)
+			require.Equal(t, c.failed, r.Failed())
+			require.Equal(t, c.skipped, r.Skipped())
+			require.Equal(t, c.text, r.Text())
+		})
 	}
 	require.True(t, cleaned)
 }

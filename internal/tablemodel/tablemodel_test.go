@@ -44,7 +44,7 @@ func TestShippedTables(t *testing.T) {
 		lattice.Deploy.Table(), lattice.Teardown.Table(), lattice.Service.Table(), lattice.System.Table(),
 		tumblebug.MCI.Table(), tumblebug.VM.Table(),
 	} {
-		require.NoError(t, explored(t, table, tablemodel.Usual()).Err())
+		t.Run(table.Name, func(t *testing.T) { require.NoError(t, explored(t, table, tablemodel.Usual()).Err()) })
 	}
 }
 
@@ -201,12 +201,14 @@ func TestPublishedTables(t *testing.T) {
 // TestUndeclaredActors: no actor of the model stands in for one that the table misspells.
 func TestUndeclaredActors(t *testing.T) {
 	for declared, text := range map[string]string{``: "no actor is declared", `"sweeper"`: `names an actor that is not declared: "usr"`} {
-		table, err := fsm.ParseTable(fmt.Appendf(nil, `{"name": "t", "initial": "A", "actors": [%s],
+		t.Run(text, func(t *testing.T) {
+			table, err := fsm.ParseTable(fmt.Appendf(nil, `{"name": "t", "initial": "A", "actors": [%s],
 			"states": [{"name": "A", "kind": "stable"}, {"name": "B", "kind": "stable"}],
 			"transitions": [{"from": "A", "event": "go", "to": "B", "actor": "usr"}, {"from": "B", "event": "back", "to": "A", "actor": "usr"}]}`, declared))
-		require.NoError(t, err)
-		_, err = tablemodel.System(table, tablemodel.Usual())
-		require.ErrorIs(t, err, tablemodel.ErrTable)
-		require.ErrorContains(t, err, text)
+			require.NoError(t, err)
+			_, err = tablemodel.System(table, tablemodel.Usual())
+			require.ErrorIs(t, err, tablemodel.ErrTable)
+			require.ErrorContains(t, err, text)
+		})
 	}
 }

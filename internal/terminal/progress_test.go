@@ -22,9 +22,11 @@ func TestNoTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	for name, w := range map[string]io.Writer{"pipe": write, "file": file, "buffer": &bytes.Buffer{}, "nil": nil} {
-		show, clear := Progress(w)
-		require.Nil(t, show, name)
-		clear()
+		t.Run(name, func(t *testing.T) {
+			show, clear := Progress(w)
+			require.Nil(t, show)
+			clear()
+		})
 	}
 	info, err := file.Stat()
 	require.NoError(t, err)

@@ -29,12 +29,16 @@ func TestSet(t *testing.T) {
 	require.NoError(t, err)
 	table := fsm.Must[struct{}](changed).Table()
 	for name, want := range map[string]time.Duration{"opening": time.Minute, "closing": time.Hour} {
-		state, _ := table.StateIndex(name)
-		got, _ := table.Timeout(state, 0)
-		require.Equal(t, want, got, name)
+		t.Run(name, func(t *testing.T) {
+			state, _ := table.StateIndex(name)
+			got, _ := table.Timeout(state, 0)
+			require.Equal(t, want, got)
+		})
 	}
 	for state, timeout := range map[string]time.Duration{"open": time.Hour, "closing": 0, "ajar": time.Hour} {
-		_, err := timeouts.Set(spec(), map[string]time.Duration{state: timeout})
-		require.ErrorContains(t, err, state)
+		t.Run(state, func(t *testing.T) {
+			_, err := timeouts.Set(spec(), map[string]time.Duration{state: timeout})
+			require.ErrorContains(t, err, state)
+		})
 	}
 }

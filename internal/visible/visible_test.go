@@ -13,6 +13,6 @@ func TestText(t *testing.T) {
 		"a\u202eb\n": "a<U+202E>b<U+000A>",
 		"\xff":       "\ufffd",
 	} {
-		require.Equal(t, want, Text(s))
+		t.Run(s, func(t *testing.T) { require.Equal(t, want, Text(s)) })
 	}
 }

@@ -80,25 +80,27 @@ func TestRollback(t *testing.T) {
 func TestIsolation(t *testing.T) {
 	_, db := database(t)
 	for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
-		for _, before := range []bool{false, true} { // the lane exists before
-			e := newEvents()
-			if before {
+		for _, before := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, lane exists %v", level, before), func(t *testing.T) {
+				e := newEvents()
+				if before {
+					enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+				}
+				tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+				require.NoError(t, err)
+				execute(t, tx, "SELECT 1") // its snapshot
 				enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
-			}
-			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
-			require.NoError(t, err)
-			execute(t, tx, "SELECT 1") // its snapshot
-			enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
-			_, err = pgqueue.Enqueue(t.Context(), tx, &pgqueue.Action{Keys: []string{"a"}, Name: "work"})
-			require.ErrorContains(t, err, "40001")
-			require.NoError(t, tx.Rollback())
-			stop := run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
-			next(t, e.finished)
-			if before {
+				_, err = pgqueue.Enqueue(t.Context(), tx, &pgqueue.Action{Keys: []string{"a"}, Name: "work"})
+				require.ErrorContains(t, err, "40001")
+				require.NoError(t, tx.Rollback())
+				stop := run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
 				next(t, e.finished)
-			}
-			require.ErrorIs(t, stop(), context.Canceled)
-			empty(t, db)
+				if before {
+					next(t, e.finished)
+				}
+				require.ErrorIs(t, stop(), context.Canceled)
+				empty(t, db)
+			})
 		}
 	}
 }
@@ -682,19 +684,21 @@ func TestRunError(t *testing.T) {
 	w, err := pgqueue.New(db, nil, nil)
 	require.NoError(t, err)
 	for cause, text := range map[error]string{nil: "pgqueue: run: context canceled", errBad: "pgqueue: run: context canceled: bad"} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- w.Run(ctx) }()
-		listening(t, db, 1)
-		cancel(cause)
-		err := next(t, ended)
-		require.ErrorIs(t, err, context.Canceled)
-		require.EqualError(t, err, text)
-		if cause != nil {
-			require.ErrorIs(t, err, cause)
-		}
-		listening(t, db, 0)
-		require.EqualError(t, w.Run(ctx), text, "a context that has ended before")
+		t.Run(text, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- w.Run(ctx) }()
+			listening(t, db, 1)
+			cancel(cause)
+			err := next(t, ended)
+			require.ErrorIs(t, err, context.Canceled)
+			require.EqualError(t, err, text)
+			if cause != nil {
+				require.ErrorIs(t, err, cause)
+			}
+			listening(t, db, 0)
+			require.EqualError(t, w.Run(ctx), text, "a context that has ended before")
+		})
 	}
 }
 
@@ -722,39 +726,43 @@ func TestInvalid(t *testing.T) {
 	db := sql.OpenDB(nil)
 	defer db.Close()
 	key := []string{"a"}
-	for _, a := range []*pgqueue.Action{
-		nil,
-		{Name: "x"},
-		{Keys: key},
-		{Keys: key, Name: "x", Class: "a//b"},
-		{Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
-		{Keys: key, Name: "x", Class: "a/*"},
-		{Keys: key, Name: "x", Class: "a/*/b"},
-		{Keys: key, Name: "x", Class: strings.Repeat("a/", 512) + "a"},
-		{Keys: []string{"a", "b\x00"}, Name: "x"}, // what PostgreSQL cannot keep would end the caller's transaction
-		{Keys: []string{"\xff", "a"}, Name: "x"},
-		{Keys: key, Name: "x\x00"},
-		{Keys: key, Name: "x", Class: "\xff"},
-		{Keys: key, Name: "x", Delay: -1},
-		{Keys: key, Name: "x", Timeout: -1},
-		{Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},
+	for name, a := range map[string]*pgqueue.Action{
+		"nothing":               nil,
+		"no keys":               {Name: "x"},
+		"no name":               {Keys: key},
+		"empty part of a class": {Keys: key, Name: "x", Class: "a//b"},
+		"class is a star":       {Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
+		"class ends in a star":  {Keys: key, Name: "x", Class: "a/*"},
+		"class has a star":      {Keys: key, Name: "x", Class: "a/*/b"},
+		"long class":            {Keys: key, Name: "x", Class: strings.Repeat("a/", 512) + "a"},
+		"key with NUL":          {Keys: []string{"a", "b\x00"}, Name: "x"}, // what PostgreSQL cannot keep would end the caller's transaction
+		"key not UTF-8":         {Keys: []string{"\xff", "a"}, Name: "x"},
+		"name with NUL":         {Keys: key, Name: "x\x00"},
+		"class not UTF-8":       {Keys: key, Name: "x", Class: "\xff"},
+		"delay":                 {Keys: key, Name: "x", Delay: -1},
+		"timeout":               {Keys: key, Name: "x", Timeout: -1},
+		"attempts":              {Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},
 	} {
-		_, err := pgqueue.Enqueue(t.Context(), db, a)
-		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", a)
+		t.Run("action "+name, func(t *testing.T) {
+			_, err := pgqueue.Enqueue(t.Context(), db, a)
+			require.ErrorIs(t, err, queue.ErrInvalid)
+		})
 	}
-	for _, c := range []*pgqueue.Config{
-		{MaxRunning: -1},
-		{Lease: -1},
-		{Lease: time.Microsecond},
-		{Poll: -1},
-		{Classes: map[string]int{"a": 0}},
-		{Classes: map[string]int{"a/": 1}},
-		{Classes: map[string]int{"a/*/b": 1}},
-		{Classes: map[string]int{"a\x00": 1}}, // each claim would fail
-		{Owner: "\xff"},
+	for name, c := range map[string]*pgqueue.Config{
+		"running actions":       {MaxRunning: -1},
+		"negative lease":        {Lease: -1},
+		"short lease":           {Lease: time.Microsecond},
+		"poll":                  {Poll: -1},
+		"limit of zero":         {Classes: map[string]int{"a": 0}},
+		"class ends in a slash": {Classes: map[string]int{"a/": 1}},
+		"class has a star":      {Classes: map[string]int{"a/*/b": 1}},
+		"class with NUL":        {Classes: map[string]int{"a\x00": 1}}, // each claim would fail
+		"owner not UTF-8":       {Owner: "\xff"},
 	} {
-		_, err := pgqueue.New(db, nil, c)
-		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", c)
+		t.Run("config "+name, func(t *testing.T) {
+			_, err := pgqueue.New(db, nil, c)
+			require.ErrorIs(t, err, queue.ErrInvalid)
+		})
 	}
 	_, err := pgqueue.New(db, map[string]pgqueue.Handler{"x": {}}, nil)
 	require.ErrorIs(t, err, queue.ErrInvalid)

@@ -213,13 +213,15 @@ func TestExistingHistoryIsRefusedAtOpen(t *testing.T) {
 			if c.name == "a view" && e.name == "sqlite" {
 				continue // it writes through none
 			}
-			store, err := openTable(t, db, e, c.a)
-			require.ErrorIs(t, err, c.want, c.name)
-			if c.want == nil {
-				require.NoError(t, store.Close())
-				continue
-			}
-			require.ErrorContains(t, err, c.text, c.name)
+			t.Run(c.name, func(t *testing.T) {
+				store, err := openTable(t, db, e, c.a)
+				require.ErrorIs(t, err, c.want)
+				if c.want == nil {
+					require.NoError(t, store.Close())
+					return
+				}
+				require.ErrorContains(t, err, c.text)
+			})
 		}
 	})
 }

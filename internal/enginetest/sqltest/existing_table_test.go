@@ -187,8 +187,10 @@ func TestExistingTableRefusesAtOpen(t *testing.T) {
 			{"owner without epoch", sqlstore.ExistingTable{Machine: "m", Table: "plain", Columns: with(func(c *sqlstore.ColumnMap) { c.Owner = "state" })}, lifecycle.ErrInvalid},
 			{"the machine of owners", sqlstore.ExistingTable{Machine: "interlock.owner", Table: "plain", Columns: ok}, lifecycle.ErrInvalid},
 		} {
-			_, err := openTable(t, db, e, c.a)
-			require.ErrorIs(t, err, c.want, c.name)
+			t.Run(c.name, func(t *testing.T) {
+				_, err := openTable(t, db, e, c.a)
+				require.ErrorIs(t, err, c.want)
+			})
 		}
 	})
 }

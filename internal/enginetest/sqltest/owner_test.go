@@ -121,15 +121,17 @@ func TestAdmission(t *testing.T) {
 		require.Equal(t, began.Admission, got.Admission)
 
 		for name, column := range map[string]string{"kept": "admitted", "not kept": ""} {
-			table := users(t, db, e, map[string]string{"kept": "k_", "not kept": "n_"}[name])
-			table.Machine, table.Columns.Admission = "order", column
-			existing := existing(t, db, e, table)
-			m := manage(existing)
-			create(t, m, "a")
-			fire(t, m, "a", pay, customer)
-			got, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, column != "", got.Admission != lifecycle.Token{}, name)
+			t.Run(name, func(t *testing.T) {
+				table := users(t, db, e, map[string]string{"kept": "k_", "not kept": "n_"}[name])
+				table.Machine, table.Columns.Admission = "order", column
+				existing := existing(t, db, e, table)
+				m := manage(existing)
+				create(t, m, "a")
+				fire(t, m, "a", pay, customer)
+				got, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, column != "", got.Admission != lifecycle.Token{})
+			})
 		}
 	})
 }

@@ -43,9 +43,11 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 				quiet := next(lost, 0)
 				quiet.Changes[0].MetadataOnly, quiet.Changes[0].To.Sequence = true, lost.Sequence
 				for what, c := range map[string]*lifecycle.Commit{"alone": next(lost, 0), "two": both, "removal": removal, "quiet": quiet} {
-					var conflict *lifecycle.ConflictError
-					require.ErrorAs(t, store.Commit(t.Context(), c), &conflict, what)
-					require.Equal(t, twin, conflict.Current, what)
+					t.Run(what, func(t *testing.T) {
+						var conflict *lifecycle.ConflictError
+						require.ErrorAs(t, store.Commit(t.Context(), c), &conflict)
+						require.Equal(t, twin, conflict.Current)
+					})
 				}
 				require.NoError(t, store.Commit(t.Context(), next(twin, 0)))
 			})
