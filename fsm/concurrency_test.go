@@ -11,6 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -129,21 +130,22 @@ func TestObservedMovesAreOnePath(t *testing.T) {
 	}})
 	in := m.Instance()
 	var won atomic.Int64
-	var wg sync.WaitGroup
+	var all errgroup.Group
 	for g := range crowd {
-		wg.Go(func() {
+		all.Go(func() error {
 			for i := range 400 {
 				e := []string{"next", "self", "slow", "undo", "wait"}[(i*7+g)%5]
 				_, err := in.Fire(t.Context(), e, user, nil)
 				if err == nil {
 					won.Add(1)
 				} else if !errors.Is(err, fsm.ErrConflict) && !errors.Is(err, fsm.ErrNotAllowed) {
-					t.Errorf("%v", err)
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	require.NoError(t, all.Wait())
 	require.EqualValues(t, won.Load(), len(history))
 	require.Positive(t, won.Load())
 
@@ -259,9 +261,9 @@ func TestInstanceIsLinearizable(t *testing.T) {
 func TestMachineIsSafeForConcurrentUse(t *testing.T) {
 	m := newDisks(t)
 	table := doorTable()
-	var wg sync.WaitGroup
+	var all errgroup.Group
 	for range crowd {
-		wg.Go(func() {
+		all.Go(func() error {
 			in := m.Observe(fsm.Observer{Moved: func(context.Context, fsm.Moved) {}}).Instance()
 			for _, e := range []string{"create", "create", "explode"} {
 				_, err := in.Fire(t.Context(), e, user, nil)
@@ -281,10 +283,8 @@ func TestMachineIsSafeForConcurrentUse(t *testing.T) {
 			_ = table.Problems()
 			_, _ = m.ParseStatus("DELETING", "CREATED")
 			_, err := fsm.Bind[person, phase, signal](table, doorGuards(new([]string))...)
-			if err != nil {
-				t.Error(err)
-			}
+			return err
 		})
 	}
-	wg.Wait()
+	require.NoError(t, all.Wait())
 }

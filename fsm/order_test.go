@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -112,17 +112,17 @@ func TestMoveDuringTheGuardIsAConflict(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := instanceAt(t, m, c.at)
 			p := &probe{in: &in, do: func() error {
-				var wg sync.WaitGroup // another goroutine may fire too
 				for _, event := range c.during {
 					actor := worker
 					if event == "touch" {
 						actor = user
 					}
-					wg.Go(func() {
+					var other errgroup.Group // another goroutine may fire too
+					other.Go(func() error {
 						_, err := in.Fire(t.Context(), event, actor, nil)
-						require.NoError(t, err)
+						return err
 					})
-					wg.Wait()
+					require.NoError(t, other.Wait())
 				}
 				return nil
 			}}

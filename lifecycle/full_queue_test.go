@@ -3,12 +3,13 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
@@ -30,31 +31,28 @@ func TestManyAtOnce(t *testing.T) {
 				time.Sleep(time.Second) // the commits are under way for a while
 				return commit()
 			}
-			var admitted, conflicts, others []error
-			var mu sync.Mutex
-			var all sync.WaitGroup
+			var admitted, conflicts atomic.Int32
+			var all errgroup.Group
 			for range 40 {
-				all.Go(func() {
+				all.Go(func() error {
 					_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
 						time.Sleep(time.Hour)
 						return nil
 					}), nil)
-					mu.Lock()
-					defer mu.Unlock()
 					switch {
 					case err == nil:
-						admitted = append(admitted, err)
+						admitted.Add(1)
 					case lifecycle.HTTPStatus(err) == 409:
-						conflicts = append(conflicts, err)
+						conflicts.Add(1)
 					default:
-						others = append(others, err)
+						return err
 					}
+					return nil
 				})
 			}
-			all.Wait()
-			require.Empty(t, others)
-			require.Len(t, admitted, 1)
-			require.Len(t, conflicts, 39)
+			require.NoError(t, all.Wait())
+			require.EqualValues(t, 1, admitted.Load())
+			require.EqualValues(t, 39, conflicts.Load())
 			time.Sleep(2 * time.Hour)
 		})
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
@@ -153,18 +153,18 @@ func TestMemoryStoreAllCallsAtOnce(t *testing.T) {
 			return nil
 		})
 	}
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for w := range 2 * len(calls) {
-		all.Go(func() {
+		all.Go(func() error {
 			for i := range 200 {
 				if err := calls[w%len(calls)](fmt.Sprint(i % 5)); err != nil {
-					t.Errorf("call %d: %v", w%len(calls), err)
-					return
+					return fmt.Errorf("call %d: %w", w%len(calls), err)
 				}
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	require.NoError(t, all.Wait())
 	for i := range 5 {
 		r := m.get(fmt.Sprint(i))
 		if rows := m.rows(r.ID); len(rows) > 0 {

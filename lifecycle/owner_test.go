@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -115,14 +116,14 @@ func TestOwnerRun(t *testing.T) {
 		slow := join(t, store, "slow", time.Hour)
 		watcher := workers(store, lifecycle.Config[event]{})
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- quick.Run(ctx) }()
+		var heartbeats errgroup.Group
+		heartbeats.Go(func() error { return quick.Run(ctx) })
 		for range 100 {
 			time.Sleep(time.Second / 2)
 			require.Empty(t, sweep(t, watcher))
 		}
 		stop()
-		require.NoError(t, <-ended)
+		require.NoError(t, heartbeats.Wait())
 		alive := storedAt(t, store, ownerKey("quick"))
 		require.Equal(t, "alive", alive.State)
 		require.EqualValues(t, 1, alive.Sequence)
@@ -150,11 +151,11 @@ func TestOwnerRunLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		o := join(t, store, "p", time.Minute)
-		ended := make(chan error, 1)
-		go func() { ended <- o.Run(t.Context()) }()
+		var heartbeats errgroup.Group
+		heartbeats.Go(func() error { return o.Run(t.Context()) })
 		time.Sleep(time.Second)
 		join(t, store, "p", time.Minute)
-		require.ErrorIs(t, <-ended, lifecycle.ErrStale)
+		require.ErrorIs(t, heartbeats.Wait(), lifecycle.ErrStale)
 		<-o.Lost()
 	})
 }
@@ -190,15 +191,15 @@ func TestOwnerRunHangs(t *testing.T) {
 		watcher := workers(store.MemoryStore, lifecycle.Config[event]{})
 		store.commits.Store(1)
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- o.Run(ctx) }()
+		var heartbeats errgroup.Group
+		heartbeats.Go(func() error { return o.Run(ctx) })
 		for range 30 {
 			time.Sleep(10*time.Second + 1)
 			sweep(t, watcher)
 		}
 		require.Equal(t, "alive", storedAt(t, store, ownerKey("p")).State)
 		stop()
-		require.NoError(t, <-ended)
+		require.NoError(t, heartbeats.Wait())
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -93,19 +94,23 @@ func TestAwait(t *testing.T) {
 		require.Equal(t, "a", absent.ID)
 
 		began := time.Now()
-		go func() {
-			create(t, m, "a", "create", "user", size{})
-		}()
+		var writes errgroup.Group
+		writes.Go(func() error {
+			_, err := m.Create(t.Context(), "a", "create", "user", size{}, nil)
+			return err
+		})
 		_, err = lifecycle.Await(t.Context(), m, "a", is("creating"))
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "without delay")
 
-		go func() {
-			report(t, other, "a", 1, "done", "worker", "")
-		}()
+		writes.Go(func() error {
+			_, err := other.Report(t.Context(), "a", 1, "done", "worker", nil)
+			return err
+		})
 		_, err = lifecycle.Await(t.Context(), m, "a", is("stopped"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, time.Since(began), time.Second)
+		require.NoError(t, writes.Wait())
 
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too late"))
 		defer cancel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -44,11 +45,11 @@ func TestRunHangs(t *testing.T) {
 			synctest.Wait()
 			hang(store)
 			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error)
-			go func() { ended <- lifecycle.Run(ctx, 5*time.Minute, nil, m) }()
+			var sweeping errgroup.Group
+			sweeping.Go(func() error { return lifecycle.Run(ctx, 5*time.Minute, nil, m) })
 			time.Sleep(time.Hour)
 			stop()
-			require.NoError(t, <-ended)
+			require.NoError(t, sweeping.Wait())
 			require.EqualValues(t, "running", get(t, m, "a").State, "the deadline has passed")
 			require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		})

@@ -3,13 +3,13 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -230,11 +230,11 @@ func TestTxAtOnce(t *testing.T) {
 	add(t, a, "x", user, size{})
 	fire(t, a, "x", "start", agent, nil)
 	create(t, b, "x", "import", user, size{})
-	var wg sync.WaitGroup
+	var all errgroup.Group
 	won := make([]int, 8)
 	add := func(s *size) error { s.N++; return nil }
 	for i := range won {
-		wg.Go(func() {
+		all.Go(func() error {
 			for range 200 {
 				x := firing(a, "x", "touch", user, &lifecycle.Change[size]{Edit: add})
 				y := firing(b, "x", "touch", user, &lifecycle.Change[size]{Edit: add})
@@ -246,15 +246,16 @@ func TestTxAtOnce(t *testing.T) {
 				case err == nil:
 					won[i]++
 					if x.Record().Payload.N != y.Record().Payload.N {
-						panic("half of a commit")
+						return errors.New("half of a commit")
 					}
 				case !errors.Is(err, lifecycle.ErrConflict):
-					panic(err)
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	require.NoError(t, all.Wait())
 	sum := 0
 	for _, n := range won {
 		sum += n

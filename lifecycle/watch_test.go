@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -95,15 +95,16 @@ func TestWatchAndAwaitWakeAtOnce(t *testing.T) {
 				time.Sleep(2*time.Second + time.Millisecond)
 				var watched, awaited time.Duration
 				start := time.Now()
-				var group sync.WaitGroup
-				group.Go(func() {
+				var group errgroup.Group
+				group.Go(func() error {
 					next(t, pull)
 					watched = time.Since(start)
+					return nil
 				})
-				group.Go(func() {
+				group.Go(func() error {
 					_, err := lifecycle.Await(t.Context(), m, "a", func(r lifecycle.Record[state, size]) bool { return r.Sequence > 0 })
-					require.NoError(t, err)
 					awaited = time.Since(start)
+					return err
 				})
 				synctest.Wait()
 				time.Sleep(200 * time.Millisecond) // the pause between two looks is over
@@ -112,7 +113,7 @@ func TestWatchAndAwaitWakeAtOnce(t *testing.T) {
 				if test.wake != (lifecycle.Key{}) {
 					lifecycle.Wake(test.wake, m)
 				}
-				group.Wait()
+				require.NoError(t, group.Wait())
 				if test.most == 0 {
 					require.Zero(t, watched)
 					require.Zero(t, awaited)
@@ -137,7 +138,9 @@ func TestWatchLosesNothing(t *testing.T) {
 			m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			want := map[string]uint64{}
-			go func() {
+			var writer errgroup.Group
+			writer.Go(func() error {
+				defer cancel()
 				for range writes {
 					id := fmt.Sprint("vm", random.IntN(objects))
 					rec, err := m.Create(ctx, id, "create", user, size{}, nil)
@@ -145,13 +148,15 @@ func TestWatchLosesNothing(t *testing.T) {
 						rec, err = m.Override(ctx, id, "None", "test", "a test", nil)
 						rec.Sequence = want[id] + 1
 					}
-					require.NoError(t, err)
+					if err != nil {
+						return err
+					}
 					want[id] = rec.Sequence
 					time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
 				}
 				time.Sleep(10 * time.Minute)
-				cancel()
-			}()
+				return nil
+			})
 			slow := rand.New(rand.NewPCG(seed, 2))
 			got := map[string]uint64{}
 			for changed, err := range lifecycle.Watch(ctx, m) {
@@ -162,6 +167,7 @@ func TestWatchLosesNothing(t *testing.T) {
 				got[changed.ID] = changed.Sequence
 				time.Sleep(time.Duration(slow.IntN(30_000)) * time.Millisecond)
 			}
+			require.NoError(t, writer.Wait())
 			require.Equal(t, want, got)
 		})
 	})

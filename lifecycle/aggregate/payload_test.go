@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -47,19 +47,20 @@ func TestCountsInThePayload(t *testing.T) {
 				_, err := rackManager.Add(ctx, rack, "There", user, rackSpec{}, nil)
 				require.NoError(t, err)
 			}
-			var wg sync.WaitGroup
+			var all errgroup.Group
 			for range 6 {
-				wg.Go(func() {
+				all.Go(func() error {
 					blades, _ := newRacks(store)
 					for range 30 {
 						id, rack := fmt.Sprint("b", rand.IntN(4)), racks[rand.IntN(20)%3]
 						if err := moveSomehow(ctx, blades, id, rack); errors.Is(err, errMiscount) {
-							t.Error(err)
+							return err
 						}
 					}
+					return nil
 				})
 			}
-			wg.Wait()
+			require.NoError(t, all.Wait())
 			time.Sleep(3 * time.Hour) // all timeouts expire
 			synctest.Wait()
 			there := map[string]map[state]int{"r0": {}, "r1": {}}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
@@ -240,23 +241,21 @@ func TestOneHealer(t *testing.T) {
 			update(t, processes[i%3], ovc.KindVM, fmt.Sprint("stuck", i), ovc.Running, ovc.Pausing)
 		}
 		time.Sleep(ovc.StuckAfter + time.Second)
-		var all sync.WaitGroup
+		var all errgroup.Group
 		var moved, expired atomic.Int32
 		for _, s := range processes {
-			all.Go(func() {
-				h, err := s.SelfHeal(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				for _, found := range h.Stuck {
+			all.Go(func() error {
+				healed, err := s.SelfHeal(t.Context())
+				for _, found := range healed.Stuck {
 					if found.Resolution == lifecycle.Moved {
 						moved.Add(1)
 					}
 				}
-				expired.Add(int32(len(h.Expired)))
+				expired.Add(int32(len(healed.Expired)))
+				return err
 			})
 		}
-		all.Wait()
+		require.NoError(t, all.Wait())
 		synctest.Wait()
 		require.EqualValues(t, n, moved.Load())
 		require.EqualValues(t, n, expired.Load())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -259,14 +260,14 @@ func TestRun(t *testing.T) {
 		running(t, s, "m")
 		perform(t, s, ovc.KindVM, "m", ovc.Delete, nil)
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- lifecycle.Run(ctx, ovc.StuckAfter/10, nil, s) }()
+		var sweeping errgroup.Group
+		sweeping.Go(func() error { return lifecycle.Run(ctx, ovc.StuckAfter/10, nil, s) })
 		time.Sleep(59 * time.Minute)
 		require.Equal(t, ovc.Deleted, get(t, s, ovc.KindVM, "m").State)
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, ovc.Destroyed, get(t, s, ovc.KindVM, "m").State)
 		stop()
-		require.NoError(t, <-ended)
+		require.NoError(t, sweeping.Wait())
 		rows, err := s.Objects(ovc.KindVM).History(t.Context(), "m", 0, 0)
 		require.NoError(t, err)
 		other := func(row lifecycle.HistoryRow) bool { return row.Event != string(ovc.Expire) }

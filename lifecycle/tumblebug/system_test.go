@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
@@ -187,25 +189,21 @@ func TestOneActionWins(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Wait(ctx, "ns", "m")
 		require.NoError(t, err)
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		admitted := 0
+		var all errgroup.Group
+		var admitted atomic.Int32
 		for n := range 30 {
-			all.Go(func() {
+			all.Go(func() error {
 				_, err := s.HandleMciAction(ctx, "ns", "m", []string{"suspend", "reboot", "terminate"}[n%3], false)
-				mu.Lock()
-				defer mu.Unlock()
 				if err == nil {
-					admitted++
-					return
+					admitted.Add(1)
+				} else if !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrConflict) {
+					return err
 				}
-				if !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrConflict) {
-					t.Error(err)
-				}
+				return nil
 			})
 		}
-		all.Wait()
-		require.Equal(t, 1, admitted)
+		require.NoError(t, all.Wait())
+		require.EqualValues(t, 1, admitted.Load())
 		require.False(t, wait(ctx, t, s).Summary.Partial)
 		require.NoError(t, s.Close(ctx))
 	})

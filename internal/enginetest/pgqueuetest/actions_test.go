@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
@@ -525,17 +525,18 @@ func TestDelayAmongSlowProducers(t *testing.T) {
 	_, db := database(t)
 	id := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("delayed"), Delay: time.Millisecond})
 	ctx, stop := context.WithCancel(t.Context())
-	var producers sync.WaitGroup
-	defer producers.Wait()
+	var producers errgroup.Group
+	defer func() { assert.NoError(t, producers.Wait()) }()
 	defer stop()
 	for range 6 { // one has the lane, and five wait for it
-		producers.Go(func() {
+		producers.Go(func() error {
 			for ctx.Err() == nil {
 				err := slowly(ctx, db, &pgqueue.Action{Keys: []string{"a"}, Name: "work"}, 50*time.Millisecond)
-				if ctx.Err() == nil {
-					assert.NoError(t, err)
+				if ctx.Err() == nil && err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
 	require.Eventually(t, func() bool { return len(inspect(t, db, "a")) > 6 }, patience, 10*time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/queue"
@@ -59,11 +60,11 @@ func run(t testing.TB, db *sql.DB, handlers map[string]pgqueue.Handler, config *
 	w, err := pgqueue.New(db, handlers, config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+	var worker errgroup.Group
+	worker.Go(func() error { return w.Run(ctx) })
 	stop = sync.OnceValue(func() error {
 		cancel()
-		return <-ended
+		return worker.Wait()
 	})
 	t.Cleanup(func() { _ = stop() })
 	return stop

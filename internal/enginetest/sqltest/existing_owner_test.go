@@ -87,13 +87,14 @@ func TestExistingTableAbsence(t *testing.T) {
 		a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
 		create := next(get(t, store, a), 0)
 		create.Require = []lifecycle.Precondition{{Key: b, States: []string{""}}}
+		second := next(get(t, store, b), 0)
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
 		defer func() { _ = tx.Rollback() }()
 		require.NoError(t, store.WithTx(tx).Commit(t.Context(), create))
 
 		done := make(chan error)
-		go func() { done <- store.Commit(t.Context(), next(get(t, store, b), 0)) }()
+		go func() { done <- store.Commit(t.Context(), second) }()
 		select {
 		case err := <-done:
 			t.Fatalf("the creation did not wait: %v", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -29,13 +30,14 @@ func listening(t *testing.T, config *pgx.ConnConfig, dsn, prefix string) (*sqlst
 	require.NoError(t, pgnotify.Install(t.Context(), db, prefix), "again")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	received, ended := make(chan lifecycle.Key, 100), make(chan error, 1)
-	go func() {
-		ended <- pgnotify.Listen(ctx, config, prefix, func(changed lifecycle.Key) { received <- changed })
-	}()
+	received := make(chan lifecycle.Key, 100)
+	var listener errgroup.Group
+	listener.Go(func() error {
+		return pgnotify.Listen(ctx, config, prefix, func(changed lifecycle.Key) { received <- changed })
+	})
 	t.Cleanup(func() {
 		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
+		require.ErrorIs(t, listener.Wait(), context.Canceled)
 	})
 	require.Zero(t, <-received, "at the start there may have been any change")
 	return store, db, received

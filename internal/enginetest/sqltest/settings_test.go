@@ -3,12 +3,14 @@ package sqltest
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
@@ -123,20 +125,18 @@ func hammer(t *testing.T, stores []*sqlstore.Store, holds lifecycle.Precondition
 	var mu sync.Mutex
 	won := map[lifecycle.Key]uint64{a: 1, b: 1}
 	messages := 0
-	var group sync.WaitGroup
+	var group errgroup.Group
 	for w := range writers {
-		group.Go(func() {
+		group.Go(func() error {
 			store := stores[w%len(stores)]
 			for i := range each {
 				ra, err := store.Get(t.Context(), a)
 				if err != nil {
-					t.Errorf("Get: %v", err)
-					return
+					return fmt.Errorf("Get: %w", err)
 				}
 				rb, err := store.Get(t.Context(), b)
 				if err != nil {
-					t.Errorf("Get: %v", err)
-					return
+					return fmt.Errorf("Get: %w", err)
 				}
 				c := next(ra, i%2)
 				switch w % 4 {
@@ -158,13 +158,13 @@ func hammer(t *testing.T, stores []*sqlstore.Store, holds lifecycle.Precondition
 				}
 				mu.Unlock()
 				if err != nil && !errors.Is(err, lifecycle.ErrConflict) {
-					t.Errorf("Commit: %v", err)
-					return
+					return fmt.Errorf("Commit: %w", err)
 				}
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	require.NoError(t, group.Wait())
 	for key, n := range won {
 		now := get(t, stores[0], key)
 		require.Equal(t, n, now.Sequence)

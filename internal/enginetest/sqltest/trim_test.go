@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -109,22 +109,21 @@ func TestTrim(t *testing.T) {
 func TestTrimWhileWriting(t *testing.T) {
 	onHistories(t, func(t *testing.T, store lifecycle.Store, trim func(time.Duration, int) (int, error), _ func(time.Duration)) {
 		done := make(chan struct{})
-		var group sync.WaitGroup
-		group.Go(func() {
+		var trimming, writers errgroup.Group
+		trimming.Go(func() error {
 			for {
 				if _, err := trim(time.Microsecond, 0); err != nil {
-					t.Errorf("Trim: %v", err)
+					return fmt.Errorf("Trim: %w", err)
 				}
 				select {
 				case <-done:
-					return
+					return nil
 				default:
 				}
 			}
 		})
-		var writers sync.WaitGroup
 		for w := range 4 {
-			writers.Go(func() {
+			writers.Go(func() error {
 				key := lifecycle.Key{Machine: "crane", ID: fmt.Sprint(w / 2)}
 				for won := 0; won < 60; {
 					r, err := store.Get(t.Context(), key)
@@ -135,15 +134,15 @@ func TestTrimWhileWriting(t *testing.T) {
 					case err == nil:
 						won++
 					case !errors.Is(err, lifecycle.ErrConflict):
-						t.Errorf("Commit: %v", err)
-						return
+						return fmt.Errorf("Commit: %w", err)
 					}
 				}
+				return nil
 			})
 		}
-		writers.Wait()
+		require.NoError(t, writers.Wait())
 		close(done)
-		group.Wait()
+		require.NoError(t, trimming.Wait())
 		_, err := trim(time.Microsecond, 0)
 		require.NoError(t, err)
 		for _, id := range []string{"0", "1"} {
