@@ -42,7 +42,7 @@ func TestRetries(t *testing.T) {
 			}
 			m := workers(store, config)
 			stopped(t, m, "a")
-			h := do(t, m, "a", "start", user, lifecycle.Work{
+			ticket := do(t, m, "a", "start", user, lifecycle.Work{
 				Handler: "boot", Retries: lifecycle.Retries{Attempts: 3, Delay: 5 * time.Minute, MaxDelay: 8 * time.Minute},
 			}, nil)
 			synctest.Wait()
@@ -71,7 +71,7 @@ func TestRetries(t *testing.T) {
 			require.Zero(t, second.NextAttempt, "it has begun")
 			require.NotContains(t, string(stored(t, store, "a").WorkOptions), "next", "if the process dies now, the attempt counts")
 			require.Equal(t, time.Minute, time.Until(second.Deadline))
-			require.EqualValues(t, "running", wait(t, h).State)
+			require.EqualValues(t, "running", wait(t, ticket).State)
 			require.Len(t, log.list, 3)
 			require.Equal(t, []string{
 				"2: stopped -start-> starting by user", "2: starting -done-> running by worker",
@@ -100,11 +100,11 @@ func TestLastAttempt(t *testing.T) {
 			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 			stopped(t, m, "a")
 			attempts := 0
-			h := do(t, m, "a", "start", user, lifecycle.Work{
+			ticket := do(t, m, "a", "start", user, lifecycle.Work{
 				Run:     func(ctx context.Context) error { attempts++; return c.work(ctx) },
 				Timeout: c.timeout, Retries: lifecycle.Retries{Attempts: 3},
 			}, nil)
-			failed := outcomeOf(t, h)
+			failed := outcomeOf(t, ticket)
 			require.Equal(t, c.outcome, failed.Outcome)
 			require.NoError(t, failed.Unwritten)
 			require.Equal(t, c.attempts, attempts)
@@ -186,7 +186,7 @@ func TestPauseEndsWithOperation(t *testing.T) {
 		"taken away": {func(t *testing.T, m *sizedManager, _ *lifecycle.Ticket[state, size]) {
 			override(t, m, "a", "stopped", user, "it takes too long", nil)
 		}, lifecycle.Lost},
-		"cancelled": {func(_ *testing.T, _ *sizedManager, h *lifecycle.Ticket[state, size]) { h.Cancel(errBoom) }, lifecycle.Canceled},
+		"cancelled": {func(_ *testing.T, _ *sizedManager, ticket *lifecycle.Ticket[state, size]) { ticket.Cancel(errBoom) }, lifecycle.Canceled},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
@@ -196,13 +196,13 @@ func TestPauseEndsWithOperation(t *testing.T) {
 				Run: untilEnded, Timeout: time.Second, // the attempt before timed out, and the operation did not
 				Retries: lifecycle.Retries{Attempts: 2, Delay: time.Hour},
 			}
-			h := do(t, m, "a", "start", user, work, nil)
+			ticket := do(t, m, "a", "start", user, work, nil)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			require.NotZero(t, explain(t, m, "a").NextAttempt)
-			c.end(t, m, h)
+			c.end(t, m, ticket)
 			begun := time.Now()
-			require.Equal(t, c.want, outcomeOf(t, h).Outcome)
+			require.Equal(t, c.want, outcomeOf(t, ticket).Outcome)
 			wait(t, do(t, m, "a", "start", user, lifecycle.Func(fine), nil))
 			require.Equal(t, begun, time.Now())
 		})
@@ -215,14 +215,14 @@ func TestEditOutcomeOfAFailedAttempt(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
 		attempt := 0
-		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(ctx context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Work{Run: func(ctx context.Context) error {
 			if attempt++; attempt == 1 {
 				lifecycle.EditOutcome(ctx, func(p *size) error { p.N = 77; return nil })
 				return errBoom
 			}
 			return nil
 		}, Retries: lifecycle.Retries{Attempts: 2}}, nil)
-		require.Equal(t, 1, wait(t, h).Payload.N)
+		require.Equal(t, 1, wait(t, ticket).Payload.N)
 	})
 }
 
@@ -241,7 +241,7 @@ func TestAttemptsDuringAnOutage(t *testing.T) {
 			}
 			return write()
 		}
-		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
 			attempts.Add(1)
 			down.Store(true)
 			return errBoom
@@ -254,7 +254,7 @@ func TestAttemptsDuringAnOutage(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, 2, attempts.Load())
 		down.Store(false)
-		require.Equal(t, lifecycle.Failed, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Failed, outcomeOf(t, ticket).Outcome)
 		require.EqualValues(t, "stopped", get(t, m, "a").State)
 	})
 }
@@ -267,7 +267,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", 24*time.Hour)})
 		stopped(t, m, "a")
 		attempts := 0
-		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
 			if attempts++; attempts == 1 {
 				time.Sleep(10 * time.Second)
 				return errBoom
@@ -281,7 +281,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 		store.dead.Store(false)
 		time.Sleep(time.Minute)
 		require.Empty(t, sweep(t, m))
-		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", wait(t, ticket).State)
 		require.Equal(t, 2, attempts)
 	})
 }
@@ -335,22 +335,22 @@ func TestExplainPausedClass(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
 		require.NoError(t, q.PauseClass("aws"))
-		h := do(t, m, "a", "start", user, lifecycle.Work{Run: fine, Class: "aws"}, nil)
+		ticket := do(t, m, "a", "start", user, lifecycle.Work{Run: fine, Class: "aws"}, nil)
 		require.Equal(t, []string{`queue: start is waiting, class "aws" is paused`}, explain(t, m, "a").Blocked)
 		bare := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: struct{ lifecycle.Queue }{q}})
 		stopped(t, bare, "a")
 		require.Empty(t, explain(t, bare, "a").Blocked, "a queue that shows nothing")
 		require.NoError(t, q.ResumeClass("aws"))
-		wait(t, h)
+		wait(t, ticket)
 
 		hold := make(chan struct{})
-		h = do(t, m, "a", "stop", user, lifecycle.Work{Run: func(context.Context) error { <-hold; return nil }, Class: "aws"}, nil)
+		ticket = do(t, m, "a", "stop", user, lifecycle.Work{Run: func(context.Context) error { <-hold; return nil }, Class: "aws"}, nil)
 		synctest.Wait()
 		require.NoError(t, q.PauseClass("aws"))
 		require.Equal(t, []string{"queue: stop is running since 2000-01-01T00:00:00Z"}, explain(t, m, "a").Blocked, "a pause does not stop it")
 		require.NoError(t, q.ResumeClass("aws"))
 		close(hold)
-		wait(t, h)
+		wait(t, ticket)
 
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Name: "look", Delay: time.Minute, Run: fine})
 		require.NoError(t, err)
@@ -368,7 +368,7 @@ func TestRetriesOfSeveralObjects(t *testing.T) {
 		stopped(t, m, "a")
 		stopped(t, m, "b")
 		attempts := 0
-		h := doParts(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+		ticket := doParts(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
 			if attempts++; attempts < 3 {
 				return errBoom
 			}
@@ -380,7 +380,7 @@ func TestRetriesOfSeveralObjects(t *testing.T) {
 		}
 		time.Sleep(30 * time.Minute)
 		require.Empty(t, sweep(t, m))
-		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", wait(t, ticket).State)
 		require.EqualValues(t, "running", get(t, m, "b").State)
 		require.Equal(t, 3, attempts)
 	})
@@ -417,13 +417,13 @@ func TestPauseKeepsItsDeadline(t *testing.T) {
 			}
 			m, switched := manager(false), manager(true)
 			create(t, m, "a", "import", user, size{})
-			h := do(t, m, "a", "update", user, work, nil)
+			ticket := do(t, m, "a", "update", user, work, nil)
 			synctest.Wait()
 			before := get(t, m, "a").Deadline
 			require.Greater(t, time.Until(before), time.Hour+time.Hour/2)
 			continues(t, m, switched)
 			require.Equal(t, before, get(t, m, "a").Deadline)
-			require.Equal(t, lifecycle.Failed, outcomeOf(t, h).Outcome)
+			require.Equal(t, lifecycle.Failed, outcomeOf(t, ticket).Outcome)
 		})
 	}
 }
@@ -445,7 +445,7 @@ func TestPauseWithoutDeadline(t *testing.T) {
 		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"done"}})
 		add(t, m, "a", user, size{})
 		var log calls
-		h := do(t, m, "a", "start", user, lifecycle.Work{
+		ticket := do(t, m, "a", "start", user, lifecycle.Work{
 			Run: func(context.Context) error {
 				if log.note("attempt"); len(log.list) < 3 {
 					return errBoom
@@ -457,7 +457,7 @@ func TestPauseWithoutDeadline(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
 		require.Zero(t, get(t, m, "a").Deadline)
-		require.EqualValues(t, "idle", wait(t, h).State)
+		require.EqualValues(t, "idle", wait(t, ticket).State)
 		require.Len(t, log.list, 3)
 	})
 }
@@ -483,7 +483,7 @@ func TestEndlessTimeout(t *testing.T) {
 		m := lifecycle.Must(machine, store, &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"done"}})
 		add(t, m, "a", user, size{})
 		attempts := 0
-		h := do(t, m, "a", "start", user, lifecycle.Work{
+		ticket := do(t, m, "a", "start", user, lifecycle.Work{
 			Run: func(context.Context) error {
 				if attempts++; attempts < 2 {
 					return errBoom
@@ -497,6 +497,6 @@ func TestEndlessTimeout(t *testing.T) {
 		require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
 		require.Equal(t, time.Duration(math.MaxInt64), time.Until(get(t, m, "a").Deadline))
 		require.Empty(t, sweep(t, m))
-		require.EqualValues(t, "idle", wait(t, h).State)
+		require.EqualValues(t, "idle", wait(t, ticket).State)
 	})
 }

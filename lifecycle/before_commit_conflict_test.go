@@ -155,7 +155,7 @@ func TestBeforeCommitAddsAPrecondition(t *testing.T) {
 					})), err
 				},
 			})
-			h := do(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			ticket := do(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
@@ -165,7 +165,7 @@ func TestBeforeCommitAddsAPrecondition(t *testing.T) {
 				}
 				return nil
 			}), nil)
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			require.Equal(t, c.ends, get(t, vms, "v").State)
 			if c.ends == "Ready" {
 				require.NoError(t, err)

@@ -287,14 +287,14 @@ func TestBeforeCommitOfWorkWith(t *testing.T) {
 			p := pairs(t)
 			p.up(t, "v")
 			p.up(t, "w")
-			h := doParts(t, p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			ticket := doParts(t, p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				require.Equal(t, state("Ending"), get(t, p.leases, "v").State)
 				require.Equal(t, state("Ending"), get(t, p.leases, "w").State)
 				require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "w").Token)
 				p.allow = c.allow
 				return nil
 			}), nil, firing(p.vms, "w", "update", user, nil))
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			require.Equal(t, c.allow == nil, err == nil, "%v", err)
 			require.Equal(t, c.ends, get(t, p.vms, "v").State)
 			require.Equal(t, c.ends, get(t, p.vms, "w").State)
@@ -328,7 +328,7 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 					return needing(p.leases.Require("w", c.pin(rec.State))), err
 				},
 			})
-			h := doParts(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			ticket := doParts(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
@@ -338,7 +338,7 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 				}
 				return nil
 			}), nil, firing(vms, "w", "update", user, nil))
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
 			require.Equal(t, c.ends, get(t, vms, "v").State)
 			require.Equal(t, c.ends, get(t, vms, "w").State)

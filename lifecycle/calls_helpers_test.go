@@ -64,14 +64,14 @@ func override[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T
 
 func do[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T]) *lifecycle.Ticket[S, T] {
 	t.Helper()
-	h, err := m.Do(t.Context(), id, e, actor, work, change)
+	ticket, err := m.Do(t.Context(), id, e, actor, work, change)
 	require.NoError(t, err)
-	return h
+	return ticket
 }
 
-func wait[S comparable, T any](t *testing.T, h *lifecycle.Ticket[S, T]) lifecycle.Record[S, T] {
+func wait[S comparable, T any](t *testing.T, ticket *lifecycle.Ticket[S, T]) lifecycle.Record[S, T] {
 	t.Helper()
-	rec, err := h.Wait(t.Context())
+	rec, err := ticket.Wait(t.Context())
 	require.NoError(t, err)
 	return rec
 }
@@ -146,9 +146,9 @@ func winnerOf[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T
 }
 
 // outcomeOf waits for an operation that does not succeed, and returns its error.
-func outcomeOf[S comparable, T any](t *testing.T, h *lifecycle.Ticket[S, T]) *lifecycle.OutcomeError {
+func outcomeOf[S comparable, T any](t *testing.T, ticket *lifecycle.Ticket[S, T]) *lifecycle.OutcomeError {
 	t.Helper()
-	_, err := h.Wait(t.Context())
+	_, err := ticket.Wait(t.Context())
 	return outcomeError(t, err)
 }
 

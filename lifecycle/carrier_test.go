@@ -74,9 +74,9 @@ func TestValuesReachTheWork(t *testing.T) {
 				}))
 				running(t, m, "a")
 				log.list = nil
-				h, err := m.Do(traced(t.Context(), "7"), "a", "stop", user, work(&log), nil)
+				ticket, err := m.Do(traced(t.Context(), "7"), "a", "stop", user, work(&log), nil)
 				require.NoError(t, err)
-				_, err = h.Wait(t.Context())
+				_, err = ticket.Wait(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, seen, log.list)
 			})
@@ -146,8 +146,8 @@ func TestValuesAreBounded(t *testing.T) {
 		})
 	}
 	values = map[string]string{"trace": strings.Repeat("x", 4<<10-len("trace"))}
-	h := do(t, m, "a", "stop", user, nothing, nil)
-	_, err := h.Wait(t.Context())
+	ticket := do(t, m, "a", "stop", user, nothing, nil)
+	_, err := ticket.Wait(t.Context())
 	require.NoError(t, err)
 }
 
@@ -162,8 +162,8 @@ func TestExtractPanics(t *testing.T) {
 		},
 	})
 	running(t, m, "a")
-	h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
-	rec, err := h.Wait(t.Context())
+	ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	rec, err := ticket.Wait(t.Context())
 	failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, lifecycle.Panicked, failed.Outcome)

@@ -55,11 +55,11 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 				return nil
 			}}})
 			running(t, m, "a")
-			h := do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Retries: lifecycle.Retries{Attempts: 2}}, nil)
+			ticket := do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Retries: lifecycle.Retries{Attempts: 2}}, nil)
 			other := workers(store.MemoryStore, lifecycle.Config[event]{})
 			time.Sleep(50 * time.Second)
 			if !c.overdue {
-				require.Equal(t, lifecycle.Applied, report(t, other, "a", h.Operation(), "progress", "worker", ""))
+				require.Equal(t, lifecycle.Applied, report(t, other, "a", ticket.Operation(), "progress", "worker", ""))
 			}
 			time.Sleep(15 * time.Second)
 			if c.sweeps {
@@ -70,7 +70,7 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			down.Store(false)
 			dead.dead.Store(false)
-			require.EqualValues(t, "running", wait(t, h).State)
+			require.EqualValues(t, "running", wait(t, ticket).State)
 			require.Equal(t, c.fails+1, attempts.Load())
 		})
 	}
@@ -88,7 +88,7 @@ func TestDeadlineOfALateRead(t *testing.T) {
 			Run: func(context.Context) error { <-before; return nil },
 		})
 		require.NoError(t, err)
-		h := do(t, m, "a", "stop", user, sleeping(time.Second), nil)
+		ticket := do(t, m, "a", "stop", user, sleeping(time.Second), nil)
 		late := make(chan struct{})
 		store.reset()
 		store.afterGet = func(n int) {
@@ -106,7 +106,7 @@ func TestDeadlineOfALateRead(t *testing.T) {
 		require.NoError(t, swept.Wait())
 		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnavailable }
 		began := time.Now()
-		require.ErrorIs(t, outcomeOf(t, h).Unwritten, lifecycle.ErrUnavailable)
+		require.ErrorIs(t, outcomeOf(t, ticket).Unwritten, lifecycle.ErrUnavailable)
 		require.LessOrEqual(t, time.Since(began), time.Minute)
 	})
 }

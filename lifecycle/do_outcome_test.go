@@ -35,7 +35,7 @@ func TestOutcomes(t *testing.T) {
 	cases := []struct {
 		name   string
 		work   lifecycle.Work
-		during func(h *lifecycle.Ticket[state, size], q *queue.Queuer[lifecycle.Key])
+		during func(ticket *lifecycle.Ticket[state, size], q *queue.Queuer[lifecycle.Key])
 		want   lifecycle.Outcome
 		to     state
 		by     string
@@ -64,18 +64,20 @@ func TestOutcomes(t *testing.T) {
 		},
 		{
 			name: "canceled", work: lifecycle.Func(untilEnded), want: lifecycle.Canceled, to: "running", by: "fail",
-			during: func(h *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(errMaintenance) },
+			during: func(ticket *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) {
+				ticket.Cancel(errMaintenance)
+			},
 			reason: "queue: canceled: maintenance", is: []error{queue.ErrCanceled, errMaintenance},
 		},
 		{
 			name: "canceled, and failed by that", want: lifecycle.Canceled, to: "running", by: "fail",
 			work:   lifecycle.Func(func(ctx context.Context) error { <-ctx.Done(); return errBoom }),
-			during: func(h *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
+			during: func(ticket *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { ticket.Cancel(nil) },
 			reason: "queue: canceled", is: []error{queue.ErrCanceled},
 		},
 		{
 			name: "canceled too late", work: lifecycle.Func(wait(time.Minute/2, nil)), want: lifecycle.Succeeded, to: "stopped", by: "done",
-			during: func(h *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
+			during: func(ticket *lifecycle.Ticket[state, size], _ *queue.Queuer[lifecycle.Key]) { ticket.Cancel(nil) },
 		},
 		{
 			name: "canceled by the end of the process", work: lifecycle.Func(untilEnded), want: lifecycle.Canceled, to: "running", by: "fail",
@@ -101,12 +103,12 @@ func TestOutcomes(t *testing.T) {
 			q := new(queue.Queuer[lifecycle.Key])
 			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, c.work, nil)
+			ticket := do(t, m, "a", "stop", user, c.work, nil)
 			synctest.Wait()
 			if c.during != nil {
-				c.during(h, q)
+				c.during(ticket, q)
 			}
-			rec, err := h.Wait(t.Context())
+			rec, err := ticket.Wait(t.Context())
 			if c.want == lifecycle.Succeeded {
 				require.NoError(t, err)
 			} else {
@@ -144,15 +146,15 @@ func TestCanceledWhileWaiting(t *testing.T) {
 			Name: "migrate", Run: func(context.Context) error { <-end; return nil },
 		})
 		require.NoError(t, err)
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
 		require.Equal(t, state("stopping"), get(t, m, "a").State, "set at admission")
 		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
-		h.Cancel(errBoom)
-		rec, err := h.Wait(t.Context())
+		ticket.Cancel(errBoom)
+		rec, err := ticket.Wait(t.Context())
 		require.ErrorIs(t, err, queue.ErrCanceled)
 		require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
 		require.Equal(t, state("running"), rec.State)
@@ -174,8 +176,8 @@ func TestReason(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
-			rec, err := h.Wait(t.Context())
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
+			rec, err := ticket.Wait(t.Context())
 			require.Equal(t, c.want, rec.Reason)
 			require.True(t, utf8.ValidString(rec.Reason))
 			require.ErrorContains(t, outcomeError(t, err).Err, c.text, "the error itself is whole")

@@ -25,7 +25,7 @@ func TestDo(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		change := resize(3)
 		change.Reason = "asked for"
-		h := do(t, m, "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
 			inside = lifecycle.TaskOf(ctx)
 			require.True(t, lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 100; return nil }))
@@ -34,27 +34,27 @@ func TestDo(t *testing.T) {
 		}), change)
 		synctest.Wait()
 		now := get(t, m, "a")
-		require.Equal(t, h.Admitted(), now)
+		require.Equal(t, ticket.Admitted(), now)
 		require.Equal(t, state("creating"), now.State)
 		require.Equal(t, size{N: 3}, now.Payload)
 		require.Equal(t, "asked for", now.Reason)
 		require.Equal(t, now.ChangedAt.Add(time.Minute), now.Deadline)
-		require.EqualValues(t, 1, h.Operation())
+		require.EqualValues(t, 1, ticket.Operation())
 		select {
-		case <-h.Done():
+		case <-ticket.Done():
 			t.Fatal("done before it was")
 		default:
 		}
 		soon, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		rec, err := h.Wait(soon)
+		rec, err := ticket.Wait(soon)
 		require.ErrorIs(t, err, queue.ErrPending)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, now, rec)
 
 		close(begin)
-		rec = wait(t, h)
-		<-h.Done()
+		rec = wait(t, ticket)
+		<-ticket.Done()
 		require.Equal(t, get(t, m, "a"), rec)
 		require.Equal(t, state("stopped"), rec.State)
 		require.Equal(t, size{N: 4}, rec.Payload)
@@ -200,8 +200,8 @@ func TestDoRefused(t *testing.T) {
 			before := all(t, store, "work-vm", "a", "b")
 			work := lifecycle.Func(func(context.Context) error { t.Error("refused work ran"); return nil })
 			c.work(&work)
-			h, err := m.Do(t.Context(), id, c.event, c.actor, work, c.change)
-			require.Nil(t, h)
+			ticket, err := m.Do(t.Context(), id, c.event, c.actor, work, c.change)
+			require.Nil(t, ticket)
 			for _, is := range c.is {
 				require.ErrorIs(t, err, is)
 			}
@@ -244,13 +244,13 @@ func TestDoCanceledContext(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		ctx, stop := context.WithCancel(t.Context())
-		h, err := m.Do(ctx, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket, err := m.Do(ctx, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(time.Second)
 			return ctx.Err()
 		}), nil)
 		require.NoError(t, err)
 		stop()
-		wait(t, h)
+		wait(t, ticket)
 		_, err = m.Do(ctx, "a", "start", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, state("stopped"), get(t, m, "a").State)
@@ -276,10 +276,10 @@ func TestDoAnswerLost(t *testing.T) {
 				return write()
 			}
 			runs := 0
-			h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { runs++; return nil }), nil)
+			ticket, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { runs++; return nil }), nil)
 			if !always {
 				require.NoError(t, err)
-				wait(t, h)
+				wait(t, ticket)
 				require.Equal(t, 1, runs)
 				return
 			}

@@ -82,8 +82,8 @@ func ExampleNamed() {
 		},
 	})
 	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
-	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Named("deploy", []byte(`{"image":"debian"}`)), nil)
-	vm, err := h.Wait(ctx)
+	ticket, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Named("deploy", []byte(`{"image":"debian"}`)), nil)
+	vm, err := ticket.Wait(ctx)
 	fmt.Println(vm.State, err)
 	// Output:
 	// operation 1 deploys vm1: {"image":"debian"}
@@ -101,7 +101,7 @@ func ExampleManager_Sweep_afterCrash() {
 	vms := lifecycle.Must(ovc.VM, store, &config)
 	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
 	died := make(chan struct{})
-	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
+	ticket, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
 		<-died
 		return nil
 	}), nil)
@@ -116,7 +116,7 @@ func ExampleManager_Sweep_afterCrash() {
 	fmt.Println(err)
 
 	close(died) // it was not dead at all
-	_, err = h.Wait(ctx)
+	_, err = ticket.Wait(ctx)
 	fmt.Println(errors.Is(err, lifecycle.ErrStale))
 	vm, _ := again.Get(ctx, "vm1")
 	fmt.Println(vm.State)
@@ -137,12 +137,12 @@ func ExampleManager_Sweep() {
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}, Owner: owner,
 	})
 	_, _ = vms.Add(ctx, "vm1", ovc.Virtual, ovc.API, struct{}{}, nil)
-	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(ctx context.Context) error {
+	ticket, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}), nil)
 	fmt.Println(owner.Leave(ctx)) // with work to do
-	_, err := h.Wait(ctx)
+	_, err := ticket.Wait(ctx)
 	fmt.Println(errors.Is(err, lifecycle.ErrStale))
 
 	cases, err := lifecycle.Must(ovc.VM, store, nil).Sweep(ctx)
@@ -178,7 +178,7 @@ func ExampleEditOutcome() {
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		WorkerActor: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
 	})
-	h, err := clusters.Do(ctx, "c1", edgecloud.Create, edgecloud.User, lifecycle.Func(func(ctx context.Context) error {
+	ticket, err := clusters.Do(ctx, "c1", edgecloud.Create, edgecloud.User, lifecycle.Func(func(ctx context.Context) error {
 		lifecycle.EditOutcome(ctx, func(spec *edgecloud.ClusterSpec) error {
 			spec.Nodes = 5 // as many as there were
 			return nil
@@ -189,7 +189,7 @@ func ExampleEditOutcome() {
 		fmt.Println(err)
 		return
 	}
-	c, err := h.Wait(ctx)
+	c, err := ticket.Wait(ctx)
 	fmt.Println(c.State, c.Payload.Nodes, err)
 	// Output:
 	// Ready 5 <nil>

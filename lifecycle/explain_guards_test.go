@@ -350,7 +350,7 @@ func TestExplainTime(t *testing.T) {
 			"stop": func(context.Context, []byte) error { <-hold; return nil },
 		}})
 		running(t, m, "vm")
-		h := do(t, m, "vm", "stop", user, lifecycle.Named("stop", nil), nil)
+		ticket := do(t, m, "vm", "stop", user, lifecycle.Named("stop", nil), nil)
 		synctest.Wait()
 		x := explain(t, m, "vm")
 		require.Contains(t, x.String(), "\n  work: stop\n")
@@ -360,6 +360,6 @@ func TestExplainTime(t *testing.T) {
 		x = explain(t, m, "vm")
 		require.Equal(t, "the process p, which is alive; or the sweeper fires late: the object returns to running, if the deadline has passed by the clock of the store", x.NextMove)
 		close(hold)
-		wait(t, h)
+		wait(t, ticket)
 	})
 }

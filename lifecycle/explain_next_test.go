@@ -143,7 +143,7 @@ func TestExplainHangs(t *testing.T) {
 			running(t, m, "a")
 			end := make(chan struct{})
 			hangs := lifecycle.Work{Run: func(context.Context) error { <-end; return nil }, Timeout: 10 * time.Second}
-			h := do(t, m, "a", "stop", user, hangs, nil)
+			ticket := do(t, m, "a", "stop", user, hangs, nil)
 			time.Sleep(10 * time.Second)
 			require.Empty(t, explain(t, m, "a").Cause)
 			time.Sleep(30 * time.Second)
@@ -153,7 +153,7 @@ func TestExplainHangs(t *testing.T) {
 			require.True(t, strings.HasPrefix(x.String(), `work-vm "a" is stopping (transitional) since 2000-01-01T00:00:00Z, origin running`+
 				"\n  cause: "+cause+"\n  next move: "), x.String())
 			close(end)
-			_, _ = h.Wait(t.Context())
+			_, _ = ticket.Wait(t.Context())
 			require.Empty(t, explain(t, m, "a").Cause)
 		})
 	}

@@ -104,7 +104,7 @@ func TestExplainAfterWork(t *testing.T) {
 		stopped(t, m, "a")
 		work := sleeping(3 * time.Second)
 		work.Timeout = time.Second
-		h := do(t, m, "a", "start", user, work, nil)
+		ticket := do(t, m, "a", "start", user, work, nil)
 		time.Sleep(2 * time.Second)
 		require.Contains(t, explain(t, m, "a").Cause, "restart this process")
 		store.dead.Store(true)
@@ -112,6 +112,6 @@ func TestExplainAfterWork(t *testing.T) {
 		store.dead.Store(false) // the next attempt comes later
 		require.Empty(t, explain(t, m, "a").Cause)
 		require.EqualValues(t, "starting", get(t, m, "a").State)
-		wait(t, h)
+		wait(t, ticket)
 	})
 }

@@ -99,10 +99,10 @@ func TestDoInAdmission(t *testing.T) {
 			}},
 		})
 		running(t, m, "a")
-		h := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
 		require.Zero(t, time.Since(began))
 		require.ErrorIs(t, inner, queue.ErrFull)
-		require.EqualValues(t, "stopped", wait(t, h).State)
+		require.EqualValues(t, "stopped", wait(t, ticket).State)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestDrain(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		running(t, m, "b")
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			require.ErrorIs(t, lifecycle.Drain(ctx, m), queue.ErrWouldDeadlock)
 			time.Sleep(time.Minute)
 			return ctx.Err()
@@ -133,7 +133,7 @@ func TestDrain(t *testing.T) {
 
 		require.NoError(t, lifecycle.Drain(t.Context(), m))
 		select {
-		case <-h.Done():
+		case <-ticket.Done():
 		default:
 			t.Fatal("drained, and the work goes on")
 		}
@@ -156,12 +156,12 @@ func TestFinished(t *testing.T) {
 	}})
 	running(t, m, "a")
 	ends = nil
-	h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return panics() }), nil)
-	_, err := h.Wait(t.Context())
+	ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return panics() }), nil)
+	_, err := ticket.Wait(t.Context())
 	require.Len(t, ends, 1)
 	require.Positive(t, ends[0].Took)
 	require.Equal(t, lifecycle.Finished{
-		Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, Operation: h.Operation(), Event: "stop", Took: ends[0].Took, Err: err,
+		Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, Operation: ticket.Operation(), Event: "stop", Took: ends[0].Took, Err: err,
 	}, ends[0])
 	panicked, ok := errors.AsType[*queue.PanicError](ends[0].Err)
 	require.True(t, ok)

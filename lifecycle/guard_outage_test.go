@@ -70,8 +70,8 @@ func TestOutcomeMeetsGuardInOutage(t *testing.T) {
 				}
 				began := time.Now()
 				until = began.Add(c.lasts)
-				h := doParts(t, m, "a", "start", user, lifecycle.Func(fine), nil, parts...)
-				_, err := h.Wait(t.Context())
+				ticket := doParts(t, m, "a", "start", user, lifecycle.Func(fine), nil, parts...)
+				_, err := ticket.Wait(t.Context())
 				if c.want == nil {
 					require.NoError(t, err)
 					require.EqualValues(t, "on", get(t, m, "a").State)

@@ -21,7 +21,7 @@ func TestHeartbeat(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 10 {
 				time.Sleep(50 * time.Second)
 				before, err := m.Get(ctx, "a")
@@ -40,7 +40,7 @@ func TestHeartbeat(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			require.Empty(t, sweep(t, other))
 		}
-		wait(t, h)
+		wait(t, ticket)
 		require.Equal(t, []string{"3: running -stop-> stopping by user", "3: stopping -done-> stopped by worker"}, story(t, m, "a", 4))
 	})
 }
@@ -52,7 +52,7 @@ func TestHeartbeatOfATakenOperation(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(2 * time.Minute)
 			require.NoError(t, ctx.Err(), "it is not known here yet")
 			require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
@@ -62,7 +62,7 @@ func TestHeartbeatOfATakenOperation(t *testing.T) {
 		time.Sleep(time.Minute + 1)
 		require.Len(t, sweep(t, other), 1)
 		before := all(t, store, "work-vm", "a")
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 	})
 }
@@ -93,7 +93,7 @@ func TestBeatOfStore(t *testing.T) {
 			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 			m := workers(store, lifecycle.Config[event]{})
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 				time.Sleep(time.Second)
 				store.reset()
 				store.onCommit = c.onCommit(t, store)
@@ -103,7 +103,7 @@ func TestBeatOfStore(t *testing.T) {
 				require.NoError(t, ctx.Err(), "the operation was not taken away")
 				return nil
 			}), nil)
-			wait(t, h)
+			wait(t, ticket)
 			require.Len(t, story(t, m, "a", 4), 2)
 		})
 	}
@@ -118,7 +118,7 @@ func TestRudeWork(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 		running(t, m, "a")
 		never := make(chan struct{})
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-never
 			lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 99; return nil })
 			return nil
@@ -133,7 +133,7 @@ func TestRudeWork(t *testing.T) {
 		require.ErrorIs(t, err, queue.ErrPending, "never two at once")
 
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		rec := wait(t, next)
 		close(never)
 		synctest.Wait()
@@ -157,10 +157,10 @@ func TestAbandoned(t *testing.T) {
 				<-never
 				return nil
 			})
-			h := do(t, m, "a", "stop", user, work, nil)
+			ticket := do(t, m, "a", "stop", user, work, nil)
 			synctest.Wait()
 			require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-			rec, err := h.Wait(t.Context())
+			rec, err := ticket.Wait(t.Context())
 			require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
 			require.ErrorIs(t, err, queue.ErrAbandoned)
 			require.Equal(t, state("running"), rec.State)
@@ -178,13 +178,13 @@ func TestOwnObject(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		stopped(t, m, "b")
-		var h *lifecycle.Ticket[state, size]
+		var ticket *lifecycle.Ticket[state, size]
 		begin := make(chan struct{})
 		op := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
 			_, err := m.Do(ctx, "a", "stop", user, lifecycle.Func(fine), nil)
 			require.ErrorIs(t, err, lifecycle.ErrBusy)
-			_, err = h.Wait(ctx)
+			_, err = ticket.Wait(ctx)
 			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
 			other, err := m.Do(ctx, "b", "start", user, lifecycle.Func(fine), nil)
 			require.NoError(t, err)
@@ -193,9 +193,9 @@ func TestOwnObject(t *testing.T) {
 			require.Equal(t, state("running"), rec.State)
 			return nil
 		}), nil)
-		h = op
+		ticket = op
 		close(begin)
-		wait(t, h)
+		wait(t, ticket)
 	})
 }
 
@@ -206,7 +206,7 @@ func TestOwnObjectBehind(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
 		var drop *lifecycle.Ticket[state, size]
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			var err error
 			drop, err = m.Do(ctx, "a", "delete", user, lifecycle.Func(fine), nil)
 			require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestOwnObjectBehind(t *testing.T) {
 			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
 			return nil
 		}), nil)
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		wait(t, drop)
 	})
 }
@@ -226,14 +226,14 @@ func TestPanicsLeaveNothing(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		for i := range 10 {
-			h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 				if i%2 == 0 {
 					panic(i)
 				}
 				runtime.Goexit()
 				return nil
 			}), nil)
-			require.Equal(t, lifecycle.Panicked, outcomeOf(t, h).Outcome)
+			require.Equal(t, lifecycle.Panicked, outcomeOf(t, ticket).Outcome)
 		}
 		wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
 	})
@@ -253,16 +253,16 @@ func TestAbandonedWhileTheStoreHangs(t *testing.T) {
 			return write()
 		}
 		m := workers(store, lifecycle.Config[event]{Queue: q})
-		h := do(t, m, "a", "create", user, lifecycle.Func(fine), nil)
+		ticket := do(t, m, "a", "create", user, lifecycle.Func(fine), nil)
 		synctest.Wait()
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-		rec, err := h.Wait(t.Context())
+		rec, err := ticket.Wait(t.Context())
 		unwritten, ok := errors.AsType[*lifecycle.OutcomeError](err)
 		require.True(t, ok, "%v", err)
 		require.Error(t, unwritten.Unwritten)
 		require.Equal(t, state("creating"), rec.State)
 		close(answer)
 		synctest.Wait()
-		require.Equal(t, state("stopped"), wait(t, h).State)
+		require.Equal(t, state("stopped"), wait(t, ticket).State)
 	})
 }

@@ -85,11 +85,11 @@ func TestLimitsOfWork(t *testing.T) {
 	_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Named("noop", []byte("four")), nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.ErrorContains(t, err, "arguments of 4 bytes, more than 3")
-	h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+	ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 		lifecycle.EditOutcome(ctx, func(p *size) error { p.N = 1; return errors.New("a reason of the library is not limited") })
 		return nil
 	}), nil)
-	_, err = h.Wait(t.Context())
+	_, err = ticket.Wait(t.Context())
 	failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, lifecycle.Failed, failed.Outcome)

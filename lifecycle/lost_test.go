@@ -68,7 +68,7 @@ func TestLost(t *testing.T) {
 				m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 				stopped(t, m, "a")
 				end := make(chan struct{})
-				h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+				ticket := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 					select {
 					case <-ctx.Done():
 						require.True(t, c.ends)
@@ -90,7 +90,7 @@ func TestLost(t *testing.T) {
 				if !c.ends {
 					close(end)
 				}
-				rec, err := h.Wait(t.Context())
+				rec, err := ticket.Wait(t.Context())
 				e := outcomeError(t, err)
 				kept, readErr := m.Get(t.Context(), "a")
 				require.NoError(t, readErr)
@@ -117,14 +117,14 @@ func TestLostWhileWaiting(t *testing.T) {
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 		require.NoError(t, err)
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
 		override(t, workers(store, lifecycle.Config[event]{}), "a", "running", "ann", "it runs", nil)
 		before := all(t, store, "work-vm", "a")
 		close(end)
-		rec, err := h.Wait(t.Context())
+		rec, err := ticket.Wait(t.Context())
 		kept, readErr := m.Get(t.Context(), "a")
 		require.NoError(t, readErr)
 		require.Equal(t, kept, rec)
@@ -145,13 +145,13 @@ func TestTurnUnknown(t *testing.T) {
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 		require.NoError(t, err)
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
 		store.dead.Store(true)
 		close(end)
-		_, err = h.Wait(t.Context())
+		_, err = ticket.Wait(t.Context())
 		e := outcomeError(t, err)
 		require.Equal(t, lifecycle.Canceled, e.Outcome)
 		require.ErrorIs(t, e.Err, errDead)

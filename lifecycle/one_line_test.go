@@ -27,8 +27,8 @@ func TestOneLine(t *testing.T) {
 
 	_, err := m.Fire(t.Context(), "vm", "start", user, &lifecycle.Change[size]{Edit: func(*size) error { return errors.New(text) }})
 	require.EqualError(t, err, `lifecycle: fire work-vm "vm": start by user in stopped: `+line)
-	h := do(t, m, "vm", "start", user, lifecycle.Func(func(context.Context) error { return errors.New(text) }), nil)
-	_, err = h.Wait(t.Context())
+	ticket := do(t, m, "vm", "start", user, lifecycle.Func(func(context.Context) error { return errors.New(text) }), nil)
+	_, err = ticket.Wait(t.Context())
 	require.EqualError(t, err, `lifecycle: operation 4 of work-vm "vm" failed: `+line)
 	require.Equal(t, `work-vm "a" in b, operation 0: not moved: `+line,
 		lifecycle.SweepResult{Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, From: "b", Resolution: lifecycle.NotMoved, Err: errors.New(text)}.String())

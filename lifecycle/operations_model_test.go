@@ -287,12 +287,12 @@ func (p *playground) do(ctx context.Context, l *life, id string, e event) {
 	self := lifecycle.OwnerRef{Name: l.owner.Name(), Epoch: l.owner.Epoch()}
 	owner, err := p.store.Get(ctx, self.Key())
 	lost := err != nil || !self.Alive(&owner)
-	h, err := l.m.Do(ctx, id, e, user, lifecycle.Named("work", nil), nil)
+	ticket, err := l.m.Do(ctx, id, e, user, lifecycle.Named("work", nil), nil)
 	if want := begins && !lost && !l.store.dead.Load(); want != (err == nil) {
 		p.fault("%v in %v: admitted should be %v, and is %v", e, status, want, err)
 	}
 	if err == nil {
-		p.tickets = append(p.tickets, held{h, l, id})
+		p.tickets = append(p.tickets, held{ticket, l, id})
 	}
 }
 

@@ -44,12 +44,12 @@ func TestOutcomeAfterOutage(t *testing.T) {
 	for name, down := range map[string]time.Duration{"1s": time.Second, "5s": 5 * time.Second, "30s": 30 * time.Second} {
 		inBubble(t, name, func(t *testing.T) {
 			store, m := outage(t, lifecycle.Config[event]{})
-			h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+			ticket := do(t, m, "a", "start", user, sleeping(time.Second), nil)
 			synctest.Wait() // until the work has begun
 			store.dead.Store(true)
 			time.Sleep(time.Second + down)
 			store.dead.Store(false)
-			require.EqualValues(t, "running", wait(t, h).State)
+			require.EqualValues(t, "running", wait(t, ticket).State)
 			require.EqualValues(t, "running", get(t, m, "a").State)
 			require.Empty(t, sweep(t, m))
 		})
@@ -64,7 +64,7 @@ func TestRetryHoldsNoLimit(t *testing.T) {
 		store, m := outage(t, lifecycle.Config[event]{Queue: q})
 		work := sleeping(time.Second)
 		work.Class = "one"
-		h := do(t, m, "a", "start", user, work, nil)
+		op := do(t, m, "a", "start", user, work, nil)
 		synctest.Wait() // until the work has begun
 		store.dead.Store(true)
 		time.Sleep(2 * time.Second)
@@ -77,10 +77,10 @@ func TestRetryHoldsNoLimit(t *testing.T) {
 		require.True(t, ran)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = h.Wait(ctx)
+		_, err = op.Wait(ctx)
 		require.ErrorIs(t, err, queue.ErrPending)
 		store.dead.Store(false)
-		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", wait(t, op).State)
 	})
 }
 
@@ -102,7 +102,7 @@ func TestOutageExtendsTheDeadline(t *testing.T) {
 				Finished: func(context.Context, lifecycle.Finished) { finished++ },
 			}})
 			stopped(t, m, "a")
-			h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+			ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 			began, sent := time.Now(), 0
 			store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
 				if commit.Changes[0].MetadataOnly || time.Since(began) > 3*time.Minute {
@@ -111,7 +111,7 @@ func TestOutageExtendsTheDeadline(t *testing.T) {
 				sent++
 				return c.err
 			}
-			rec, err := h.Wait(t.Context())
+			rec, err := ticket.Wait(t.Context())
 			if c.extended {
 				require.NoError(t, err)
 				require.EqualValues(t, "running", rec.State)
@@ -142,12 +142,12 @@ func TestRetryEnds(t *testing.T) {
 			q := queue.Must(&queue.Config[lifecycle.Key]{Base: base})
 			store, m := outage(t, lifecycle.Config[event]{Queue: q})
 			began := time.Now()
-			h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+			ticket := do(t, m, "a", "start", user, sleeping(time.Second), nil)
 			synctest.Wait() // until the work has begun
 			store.dead.Store(true)
 			time.Sleep(30 * time.Second)
 			end.stop(m, stop)
-			failed := outcomeOf(t, h)
+			failed := outcomeOf(t, ticket)
 			require.Equal(t, max(end.after, 30*time.Second), time.Since(began))
 			require.Equal(t, lifecycle.Succeeded, failed.Outcome)
 			require.ErrorIs(t, failed.Unwritten, errDead)
@@ -171,14 +171,14 @@ func TestRetryAfterPanic(t *testing.T) {
 			}
 			return nil, nil
 		}})
-		h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+		ticket := do(t, m, "a", "start", user, sleeping(time.Second), nil)
 		synctest.Wait() // until the work has begun
 		store.dead.Store(true)
 		time.Sleep(2 * time.Second)
 		panics = true
 		store.dead.Store(false)
 		var p *queue.PanicError
-		require.ErrorAs(t, outcomeOf(t, h).Unwritten, &p)
+		require.ErrorAs(t, outcomeOf(t, ticket).Unwritten, &p)
 		require.Equal(t, "the hook", p.Value)
 	})
 }
@@ -196,13 +196,13 @@ func TestHookDelaysOutcome(t *testing.T) {
 				return nil, nil
 			}})
 			end = time.Now().Add(lasts)
-			h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+			ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 			if name == "short" {
-				require.EqualValues(t, "running", wait(t, h).State)
+				require.EqualValues(t, "running", wait(t, ticket).State)
 				return
 			}
 			began := time.Now()
-			require.ErrorIs(t, outcomeOf(t, h).Unwritten, errBoom)
+			require.ErrorIs(t, outcomeOf(t, ticket).Unwritten, errBoom)
 			require.Equal(t, time.Minute, time.Since(began))
 		})
 	}
@@ -225,12 +225,12 @@ func TestTurnAfterOutage(t *testing.T) {
 				Run: func(context.Context) error { <-end; return nil },
 			})
 			require.NoError(t, err)
-			h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+			ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 			store.dead.Store(true)
 			close(end)
 			time.Sleep(10 * time.Second)
 			store.dead.Store(false)
-			require.EqualValues(t, "running", wait(t, h).State)
+			require.EqualValues(t, "running", wait(t, ticket).State)
 		})
 	}
 }
@@ -275,12 +275,12 @@ func TestDeadProcessWritesNothing(t *testing.T) {
 			owner := join(t, store, "p", time.Minute)
 			m = workers(store, lifecycle.Config[event]{Owner: owner})
 			end := make(chan struct{})
-			h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+			ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
 			synctest.Wait()
 			ownerEnds(t, store, "p", later)
 			before := all(t, store.MemoryStore, "work-vm", "a", "b")
 			close(end)
-			failed := outcomeOf(t, h)
+			failed := outcomeOf(t, ticket)
 			require.Equal(t, lifecycle.Lost, failed.Outcome)
 			require.ErrorIs(t, failed, lifecycle.ErrStale)
 			_, err := m.Do(t.Context(), "b", "start", user, lifecycle.Func(fine), nil)
@@ -320,13 +320,13 @@ func TestOperationIDRepeats(t *testing.T) {
 			stopped(t, workers(s, lifecycle.Config[event]{}), "a")
 		}
 		end := make(chan struct{})
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
 		synctest.Wait()
 		store.MemoryStore = backup
 		other := fire(t, m, "a", "start", user, nil)
-		require.Equal(t, h.Operation(), other.Operation)
+		require.Equal(t, ticket.Operation(), other.Operation)
 		close(end)
-		failed := outcomeOf(t, h)
+		failed := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Lost, failed.Outcome)
 		require.Equal(t, other, get(t, m, "a"))
 
@@ -355,8 +355,8 @@ func TestWaitHasNoDeadline(t *testing.T) {
 			Run: func(context.Context) error { <-end; return nil },
 		})
 		require.NoError(t, err)
-		h := do(t, m, "a", "start", user, sleeping(30*time.Second), nil)
-		require.Zero(t, h.Admitted().Deadline)
+		ticket := do(t, m, "a", "start", user, sleeping(30*time.Second), nil)
+		require.Zero(t, ticket.Admitted().Deadline)
 		time.Sleep(time.Hour)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		require.Zero(t, get(t, m, "a").Deadline)
@@ -364,7 +364,7 @@ func TestWaitHasNoDeadline(t *testing.T) {
 		close(end)
 		synctest.Wait()
 		require.Equal(t, time.Minute, time.Until(get(t, m, "a").Deadline))
-		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", wait(t, ticket).State)
 	})
 }
 
@@ -405,9 +405,9 @@ func TestTurnOfSeveralIsUnknown(t *testing.T) {
 			}
 			return write()
 		}
-		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(fine), nil, firing(parts, "b", "start", user, nil))
+		ticket, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(fine), nil, firing(parts, "b", "start", user, nil))
 		require.NoError(t, err)
-		wait(t, h)
+		wait(t, ticket)
 		require.EqualValues(t, "running", get(t, m, "a").State)
 		require.EqualValues(t, "running", get(t, m, "b").State)
 	})

@@ -66,11 +66,11 @@ func TestOutcomeOfAnEndedOperation(t *testing.T) {
 			m := servers(store)
 			add(t, m, "a", user, size{})
 			end := make(chan struct{})
-			h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
+			ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
 			synctest.Wait()
 			c.end(t, m, servers(store))
 			close(end)
-			require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+			require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 			require.Equal(t, c.to, get(t, m, "a").State)
 		})
 	}
@@ -121,10 +121,10 @@ func TestOutcomeIsAppliedOnce(t *testing.T) {
 			m := servers(s)
 			add(t, m, "a", user, size{})
 			add(t, m, "b", user, size{})
-			h := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+			ticket := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
 			synctest.Wait()
 			loseAnswers(t, store, c.written)
-			require.EqualValues(t, "verifying", wait(t, h).State)
+			require.EqualValues(t, "verifying", wait(t, ticket).State)
 			require.Equal(t, [2]state{"verifying", "verifying"}, states(t, m))
 		})
 	}
@@ -138,7 +138,7 @@ func TestOutcomeOfAnotherWriter(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(forgetful{store}, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 5; return nil })
 			time.Sleep(time.Second)
 			return nil
@@ -155,7 +155,7 @@ func TestOutcomeOfAnotherWriter(t *testing.T) {
 			}
 			return write()
 		}
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
 	})
 }
@@ -167,14 +167,14 @@ func TestFailedEditIsAppliedOnce(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := servers(store)
 		add(t, m, "a", user, size{})
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			lifecycle.EditOutcome(ctx, func(*size) error { return errBoom })
 			time.Sleep(time.Second)
 			return nil
 		}), nil)
 		synctest.Wait()
 		loseAnswers(t, store, 1)
-		failed := outcomeOf(t, h)
+		failed := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Failed, failed.Outcome)
 		require.ErrorIs(t, failed, errBoom)
 		require.EqualValues(t, "broken", get(t, m, "a").State)
@@ -202,11 +202,11 @@ func TestOutcomeWaitsForTheHistory(t *testing.T) {
 		store := &unreadable{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
 		m := servers(store)
 		add(t, m, "a", user, size{})
-		h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+		ticket := do(t, m, "a", "start", user, sleeping(time.Second), nil)
 		synctest.Wait()
 		loseAnswers(t, store.hooked, 1)
 		store.fails = 2
-		require.EqualValues(t, "verifying", wait(t, h).State)
+		require.EqualValues(t, "verifying", wait(t, ticket).State)
 		require.Zero(t, store.fails)
 		require.EqualValues(t, "verifying", get(t, m, "a").State)
 	})
@@ -221,10 +221,10 @@ func TestOutcomeOfAPartIsAppliedOnce(t *testing.T) {
 		parcels := lifecycle.Must(parcel, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 		add(t, m, "b", user, size{})
 		add(t, parcels, "a", user, size{})
-		h := doParts(t, parcels, "a", "send", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+		ticket := doParts(t, parcels, "a", "send", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
 		synctest.Wait()
 		loseAnswers(t, store, 1)
-		require.ErrorIs(t, outcomeOf(t, h).Unwritten, fsm.ErrNotAllowed)
+		require.ErrorIs(t, outcomeOf(t, ticket).Unwritten, fsm.ErrNotAllowed)
 		require.EqualValues(t, "verifying", get(t, m, "b").State)
 	})
 }

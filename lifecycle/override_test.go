@@ -145,12 +145,12 @@ func TestOverrideOfWork(t *testing.T) {
 		running(t, m, "a")
 		end := make(chan struct{})
 		work := func(context.Context) error { <-end; return nil }
-		h := do(t, m, "a", "stop", user, lifecycle.Func(work), nil)
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(work), nil)
 		synctest.Wait() // the turn begins with a commit
 		rec := override(t, other, "a", "stopping", "ann", "another process does it", nil)
 		require.Empty(t, rec.Owner)
 		close(end)
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		require.Equal(t, rec, get(t, m, "a"))
 		require.NoError(t, o.Leave(t.Context()))
 	})

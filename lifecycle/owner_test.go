@@ -260,9 +260,9 @@ func TestZombie(t *testing.T) {
 		}})
 		n := workers(store, lifecycle.Config[event]{Owner: heir, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("the heir does")}})
 		running(t, m, "a")
-		h := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil)
-		require.Equal(t, "zombie", h.Admitted().Owner)
-		require.EqualValues(t, 1, h.Admitted().Epoch)
+		ticket := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil)
+		require.Equal(t, "zombie", ticket.Admitted().Owner)
+		require.EqualValues(t, 1, ticket.Admitted().Epoch)
 		cases := sweepFor(t, n, time.Second)
 		require.Len(t, cases, 1)
 		require.Equal(t, lifecycle.Redone, cases[0].Resolution)
@@ -277,7 +277,7 @@ func TestZombie(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"the heir does it"}, log.list)
 		require.ErrorIs(t, zombie.Heartbeat(t.Context()), lifecycle.ErrStale)
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		require.Equal(t, []string{"the heir does it", "the stale process gets ErrStale"}, log.list)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 
@@ -322,9 +322,9 @@ func TestLeave(t *testing.T) {
 		o := join(t, store, "p", 0)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "a")
-		h := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 		require.NoError(t, o.Leave(t.Context()))
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome, "the context of its work has ended")
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome, "the context of its work has ended")
 		require.Equal(t, state("stopping"), get(t, m, "a").State)
 		cases := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, cases, 1)
@@ -347,22 +347,22 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		}})
 		sweepFor(t, watcher, time.Second)
 		require.Equal(t, "dead", storedAt(t, store, ownerKey("p")).State)
-		var h *lifecycle.Ticket[state, size]
+		var ticket *lifecycle.Ticket[state, size]
 		lister := &clocked{hooked: store}
 		lister.beforeList = func(q lifecycle.Query) {
-			if q.NotOwnedBy == nil || h != nil {
+			if q.NotOwnedBy == nil || ticket != nil {
 				return
 			}
 			// The sweep has read that p is dead, and lists the objects of p.
 			second := join(t, store.MemoryStore, "p", time.Hour)
 			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-			h = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+			ticket = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
 		}
 		cases := sweep(t, workers(lister, lifecycle.Config[event]{}))
-		require.NotNil(t, h)
+		require.NotNil(t, ticket)
 		require.Len(t, cases, 1)
 		require.Equal(t, "a", cases[0].ID)
-		wait(t, h)
+		wait(t, ticket)
 		require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale) // and the context of its work ends
 	})
 }
@@ -406,15 +406,15 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 			running(t, m, "b")
 			do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 			var second *lifecycle.Owner
-			var h *lifecycle.Ticket[state, size]
+			var ticket *lifecycle.Ticket[state, size]
 			again := func() {
 				second = join(t, store.MemoryStore, "p", time.Hour)
 				n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-				h = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+				ticket = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
 			}
 			lister := &clocked{hooked: store}
 			lister.beforeList = func(q lifecycle.Query) {
-				if q.NotOwnedBy != nil && h == nil { // the owners have been read
+				if q.NotOwnedBy != nil && ticket == nil { // the owners have been read
 					again()
 				}
 			}
@@ -428,7 +428,7 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 			require.Len(t, found, 1, "%v", found)
 			require.Equal(t, "a", found[0].ID)
 			require.Equal(t, `owner "p" of epoch 1 is dead`, found[0].Cause)
-			wait(t, h)
+			wait(t, ticket)
 			require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale)
 		})
 	}

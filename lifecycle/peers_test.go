@@ -236,7 +236,7 @@ func TestExplain(t *testing.T) {
 			Owner:    owner,
 			Handlers: map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { <-gate; return nil }},
 		})
-		h := do(t, m, "a", "create", "user", lifecycle.Named("boot", nil), nil)
+		ticket := do(t, m, "a", "create", "user", lifecycle.Named("boot", nil), nil)
 		synctest.Wait()
 		x := explain(t, m, "a", m.Require("b", "running"))
 		require.Equal(t, strings.TrimPrefix(`
@@ -276,7 +276,7 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
 		x = explain(t, m, "a")
 		require.Equal(t, `owner "host-1" of epoch 1 is dead`, x.Cause)
 		close(gate)
-		_, _ = h.Wait(t.Context())
+		_, _ = ticket.Wait(t.Context())
 		_, err = m.Explain(t.Context(), "missing")
 		require.ErrorIs(t, err, lifecycle.ErrNotFound)
 		_, err = m.Explain(t.Context(), "")
@@ -300,11 +300,11 @@ func TestFailureByTheDeadlinesRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})
 		add(t, m, "vm", ovc.API, struct{}{})
-		h := do(t, m, "vm", ovc.Deploy, ovc.API, nothing, nil)
-		wait(t, h)
+		ticket := do(t, m, "vm", ovc.Deploy, ovc.API, nothing, nil)
+		wait(t, ticket)
 		errNoHost := errors.New("no host")
-		h = do(t, m, "vm", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error { return errNoHost }), nil)
-		rec, err := h.Wait(t.Context())
+		ticket = do(t, m, "vm", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error { return errNoHost }), nil)
+		rec, err := ticket.Wait(t.Context())
 		require.ErrorIs(t, err, errNoHost)
 		failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
 		require.True(t, ok)

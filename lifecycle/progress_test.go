@@ -52,7 +52,7 @@ func TestDrainProgressEnds(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			m := workers(lifecycle.NewMemoryStore(), config)
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, sleeping(time.Minute), nil)
+			ticket := do(t, m, "a", "stop", user, sleeping(time.Minute), nil)
 			ctx, stop := context.WithTimeoutCause(t.Context(), 10*time.Second, errBoom)
 			defer stop()
 			start := time.Now()
@@ -62,7 +62,7 @@ func TestDrainProgressEnds(t *testing.T) {
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, 10*time.Second, time.Since(start))
 			require.NoError(t, lifecycle.Drain(t.Context(), m))
-			require.EqualValues(t, "stopped", wait(t, h).State)
+			require.EqualValues(t, "stopped", wait(t, ticket).State)
 		})
 	}
 }

@@ -37,9 +37,9 @@ func TestRepeatedRequest(t *testing.T) {
 	made, err := m.Create(t.Context(), "a", "create", user, size{N: 1}, named("r1", "h"))
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "done", "worker", ""))
-	h, err := m.Do(t.Context(), "a", "start", user, nothing, named("r2", ""))
+	ticket, err := m.Do(t.Context(), "a", "start", user, nothing, named("r2", ""))
 	require.NoError(t, err)
-	wait(t, h)
+	wait(t, ticket)
 	stopping, err := m.Fire(t.Context(), "a", "stop", user, named("r3", ""))
 	require.NoError(t, err)
 
@@ -59,7 +59,7 @@ func TestRepeatedRequest(t *testing.T) {
 		require.Equal(t, row, repeated(t, err), "the service draws an id for each request")
 
 		_, err = other.Do(t.Context(), "a", "start", user, nothing, named("r2", ""))
-		require.Equal(t, h.Operation(), repeated(t, err).Operation)
+		require.Equal(t, ticket.Operation(), repeated(t, err).Operation)
 
 		_, err = other.Fire(t.Context(), "a", "stop", user, named("r3", ""))
 		require.Equal(t, stopping.Sequence, repeated(t, err).Sequence)
@@ -294,12 +294,12 @@ func TestRepeatedDo(t *testing.T) {
 	stopped(t, m, "a")
 	end := make(chan struct{})
 	work := lifecycle.Func(func(context.Context) error { <-end; return nil })
-	h, err := m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
+	ticket, err := m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
 	require.NoError(t, err)
 	for range 2 {
 		_, err = m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
-		require.Equal(t, h.Operation(), repeated(t, err).Operation)
+		require.Equal(t, ticket.Operation(), repeated(t, err).Operation)
 	}
 	close(end)
-	wait(t, h)
+	wait(t, ticket)
 }

@@ -58,7 +58,7 @@ func TestWrittenOutcomeIsUnknown(t *testing.T) {
 			m := workers(s, config)
 			stopped(t, m, "a")
 			end := make(chan struct{})
-			h := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
+			ticket := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
 			synctest.Wait()
 			store.reset()
 			store.onCommit = func(n int, commit *lifecycle.Commit, write func() error) error {
@@ -76,7 +76,7 @@ func TestWrittenOutcomeIsUnknown(t *testing.T) {
 			if c.then != "" {
 				do(t, m, "a", event(c.then), user, lifecycle.Func(fine), nil)
 			}
-			rec, err := h.Wait(t.Context())
+			rec, err := ticket.Wait(t.Context())
 			switch {
 			case c.lost:
 				require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
@@ -108,7 +108,7 @@ func TestRetryAfterAnotherState(t *testing.T) {
 		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
 		m := lifecycle.Must(parcel, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 		add(t, m, "a", user, size{})
-		h := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(50 * time.Minute)
 			_, err := m.Fire(ctx, "a", "collected", "worker", nil)
 			time.Sleep(50 * time.Minute)
@@ -118,7 +118,7 @@ func TestRetryAfterAnotherState(t *testing.T) {
 		store.dead.Store(true)
 		time.Sleep(10*time.Minute + time.Second)
 		store.dead.Store(false)
-		require.EqualValues(t, "delivered", wait(t, h).State)
+		require.EqualValues(t, "delivered", wait(t, ticket).State)
 	})
 }
 
@@ -127,7 +127,7 @@ func TestRetryAfterAnotherState(t *testing.T) {
 func TestDrainInsideWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, m := outage(t, lifecycle.Config[event]{})
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
 			require.ErrorIs(t, lifecycle.Drain(ended, m), queue.ErrWouldDeadlock)
@@ -136,7 +136,7 @@ func TestDrainInsideWork(t *testing.T) {
 		}), nil)
 		time.Sleep(10 * time.Second)
 		store.dead.Store(false)
-		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", wait(t, ticket).State)
 	})
 }
 

@@ -65,7 +65,7 @@ func TestSweepAgainOrNot(t *testing.T) {
 				add(t, m, "p", user, size{N: n})
 				_, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
 				require.ErrorIs(t, err, lifecycle.ErrMisconfigured, "another process may do it again")
-				h := do(t, m, "p", "ask", user, lifecycle.Named("ask", nil), nil)
+				ticket := do(t, m, "p", "ask", user, lifecycle.Named("ask", nil), nil)
 				time.Sleep(time.Minute + 1)
 				other := lifecycle.Must(machine, store, config(log.handler("asked")))
 				found := sweep(t, other)
@@ -74,7 +74,7 @@ func TestSweepAgainOrNot(t *testing.T) {
 				require.Equal(t, want, found[0].Resolution, "%v", found[0])
 				require.Equal(t, want == lifecycle.Redone, len(log.list) == 1)
 				require.Equal(t, state("idle"), get(t, m, "p").State)
-				_, err = h.Wait(t.Context())
+				_, err = ticket.Wait(t.Context())
 				require.ErrorIs(t, err, lifecycle.ErrStale)
 			})
 		}

@@ -41,7 +41,7 @@ func TestRunHangs(t *testing.T) {
 			store := &hangingLists{hanging: hanging{MemoryStore: lifecycle.NewMemoryStore()}}
 			m := workers(store, lifecycle.Config[event]{})
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 			synctest.Wait()
 			hang(store)
 			ctx, stop := context.WithCancel(t.Context())
@@ -51,7 +51,7 @@ func TestRunHangs(t *testing.T) {
 			stop()
 			require.NoError(t, sweeping.Wait())
 			require.EqualValues(t, "running", get(t, m, "a").State, "the deadline has passed")
-			require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+			require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		})
 	}
 }

@@ -23,9 +23,9 @@ func hang(ctx context.Context) error {
 	}
 }
 
-func ended(h *lifecycle.Ticket[state, size]) bool {
+func ended(ticket *lifecycle.Ticket[state, size]) bool {
 	select {
-	case <-h.Done():
+	case <-ticket.Done():
 		return true
 	default:
 		return false
@@ -38,15 +38,15 @@ func TestWorkEndsWhenAnotherProcessTakesItsOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-		h := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		wait(t, h)
-		h = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
+		ticket := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		wait(t, ticket)
+		ticket = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
 		synctest.Wait()
 		do(t, other, "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
 		synctest.Wait()
 		sweep(t, m)
 		synctest.Wait()
-		was := ended(h)
+		was := ended(ticket)
 		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
 		require.True(t, was, "the context of the work has not ended")
 	})
@@ -73,16 +73,16 @@ func TestWorkTakenAwayBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &between{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{})
-		h := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		wait(t, h)
+		ticket := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		wait(t, ticket)
 		store.run = func() {
 			_, err := m.Do(context.Background(), "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
 			require.NoError(t, err)
 		}
 		store.armed.Store(true)
-		h = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
+		ticket = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
 		synctest.Wait()
-		was := ended(h)
+		was := ended(ticket)
 		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
 		require.True(t, was, "the context of the work has not ended")
 	})
@@ -143,7 +143,7 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 			m, other := lifecycle.Must(machine, store, config), lifecycle.Must(machine, store, config)
 			add(t, m, "a", "user", struct{}{})
 			begun, end := make(chan struct{}), make(chan struct{})
-			h := do(t, m, "a", "push", "user", lifecycle.Func(func(context.Context) error {
+			ticket := do(t, m, "a", "push", "user", lifecycle.Func(func(context.Context) error {
 				close(begun)
 				<-end
 				return errors.New("it is locked")
@@ -153,7 +153,7 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 			then(t, other)
 			before := get(t, m, "a")
 			close(end)
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			require.ErrorIs(t, err, lifecycle.ErrStale)
 			failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 			require.Equal(t, lifecycle.Lost, failed.Outcome)
@@ -174,7 +174,7 @@ func TestLostToAForeignRecord(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m := workers(store, lifecycle.Config[event]{})
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 				r := stored(t, store, "a")
 				to := r
 				to.Sequence, to.Operation = r.Sequence+1, r.Operation+1
@@ -183,9 +183,9 @@ func TestLostToAForeignRecord(t *testing.T) {
 					{Expect: r.Revision, From: r.State, To: to},
 				}})
 			}), nil)
-			rec, err := h.Wait(t.Context())
+			rec, err := ticket.Wait(t.Context())
 			require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-			require.Equal(t, h.Admitted(), rec)
+			require.Equal(t, ticket.Admitted(), rec)
 		})
 	}
 }

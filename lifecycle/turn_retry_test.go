@@ -20,14 +20,14 @@ func lateTurn(t *testing.T) (m *sizedManager, back func(after time.Duration) (*l
 	m = workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
 	stopped(t, m, "a")
 	ran := false
-	h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { ran = true; return nil }), nil)
+	ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { ran = true; return nil }), nil)
 	store.dead.Store(true)
 	free()
 	synctest.Wait() // until the first attempt to start the turn has failed
 	return m, func(after time.Duration) (*lifecycle.OutcomeError, bool) {
 		time.Sleep(after)
 		store.dead.Store(false)
-		failed := outcomeOf(t, h)
+		failed := outcomeOf(t, ticket)
 		return failed, ran
 	}
 }
@@ -53,12 +53,12 @@ func TestTurnHangs(t *testing.T) {
 		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
 		stopped(t, m, "a")
-		h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 		store.commits.Store(1)
 		free()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		rec, err := h.Wait(ctx)
+		rec, err := ticket.Wait(ctx)
 		require.NoError(t, err)
 		require.EqualValues(t, "running", rec.State)
 	})

@@ -39,7 +39,7 @@ func TestPartMovedBeforeTurn(t *testing.T) {
 			m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", time.Hour)})
 			stopped(t, m, "a")
 			stopped(t, m, "b")
-			h := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+			ticket := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
 			if how == "moved" {
 				override(t, m, "b", "stopped", user, "it hangs", nil)
 			} else {
@@ -54,7 +54,7 @@ func TestPartMovedBeforeTurn(t *testing.T) {
 			require.Equal(t, time.Minute, time.Until(get(t, m, "a").Deadline))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			rec, err := h.Wait(ctx)
+			rec, err := ticket.Wait(ctx)
 			require.NoError(t, err)
 			require.EqualValues(t, "running", rec.State)
 			require.Equal(t, before, storedAt(t, store, before.Key))
@@ -70,14 +70,14 @@ func TestTurnEndsWithStore(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", time.Hour)})
 		stopped(t, m, "a")
-		h := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 		require.NoError(t, store.Close())
 		free()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		require.NoError(t, q.Terminate(ctx))
 		require.NoError(t, lifecycle.Drain(ctx, m))
-		failed := outcomeOf(t, h)
+		failed := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Canceled, failed.Outcome)
 		require.ErrorIs(t, failed.Unwritten, lifecycle.ErrClosed)
 	})
@@ -113,8 +113,8 @@ func TestReportBeforeTurn(t *testing.T) {
 				Queue: q, Owner: join(t, store, "p", 24*time.Hour), WorkerActor: "worker", Done: []event{"done"},
 			})
 			add(t, m, "a", user, size{})
-			h := do(t, m, "a", first, user, sleeping(30*time.Second), nil)
-			require.Equal(t, lifecycle.Applied, report(t, m, "a", h.Operation(), second, user, ""))
+			ticket := do(t, m, "a", first, user, sleeping(30*time.Second), nil)
+			require.Equal(t, lifecycle.Applied, report(t, m, "a", ticket.Operation(), second, user, ""))
 			require.Zero(t, get(t, m, "a").Deadline)
 			time.Sleep(time.Hour)
 			require.Empty(t, sweep(t, m))
@@ -122,10 +122,10 @@ func TestReportBeforeTurn(t *testing.T) {
 			synctest.Wait() // until the work has begun
 			if second == "park" {
 				require.Zero(t, get(t, m, "a").Deadline)
-				require.Equal(t, lifecycle.Applied, report(t, m, "a", h.Operation(), "ride", user, ""))
+				require.Equal(t, lifecycle.Applied, report(t, m, "a", ticket.Operation(), "ride", user, ""))
 			}
 			require.Equal(t, time.Minute, time.Until(get(t, m, "a").Deadline))
-			require.EqualValues(t, "home", wait(t, h).State)
+			require.EqualValues(t, "home", wait(t, ticket).State)
 		})
 	}
 }
@@ -155,11 +155,11 @@ func TestDeadlineOfPart(t *testing.T) {
 			if name == "trip" {
 				first = "stroll"
 			}
-			h := doParts(t, m, "a", first, user, sleeping(30*time.Second), nil, firing(parts, "b", "start", user, nil))
+			ticket := doParts(t, m, "a", first, user, sleeping(30*time.Second), nil, firing(parts, "b", "start", user, nil))
 			synctest.Wait() // until the work has begun
 			require.Zero(t, get(t, m, "a").Deadline)
 			require.Equal(t, time.Minute, time.Until(get(t, parts, "b").Deadline))
-			wait(t, h)
+			wait(t, ticket)
 			require.EqualValues(t, "running", get(t, parts, "b").State)
 		})
 	}

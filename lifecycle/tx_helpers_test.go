@@ -70,7 +70,7 @@ func doWith[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S,
 // doParts is doWith, and fails the test on an error.
 func doParts[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) *lifecycle.Ticket[S, T] {
 	t.Helper()
-	h, err := doWith(t.Context(), m, id, e, actor, work, change, parts...)
+	ticket, err := doWith(t.Context(), m, id, e, actor, work, change, parts...)
 	require.NoError(t, err)
-	return h
+	return ticket
 }

@@ -49,14 +49,14 @@ func TestUnwrittenIsReported(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{Owner: owner})
 		running(t, m, "a")
 		end := make(chan struct{})
-		h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+		ticket := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return errBoom
 		}), nil)
 		synctest.Wait()
 		require.Empty(t, sweep(t, m), "it is at work")
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err := ticket.Wait(t.Context())
 		require.Error(t, outcomeError(t, err).Unwritten)
 		for range 2 {
 			cases := sweep(t, m)
@@ -79,8 +79,8 @@ func TestAllUnwrittenAreReported(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	for _, id := range []string{"a", "b"} {
 		running(t, m, id)
-		h := do(t, m, id, "inspect", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil)
-		require.Error(t, outcomeOf(t, h).Unwritten)
+		ticket := do(t, m, id, "inspect", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil)
+		require.Error(t, outcomeOf(t, ticket).Unwritten)
 	}
 	require.Len(t, sweep(t, m), 2)
 }
@@ -110,10 +110,10 @@ func TestUnknownAdmissionWithoutAdmission(t *testing.T) {
 			c.Changes[0].To.Admission = lifecycle.Token{}
 			return write()
 		}
-		h := do(t, m, "a", "inspect", user, sleeping(time.Second), nil)
+		ticket := do(t, m, "a", "inspect", user, sleeping(time.Second), nil)
 		synctest.Wait()
 		found := sweep(t, m)
-		wait(t, h)
+		wait(t, ticket)
 		require.Len(t, found, 1)
 		require.Equal(t, "b", found[0].ID)
 	})
@@ -126,13 +126,13 @@ func TestSweepReadsNoEndedWork(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		h := do(t, m, "a", "start", user, sleeping(time.Second), nil)
+		ticket := do(t, m, "a", "start", user, sleeping(time.Second), nil)
 		synctest.Wait()
 		for _, reads := range []int{1, 0} {
 			store.reset()
 			require.Empty(t, sweep(t, m))
 			require.Equal(t, reads, store.gets)
-			wait(t, h)
+			wait(t, ticket)
 		}
 	})
 }
@@ -159,13 +159,13 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 			store.reset()
 			if !written { // the next one has the same number
 				release := make(chan struct{})
-				h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+				ticket := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
 					<-release
 					return nil
 				}), nil)
 				require.Empty(t, sweep(t, m))
 				close(release)
-				wait(t, h)
+				wait(t, ticket)
 			}
 			for range 2 {
 				cases := sweep(t, m)

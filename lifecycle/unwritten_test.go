@@ -43,15 +43,15 @@ func TestUnwritten(t *testing.T) {
 			m := workers(store, lifecycle.Config[event]{Failed: c.failed})
 			running(t, m, "a")
 			end := make(chan struct{})
-			h := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
+			ticket := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
 			synctest.Wait()
 			before := all(t, store.MemoryStore, "work-vm", "a")
 			store.onCommit = c.onCommit
 			if c.cancel {
-				h.Cancel(errDone)
+				ticket.Cancel(errDone)
 			}
 			close(end)
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			e := outcomeError(t, err)
 			require.Equal(t, c.outcome, e.Outcome)
 			require.ErrorIs(t, e.Unwritten, c.is)
@@ -85,7 +85,7 @@ func TestOutcomeAnswerLost(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
 		end := make(chan struct{})
-		h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
 		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
@@ -95,7 +95,7 @@ func TestOutcomeAnswerLost(t *testing.T) {
 			return write()
 		}
 		close(end)
-		require.Equal(t, state("stopped"), wait(t, h).State)
+		require.Equal(t, state("stopped"), wait(t, ticket).State)
 		require.Len(t, story(t, m, "a", 4), 2)
 		require.Equal(t, store.tokens[0], store.tokens[1])
 	})
@@ -112,7 +112,7 @@ func TestOutcomeOvertaken(t *testing.T) {
 		handlers["reboot"] = func(context.Context, []byte) error { <-end; return nil }
 		m := workers(store, lifecycle.Config[event]{Handlers: handlers})
 		running(t, m, "a")
-		h := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		ticket := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
@@ -122,7 +122,7 @@ func TestOutcomeOvertaken(t *testing.T) {
 			return write()
 		}
 		close(end)
-		wait(t, h)
+		wait(t, ticket)
 		require.Equal(t, []string{
 			"3: running -reboot-> rebooting by user", "3: rebooting -progress-> rebooting by worker", "3: rebooting -done-> running by worker",
 		}, story(t, m, "a", 4))
@@ -150,8 +150,8 @@ var parcel = fsm.Must[size](fsm.Spec[state, event]{
 func TestOutcomeWithoutEvent(t *testing.T) {
 	m := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 	running(t, m, "a")
-	h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil)
-	failed := outcomeOf(t, h)
+	ticket := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil)
+	failed := outcomeOf(t, ticket)
 	require.ErrorIs(t, failed.Unwritten, lifecycle.ErrInvalid)
 	require.ErrorContains(t, failed.Unwritten, "no event of Config reports how the work ended")
 }
@@ -161,11 +161,11 @@ func TestOutcomeWithoutEvent(t *testing.T) {
 func TestOutcomeElsewhere(t *testing.T) {
 	m := lifecycle.Must(parcel, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 	add(t, m, "a", user, size{})
-	h := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
+	ticket := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 		_, err := m.Fire(ctx, "a", "collected", "worker", nil)
 		return err
 	}), nil)
-	require.Equal(t, state("delivered"), wait(t, h).State)
+	require.Equal(t, state("delivered"), wait(t, ticket).State)
 }
 
 // TestEditOutcome: an edit that fails, panics or is of another payload. Without
@@ -189,11 +189,11 @@ func TestEditOutcome(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 			running(t, m, "a")
-			h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 				lifecycle.EditOutcome(ctx, c.edit)
 				return c.work
 			}), nil)
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			now, readErr := m.Get(t.Context(), "a")
 			require.NoError(t, readErr)
 			require.Equal(t, c.to, now.Payload)
@@ -215,11 +215,11 @@ func TestEditOutcome(t *testing.T) {
 func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	running(t, m, "a")
-	h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+	ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 		require.True(t, lifecycle.EditOutcome(ctx, func(*string) error { return nil }))
 		return nil
 	}), nil)
-	_, err := h.Wait(t.Context())
+	_, err := ticket.Wait(t.Context())
 	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, state("running"), get(t, m, "a").State)
@@ -254,11 +254,11 @@ func TestWrittenPartIsNotReported(t *testing.T) {
 	}}})
 	running(t, m, "a")
 	running(t, m, "b")
-	h := doParts(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+	ticket := doParts(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 		lifecycle.EditOutcome(ctx, func(*size) error { return errBoom })
 		return nil
 	}), nil, firing(parts, "b", "stop", user, nil))
-	_, err := h.Wait(t.Context())
+	_, err := ticket.Wait(t.Context())
 	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
 	require.Equal(t, state("running"), get(t, parts, "b").State)
 	gets = 0
@@ -297,10 +297,10 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 			running(t, m, "b")
 			store.reset()
 			store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
-			h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
+			ticket, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
 			if err == nil {
 				time.AfterFunc(time.Minute, func() { halt(m) })
-				_, err = h.Wait(t.Context())
+				_, err = ticket.Wait(t.Context())
 			}
 			require.Error(t, err)
 			store.reset()

@@ -151,10 +151,10 @@ func TestOlderVersion(t *testing.T) {
 
 	_, err = new.Fire(t.Context(), "b", "attach", "user", &lifecycle.Change[diskBytes]{Edit: func(*diskBytes) error { return errBoom }})
 	require.ErrorIs(t, err, errBoom)
-	h := do(t, new, "b", "attach", "user", lifecycle.Func(fine), nil)
-	require.Equal(t, "Connecting", h.Admitted().State)
-	require.Empty(t, h.Admitted().Version)
-	attached := wait(t, h)
+	ticket := do(t, new, "b", "attach", "user", lifecycle.Func(fine), nil)
+	require.Equal(t, "Connecting", ticket.Admitted().State)
+	require.Empty(t, ticket.Admitted().Version)
+	attached := wait(t, ticket)
 	require.Equal(t, get(t, new, "b"), attached)
 
 	fire(t, new, "a", "delete", "user", nil)
@@ -324,7 +324,7 @@ func TestMigrateRunningWork(t *testing.T) {
 		worker, other := newDisk(store, false), newDisk(store, true)
 		create(t, worker, "a", "create", "user", diskBytes{Bytes: 1 << 10})
 		finish := make(chan struct{})
-		h := do(t, worker, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
+		ticket := do(t, worker, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
 			select {
 			case <-finish:
 				return nil
@@ -347,7 +347,7 @@ func TestMigrateRunningWork(t *testing.T) {
 		require.Equal(t, 1, page.Migrated)
 		require.Empty(t, sweep(t, worker))
 		close(finish)
-		require.Equal(t, "Attached", wait(t, h).State)
+		require.Equal(t, "Attached", wait(t, ticket).State)
 		require.Equal(t, "Attached", diskAt(t, store, "a").State)
 		require.NoError(t, lifecycle.Drain(t.Context(), worker))
 	})
@@ -359,28 +359,28 @@ func TestOlderVersionTakesAnOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		worker := newDisk(store, false)
-		for id, take := range map[string]func(h *lifecycle.Ticket[string, diskBytes]){
-			"by the same manager": func(h *lifecycle.Ticket[string, diskBytes]) {
-				_, err := worker.Override(t.Context(), h.Admitted().ID, "Broken", "root", "a test", nil)
+		for id, take := range map[string]func(ticket *lifecycle.Ticket[string, diskBytes]){
+			"by the same manager": func(ticket *lifecycle.Ticket[string, diskBytes]) {
+				_, err := worker.Override(t.Context(), ticket.Admitted().ID, "Broken", "root", "a test", nil)
 				require.NoError(t, err)
 			},
-			"found by a sweep": func(h *lifecycle.Ticket[string, diskBytes]) {
-				report(t, oldDisk(store), h.Admitted().ID, h.Operation(), "fail", "host", "")
+			"found by a sweep": func(ticket *lifecycle.Ticket[string, diskBytes]) {
+				report(t, oldDisk(store), ticket.Admitted().ID, ticket.Operation(), "fail", "host", "")
 				sweep(t, worker)
 			},
-			"found by the outcome": func(h *lifecycle.Ticket[string, diskBytes]) {
-				report(t, oldDisk(store), h.Admitted().ID, h.Operation(), "fail", "host", "")
-				h.Cancel(errors.New("a test"))
+			"found by the outcome": func(ticket *lifecycle.Ticket[string, diskBytes]) {
+				report(t, oldDisk(store), ticket.Admitted().ID, ticket.Operation(), "fail", "host", "")
+				ticket.Cancel(errors.New("a test"))
 			},
 		} {
 			create(t, worker, id, "create", "user", diskBytes{Bytes: 1 << 10})
-			h := do(t, worker, id, "attach", "user", lifecycle.Func(func(ctx context.Context) error {
+			ticket := do(t, worker, id, "attach", "user", lifecycle.Func(func(ctx context.Context) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}), nil)
 			synctest.Wait()
-			take(h)
-			rec, err := h.Wait(t.Context())
+			take(ticket)
+			rec, err := ticket.Wait(t.Context())
 			require.ErrorIs(t, err, lifecycle.ErrStale, id)
 			require.Equal(t, get(t, worker, id), rec, id)
 		}
@@ -437,7 +437,7 @@ func TestOldNameAtRest(t *testing.T) {
 				occupy(t, m, "a", "wait", sleeping(10*time.Second))
 			}
 			ran, ended := false, false
-			h := do(t, m, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
+			ticket := do(t, m, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
 				ran = true
 				select {
 				case <-ctx.Done():
@@ -447,12 +447,12 @@ func TestOldNameAtRest(t *testing.T) {
 				return ctx.Err()
 			}), nil)
 			synctest.Wait()
-			require.Equal(t, lifecycle.Applied, report(t, oldDisk(store), "a", h.Operation(), "done", "host", ""))
+			require.Equal(t, lifecycle.Applied, report(t, oldDisk(store), "a", ticket.Operation(), "done", "host", ""))
 			require.Equal(t, "Used", diskAt(t, store, "a").State)
 			if begun {
 				require.Empty(t, sweep(t, m))
 			}
-			require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+			require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 			require.Equal(t, []bool{begun, begun}, []bool{ran, ended})
 		})
 	}

@@ -45,14 +45,14 @@ func TestWorkWith(t *testing.T) {
 				return nil
 			}))
 			var inside *lifecycle.Task
-			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
 				inside = lifecycle.TaskOf(ctx)
 				return c.work(ctx)
 			}), nil, firing(m, "b", "start", user, nil))
 			synctest.Wait()
 			require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
-			rec, err := h.Wait(t.Context())
+			rec, err := ticket.Wait(t.Context())
 			require.Equal(t, c.name == "done", err == nil, "%v", err)
 			require.Equal(t, get(t, m, "a"), rec)
 			require.Equal(t, c.want, states(t, m))
@@ -133,7 +133,7 @@ func TestWorkWithTakenAway(t *testing.T) {
 			stopped(t, m, "a")
 			stopped(t, m, "b")
 			end := make(chan struct{})
-			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				select {
 				case <-end:
 					return nil
@@ -145,7 +145,7 @@ func TestWorkWithTakenAway(t *testing.T) {
 			override(t, m, c.id, "stopped", "ann", "it hangs", nil)
 			synctest.Wait()
 			close(end)
-			_, err := h.Wait(t.Context())
+			_, err := ticket.Wait(t.Context())
 			require.Equal(t, c.id == "a", err != nil)
 			require.Equal(t, c.want, states(t, m))
 		})
@@ -161,10 +161,10 @@ func TestWorkWithTakenAwayElsewhere(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{})
 		stopped(t, m, "a")
 		stopped(t, m, "b")
-		h := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
+		ticket := doParts(t, m, "a", "start", user, sleeping(time.Second), nil, firing(m, "b", "start", user, nil))
 		synctest.Wait() // the work has begun
 		override(t, workers(store, lifecycle.Config[event]{}), "a", "stopped", "ann", "it hangs", nil)
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 		require.Equal(t, [2]state{"stopped", "running"}, states(t, m))
 	})
 }
@@ -178,7 +178,7 @@ func TestWorkWithOwner(t *testing.T) {
 		stopped(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
-		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+		ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return nil
 		}), nil, firing(m, "b", "start", user, nil))
@@ -192,7 +192,7 @@ func TestWorkWithOwner(t *testing.T) {
 		require.Len(t, sweep(t, heir), 2)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		close(end)
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
 	})
 }
 
@@ -286,7 +286,7 @@ func TestWorkWithConditions(t *testing.T) {
 func TestWorkWithHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
-		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 3 {
 				time.Sleep(40 * time.Second)
 				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
@@ -297,7 +297,7 @@ func TestWorkWithHeartbeats(t *testing.T) {
 		require.Empty(t, sweep(t, m))
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
 		override(t, m, "b", "stopped", "ann", "it hangs", nil)
-		wait(t, h)
+		wait(t, ticket)
 		require.Equal(t, [2]state{"running", "stopped"}, states(t, m))
 	})
 }
@@ -347,12 +347,12 @@ func TestHeartbeatFromOutside(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
 		occupy(t, m, "a", "migrate", hidden)
-		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
 		time.Sleep(40 * time.Second)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		time.Sleep(40 * time.Second)
 		require.Empty(t, sweep(t, m))
-		require.Equal(t, state("running"), wait(t, h).State)
+		require.Equal(t, state("running"), wait(t, ticket).State)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "missing"), lifecycle.ErrStale)
 	})
@@ -372,14 +372,14 @@ func TestWorkWithPartRefuses(t *testing.T) {
 				m := workers(store, lifecycle.Config[event]{})
 				stopped(t, m, "a")
 				stopped(t, m, "b")
-				h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+				ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 					r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
 					to := r
 					spoil(&to)
 					to.Sequence++
 					return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
 				}), nil, firing(m, "b", "start", user, nil))
-				_, err := h.Wait(t.Context())
+				_, err := ticket.Wait(t.Context())
 				switch {
 				case id == "b":
 					require.NoError(t, err)
@@ -398,8 +398,8 @@ func TestWorkWithPartRefuses(t *testing.T) {
 		mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 		stopped(t, m, "a")
 		running(t, m, "b")
-		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
-		_, err := h.Wait(t.Context())
+		ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
+		_, err := ticket.Wait(t.Context())
 		require.NoError(t, outcomeError(t, err).Unwritten)
 		require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
 	})

@@ -27,12 +27,12 @@ func crowd(_ context.Context, w *Clients[vms]) error {
 				}
 			}
 			err := w.Ask(role, "reboot "+id, func(ctx context.Context, m vms) error {
-				h, err := m.Do(ctx, id, "reboot", "user", lifecycle.Named("slow", nil), &lifecycle.Change[struct{}]{
+				ticket, err := m.Do(ctx, id, "reboot", "user", lifecycle.Named("slow", nil), &lifecycle.Change[struct{}]{
 					Require:  []lifecycle.Precondition{m.Require(id + "-twin")},
 					Messages: []lifecycle.Message{{Topic: "rebooted", Key: id}},
 				})
 				if err == nil {
-					_, err = h.Wait(ctx)
+					_, err = ticket.Wait(ctx)
 				}
 				return err
 			})

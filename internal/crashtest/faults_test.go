@@ -88,11 +88,11 @@ func emitMessage(s *planted) {
 	script := s.Script
 	s.Script = func(ctx context.Context, c *Clients[vms]) error {
 		_ = c.Ask("alpha", "create a", func(ctx context.Context, m vms) error {
-			h, err := m.Do(ctx, "a", "create", "user", lifecycle.Named("work", nil), &lifecycle.Change[struct{}]{
+			ticket, err := m.Do(ctx, "a", "create", "user", lifecycle.Named("work", nil), &lifecycle.Change[struct{}]{
 				Messages: []lifecycle.Message{{Topic: "created", Key: "a"}},
 			})
 			if err == nil {
-				_, err = h.Wait(ctx)
+				_, err = ticket.Wait(ctx)
 			}
 			return err
 		})

@@ -96,9 +96,9 @@ func bothRun(ctx context.Context, m pair) error {
 		return m.Effect(ctx)
 	})
 	work.With = &with
-	h, err := m.vms.Do(ctx, rest[0], "start", "user", work, nil)
+	ticket, err := m.vms.Do(ctx, rest[0], "start", "user", work, nil)
 	if err == nil {
-		_, err = h.Wait(ctx)
+		_, err = ticket.Wait(ctx)
 	}
 	return err
 }

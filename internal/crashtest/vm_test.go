@@ -106,11 +106,11 @@ func bring(id string, e event, to state, handler string) func(context.Context, v
 		case err != nil && !errors.Is(err, lifecycle.ErrNotFound):
 			return err
 		}
-		h, err := m.Do(ctx, id, e, "user", lifecycle.Named(handler, nil), nil)
+		ticket, err := m.Do(ctx, id, e, "user", lifecycle.Named(handler, nil), nil)
 		if err != nil {
 			return err
 		}
-		_, err = h.Wait(ctx)
+		_, err = ticket.Wait(ctx)
 		return err
 	}
 }
@@ -132,9 +132,9 @@ func life(ctx context.Context, w *Clients[vms]) error {
 		}
 	}
 	if err := w.Ask("alpha", "reboot a", func(ctx context.Context, m vms) error {
-		h, err := m.Do(ctx, "a", "reboot", "user", lifecycle.Named("work", nil), nil)
+		ticket, err := m.Do(ctx, "a", "reboot", "user", lifecycle.Named("work", nil), nil)
 		if err == nil {
-			_, err = h.Wait(ctx)
+			_, err = ticket.Wait(ctx)
 		}
 		return err
 	}); err != nil && w.Faultless() {

@@ -33,12 +33,12 @@ func Example() {
 	otel.AddManager("vm", vms)
 
 	ctx, request := tracer.Tracer("api").Start(context.Background(), "POST /vms")
-	h, err := vms.Do(ctx, "vm-1", "create", "user", lifecycle.Named("boot", nil), nil)
+	ticket, err := vms.Do(ctx, "vm-1", "create", "user", lifecycle.Named("boot", nil), nil)
 	if err != nil {
 		panic(err)
 	}
 	request.End()
-	_, err = h.Wait(context.Background())
+	_, err = ticket.Wait(context.Background())
 	fmt.Println(err)
 	for _, span := range spans.Ended() {
 		if len(span.Links()) > 0 {

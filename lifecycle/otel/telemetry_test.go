@@ -79,10 +79,10 @@ func (s *sdk) vms(store lifecycle.Store, owner *lifecycle.Owner, boot lifecycle.
 // request creates a VM in the span of a request, and returns the span.
 func (s *sdk) request(t *testing.T, vms *manager, work lifecycle.Work) (trace.ReadOnlySpan, *lifecycle.Ticket[string, struct{}]) {
 	ctx, span := s.tracer.Tracer("api").Start(t.Context(), "POST /vms")
-	h, err := vms.Do(ctx, "vm-1", "create", "user", work, nil)
+	ticket, err := vms.Do(ctx, "vm-1", "create", "user", work, nil)
 	require.NoError(t, err)
 	span.End()
-	return s.spans.Ended()[0], h
+	return s.spans.Ended()[0], ticket
 }
 
 func attributes(list []attribute.KeyValue) map[string]string {
@@ -157,8 +157,8 @@ func TestSpans(t *testing.T) {
 		})
 		work := lifecycle.Named("boot", nil)
 		work.Retries = lifecycle.Retries{Attempts: 3, Delay: 1}
-		_, h := s.request(t, vms, work)
-		_, err := h.Wait(t.Context())
+		_, ticket := s.request(t, vms, work)
+		_, err := ticket.Wait(t.Context())
 		require.Error(t, err)
 		ctx, span := s.tracer.Tracer("api").Start(t.Context(), "POST /vms/vm-1/create")
 		_, err = vms.Fire(ctx, "vm-1", "create", "user", nil)
@@ -217,8 +217,8 @@ func TestMetrics(t *testing.T) {
 		s.AddManager("vm", vms)
 		s.AddQueue("work", work)
 		s.AddLocks("sites", sites)
-		_, h := s.request(t, vms, lifecycle.Named("boot", nil))
-		_, err := h.Wait(t.Context())
+		_, ticket := s.request(t, vms, lifecycle.Named("boot", nil))
+		_, err := ticket.Wait(t.Context())
 		require.NoError(t, err)
 		_, err = vms.Fire(t.Context(), "vm-1", "create", "user", nil)
 		require.Error(t, err)

@@ -28,12 +28,12 @@ func TestAttributes(t *testing.T) {
 	vm := perform(t, s, ovc.KindVM, "m", ovc.Reset, &ovc.Options{Attributes: json.RawMessage(`{"size":2}`)})
 	require.Equal(t, `{"size":2}`, string(vm.Payload.Attributes))
 	answer = errors.New("power cut")
-	h, err := s.Do(ctx, ovc.KindVM, "m", ovc.Stop, &ovc.Options{
+	ticket, err := s.Do(ctx, ovc.KindVM, "m", ovc.Stop, &ovc.Options{
 		Attributes: json.RawMessage(`{"size":3}`), Args: json.RawMessage(`{"force":true}`),
 	})
 	require.NoError(t, err)
-	require.Equal(t, `{"size":3}`, string(h.Admitted().Payload.Attributes))
-	_, err = h.Wait(ctx)
+	require.Equal(t, `{"size":3}`, string(ticket.Admitted().Payload.Attributes))
+	_, err = ticket.Wait(ctx)
 	require.ErrorIs(t, err, answer)
 	require.Equal(t, ovc.Model{Attributes: json.RawMessage(`{"size":2}`)}, get(t, s, ovc.KindVM, "m").Payload)
 }

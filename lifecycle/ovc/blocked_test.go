@@ -64,8 +64,8 @@ func TestBlockedActionIsStuck(t *testing.T) {
 					require.Equal(t, was.Payload, now.Payload)
 				}
 				close(end)
-				for _, h := range []*ovc.Ticket{first, second} {
-					_, err := h.Wait(t.Context())
+				for _, ticket := range []*ovc.Ticket{first, second} {
+					_, err := ticket.Wait(t.Context())
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 				}
 				perform(t, s, c.waits.kind, c.waits.id, c.waits.action, &c.waits.options)
@@ -93,8 +93,8 @@ func TestBlockedByBlocked(t *testing.T) {
 		third := begin(t, s, ovc.KindVM, "n", ovc.Pause, nil)
 		require.Equal(t, []string{"n"}, heal())
 		close(end)
-		for _, h := range []*ovc.Ticket{first, second, third} {
-			_, err := h.Wait(t.Context())
+		for _, ticket := range []*ovc.Ticket{first, second, third} {
+			_, err := ticket.Wait(t.Context())
 			require.ErrorIs(t, err, lifecycle.ErrStale)
 		}
 		require.NoError(t, consistent(t.Context(), s))

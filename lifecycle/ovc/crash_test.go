@@ -103,9 +103,9 @@ func (g goal) reach(w *crashtest.Clients[*ovc.Service]) error {
 			// A migration at the same moment is in no status.
 			_, _ = s.Migrate(ctx, g.id, nil)
 		}
-		h, err := s.Do(ctx, g.kind, g.id, g.action, &ovc.Options{With: g.with})
+		ticket, err := s.Do(ctx, g.kind, g.id, g.action, &ovc.Options{With: g.with})
 		if err == nil {
-			_, err = h.Wait(ctx)
+			_, err = ticket.Wait(ctx)
 		}
 		return err
 	})

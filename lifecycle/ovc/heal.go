@@ -125,10 +125,10 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Ticket, err er
 			err = errors.Join(err, failed)
 			continue
 		}
-		h, failed := m.Do(ctx, rec.ID, Expire, Observer, work, &change{Expect: rec.Revision})
+		ticket, failed := m.Do(ctx, rec.ID, Expire, Observer, work, &change{Expect: rec.Revision})
 		switch {
 		case failed == nil:
-			begun = append(begun, h)
+			begun = append(begun, ticket)
 		case errors.Is(failed, lifecycle.ErrConflict), errors.Is(failed, lifecycle.ErrBusy), errors.Is(failed, fsm.ErrNotAllowed):
 			// Another process or a restore was faster.
 		default:

@@ -223,7 +223,7 @@ func TestModel(t *testing.T) {
 					}
 				}
 				want := ref.do(id, with, action)
-				h, err := s.Do(ctx, o.kind, id, action, &ovc.Options{
+				ticket, err := s.Do(ctx, o.kind, id, action, &ovc.Options{
 					With: with, Administrator: true, Run: func(context.Context) error { return <-gates[id] },
 				})
 				if want != nil {
@@ -231,7 +231,7 @@ func TestModel(t *testing.T) {
 					return
 				}
 				require.NoError(t, err, "%s of %s with %q", action, id, with)
-				tickets[id] = h
+				tickets[id] = ticket
 			},
 			"end": func(t *rapid.T) {
 				list := run()

@@ -182,10 +182,10 @@ func TestAttachedElsewhere(t *testing.T) {
 			end := make(chan struct{})
 			options := deaf(end)
 			options.With = "d"
-			h := begin(t, s, ovc.KindVM, "n", ovc.AttachDisk, options)
+			ticket := begin(t, s, ovc.KindVM, "n", ovc.AttachDisk, options)
 			perform(t, s, ovc.KindVM, "m", action, nil)
 			close(end)
-			outcome(t, h)
+			outcome(t, ticket)
 			require.Equal(t, ovc.Assigned, get(t, s, ovc.KindDisk, "d").State)
 			require.Equal(t, "n", get(t, s, ovc.KindDisk, "d").Payload.VM)
 		})

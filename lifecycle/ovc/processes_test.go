@@ -30,14 +30,14 @@ func TestMovedBackByAnother(t *testing.T) {
 					s, store := attached(t)
 					other := ovc.Must(store, nil)
 					end := make(chan struct{})
-					h := begin(t, s, kind, with, ovc.Delete, &ovc.Options{Run: func(context.Context) error {
+					ticket := begin(t, s, kind, with, ovc.Delete, &ovc.Options{Run: func(context.Context) error {
 						<-end
 						return outcome
 					}})
 					time.Sleep(ovc.StuckAfter + time.Second)
 					require.NotEmpty(t, heal(t, other).Stuck)
 					close(end)
-					_, err := h.Wait(t.Context())
+					_, err := ticket.Wait(t.Context())
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 					failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 					require.Equal(t, lifecycle.Lost, failed.Outcome)
@@ -63,7 +63,7 @@ func TestPartMovedBackByAnother(t *testing.T) {
 			s, store := attached(t)
 			other := ovc.Must(store, nil)
 			begun, end := make(chan struct{}), make(chan struct{})
-			h := begin(t, s, ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: func(context.Context) error {
+			ticket := begin(t, s, ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: func(context.Context) error {
 				close(begun)
 				<-end
 				return errors.New("no such node")
@@ -72,7 +72,7 @@ func TestPartMovedBackByAnother(t *testing.T) {
 			_, err := other.Objects(part.kind).Fire(t.Context(), part.id, ovc.Stuck, ovc.Observer, nil)
 			require.NoError(t, err)
 			close(end)
-			_, err = h.Wait(t.Context())
+			_, err = ticket.Wait(t.Context())
 			failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 			require.NotNil(t, failed)
 			require.NoError(t, failed.Unwritten)
@@ -165,7 +165,7 @@ func TestTwoProcesses(t *testing.T) {
 				if a.with {
 					options.With = ids[(i/3+user)%2]
 				}
-				h, err := processes[p].Do(ctx, a.kind, ids[i%2], a.action, options)
+				ticket, err := processes[p].Do(ctx, a.kind, ids[i%2], a.action, options)
 				if err != nil {
 					if lifecycle.HTTPStatus(err) != http.StatusConflict && !errors.Is(err, lifecycle.ErrPrecondition) {
 						t.Errorf("%s: %v", a.action, err)
@@ -173,11 +173,11 @@ func TestTwoProcesses(t *testing.T) {
 					runtime.Gosched()
 					continue
 				}
-				if rec, err := h.Wait(ctx); err != nil {
+				if rec, err := ticket.Wait(ctx); err != nil {
 					t.Errorf("%s ends in %s: %v", a.action, rec.State, err)
 				}
 				mu.Lock()
-				accepted[done{p, lifecycle.Key{Machine: a.kind.Machine().Name(), ID: ids[i%2]}, h.Operation()}] = true
+				accepted[done{p, lifecycle.Key{Machine: a.kind.Machine().Name(), ID: ids[i%2]}, ticket.Operation()}] = true
 				mu.Unlock()
 				if found, err := processes[1-p].SelfHeal(ctx); err != nil || len(found.Stuck) > 0 {
 					t.Errorf("the other process heals %v: %v", found.Stuck, err)
@@ -200,7 +200,7 @@ func TestMigrationElsewhere(t *testing.T) {
 	other := ovc.Must(store, nil)
 	migrated, stopped := make(chan struct{}), make(chan struct{})
 	migration := migrate(t, s, "m", deaf(migrated))
-	h := begin(t, other, ovc.KindVM, "m", ovc.Stop, deaf(stopped))
+	ticket := begin(t, other, ovc.KindVM, "m", ovc.Stop, deaf(stopped))
 	for _, process := range []*ovc.Service{s, other} {
 		_, err := process.Do(t.Context(), ovc.KindVM, "m", ovc.Pause, nil)
 		require.ErrorIs(t, err, ovc.ErrBusy)
@@ -208,7 +208,7 @@ func TestMigrationElsewhere(t *testing.T) {
 		require.ErrorIs(t, err, ovc.ErrBusy)
 	}
 	close(stopped)
-	require.Equal(t, ovc.Halted, outcome(t, h).State)
+	require.Equal(t, ovc.Halted, outcome(t, ticket).State)
 	require.Equal(t, queue.Pending, migration.Outcome())
 	close(migrated)
 	require.NoError(t, migration.Wait(t.Context()))

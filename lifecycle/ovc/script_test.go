@@ -207,9 +207,9 @@ func (s *script) do(t *testing.T, a *scripttest.Args) string {
 	s.mu.Lock()
 	s.quiet = a.Command() == "run"
 	s.mu.Unlock()
-	h, err := s.service.Do(t.Context(), kind, id, ovc.Event(a.Word()), options)
+	ticket, err := s.service.Do(t.Context(), kind, id, ovc.Event(a.Word()), options)
 	if err == nil && a.Command() == "run" {
-		_, err = h.Wait(t.Context())
+		_, err = ticket.Wait(t.Context())
 		require.NoError(t, err)
 	}
 	rec, _ := s.service.Get(t.Context(), kind, id)

@@ -58,15 +58,15 @@ func migrate(t testing.TB, s *ovc.Service, id string, options *ovc.Options) *que
 // begin requests an action that is accepted.
 func begin(t testing.TB, s *ovc.Service, kind ovc.Kind, id string, action ovc.Event, options *ovc.Options) *ovc.Ticket {
 	t.Helper()
-	h, err := s.Do(t.Context(), kind, id, action, options)
+	ticket, err := s.Do(t.Context(), kind, id, action, options)
 	require.NoError(t, err)
-	return h
+	return ticket
 }
 
 // outcome returns the object after an action that succeeds.
-func outcome(t testing.TB, h *ovc.Ticket) ovc.Record {
+func outcome(t testing.TB, ticket *ovc.Ticket) ovc.Record {
 	t.Helper()
-	rec, err := h.Wait(t.Context())
+	rec, err := ticket.Wait(t.Context())
 	require.NoError(t, err)
 	return rec
 }
@@ -156,8 +156,8 @@ func TestTimeout(t *testing.T) {
 			return context.Cause(ctx)
 		}})
 		running(t, s, "m")
-		h := begin(t, s, ovc.KindVM, "m", ovc.Reboot, &ovc.Options{Timeout: time.Minute})
-		rec, err := h.Wait(t.Context())
+		ticket := begin(t, s, ovc.KindVM, "m", ovc.Reboot, &ovc.Options{Timeout: time.Minute})
+		rec, err := ticket.Wait(t.Context())
 		var failed *lifecycle.OutcomeError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, lifecycle.TimedOut, failed.Outcome)
@@ -287,7 +287,7 @@ func TestSelfHealAfterJoin(t *testing.T) {
 		s := process()
 		running(t, s, "m")
 		end := make(chan struct{})
-		h := begin(t, s, ovc.KindVM, "m", ovc.Destroy, &ovc.Options{Run: func(context.Context) error {
+		ticket := begin(t, s, ovc.KindVM, "m", ovc.Destroy, &ovc.Options{Run: func(context.Context) error {
 			<-end
 			return nil
 		}})
@@ -297,7 +297,7 @@ func TestSelfHealAfterJoin(t *testing.T) {
 		require.True(t, found.Stuck[0].OwnerDead)
 		require.Equal(t, ovc.Running, get(t, heir, ovc.KindVM, "m").State)
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err := ticket.Wait(t.Context())
 		require.Error(t, err)
 		require.Equal(t, ovc.Running, get(t, heir, ovc.KindVM, "m").State)
 	})
@@ -316,7 +316,7 @@ func TestWaitingAcrossProcesses(t *testing.T) {
 			return func(context.Context) error { time.Sleep(d); return nil }
 		}
 		migrate(t, alpha, "m", &ovc.Options{Run: takes(5 * time.Hour)})
-		h := begin(t, alpha, ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: takes(2 * time.Hour)})
+		ticket := begin(t, alpha, ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: takes(2 * time.Hour)})
 		heal := func(n int) (stuck int) {
 			for range n {
 				time.Sleep(10 * time.Minute)
@@ -328,7 +328,7 @@ func TestWaitingAcrossProcesses(t *testing.T) {
 		}
 		require.Zero(t, heal(5*6))
 		require.Equal(t, 2, heal(6))
-		_, err := h.Wait(t.Context())
+		_, err := ticket.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, ovc.Model{Disks: []string{"d"}}, get(t, alpha, ovc.KindVM, "m").Payload)
 		require.Equal(t, ovc.Model{VM: "m"}, get(t, alpha, ovc.KindDisk, "d").Payload)

@@ -97,9 +97,9 @@ func TestExposition(t *testing.T) {
 		create := func(id string, work func(context.Context) error) {
 			job := lifecycle.Func(work)
 			job.Retries = lifecycle.Retries{Attempts: 2, Delay: 1}
-			h, err := vms.Do(ctx, id, "create", "user", job, nil)
+			ticket, err := vms.Do(ctx, id, "create", "user", job, nil)
 			require.NoError(t, err)
-			_, _ = h.Wait(ctx)
+			_, _ = ticket.Wait(ctx)
 		}
 		attempts := 0
 		create("good", func(context.Context) error {

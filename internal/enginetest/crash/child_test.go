@@ -228,15 +228,15 @@ func (c *client) send(ctx context.Context, r request) error {
 		after, err := c.m.Fire(ctx, r.ID, r.Event, user, change)
 		return c.note(r.Request, &after, err)
 	}
-	h, err := c.m.Do(ctx, r.ID, r.Event, user, lifecycle.Named(r.Handler, nil), change)
+	ticket, err := c.m.Do(ctx, r.ID, r.Event, user, lifecycle.Named(r.Handler, nil), change)
 	if err != nil {
 		return c.note(r.Request, nil, err)
 	}
-	admitted := h.Admitted()
+	admitted := ticket.Admitted()
 	if err := c.note(r.Request, &admitted, nil); err != nil {
 		return err
 	}
-	after, err := h.Wait(ctx)
+	after, err := ticket.Wait(ctx)
 	if err != nil || after.ID == "" {
 		return err
 	}

@@ -118,9 +118,9 @@ func bring(id string, e event, to state, handler string) func(context.Context, d
 // do requests an operation once, and waits for its outcome.
 func do(id string, e event, handler string, change *lifecycle.Change[int]) func(context.Context, disks) error {
 	return func(ctx context.Context, m disks) error {
-		h, err := m.Do(ctx, id, e, user, lifecycle.Named(handler, nil), change)
+		ticket, err := m.Do(ctx, id, e, user, lifecycle.Named(handler, nil), change)
 		if err == nil {
-			_, err = h.Wait(ctx)
+			_, err = ticket.Wait(ctx)
 		}
 		return err
 	}

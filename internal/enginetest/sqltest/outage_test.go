@@ -109,8 +109,8 @@ func outcomesThrough(
 	up := time.Now()
 
 	counts = map[string]int{}
-	for _, h := range tickets {
-		_, err := h.Wait(t.Context())
+	for _, ticket := range tickets {
+		_, err := ticket.Wait(t.Context())
 		failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 		switch {
 		case err == nil:
@@ -126,14 +126,14 @@ func outcomesThrough(
 	}
 	stop()
 	group.Wait()
-	for id, h := range tickets {
+	for id, ticket := range tickets {
 		rows, err := direct.History(t.Context(), lifecycle.Key{Machine: "order", ID: id}, 0, 10)
 		require.NoError(t, err)
 		last := rows[len(rows)-1]
 		if last.Actor == fsm.Sweeper {
 			counts["rolled back"]++
 		}
-		if _, err := h.Wait(t.Context()); err == nil {
+		if _, err := ticket.Wait(t.Context()); err == nil {
 			require.Equal(t, string(paid), last.To, "%s: reported as written", id)
 			require.Len(t, rows, 3)
 		}
