@@ -213,11 +213,12 @@ func (s *MemoryStore) written(c *Commit) bool {
 		if o == nil {
 			return false
 		}
-		at := slices.IndexFunc(o.past.rows, func(row HistoryRow) bool { return row.Token == c.Token })
-		if at < 0 {
+		n := len(o.past.rows)
+		at := sort.Search(n, func(i int) bool { return o.past.at(i).Sequence >= to.Sequence })
+		if at == n || o.past.at(at).Token != c.Token {
 			return false
 		}
-		rows[i] = &o.past.rows[at]
+		rows[i] = o.past.at(at)
 	}
 	for i, row := range rows {
 		c.Changes[i].Stamp(row.Revision, row.At)
@@ -284,7 +285,8 @@ func (s *MemoryStore) forget() {
 	}
 }
 
-// past is the newest history rows of an object. Once it is full, it is a ring.
+// past is the newest history rows of an object, in order of sequence numbers. Once it is full,
+// it is a ring.
 type past struct {
 	rows   []HistoryRow
 	oldest int
