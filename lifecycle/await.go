@@ -94,10 +94,6 @@ func (w *watchers) remove(k Key, c chan struct{}) {
 // Machine stands for all.
 func (w *watchers) wake(k Key) {
 	w.mu.Lock()
-	if len(w.keys) == 0 {
-		w.mu.Unlock()
-		return
-	}
 	var wake []chan struct{}
 	collect := func(k Key) {
 		for c := range w.keys[k] {
