@@ -288,7 +288,7 @@ var budget = []line{
 		why: "a module of its own: metrics for Prometheus need its client library",
 	},
 	{
-		pkg: "lock/etcdlock", may: []string{"lock", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/..."},
+		pkg: "lock/etcdlock", may: []string{"lock", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "golang.org/x/sync/semaphore"},
 		why: "a module of its own: the client of etcd, and the types and errors of its protocol",
 	},
 	{

@@ -110,16 +110,31 @@ func (a *acquisition) Downgrade(ctx context.Context, m lock.Mode) error {
 	})
 }
 
-// convert writes the claims that change returns for a view and a copy of the own claim, which
-// has its token fixed. The grant then has what was written, also if the context ends before the
-// view shows it.
+// convert changes the claim by rewrite. If the outcome is unknown, the grant is lost.
 func (a *acquisition) convert(ctx context.Context, when condition, change func(*view, *claim) ([]*claim, error)) error {
 	if ctx.Err() != nil {
 		return lock.Ended(ctx)
 	}
-	l := a.locker
+	left, err := a.rewrite(ctx, when, change)
+	if left == deleteLate {
+		// The key is deleted, and then the conversion cannot be written any more.
+		a.locker.mu.Lock()
+		fault := a.lost("the outcome of a conversion is unknown")
+		a.end(fault, deleteKey)
+		a.locker.mu.Unlock()
+		a.lose(fault) // before convert returns; end may do it later
+	}
+	return err
+}
+
+// rewrite writes the claims that change returns for a view and a copy of the own claim, which
+// has its token fixed. The grant then has what was written, also if the context ends before the
+// view shows it.
+func (a *acquisition) rewrite(ctx context.Context, when condition, change func(*view, *claim) ([]*claim, error)) (removal, error) {
+	ctx, cancel := a.locker.within(ctx, a.session)
+	defer cancel()
 	var next claim
-	revision, left, err := l.write(ctx, a.session, when, func(v *view) ([]*claim, error) {
+	revision, left, err := a.locker.write(ctx, when, func(v *view) ([]*claim, error) {
 		c := v.claim(a.key)
 		if c == nil {
 			return nil, lock.ErrNotHeld
@@ -130,17 +145,9 @@ func (a *acquisition) convert(ctx context.Context, when condition, change func(*
 	})
 	if revision > 0 {
 		next.modified = revision
-		l.mu.Lock()
+		a.locker.mu.Lock()
 		a.keep(&next)
-		l.mu.Unlock()
+		a.locker.mu.Unlock()
 	}
-	if left == deleteLate {
-		// The key is deleted, and then the conversion cannot be written any more.
-		l.mu.Lock()
-		fault := a.lost("the outcome of a conversion is unknown")
-		a.end(fault, deleteKey)
-		l.mu.Unlock()
-		a.lose(fault) // before convert returns; end may do it later
-	}
-	return err
+	return left, err
 }
