@@ -66,7 +66,7 @@ var budget = []line{
 		why: "a lock knows paths and holders, no tables: it is of use without the rest",
 	},
 	{
-		pkg: "lock/sqllock", may: []string{"lock", "github.com/jackc/pgx/v5"},
+		pkg: "lock/sqllock", may: []string{"lock", "github.com/jackc/pgx/v5", "golang.org/x/sync/semaphore"},
 		why: "a module of its own: notifications of PostgreSQL need its driver",
 	},
 	{
