@@ -101,7 +101,7 @@ var budget = []line{
 		why: "a module of its own: notifications of PostgreSQL need its driver",
 	},
 	{
-		pkg: "lifecycle/inspect", may: []string{"lifecycle", "fsm", "fsm/diagram", "lock", "queue", "internal/visible"},
+		pkg: "lifecycle/inspect", may: []string{"lifecycle", "fsm", "fsm/diagram", "lock", "queue", "internal/visible", "golang.org/x/sync/semaphore"},
 		why: "shows what all of them hold",
 	},
 	{

@@ -35,12 +35,10 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		machines = []Machine{m}
 	}
-	select {
-	case p.streams <- struct{}{}:
-		defer func() { <-p.streams }()
-	default:
+	if !p.streams.TryAcquire(1) {
 		return &refusal{http.StatusServiceUnavailable, "too-many-streams", "too many streams are open"}
 	}
+	defer p.streams.Release(1)
 	if p.closed.Err() != nil {
 		return &refusal{http.StatusServiceUnavailable, "closed", "the page is closed"}
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 )
@@ -48,7 +50,7 @@ type Page struct {
 	locks    []string                          // names
 	held     map[string]*shared[lock.Snapshot] // by lock, without holders
 
-	streams chan struct{} // has a value for each open stream
+	streams *semaphore.Weighted // one for each open stream
 	closed  context.Context
 	close   context.CancelFunc
 }
@@ -61,7 +63,7 @@ func New(config *Config) (*Page, error) {
 	}
 	p := &Page{
 		config: *config, machines: map[string]Machine{}, counts: map[string]*shared[*census]{},
-		held: map[string]*shared[lock.Snapshot]{}, streams: make(chan struct{}, maxStreams),
+		held: map[string]*shared[lock.Snapshot]{}, streams: semaphore.NewWeighted(maxStreams),
 	}
 	c := &p.config
 	c.Machines, c.Locks = slices.Clone(c.Machines), maps.Clone(c.Locks)

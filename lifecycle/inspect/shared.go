@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -14,24 +16,22 @@ import (
 // one connection to the store, and pauses after each reading, also after one that has
 // failed. A request waits for its turn no longer than its context lasts.
 type shared[T any] struct {
-	turn  chan struct{} // has a value while a request reads, or uses the fields below
-	last  T             // does not change
-	err   error         // of the last reading
-	until time.Time     // last and err are used until then
+	turn  *semaphore.Weighted // held by a request that reads, or uses the fields below
+	last  T                   // does not change
+	err   error               // of the last reading
+	until time.Time           // last and err are used until then
 }
 
-func newShared[T any]() *shared[T] { return &shared[T]{turn: make(chan struct{}, 1)} }
+func newShared[T any]() *shared[T] { return &shared[T]{turn: semaphore.NewWeighted(1)} }
 
 // get returns the last value for ten times the time that its reading took, at most 10
 // seconds, and then reads again.
 func (s *shared[T]) get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
+	if s.turn.Acquire(ctx, 1) != nil {
 		var none T
 		return none, lifecycle.Ended(ctx)
 	}
+	defer s.turn.Release(1)
 	begin := time.Now()
 	if begin.Before(s.until) {
 		return s.last, s.err
