@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -146,53 +145,66 @@ func TestAdminPanic(t *testing.T) {
 
 // TestAdminRefuses: what is refused changes nothing, and is not in the audit.
 func TestAdminRefuses(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := newAdmin(t, w.page)
-		const override = "machine=vm&id=vm-up&to=failed&reason=x"
-		for _, c := range []struct {
-			name, path, form string
-			header           []string
-			code             string
-			status           int
-		}{
-			{"another site", "/override", override, []string{"Sec-Fetch-Site", "cross-site"}, "cross-site", 403},
-			{"another origin", "/override", override, []string{"Origin", "https://evil.example"}, "cross-site", 403},
-			{"not logged in", "/override", override, []string{"User", ""}, "other", 401},
-			{"not permitted", "/override", override, []string{"User", "guest"}, "forbidden", 403},
-			{"no actor", "/override", override, []string{"User", "nameless"}, "forbidden", 403},
-			{"unknown verb", "/delete", override, nil, "not-found", 404},
-			{"no reason", "/override", "machine=vm&id=vm-up&to=failed&reason=+", nil, "invalid", 400},
-			{"bad form", "/override", "%zz", nil, "invalid", 400},
-			{"long form", "/override", override + strings.Repeat("x", 1<<16), nil, "invalid", 400},
-			{"bad token", "/revoke", "lock=deploys&token=x&reason=x", nil, "invalid", 400},
-		} {
-			answer := a.post(c.path, c.form, c.header...)
-			require.Equal(t, c.code, problem(t, answer).Code, c.name)
-			require.Equal(t, c.status, answer.StatusCode, c.name)
-		}
-		require.Empty(t, a.audit)
-		answer := a.post("/override?"+override, "")
-		require.Equal(t, http.StatusBadRequest, answer.StatusCode, "parameters of the address do not count")
-		answer = ask(a, "GET", "/override?"+override)
-		require.Equal(t, "POST", answer.Header.Get("Allow"))
-		require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode)
+	const override = "machine=vm&id=vm-up&to=failed&reason=x"
+	for _, c := range []struct {
+		name, path, form string
+		header           []string
+		code             string
+		status           int
+	}{
+		{"another site", "/override", override, []string{"Sec-Fetch-Site", "cross-site"}, "cross-site", 403},
+		{"another origin", "/override", override, []string{"Origin", "https://evil.example"}, "cross-site", 403},
+		{"not logged in", "/override", override, []string{"User", ""}, "other", 401},
+		{"not permitted", "/override", override, []string{"User", "guest"}, "forbidden", 403},
+		{"no actor", "/override", override, []string{"User", "nameless"}, "forbidden", 403},
+		{"unknown verb", "/delete", override, nil, "not-found", 404},
+		{"no reason", "/override", "machine=vm&id=vm-up&to=failed&reason=+", nil, "invalid", 400},
+		{"parameters in the address", "/override?" + override, "", nil, "invalid", 400},
+		{"bad form", "/override", "%zz", nil, "invalid", 400},
+		{"long form", "/override", override + strings.Repeat("x", 1<<16), nil, "invalid", 400},
+		{"bad token", "/revoke", "lock=deploys&token=x&reason=x", nil, "invalid", 400},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := newAdmin(t, w.page)
+				answer := a.post(c.path, c.form, c.header...)
+				require.Equal(t, c.code, problem(t, answer).Code)
+				require.Equal(t, c.status, answer.StatusCode)
+				require.Empty(t, a.audit)
+				rec, err := w.vms.Get(t.Context(), "vm-up")
+				require.NoError(t, err)
+				require.Equal(t, "running", rec.State)
+			})
+		})
+	}
+	page, err := inspect.New(nil)
+	require.NoError(t, err)
+	answer := ask(newAdmin(t, page), "GET", "/override?"+override)
+	require.Equal(t, "POST", answer.Header.Get("Allow"))
+	require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode)
+	_, err = page.Admin(nil, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
 
-		for path, form := range map[string]url.Values{
-			"/override": {"machine": {"none"}},
-			"/pause":    {"queue": {"none"}},
-			"/revoke":   {"lock": {"none"}},
-		} {
-			form.Set("reason", "x")
-			require.Equal(t, "not-found", problem(t, a.post(path, form.Encode())).Code, path)
-		}
-		require.Equal(t, "unknown-state", problem(t, a.post("/override", "machine=vm&id=vm-up&to=none&reason=x")).Code)
-		require.Equal(t, "not-held", problem(t, a.post("/revoke", "lock=deploys&token=99&reason=x")).Code)
-		require.Len(t, a.audit, 5, "they were permitted and have failed")
-		rec, err := w.vms.Get(t.Context(), "vm-up")
-		require.NoError(t, err)
-		require.Equal(t, "running", rec.State)
-
-		_, err = w.page.Admin(nil, nil)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	})
+// TestAdminFails: what is permitted and fails is in the audit.
+func TestAdminFails(t *testing.T) {
+	for _, c := range []struct{ name, path, form, code string }{
+		{"no machine", "/override", "machine=none", "not-found"},
+		{"no queue", "/pause", "queue=none", "not-found"},
+		{"no lock", "/revoke", "lock=none", "not-found"},
+		{"no state", "/override", "machine=vm&id=vm-up&to=none", "unknown-state"},
+		{"no grant", "/revoke", "lock=deploys&token=99", "not-held"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := newAdmin(t, w.page)
+				require.Equal(t, c.code, problem(t, a.post(c.path, c.form+"&reason=x")).Code)
+				require.Len(t, a.audit, 1)
+				require.Error(t, a.audit[0].Err)
+				rec, err := w.vms.Get(t.Context(), "vm-up")
+				require.NoError(t, err)
+				require.Equal(t, "running", rec.State)
+			})
+		})
+	}
 }

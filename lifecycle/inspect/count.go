@@ -27,7 +27,7 @@ func (p *Page) count(ctx context.Context, m Machine) (*census, error) {
 // countAll reads the objects of a machine, without payloads, and those that are stuck.
 func countAll(ctx context.Context, m Machine, most int) (*census, error) {
 	table := m.table()
-	c := &census{versions: map[string]int{}, MachineSummary: MachineSummary{
+	c := &census{versions: map[string]int{}, oldest: []Object{}, MachineSummary: MachineSummary{
 		Name: table.Name, Title: table.Title, States: []StateCount{},
 	}}
 	place := map[string]int{} // of the state in States

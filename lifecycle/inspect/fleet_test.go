@@ -80,17 +80,27 @@ func TestFleet(t *testing.T) {
 // TestPages: all pages of a list together have every object once.
 func TestPages(t *testing.T) {
 	page, _ := fleet(t, 25, 0)
-	for query, want := range map[string]int{"": 25, "&state=running": 13, "&state=running&state=creating": 25, "&state=failed": 0} {
-		seen := 0
-		for after := ""; ; {
-			list := document[inspect.ObjectList](t, page, "/objects?machine=vm&limit=10&after="+after+query)
-			require.Equal(t, 10, list.Limit)
-			seen += len(list.Objects)
-			if after = list.Next; after == "" {
-				break
+	for name, c := range map[string]struct {
+		query string
+		want  int
+	}{
+		"all states": {"", 25},
+		"one state":  {"&state=running", 13},
+		"two states": {"&state=running&state=creating", 25},
+		"no objects": {"&state=failed", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := 0
+			for after := ""; ; {
+				list := document[inspect.ObjectList](t, page, "/objects?machine=vm&limit=10&after="+after+c.query)
+				require.Equal(t, 10, list.Limit)
+				seen += len(list.Objects)
+				if after = list.Next; after == "" {
+					break
+				}
 			}
-		}
-		require.Equal(t, want, seen, query)
+			require.Equal(t, c.want, seen)
+		})
 	}
 }
 
@@ -114,17 +124,19 @@ func TestLastPage(t *testing.T) {
 // TestMaxObjects: an answer that does not count all objects shows that.
 func TestMaxObjects(t *testing.T) {
 	for most, more := range map[int]bool{1: true, 9: true, 10: false, 11: false} {
-		page, _ := fleet(t, 10, most)
-		doc := document[inspect.Overview](t, page, "/").Machines[0]
-		require.Equal(t, more, doc.More, most)
-		require.Equal(t, min(most, 10), doc.Objects)
-		sum := 0
-		for _, s := range doc.States {
-			sum += s.Count
-		}
-		require.Equal(t, doc.Objects, sum)
-		require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/machine?machine=vm")), "There are more objects"))
-		require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/picture.dot?machine=vm")), " or more"))
+		t.Run(fmt.Sprintf("at most %d of 10", most), func(t *testing.T) {
+			page, _ := fleet(t, 10, most)
+			doc := document[inspect.Overview](t, page, "/").Machines[0]
+			require.Equal(t, more, doc.More)
+			require.Equal(t, min(most, 10), doc.Objects)
+			sum := 0
+			for _, s := range doc.States {
+				sum += s.Count
+			}
+			require.Equal(t, doc.Objects, sum)
+			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/machine?machine=vm")), "There are more objects"))
+			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/picture.dot?machine=vm")), " or more"))
+		})
 	}
 }
 
@@ -132,38 +144,40 @@ func TestMaxObjects(t *testing.T) {
 // the removal of the object.
 func TestHistoryPages(t *testing.T) {
 	for _, n := range []int{1, 50 - 1, 50, 50 + 1, 1100} {
-		store := &lifecycle.MemoryStore{KeepHistory: -1}
-		m := vms(store, lifecycle.Config[string]{})
-		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
-		require.NoError(t, err)
-		_, err = m.Create(t.Context(), "a", "create", "user", vm{}, nil)
-		require.NoError(t, err)
-		for range n - 1 {
-			_, err = m.Override(t.Context(), "a", "running", "operator", "again", nil)
+		t.Run(fmt.Sprintf("%d rows", n), func(t *testing.T) {
+			store := &lifecycle.MemoryStore{KeepHistory: -1}
+			m := vms(store, lifecycle.Config[string]{})
+			page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
 			require.NoError(t, err)
-		}
-		check := func(rows uint64) {
-			t.Helper()
-			next := rows
-			for before := ""; ; {
-				doc := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a"+before)
-				for _, row := range doc.History {
-					require.Equal(t, next, row.Sequence)
-					next--
-				}
-				if doc.Before == 0 {
-					break
-				}
-				before = fmt.Sprintf("&before=%d", doc.Before)
+			_, err = m.Create(t.Context(), "a", "create", "user", vm{}, nil)
+			require.NoError(t, err)
+			for range n - 1 {
+				_, err = m.Override(t.Context(), "a", "running", "operator", "again", nil)
+				require.NoError(t, err)
 			}
-			require.Zero(t, next)
-			beyond := document[inspect.ObjectPage](t, page, fmt.Sprintf("/object?machine=vm&id=a&before=%d", rows+1000))
-			require.Equal(t, rows, beyond.History[0].Sequence, "all rows are in front of a number that is too large")
-		}
-		check(uint64(n))
-		_, err = m.Override(t.Context(), "a", "absent", "operator", "gone", nil)
-		require.NoError(t, err)
-		check(uint64(n) + 1)
+			check := func(rows uint64) {
+				t.Helper()
+				next := rows
+				for before := ""; ; {
+					doc := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a"+before)
+					for _, row := range doc.History {
+						require.Equal(t, next, row.Sequence)
+						next--
+					}
+					if doc.Before == 0 {
+						break
+					}
+					before = fmt.Sprintf("&before=%d", doc.Before)
+				}
+				require.Zero(t, next)
+				beyond := document[inspect.ObjectPage](t, page, fmt.Sprintf("/object?machine=vm&id=a&before=%d", rows+1000))
+				require.Equal(t, rows, beyond.History[0].Sequence, "all rows are in front of a number that is too large")
+			}
+			check(uint64(n))
+			_, err = m.Override(t.Context(), "a", "absent", "operator", "gone", nil)
+			require.NoError(t, err)
+			check(uint64(n) + 1)
+		})
 	}
 }
 
@@ -248,20 +262,22 @@ func TestRedaction(t *testing.T) {
 		"all":      {func(v vm) any { return v }, `{"Address":"10.0.0.7","Password":"secret"}`},
 		"bad":      {func(vm) any { return func() {} }, "-"},
 	} {
-		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, c.show)}})
-		require.NoError(t, err)
-		if c.want == "-" {
-			require.Equal(t, 500, ask(page, "GET", "/object?machine=vm&id=a").StatusCode)
-			continue
-		}
-		payload := string(document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a").Payload)
-		if c.want == "" {
-			require.Empty(t, payload, name)
-		} else {
-			require.JSONEq(t, c.want, payload, name)
-		}
-		require.Equal(t, name == "all", strings.Contains(body(t, ask(page, "GET", "/object?machine=vm&id=a")), "secret"), name)
-		require.NotContains(t, body(t, ask(page, "GET", "/machine?machine=vm&format=json")), "secret")
+		t.Run(name, func(t *testing.T) {
+			page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, c.show)}})
+			require.NoError(t, err)
+			if c.want == "-" {
+				require.Equal(t, 500, ask(page, "GET", "/object?machine=vm&id=a").StatusCode)
+				return
+			}
+			payload := string(document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a").Payload)
+			if c.want == "" {
+				require.Empty(t, payload)
+			} else {
+				require.JSONEq(t, c.want, payload)
+			}
+			require.Equal(t, name == "all", strings.Contains(body(t, ask(page, "GET", "/object?machine=vm&id=a")), "secret"))
+			require.NotContains(t, body(t, ask(page, "GET", "/machine?machine=vm&format=json")), "secret")
+		})
 	}
 }
 

@@ -3,7 +3,6 @@ package inspect_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -22,27 +21,27 @@ import (
 
 // hostile are names that change a page, a script, an address or a picture if they are not
 // escaped. Stores keep no NUL and no invalid UTF-8; names of queues may have them.
-var hostile = []string{
-	`"'><script>alert(1)</script>`,
-	"a\nb\r\nSet-Cookie: x",
-	"../../etc/passwd",
-	"a/b?c=d&e=f#g",
-	"\u202egnp.exe\u202c",
-	"javascript:alert(1)",
-	"</title></textarea><img src=x onerror=alert(1)>",
-	`\"];evil[label="x`,
-	"{{.Doc}}",
-	"%00%ff",
-	" ",
-	strings.Repeat("x", lifecycle.MaxID-5),
+var hostile = map[string]string{
+	"a script":           `"'><script>alert(1)</script>`,
+	"line breaks":        "a\nb\r\nSet-Cookie: x",
+	"a path":             "../../etc/passwd",
+	"a query":            "a/b?c=d&e=f#g",
+	"direction marks":    "\u202egnp.exe\u202c",
+	"a script's address": "javascript:alert(1)",
+	"an image":           "</title></textarea><img src=x onerror=alert(1)>",
+	"a DOT attribute":    `\"];evil[label="x`,
+	"a template":         "{{.Doc}}",
+	"a broken escape":    "%00%ff",
+	"a space":            " ",
+	"the longest id":     strings.Repeat("x", lifecycle.MaxID-5),
 }
 
 var marks = regexp.MustCompile(`<[^>]*>`)
 
 // TestHostile: names are shown, harm nothing, and every link leads to what it names.
 func TestHostile(t *testing.T) {
-	for i, name := range hostile {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { testHostile(t, name) })
+	for what, name := range hostile {
+		t.Run(what, func(t *testing.T) { testHostile(t, name) })
 	}
 }
 

@@ -43,12 +43,11 @@ const maxStreams = 100 // that are open at once
 // for ten times as long as the count took, at most 10 seconds. Its goroutines end with
 // their requests.
 type Page struct {
-	config   Config
-	machines map[string]Machine
-	counts   map[string]*shared[*census] // by machine
-	queues   []namedQueue
-	locks    []string                          // names
-	held     map[string]*shared[lock.Snapshot] // by lock, without holders
+	config Config
+	counts map[string]*shared[*census] // by machine
+	queues []namedQueue
+	locks  []string                          // names
+	held   map[string]*shared[lock.Snapshot] // by lock, without holders
 
 	streams *semaphore.Weighted // one for each open stream
 	closed  context.Context
@@ -62,7 +61,7 @@ func New(config *Config) (*Page, error) {
 		config = &Config{}
 	}
 	p := &Page{
-		config: *config, machines: map[string]Machine{}, counts: map[string]*shared[*census]{},
+		config: *config, counts: map[string]*shared[*census]{},
 		held: map[string]*shared[lock.Snapshot]{}, streams: semaphore.NewWeighted(maxStreams),
 	}
 	c := &p.config
@@ -77,10 +76,10 @@ func New(config *Config) (*Page, error) {
 			return nil, refuse("a Machine that Of did not make")
 		}
 		name := m.table().Name
-		if _, ok := p.machines[name]; ok {
+		if p.counts[name] != nil {
 			return nil, refuse("two machines with the name %q", name)
 		}
-		p.machines[name], p.counts[name] = m, newShared[*census]()
+		p.counts[name] = newShared[*census]()
 	}
 	for _, name := range p.locks {
 		if c.Locks[name] == nil {
@@ -111,11 +110,12 @@ func (p *Page) machine(r *http.Request) (Machine, error) {
 }
 
 func (p *Page) machineNamed(name string) (Machine, error) {
-	m, ok := p.machines[name]
-	if !ok {
-		return m, notFound("there is no machine %q", name)
+	for _, m := range p.config.Machines {
+		if m.table().Name == name {
+			return m, nil
+		}
 	}
-	return m, nil
+	return Machine{}, notFound("there is no machine %q", name)
 }
 
 // refusal is an error of this package, in the form that [lifecycle.Problem] reads.

@@ -75,9 +75,6 @@ func (p *Page) machinePage(ctx context.Context, r *http.Request) (view, error) {
 		return view{}, err
 	}
 	doc := MachinePage{Time: now(), MachineSummary: c.MachineSummary, Versions: []VersionCount{}, Oldest: c.oldest}
-	if doc.Oldest == nil {
-		doc.Oldest = []Object{}
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.versions)) {
 		doc.Versions = append(doc.Versions, VersionCount{Version: name, Count: c.versions[name]})
 	}

@@ -60,15 +60,7 @@ func laneOf[K comparable](key K) Lane {
 
 // since returns when the oldest action of a lane started or began to wait; a lane without
 // such an action is the last.
-func (l *Lane) since() time.Time {
-	switch {
-	case !l.RunningSince.IsZero():
-		return l.RunningSince
-	case !l.WaitingSince.IsZero():
-		return l.WaitingSince
-	}
-	return time.Unix(1<<40, 0)
-}
+func (l *Lane) since() time.Time { return cmp.Or(l.RunningSince, l.WaitingSince, time.Unix(1<<40, 0)) }
 
 func (q queued[K]) resume(lane Lane) error {
 	return q.each(lane, q.Resume, &refusal{http.StatusConflict, "not-halted", "the key is not halted"})

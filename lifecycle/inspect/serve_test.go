@@ -37,9 +37,11 @@ func TestMethods(t *testing.T) {
 	require.NoError(t, err)
 	for _, url := range []string{"/", "/queues", "/events", "/static/style.css", "/nowhere"} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"} {
-			answer := ask(page, method, url, "Accept", "application/json")
-			require.Equal(t, "GET, HEAD", answer.Header.Get("Allow"), "%s %s", method, url)
-			require.Equal(t, "method-not-allowed", problem(t, answer).Code)
+			t.Run(method+" "+url, func(t *testing.T) {
+				answer := ask(page, method, url, "Accept", "application/json")
+				require.Equal(t, "GET, HEAD", answer.Header.Get("Allow"))
+				require.Equal(t, "method-not-allowed", problem(t, answer).Code)
+			})
 		}
 		if url != "/nowhere" {
 			require.Equal(t, http.StatusOK, ask(page, "HEAD", url).StatusCode, url)
@@ -79,65 +81,69 @@ func TestHeaders(t *testing.T) {
 func TestForm(t *testing.T) {
 	page, err := inspect.New(nil)
 	require.NoError(t, err)
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		url, accept string
 		json        bool
 	}{
-		{"/", "", false},
-		{"/", "*/*", false},
-		{"/", "text/html,application/xhtml+xml,*/*;q=0.8", false},
-		{"/", "text/html, application/json", false},
-		{"/", "application/json", true},
-		{"/?format=html", "application/json", false},
-		{"/?format=json", "text/html", true},
+		"no header Accept":                    {"/", "", false},
+		"anything":                            {"/", "*/*", false},
+		"a browser":                           {"/", "text/html,application/xhtml+xml,*/*;q=0.8", false},
+		"HTML and JSON":                       {"/", "text/html, application/json", false},
+		"JSON":                                {"/", "application/json", true},
+		"the parameter for HTML, beside JSON": {"/?format=html", "application/json", false},
+		"the parameter for JSON, beside HTML": {"/?format=json", "text/html", true},
 	} {
-		media := ask(page, "GET", c.url, "Accept", c.accept).Header.Get("Content-Type")
-		require.Equal(t, c.json, media == "application/json", "%v: %s", c, media)
+		t.Run(name, func(t *testing.T) {
+			media := ask(page, "GET", c.url, "Accept", c.accept).Header.Get("Content-Type")
+			require.Equal(t, c.json, media == "application/json", media)
+		})
 	}
 }
 
 // TestErrors: what does not exist, and bad parameters.
 func TestErrors(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		for _, c := range []struct {
-			url, code string
-			status    int
-		}{
-			{"/nowhere", "not-found", 404},
-			{"//", "not-found", 404},
-			{"/machine", "not-found", 404},
-			{"/machine?machine=none", "not-found", 404},
-			{"/objects?machine=none", "not-found", 404},
-			{"/object?machine=none&id=a", "not-found", 404},
-			{"/picture?machine=none", "not-found", 404},
-			{"/picture.dot?machine=none", "not-found", 404},
-			{"/events?machine=none", "not-found", 404},
-			{"/object?machine=vm&id=none", "not-found", 404},
-			{"/object?machine=vm", "invalid", 400},
-			{"/object?machine=vm&id=%00", "invalid", 400},
-			{"/object?machine=vm&id=%ff", "invalid", 400},
-			{"/object?machine=vm&id=vm-up&before=x", "invalid", 400},
-			{"/objects?machine=vm&state=none", "unknown-state", 400},
-			{"/objects?machine=vm&limit=0", "invalid", 400},
-			{"/objects?machine=vm&limit=-1", "invalid", 400},
-			{"/objects?machine=vm&limit=1001", "invalid", 400},
-			{"/objects?machine=vm&limit=99999999999999999999", "invalid", 400},
-			{"/objects?machine=vm&after=%ff", "invalid", 400},
-			{"/objects?machine=vm&stuck=1&limit=1001", "invalid", 400},
-			{"/objects?machine=vm&stuck=1&state=running", "invalid", 400},
-			{"/static/", "not-found", 404},
-			{"/static/../doc.go", "not-found", 404},
-			{"/static/graphviz", "not-found", 404},
-			{"/static/none.css", "not-found", 404},
-		} {
-			answer := ask(w.page, "GET", c.url, "Accept", "application/json")
-			require.Equal(t, c.code, problem(t, answer).Code, c.url)
-			require.Equal(t, c.status, answer.StatusCode, c.url)
-			answer = ask(w.page, "GET", c.url)
-			require.Equal(t, c.status, answer.StatusCode, c.url)
-			require.Contains(t, body(t, answer), "<h1>")
-		}
-	})
+	for _, c := range []struct {
+		url, code string
+		status    int
+	}{
+		{"/nowhere", "not-found", 404},
+		{"//", "not-found", 404},
+		{"/machine", "not-found", 404},
+		{"/machine?machine=none", "not-found", 404},
+		{"/objects?machine=none", "not-found", 404},
+		{"/object?machine=none&id=a", "not-found", 404},
+		{"/picture?machine=none", "not-found", 404},
+		{"/picture.dot?machine=none", "not-found", 404},
+		{"/events?machine=none", "not-found", 404},
+		{"/object?machine=vm&id=none", "not-found", 404},
+		{"/object?machine=vm", "invalid", 400},
+		{"/object?machine=vm&id=%00", "invalid", 400},
+		{"/object?machine=vm&id=%ff", "invalid", 400},
+		{"/object?machine=vm&id=vm-up&before=x", "invalid", 400},
+		{"/objects?machine=vm&state=none", "unknown-state", 400},
+		{"/objects?machine=vm&limit=0", "invalid", 400},
+		{"/objects?machine=vm&limit=-1", "invalid", 400},
+		{"/objects?machine=vm&limit=1001", "invalid", 400},
+		{"/objects?machine=vm&limit=99999999999999999999", "invalid", 400},
+		{"/objects?machine=vm&after=%ff", "invalid", 400},
+		{"/objects?machine=vm&stuck=1&limit=1001", "invalid", 400},
+		{"/objects?machine=vm&stuck=1&state=running", "invalid", 400},
+		{"/static/", "not-found", 404},
+		{"/static/../doc.go", "not-found", 404},
+		{"/static/graphviz", "not-found", 404},
+		{"/static/none.css", "not-found", 404},
+	} {
+		t.Run(c.url, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				answer := ask(w.page, "GET", c.url, "Accept", "application/json")
+				require.Equal(t, c.code, problem(t, answer).Code)
+				require.Equal(t, c.status, answer.StatusCode)
+				answer = ask(w.page, "GET", c.url)
+				require.Equal(t, c.status, answer.StatusCode)
+				require.Contains(t, body(t, answer), "<h1>")
+			})
+		})
+	}
 }
 
 // TestOutage: a store that fails shows as that, never as an empty list. What needs no store
@@ -214,7 +220,9 @@ func TestBadConfig(t *testing.T) {
 		"no lock":      {Locks: map[string]lock.Locker{"l": nil}},
 		"bad objects":  {MaxObjects: -1},
 	} {
-		_, err := inspect.New(&config)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		t.Run(name, func(t *testing.T) {
+			_, err := inspect.New(&config)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		})
 	}
 }
