@@ -200,7 +200,7 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	}
 	defer func() {
 		if g == nil { // an error, or a panic in a method of the context
-			l.leave(ctx, a)
+			l.leave(ctx, a, first)
 		}
 	}()
 	if first {
@@ -269,11 +269,12 @@ func (a *acquisition) refuse(ctx context.Context, rs []lock.Request, o *lock.Opt
 	return v.refusal(refused, l.config.MaxHolders, why)
 }
 
-// leave ends a call without the Grant. The last one withdraws the claim. It waits for the
-// removal for a short time, since its context may have ended.
-func (l *Locker) leave(ctx context.Context, a *acquisition) {
+// leave ends a call without the Grant. The last one withdraws the claim, and so does the first
+// one if it has not written the claim: no other call does. It waits for the removal for a
+// short time, since its context may have ended.
+func (l *Locker) leave(ctx context.Context, a *acquisition, first bool) {
 	l.mu.Lock()
-	if a.calls--; a.calls == 0 {
+	if a.calls--; a.calls == 0 || first && a.written == 0 {
 		how := deleteKey
 		if a.state == entering {
 			how = deleteLate

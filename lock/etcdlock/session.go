@@ -43,10 +43,11 @@ func (s *session) renewed(sent time.Time) { s.until = sent.Add(s.ttl / 10 * 9) }
 // within bounds a context to the time that a session is certain to live, and to its end.
 func (l *Locker) within(ctx context.Context, s *session) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	until := s.until
+	l.mu.Unlock()
 	ctx, end := context.WithCancelCause(ctx)
 	ended := context.AfterFunc(s.alive, func() { end(&lock.LostError{Reason: "the session has ended", Err: lock.ErrLost}) })
-	ctx, cancel := context.WithDeadlineCause(ctx, s.until, &lock.LostError{Reason: notRenewed, Err: lock.ErrLost})
+	ctx, cancel := context.WithDeadlineCause(ctx, until, &lock.LostError{Reason: notRenewed, Err: lock.ErrLost})
 	return ctx, func() { ended(); cancel(); end(nil) }
 }
 

@@ -314,3 +314,30 @@ func TestCloseNotifiesBeforeItReleases(t *testing.T) {
 	require.False(t, early, "granted before the holder was notified")
 	require.NoError(t, w.granted(t).Unlock(t.Context()))
 }
+
+// hostileContext calls a function in its method Done.
+type hostileContext struct {
+	context.Context
+	done func()
+}
+
+func (c hostileContext) Done() <-chan struct{} { c.done(); return c.Context.Done() }
+
+// The context of a Lock panics before its claim is written. A call with the same id, which waits
+// for this claim, writes one of its own.
+func TestPanicBeforeAClaimIsWritten(t *testing.T) {
+	l := open(t, etcdtest.Start(t, nil).Client(t), freshPrefix(), nil)
+	deploy, entered, joined := &lock.Options{ID: "deploy"}, make(chan struct{}), make(chan struct{})
+	panicked := make(chan any)
+	go func() {
+		defer func() { panicked <- recover() }()
+		_, _ = l.Lock(hostileContext{t.Context(), func() { close(entered); <-joined; panic("hostile") }}, at(lock.X, "/a"), deploy)
+	}()
+	awaited(t, entered)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	g, err := l.Lock(hostileContext{ctx, sync.OnceFunc(func() { close(joined) })}, at(lock.X, "/a"), deploy)
+	require.Equal(t, "hostile", <-panicked)
+	require.NoError(t, err)
+	require.NoError(t, g.Unlock(t.Context()))
+}
