@@ -3,10 +3,13 @@ package sqllocktest
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
@@ -40,13 +43,14 @@ func TestCloseWhileTheEngineDoesNotAnswer(t *testing.T) {
 		"unlock":  func() error { return held.Unlock(context.Background()) },
 		"upgrade": func() error { return converted.Upgrade(context.Background(), lock.X) },
 	}
-	type end struct {
-		call string
-		err  error
-	}
-	ends := make(chan end, len(calls)+1)
+	var ends errgroup.Group
 	for name, call := range calls {
-		go func() { ends <- end{name, call()} }()
+		ends.Go(func() error {
+			if err := call(); !errors.Is(err, lock.ErrLost) {
+				return fmt.Errorf("%s ends with: %v", name, err)
+			}
+			return nil
+		})
 	}
 	eventually(t, func() bool {
 		var waiting int
@@ -54,21 +58,19 @@ func TestCloseWhileTheEngineDoesNotAnswer(t *testing.T) {
 			" WHERE datname = current_database() AND wait_event = 'advisory'").Scan(&waiting))
 		return waiting == len(calls)
 	}, "the calls do not wait")
-	require.Empty(t, ends)
-	go func() { ends <- end{"close", l.Close()} }()
-	late := time.After(20 * time.Second)
-	for range len(calls) + 1 {
-		select {
-		case e := <-ends:
-			if e.call == "close" {
-				require.ErrorIs(t, e.err, context.DeadlineExceeded, "the engine still holds the locks")
-			} else {
-				require.ErrorIs(t, e.err, lock.ErrLost, e.call)
-			}
-			delete(calls, e.call)
-		case <-late:
-			require.Fail(t, "a call hangs", "%v", calls)
-		}
+	done := make(chan struct{})
+	var closed, called error
+	go func() {
+		defer close(done)
+		closed = l.Close()
+		called = ends.Wait()
+	}()
+	select {
+	case <-done:
+		require.ErrorIs(t, closed, context.DeadlineExceeded, "the engine still holds the locks")
+		require.NoError(t, called)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "a call hangs")
 	}
 	free()
 }

@@ -76,51 +76,53 @@ func TestGuardAndBreak(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
 	for _, how := range []string{"break", "unlock", "session", "downgrade"} {
-		held, err := a.TryLockAll(t.Context(), []lock.Request{at(lock.X, "/a"), at(lock.X, "/b")}, nil)
-		require.NoError(t, err)
-		tx, found := begin(t, d.db, held)
-		require.True(t, found)
-		next := wait(t, b, at(lock.S, "/b"), "next")
-		ended := make(chan error, 1)
-		go func() {
-			switch how {
-			case "break":
-				ended <- b.Break(t.Context(), held.Token(), "stuck")
-			case "unlock":
-				ended <- held.Unlock(t.Context())
-			case "downgrade":
-				ended <- held.Downgrade(t.Context(), lock.IS)
-			case "session":
-				_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
-					" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
-				if err == nil {
-					<-held.Lost()
+		t.Run(how, func(t *testing.T) {
+			held, err := a.TryLockAll(t.Context(), []lock.Request{at(lock.X, "/a"), at(lock.X, "/b")}, nil)
+			require.NoError(t, err)
+			tx, found := begin(t, d.db, held)
+			require.True(t, found)
+			next := wait(t, b, at(lock.S, "/b"), "next")
+			ended := make(chan error, 1)
+			go func() {
+				switch how {
+				case "break":
+					ended <- b.Break(t.Context(), held.Token(), "stuck")
+				case "unlock":
+					ended <- held.Unlock(t.Context())
+				case "downgrade":
+					ended <- held.Downgrade(t.Context(), lock.IS)
+				case "session":
+					_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
+						" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
+					if err == nil {
+						<-held.Lost()
+					}
+					ended <- err
 				}
-				ended <- err
+			}()
+			if how != "unlock" && how != "downgrade" {
+				<-held.Lost()
 			}
-		}()
-		if how != "unlock" && how != "downgrade" {
-			<-held.Lost()
-		}
-		for range 20 { // the tree is not blocked
-			require.NoError(t, take(t, b, at(lock.X, "/other")).Unlock(t.Context()))
-		}
-		require.Empty(t, next, how)
-		require.NoError(t, tx.Commit())
-		g := granted(t, next)
-		require.NoError(t, <-ended)
-		if how != "downgrade" {
-			_, found = begin(t, d.db, held)
-			require.False(t, found, how)
-		}
-		_ = held.Unlock(t.Context())
-		require.NoError(t, g.Unlock(t.Context()))
-		if how == "session" {
-			eventually(t, func() bool {
-				g, err := a.TryLock(t.Context(), at(lock.X, "/a"), nil)
-				return err == nil && g.Unlock(t.Context()) == nil
-			}, "a new session")
-		}
+			for range 20 { // the tree is not blocked
+				require.NoError(t, take(t, b, at(lock.X, "/other")).Unlock(t.Context()))
+			}
+			require.Empty(t, next)
+			require.NoError(t, tx.Commit())
+			g := granted(t, next)
+			require.NoError(t, <-ended)
+			if how != "downgrade" {
+				_, found = begin(t, d.db, held)
+				require.False(t, found)
+			}
+			_ = held.Unlock(t.Context())
+			require.NoError(t, g.Unlock(t.Context()))
+			if how == "session" {
+				eventually(t, func() bool {
+					g, err := a.TryLock(t.Context(), at(lock.X, "/a"), nil)
+					return err == nil && g.Unlock(t.Context()) == nil
+				}, "a new session")
+			}
+		})
 	}
 }
 

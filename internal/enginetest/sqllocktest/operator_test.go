@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -67,28 +68,30 @@ func TestUpgradeOfABrokenGrant(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	operator, silent := d.open(t, tree, &sqllock.Config{TTL: slow}), d.silent(t, tree)
 	for _, up := range []bool{true, false} {
-		held := take(t, silent, at(lock.S, "/a"))
-		token := held.Token()
-		broken := make(chan error, 1)
-		go func() { broken <- operator.Break(t.Context(), token, "stuck") }()
-		eventually(t, func() bool {
-			var marked bool
-			err := d.db.QueryRow("SELECT mark = 2 FROM interlock_lock_requests WHERE token = $1", int64(token)).Scan(&marked)
-			if errors.Is(err, sql.ErrNoRows) {
-				return true // its process has read the mark after all
+		t.Run(fmt.Sprint("up: ", up), func(t *testing.T) {
+			held := take(t, silent, at(lock.S, "/a"))
+			token := held.Token()
+			broken := make(chan error, 1)
+			go func() { broken <- operator.Break(t.Context(), token, "stuck") }()
+			eventually(t, func() bool {
+				var marked bool
+				err := d.db.QueryRow("SELECT mark = 2 FROM interlock_lock_requests WHERE token = $1", int64(token)).Scan(&marked)
+				if errors.Is(err, sql.ErrNoRows) {
+					return true // its process has read the mark after all
+				}
+				require.NoError(t, err)
+				return marked
+			}, "Break does not mark the grant")
+			if up {
+				require.ErrorIs(t, held.Upgrade(t.Context(), lock.X), lock.ErrLost)
+			} else {
+				require.ErrorIs(t, held.Downgrade(t.Context(), lock.IS), lock.ErrLost)
 			}
-			require.NoError(t, err)
-			return marked
-		}, "Break does not mark the grant")
-		if up {
-			require.ErrorIs(t, held.Upgrade(t.Context(), lock.X), lock.ErrLost)
-		} else {
-			require.ErrorIs(t, held.Downgrade(t.Context(), lock.IS), lock.ErrLost)
-		}
-		<-held.Lost()
-		require.NoError(t, <-broken)
-		require.Equal(t, token, held.Token())
-		require.NoError(t, take(t, operator, at(lock.X, "/a")).Unlock(t.Context()))
+			<-held.Lost()
+			require.NoError(t, <-broken)
+			require.Equal(t, token, held.Token())
+			require.NoError(t, take(t, operator, at(lock.X, "/a")).Unlock(t.Context()))
+		})
 	}
 }
 

@@ -67,26 +67,28 @@ func TestNoGhostLocks(t *testing.T) {
 	other := d.open(t, tree, nil)
 	l, db, p := d.through(t, tree, slow, false)
 	db.SetMaxIdleConns(0) // every call connects: requests 1 to n are those of the handshake
-	idle := func() {
+	idle := func(t *testing.T) {
 		eventually(t, func() bool { s, err := other.Snapshot(t.Context()); return err == nil && s.Nodes == 0 }, "a ghost")
 		require.NoError(t, take(t, other, at(lock.X, "/")).Unlock(t.Context()))
 	}
 	cuts, grants := 0, 0
 	for _, place := range []storetest.Place{storetest.BeforeRequest, storetest.InRequest, storetest.AfterRequest, storetest.InAnswer} {
 		for n := 1; n <= 5; n++ {
-			struck := p.Cut(place, n)
-			g, err := l.TryLock(t.Context(), at(lock.X, "/a/b"), &lock.Options{ID: "deploy"})
-			if err == nil {
-				grants++
-				_ = g.Unlock(t.Context())
-			} else if struck() {
-				cuts++
-				// Nothing is held when the call returns: repeating it succeeds at once.
+			t.Run(fmt.Sprintf("%s of request %d", place, n), func(t *testing.T) {
+				struck := p.Cut(place, n)
 				g, err := l.TryLock(t.Context(), at(lock.X, "/a/b"), &lock.Options{ID: "deploy"})
-				require.NoError(t, err, "%s of request %d", place, n)
-				require.NoError(t, g.Unlock(t.Context()))
-			}
-			idle()
+				if err == nil {
+					grants++
+					_ = g.Unlock(t.Context())
+				} else if struck() {
+					cuts++
+					// Nothing is held when the call returns: repeating it succeeds at once.
+					g, err := l.TryLock(t.Context(), at(lock.X, "/a/b"), &lock.Options{ID: "deploy"})
+					require.NoError(t, err)
+					require.NoError(t, g.Unlock(t.Context()))
+				}
+				idle(t)
+			})
 		}
 	}
 	require.Positive(t, cuts)
@@ -102,12 +104,12 @@ func TestNoGhostLocks(t *testing.T) {
 		g, err := l.TryLock(ctx, at(lock.X, "/a"), nil)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Nil(t, g)
-		idle()
+		idle(t)
 		close(resume)
 		if settled() {
 			late++
 		}
-		idle()
+		idle(t)
 	}
 	t.Logf("%d cut acquisitions and %d late ones: no ghost; %d were granted", cuts, late, grants)
 	require.Positive(t, late)
@@ -179,19 +181,21 @@ func TestUnknownConversion(t *testing.T) {
 	other := d.open(t, tree, nil)
 	l, _, p := d.through(t, tree, slow, false)
 	for _, place := range []storetest.Place{storetest.BeforeRequest, storetest.AfterRequest} {
-		unknown := false
-		for range 5 { // the fault may strike a call of the session
-			held := take(t, l, at(lock.S, "/a"))
-			p.Cut(place, 1)
-			if held.Upgrade(t.Context(), lock.X) != nil {
-				unknown = true
-				require.ErrorIs(t, held.Check(), lock.ErrLost)
-			} else {
-				require.NoError(t, held.Unlock(t.Context()))
+		t.Run(place.String(), func(t *testing.T) {
+			unknown := false
+			for range 5 { // the fault may strike a call of the session
+				held := take(t, l, at(lock.S, "/a"))
+				p.Cut(place, 1)
+				if held.Upgrade(t.Context(), lock.X) != nil {
+					unknown = true
+					require.ErrorIs(t, held.Check(), lock.ErrLost)
+				} else {
+					require.NoError(t, held.Unlock(t.Context()))
+				}
+				require.NoError(t, take(t, other, at(lock.X, "/a")).Unlock(t.Context()))
 			}
-			require.NoError(t, take(t, other, at(lock.X, "/a")).Unlock(t.Context()))
-		}
-		require.True(t, unknown, "%s", place)
+			require.True(t, unknown)
+		})
 	}
 }
 

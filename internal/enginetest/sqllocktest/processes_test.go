@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
@@ -178,15 +178,23 @@ func TestIsolation(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	d := newDatabase(t)
-	for _, c := range []*sqllock.Config{
-		{TTL: time.Millisecond}, {TTL: 50 * 365 * 24 * time.Hour}, {MaxWaiters: -1}, {MaxHolders: -1},
+	for name, c := range map[string]struct {
+		tree   string
+		config sqllock.Config
+	}{
+		"a short TTL":         {"tree", sqllock.Config{TTL: time.Millisecond}},
+		"a TTL of years":      {"tree", sqllock.Config{TTL: 50 * 365 * 24 * time.Hour}},
+		"negative waiters":    {"tree", sqllock.Config{MaxWaiters: -1}},
+		"negative holders":    {"tree", sqllock.Config{MaxHolders: -1}},
+		"a tree of no name":   {"", sqllock.Config{}},
+		"a tree not in UTF-8": {"\xff", sqllock.Config{}},
+		"a tree with NUL":     {"a\x00b", sqllock.Config{}},
+		"a long tree":         {fmt.Sprintf("%0201d", 0), sqllock.Config{}},
 	} {
-		_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), "tree", c)
-		require.ErrorIs(t, err, lock.ErrInvalid)
-	}
-	for _, tree := range []string{"", "\xff", "a\x00b", fmt.Sprintf("%0201d", 0)} {
-		_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, nil)
-		require.ErrorIs(t, err, lock.ErrInvalid)
+		t.Run(name, func(t *testing.T) {
+			_, err := sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), c.tree, &c.config)
+			require.ErrorIs(t, err, lock.ErrInvalid)
+		})
 	}
 	require.NoError(t, sqllock.Migrate(t.Context(), d.db), "again")
 	_, err := d.db.Exec("DROP FUNCTION interlock_lock_begin")
@@ -202,15 +210,16 @@ func TestConversionsAtOnce(t *testing.T) {
 	l := d.open(t, newTree(), nil)
 	for range 20 {
 		g := take(t, l, at(lock.X, "/a"))
-		var both sync.WaitGroup
+		var both errgroup.Group
 		for _, m := range []lock.Mode{lock.S, lock.IS} {
-			both.Go(func() {
-				if err := g.Downgrade(t.Context(), m); err != nil && !errors.Is(err, lock.ErrInvalid) {
-					t.Error(err)
+			both.Go(func() error {
+				if err := g.Downgrade(t.Context(), m); !errors.Is(err, lock.ErrInvalid) {
+					return err
 				}
+				return nil
 			})
 		}
-		both.Wait()
+		require.NoError(t, both.Wait())
 		require.Equal(t, []lock.Request{at(lock.IS, "/a")}, g.Requests())
 		other := take(t, l, at(lock.IX, "/a"))
 		require.NoError(t, other.Unlock(t.Context()))

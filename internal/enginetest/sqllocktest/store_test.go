@@ -56,29 +56,31 @@ func TestRecordsUnderALock(t *testing.T) {
 	}
 	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
 	for _, how := range []string{"break", "session"} {
-		held := take(t, a, at(lock.X, "/a"))
-		late := paused(held)
-		require.NoError(t, under(held), how)
-		require.NoError(t, under(late), how)
-		if how == "break" {
-			require.NoError(t, b.Break(t.Context(), held.Token(), "stuck"))
-		} else {
-			_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
-				" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
-			require.NoError(t, err)
-		}
-		next := take(t, b, at(lock.X, "/a"))
-		for _, g := range []*lock.Grant{held, late} {
-			err := under(g)
-			require.ErrorIs(t, err, lock.ErrLost, how)
-			require.ErrorIs(t, err, lifecycle.ErrPrecondition, how)
-		}
-		require.NoError(t, under(next), how)
+		t.Run(how, func(t *testing.T) {
+			held := take(t, a, at(lock.X, "/a"))
+			late := paused(held)
+			require.NoError(t, under(held))
+			require.NoError(t, under(late))
+			if how == "break" {
+				require.NoError(t, b.Break(t.Context(), held.Token(), "stuck"))
+			} else {
+				_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
+					" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
+				require.NoError(t, err)
+			}
+			next := take(t, b, at(lock.X, "/a"))
+			for _, g := range []*lock.Grant{held, late} {
+				err := under(g)
+				require.ErrorIs(t, err, lock.ErrLost)
+				require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+			}
+			require.NoError(t, under(next))
 
-		// Without the precondition, the token alone.
-		require.NoError(t, resize(&lifecycle.Change[string]{Fence: held.Token()}), "no higher token has come yet")
-		require.NoError(t, resize(&lifecycle.Change[string]{Fence: next.Token()}))
-		require.ErrorIs(t, resize(&lifecycle.Change[string]{Fence: held.Token()}), lock.ErrStaleToken)
-		require.NoError(t, next.Unlock(t.Context()))
+			// Without the precondition, the token alone.
+			require.NoError(t, resize(&lifecycle.Change[string]{Fence: held.Token()}), "no higher token has come yet")
+			require.NoError(t, resize(&lifecycle.Change[string]{Fence: next.Token()}))
+			require.ErrorIs(t, resize(&lifecycle.Change[string]{Fence: held.Token()}), lock.ErrStaleToken)
+			require.NoError(t, next.Unlock(t.Context()))
+		})
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -91,18 +91,18 @@ func handovers(b *testing.B, contender func() (lock, unlock func() error)) func(
 		pairs[i].lock, pairs[i].unlock = contender()
 	}
 	return func(n int) {
-		var all sync.WaitGroup
+		var all errgroup.Group
 		for _, p := range pairs {
-			all.Go(func() {
+			all.Go(func() error {
 				for range (n + 1) / 2 {
 					if err := errors.Join(p.lock(), p.unlock()); err != nil {
-						b.Error(err)
-						return
+						return err
 					}
 				}
+				return nil
 			})
 		}
-		all.Wait()
+		require.NoError(b, all.Wait())
 	}
 }
 

@@ -2,6 +2,8 @@ package lock_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lock"
@@ -33,28 +36,31 @@ func TestCloseWhileEtcdDoesNotAnswer(t *testing.T) {
 	held, converted := take(t, l, at(lock.X, "/a"), "a"), take(t, l, at(lock.X, "/b"), "b")
 	hangs.Store(true)
 	ctx := context.Background()
-	ends := make(chan error)
-	calls := []func() error{
-		func() error { _, err := l.TryLock(ctx, at(lock.X, "/c"), nil); return err },
-		func() error { _, err := l.Lock(ctx, at(lock.X, "/d"), nil); return err },
-		func() error { return held.Unlock(ctx) },
-		func() error { return converted.Downgrade(ctx, lock.IS) },
+	calls := map[string]func() error{
+		"TryLock":   func() error { _, err := l.TryLock(ctx, at(lock.X, "/c"), nil); return err },
+		"Lock":      func() error { _, err := l.Lock(ctx, at(lock.X, "/d"), nil); return err },
+		"Unlock":    func() error { return held.Unlock(ctx) },
+		"Downgrade": func() error { return converted.Downgrade(ctx, lock.IS) },
 	}
-	for _, call := range calls {
-		go func() { ends <- call() }()
+	var ends errgroup.Group
+	for name, call := range calls {
+		ends.Go(func() error {
+			if err := call(); !errors.Is(err, lock.ErrLost) {
+				return fmt.Errorf("%s ends with: %v", name, err)
+			}
+			return nil
+		})
 	}
 	require.Eventually(t, func() bool { return waiting.Load() == int64(len(calls)) }, 10*time.Second, time.Millisecond)
-	closed := make(chan struct{})
-	go func() { l.Close(); close(closed) }()
-	for range calls {
-		select {
-		case err := <-ends:
-			require.ErrorIs(t, err, lock.ErrLost)
-		case <-time.After(20 * time.Second):
-			require.FailNow(t, "a call hangs")
-		}
-	}
-	awaited(t, closed)
+	done := make(chan struct{})
+	var err error
+	go func() {
+		defer close(done)
+		l.Close()
+		err = ends.Wait()
+	}()
+	awaited(t, done)
+	require.NoError(t, err)
 }
 
 // A session that cannot begin leaves no lease: a Locker tries again five times a second, and a

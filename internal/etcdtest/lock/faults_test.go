@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
@@ -173,17 +174,19 @@ func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 		{"Lock", func(ctx context.Context) error { _, err := l.Lock(ctx, at(lock.X, "/a"), nil); return err }, 1},
 		{"Upgrade", func(ctx context.Context) error { return g.Upgrade(ctx, lock.X) }, 0},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		delay.Store(true)
-		require.ErrorIs(t, c.call(ctx), context.DeadlineExceeded, c.what)
-		cancel()
-		require.Eventually(t, func() bool { return claims(t, l) == c.held }, 10*time.Second, 5*time.Millisecond)
-		gate <- struct{}{}
-		late := <-arrived
-		require.NotNil(t, late.Header, "the late transaction is answered")
-		require.False(t, late.Succeeded, c.what)
-		t.Logf("%s: the late transaction fails, %d ghost locks", c.what, claims(t, l)-c.held)
-		require.Equal(t, c.held, claims(t, l), c.what)
+		t.Run(c.what, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			delay.Store(true)
+			require.ErrorIs(t, c.call(ctx), context.DeadlineExceeded)
+			cancel()
+			require.Eventually(t, func() bool { return claims(t, l) == c.held }, 10*time.Second, 5*time.Millisecond)
+			gate <- struct{}{}
+			late := <-arrived
+			require.NotNil(t, late.Header, "the late transaction is answered")
+			require.False(t, late.Succeeded)
+			t.Logf("the late transaction fails, %d ghost locks", claims(t, l)-c.held)
+			require.Equal(t, c.held, claims(t, l))
+		})
 	}
 	require.ErrorIs(t, g.Check(), lock.ErrLost, "the outcome of the upgrade is unknown")
 	require.NoError(t, take(t, l, at(lock.X, "/"), "next").Unlock(t.Context()))
@@ -463,19 +466,19 @@ func TestCancelledWaits(t *testing.T) {
 	l := open(t, server.Client(t), freshPrefix(), nil)
 	g := take(t, l, at(lock.X, "/a"), "holder")
 	n := scale.Of(100, 1000)
-	done := make(chan error, n)
+	var waits errgroup.Group
 	ctx, cancel := context.WithCancel(t.Context())
 	for range n {
-		go func() {
-			_, err := l.Lock(ctx, at(lock.X, "/a"), nil)
-			done <- err
-		}()
+		waits.Go(func() error {
+			if _, err := l.Lock(ctx, at(lock.X, "/a"), nil); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("a wait ends with: %v", err)
+			}
+			return nil
+		})
 	}
 	require.Eventually(t, func() bool { return claims(t, l) > n/2 }, 30*time.Second, 10*time.Millisecond)
 	cancel()
-	for range n {
-		require.ErrorIs(t, <-done, context.Canceled)
-	}
+	require.NoError(t, waits.Wait())
 	require.Eventually(t, func() bool { return claims(t, l) == 1 }, 30*time.Second, 10*time.Millisecond)
 	require.NoError(t, g.Unlock(t.Context()))
 }
@@ -506,12 +509,17 @@ func TestUnreadableClaim(t *testing.T) {
 	client, prefix := server.Client(t), freshPrefix()
 	l := open(t, client, prefix, nil)
 	key := prefix + "/0000000000000001/0000000000000001"
-	for _, value := range []string{`{"version":9}`, `{"requests":[{"p":"/b","m":"X"}]}`} {
-		_, err := client.Put(t.Context(), key, value)
-		require.NoError(t, err)
-		_, err = l.TryLock(t.Context(), at(lock.IS, "/a"), nil)
-		require.ErrorIs(t, err, lock.ErrConflict, value)
-		require.ErrorContains(t, err, "cannot be read")
+	for name, value := range map[string]string{
+		"no requests":    `{"version":9}`,
+		"other requests": `{"requests":[{"p":"/b","m":"X"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.Put(t.Context(), key, value)
+			require.NoError(t, err)
+			_, err = l.TryLock(t.Context(), at(lock.IS, "/a"), nil)
+			require.ErrorIs(t, err, lock.ErrConflict)
+			require.ErrorContains(t, err, "cannot be read")
+		})
 	}
 	_, err := client.Delete(t.Context(), key)
 	require.NoError(t, err)
@@ -521,9 +529,16 @@ func TestUnreadableClaim(t *testing.T) {
 func TestOpenAndClose(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	client, prefix := server.Client(t), freshPrefix()
-	for _, c := range []etcdlock.Config{{TTL: -1}, {TTL: math.MaxInt64}, {MaxWaiters: -1}, {MaxHolders: -1}} {
-		_, err := etcdlock.Open(t.Context(), client, prefix, &c)
-		require.ErrorIs(t, err, lock.ErrInvalid)
+	for name, c := range map[string]etcdlock.Config{
+		"a negative TTL":     {TTL: -1},
+		"a TTL of centuries": {TTL: math.MaxInt64},
+		"negative waiters":   {MaxWaiters: -1},
+		"negative holders":   {MaxHolders: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := etcdlock.Open(t.Context(), client, prefix, &c)
+			require.ErrorIs(t, err, lock.ErrInvalid)
+		})
 	}
 	cause := errors.New("cause")
 	ended, cancel := context.WithCancelCause(t.Context())

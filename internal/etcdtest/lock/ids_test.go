@@ -59,20 +59,27 @@ func TestLockBesideFasterWriters(t *testing.T) {
 		}
 		return send()
 	}))
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		limit int
 		id    string
-	}{{0, ""}, {0, "deploy"}, {1, ""}, {1, "deploy"}} {
-		l := open(t, client, prefix, &etcdlock.Config{MaxWaiters: c.limit})
-		overtaken.Store(0)
-		racing.Store(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		g, err := l.Lock(ctx, at(lock.X, "/a"), &lock.Options{ID: c.id})
-		cancel()
-		racing.Store(false)
-		require.NoError(t, err, "%+v", c)
-		require.EqualValues(t, 1, overtaken.Load(), "%+v", c)
-		require.NoError(t, g.Unlock(t.Context()))
+	}{
+		"neither id nor limit": {0, ""},
+		"an id":                {0, "deploy"},
+		"a limit":              {1, ""},
+		"an id and a limit":    {1, "deploy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := open(t, client, prefix, &etcdlock.Config{MaxWaiters: c.limit})
+			overtaken.Store(0)
+			racing.Store(true)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			g, err := l.Lock(ctx, at(lock.X, "/a"), &lock.Options{ID: c.id})
+			cancel()
+			racing.Store(false)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, overtaken.Load())
+			require.NoError(t, g.Unlock(t.Context()))
+		})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -114,18 +114,19 @@ func exact(t *testing.T, p place, through func() lifecycle.Store, trouble func()
 	t.Helper()
 	const writers = 8
 	var counts tally
-	var group sync.WaitGroup
+	var group errgroup.Group
 	var written [writers]uint64
-	var errs [writers]error
 	done := make(chan struct{})
 	for i := range writers {
 		store := through()
-		group.Go(func() { written[i], errs[i] = counts.write(t.Context(), store, key(fmt.Sprint(i)), done) })
+		group.Go(func() (err error) {
+			written[i], err = counts.write(t.Context(), store, key(fmt.Sprint(i)), done)
+			return err
+		})
 	}
 	trouble()
 	close(done)
-	group.Wait()
-	require.NoError(t, errors.Join(errs[:]...))
+	require.NoError(t, group.Wait())
 	direct, total := p.open(t), uint64(0)
 	for i := range writers {
 		r := get(t, direct, key(fmt.Sprint(i)))
@@ -329,20 +330,21 @@ func TestMixedCommitIsSentAgain(t *testing.T) {
 		return err
 	})))
 	for _, metadataFirst := range []bool{false, true} {
-		name := fmt.Sprint("metadata first: ", metadataFirst)
-		moved, beaten := put(t, store, key("moved "+name), "Idle"), put(t, store, key("beaten "+name), "Idle")
-		beat := lifecycle.StoredChange{Expect: beaten.Revision, From: "Idle", To: beaten, MetadataOnly: true, Timeout: time.Hour}
-		first := commitOf(change(moved, "Moving"), beat)
-		if metadataFirst {
-			slices.Reverse(first.Changes)
-		}
-		again := *first
-		again.Changes = slices.Clone(first.Changes)
-		require.NoError(t, store.Commit(t.Context(), first))
-		p.ahead.Add(int64(time.Minute))
-		armed.Store(true)
-		require.ErrorIs(t, store.Commit(t.Context(), &again), lifecycle.ErrConflict, name)
-		require.False(t, armed.Load())
+		t.Run(fmt.Sprint("metadata first: ", metadataFirst), func(t *testing.T) {
+			moved, beaten := put(t, store, key("moved "+t.Name()), "Idle"), put(t, store, key("beaten "+t.Name()), "Idle")
+			beat := lifecycle.StoredChange{Expect: beaten.Revision, From: "Idle", To: beaten, MetadataOnly: true, Timeout: time.Hour}
+			first := commitOf(change(moved, "Moving"), beat)
+			if metadataFirst {
+				slices.Reverse(first.Changes)
+			}
+			again := *first
+			again.Changes = slices.Clone(first.Changes)
+			require.NoError(t, store.Commit(t.Context(), first))
+			p.ahead.Add(int64(time.Minute))
+			armed.Store(true)
+			require.ErrorIs(t, store.Commit(t.Context(), &again), lifecycle.ErrConflict)
+			require.False(t, armed.Load())
+		})
 	}
 	p.audit(t)
 }

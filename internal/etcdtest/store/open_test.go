@@ -34,8 +34,10 @@ func TestOpenRefuses(t *testing.T) {
 		"an earlier layout":   {client, etcdstore.Config{Prefix: "earlier/"}, etcdstore.ErrLayout},
 		"a later layout":      {client, etcdstore.Config{Prefix: "later/"}, etcdstore.ErrLayout},
 	} {
-		_, err := etcdstore.Open(t.Context(), c.client, &c.config)
-		require.ErrorIs(t, err, c.want, name)
+		t.Run(name, func(t *testing.T) {
+			_, err := etcdstore.Open(t.Context(), c.client, &c.config)
+			require.ErrorIs(t, err, c.want)
+		})
 	}
 	for range 2 {
 		store, err := etcdstore.Open(t.Context(), client, nil)
