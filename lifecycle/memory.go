@@ -248,20 +248,10 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 			sh.requests[ch.Request] = o
 		}
 	}
-	if !ch.Remove {
-		sh.set(o, &ch.To)
-		return
-	}
-	gone := absent(&ch.To)
-	sh.set(o, &gone)
-	s.removals = append(s.removals, removal{ch.To.Key, o.number})
-}
-
-// absent is the record of an object after its removal.
-func absent(r *StoredRecord) StoredRecord {
-	return StoredRecord{
-		Key: r.Key, Revision: r.Revision, Sequence: r.Sequence, Operation: r.Operation, Fence: r.Fence,
-		ChangedAt: r.ChangedAt, Actor: r.Actor, Event: r.Event, Reason: r.Reason,
+	result := ch.Result()
+	sh.set(o, &result)
+	if ch.Remove {
+		s.removals = append(s.removals, removal{ch.To.Key, o.number})
 	}
 }
 

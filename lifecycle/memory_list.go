@@ -128,7 +128,7 @@ func (sh *shelf) page(q *Query) (page []*object) {
 		if steps++; steps > n {
 			break
 		}
-		if o.selected(q, now) {
+		if q.Selects(&o.record, now) {
 			page = append(page, o)
 		}
 		if len(page) == q.Limit {
@@ -141,7 +141,7 @@ func (sh *shelf) page(q *Query) (page []*object) {
 	page = nil
 	for _, g := range groups {
 		for _, o := range g.objects {
-			if o.record.ID > q.After && o.selected(q, now) {
+			if o.record.ID > q.After && q.Selects(&o.record, now) {
 				page = append(page, o)
 			}
 		}
@@ -171,18 +171,6 @@ func (sh *shelf) candidates(q *Query) (groups []*group, n int) {
 		groups, n = []*group{&sh.timed}, len(sh.timed.objects)
 	}
 	return groups, n
-}
-
-// selected reports whether the object, which exists, matches the conditions of a
-// query.
-func (o *object) selected(q *Query, now time.Time) bool {
-	r := &o.record
-	return (len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
-		(q.UnchangedFor <= 0 || now.Sub(r.ChangedAt) >= q.UnchangedFor) &&
-		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline)) &&
-		(!q.NoDeadline || r.Deadline.IsZero()) &&
-		(!q.Unowned || r.Owner == "") &&
-		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, OwnerRef{r.Owner, r.Epoch}))
 }
 
 // ordered is a set of objects in order of id. It consists of pieces that are short

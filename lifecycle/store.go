@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -214,6 +215,19 @@ func (ch *StoredChange) Row(token Token) HistoryRow {
 	}
 }
 
+// Result returns the record after the change, for use by stores: To, or what a store keeps of
+// a removed object, so that its numbers continue.
+func (ch *StoredChange) Result() StoredRecord {
+	r := &ch.To
+	if !ch.Remove {
+		return *r
+	}
+	return StoredRecord{
+		Key: r.Key, Revision: r.Revision, Sequence: r.Sequence, Operation: r.Operation, Fence: r.Fence,
+		ChangedAt: r.ChangedAt, Actor: r.Actor, Event: r.Event, Reason: r.Reason,
+	}
+}
+
 // Precondition is a condition that must hold at the moment of the commit: another object
 // is in one of the states, or a lock is held. The empty state means that the object does
 // not exist.
@@ -266,6 +280,17 @@ type Query struct {
 	WithoutPayload bool
 	After          string // only ids after this one in the store's order; empty, or a possible id
 	Limit          int    // from 1; a store has no maximum
+}
+
+// Selects reports whether a record of the machine matches all conditions but After and Limit
+// at a time, for use by stores. It reads State, ChangedAt, Deadline, Owner and Epoch.
+func (q *Query) Selects(r *StoredRecord, now time.Time) bool {
+	return (len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
+		(q.UnchangedFor <= 0 || now.Sub(r.ChangedAt) >= q.UnchangedFor) &&
+		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline)) &&
+		(!q.NoDeadline || r.Deadline.IsZero()) &&
+		(!q.Unowned || r.Owner == "") &&
+		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, OwnerRef{r.Owner, r.Epoch}))
 }
 
 // HistoryRow is one accepted change, written in the same commit as the change.

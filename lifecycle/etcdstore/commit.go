@@ -141,10 +141,7 @@ func (p *plan) add(i int, now time.Time) error {
 	}
 	done := *ch
 	done.Stamp("", now)
-	result := done.To
-	if ch.Remove {
-		result = absent(&done.To)
-	}
+	result := done.Result()
 	f := factsOf(&result, p.commit.Token)
 	result.Revision, done.To.Revision = f.revision(), f.revision()
 	key := func(kind string) string { return p.key(kind, to.Machine, to.ID) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -76,6 +77,15 @@ func factsOf(r *lifecycle.StoredRecord, token lifecycle.Token) facts {
 
 func (f *facts) revision() lifecycle.Revision {
 	return lifecycle.Revision(fmt.Sprintf("%s-%x-%x-%x-%x-%s", f.token, uint64(f.changed), uint64(f.deadline), f.operation, f.epoch, f.owner))
+}
+
+// record returns what the facts show of a record in a state.
+func (f *facts) record(state string) *lifecycle.StoredRecord {
+	r := &lifecycle.StoredRecord{State: state, ChangedAt: time.UnixMicro(f.changed), Owner: f.owner, Epoch: f.epoch}
+	if f.deadline != 0 {
+		r.Deadline = time.UnixMicro(f.deadline)
+	}
+	return r
 }
 
 // parse returns the facts in a revision. ok is false if it is none of this store.

@@ -3,6 +3,7 @@ package etcdstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,7 +19,7 @@ const perRequest = 1000
 type listing struct {
 	*Store
 	q    lifecycle.Query
-	now  int64 // microseconds
+	now  time.Time
 	page []lifecycle.StoredRecord
 }
 
@@ -31,11 +32,11 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (page []lifecycle.S
 	if err := checkNames(q.Machine); err != nil {
 		return nil, err
 	}
-	l := &listing{Store: s, q: q, now: s.config.Clock().UnixMicro()}
+	l := &listing{Store: s, q: q, now: s.config.Clock()}
 	err = s.call(ctx, func() error {
 		switch {
 		case q.Overdue:
-			return l.byEntries(ctx, [2]string{s.key(deadlines, q.Machine, ""), s.key(deadlines, q.Machine, hex(uint64(l.now)))})
+			return l.byEntries(ctx, [2]string{s.key(deadlines, q.Machine, ""), s.key(deadlines, q.Machine, hex(uint64(l.now.UnixMicro())))})
 		case q.NotOwnedBy != nil:
 			return l.byEntries(ctx, l.gaps()...)
 		case len(q.States) > 0 && len(q.States) <= s.config.MaxTxnOps:
@@ -49,19 +50,6 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (page []lifecycle.S
 	return l.page, nil
 }
 
-// selects reports whether a record matches the query. Its facts show everything but the
-// state.
-func (l *listing) selects(state string, revision lifecycle.Revision) bool {
-	f, ok := parse(revision)
-	q := &l.q
-	return ok && (len(q.States) == 0 || slices.Contains(q.States, state)) &&
-		(q.UnchangedFor <= 0 || l.now-f.changed >= q.UnchangedFor.Microseconds()) &&
-		(!q.Overdue || f.deadline != 0 && f.deadline < l.now) &&
-		(!q.NoDeadline || f.deadline == 0) &&
-		(!q.Unowned || f.owner == "") &&
-		(q.NotOwnedBy == nil || f.owner != "" && !slices.Contains(q.NotOwnedBy, lifecycle.OwnerRef{Name: f.owner, Epoch: f.epoch}))
-}
-
 // add adds records that match to the page, until it is full.
 func (l *listing) add(kvs ...*mvccpb.KeyValue) error {
 	for _, kv := range kvs {
@@ -69,7 +57,7 @@ func (l *listing) add(kvs ...*mvccpb.KeyValue) error {
 		if err != nil {
 			return err
 		}
-		if len(l.page) == l.q.Limit || !l.selects(r.State, r.Revision) {
+		if len(l.page) == l.q.Limit || !l.q.Selects(&r, l.now) {
 			continue
 		}
 		if l.q.WithoutPayload {
@@ -116,7 +104,7 @@ func (l *listing) byStates(ctx context.Context) error {
 		for i, r := range resp.Responses {
 			entries := r.GetResponseRange()
 			for _, kv := range entries.Kvs {
-				if l.selects(names[i], lifecycle.Revision(kv.Value)) {
+				if f, ok := parse(lifecycle.Revision(kv.Value)); ok && l.q.Selects(f.record(names[i]), l.now) {
 					ids = append(ids, idOf(kv))
 				}
 			}

@@ -68,14 +68,6 @@ func decodeRow(kv *mvccpb.KeyValue) (row lifecycle.HistoryRow, err error) {
 	return row, err
 }
 
-// absent returns the record of an object after its removal.
-func absent(r *lifecycle.StoredRecord) lifecycle.StoredRecord {
-	return lifecycle.StoredRecord{
-		Key: r.Key, Revision: r.Revision, Sequence: r.Sequence, Operation: r.Operation, Fence: r.Fence,
-		ChangedAt: r.ChangedAt, Actor: r.Actor, Event: r.Event, Reason: r.Reason,
-	}
-}
-
 // gets reads what current needs, besides the version.
 func (s *Store) gets(key lifecycle.Key) []clientv3.Op {
 	return []clientv3.Op{

@@ -105,13 +105,7 @@ func (ch *change) fill(p *plan) (err error) {
 	if before == nil {
 		before = l.noToken
 	}
-	row := *to
-	if ch.Remove { // the numbers continue
-		row = lifecycle.StoredRecord{
-			Key: to.Key, Sequence: to.Sequence, Operation: to.Operation, Fence: to.Fence,
-			Actor: to.Actor, Event: to.Event, Reason: to.Reason,
-		}
-	}
+	row := ch.Result()
 	ch.expect, ch.vals = expect, append(vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
