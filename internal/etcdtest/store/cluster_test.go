@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/etcdtest"
@@ -130,18 +131,14 @@ func membersFail(t *testing.T, failures int, fail, mend func(*etcdtest.Server)) 
 	p := newPlace(members[0])
 	const contenders = 3
 	var contest contest
-	var group sync.WaitGroup
+	var group errgroup.Group
 	done, shared := make(chan struct{}), key("shared")
 	for range contenders {
 		l, err := etcdlock.Open(t.Context(), members.Client(t), "locks/cluster", &etcdlock.Config{TTL: 2 * time.Second})
 		require.NoError(t, err)
 		t.Cleanup(l.Close)
 		store := impatient(t, p, members)
-		group.Go(func() {
-			if err := contest.run(t.Context(), l, store, shared, done); err != nil && t.Context().Err() == nil {
-				t.Error(err)
-			}
-		})
+		group.Go(func() error { return contest.run(t.Context(), l, store, shared, done) })
 	}
 	exact(t, p, func() lifecycle.Store { return impatient(t, p, members) }, func() {
 		for i := range failures {
@@ -158,7 +155,7 @@ func membersFail(t *testing.T, failures int, fail, mend func(*etcdtest.Server)) 
 			require.NoError(t, err)
 		}
 		close(done)
-		group.Wait()
+		require.NoError(t, group.Wait())
 	})
 	r := get(t, p.open(t), shared)
 	require.EqualValues(t, contest.written.Load(), r.Sequence)
