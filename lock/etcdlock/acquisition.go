@@ -143,7 +143,7 @@ func (a *acquisition) remove(how removal) bool {
 	if how == deleteLate {
 		// Bad schedule without it: the caller stops waiting for the answer, the key is
 		// deleted, and then the transaction arrives and locks for as long as the session
-		// lives. Every such transaction compares the revision of the session's key.
+		// lives. A transaction with a new claim compares the revision of the session's key.
 		ops = append(ops, clientv3.OpPut(s.key, "", clientv3.WithIgnoreValue(), clientv3.WithIgnoreLease()))
 	}
 	ctx, cancel := l.within(context.Background(), s)
