@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -234,4 +235,31 @@ func TestRowsOfNoSession(t *testing.T) {
 	next := wait(t, l, at(lock.X, "/a"), "next")
 	require.NoError(t, d.open(t, tree, nil).Close())
 	require.NoError(t, granted(t, next).Unlock(t.Context()))
+}
+
+// hostileContext calls a function in its method Done.
+type hostileContext struct {
+	context.Context
+	done func()
+}
+
+func (c hostileContext) Done() <-chan struct{} { c.done(); return c.Context.Done() }
+
+// The context of a Lock panics before the engine has its request. A call with the same id, which
+// waits for this request, makes one of its own.
+func TestPanicBeforeARequest(t *testing.T) {
+	l := newDatabase(t).open(t, newTree(), nil)
+	deploy, entered, joined := &lock.Options{ID: "deploy"}, make(chan struct{}), make(chan struct{})
+	panicked := make(chan any)
+	go func() {
+		defer func() { panicked <- recover() }()
+		_, _ = l.Lock(hostileContext{t.Context(), func() { close(entered); <-joined; panic("hostile") }}, at(lock.X, "/a"), deploy)
+	}()
+	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	g, err := l.Lock(hostileContext{ctx, sync.OnceFunc(func() { close(joined) })}, at(lock.X, "/a"), deploy)
+	require.Equal(t, "hostile", <-panicked)
+	require.NoError(t, err)
+	require.NoError(t, g.Unlock(t.Context()))
 }
