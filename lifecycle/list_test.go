@@ -36,8 +36,8 @@ func (s *listing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stor
 	return s.MemoryStore.List(ctx, q)
 }
 
-// listed makes n notes named 0000, 0001 and so on, every third one thrown away,
-// and leases that are not to be listed with them.
+// listed makes n notes named 0000, 0001 and so on. Beside each of them it makes a note that is
+// thrown away, and a lease, neither of which is to be listed.
 func listed(t *testing.T, n int) (*lifecycle.Manager[state, event, size], *listing) {
 	t.Helper()
 	store := &listing{MemoryStore: lifecycle.NewMemoryStore()}

@@ -98,10 +98,14 @@ func ownerText(o lifecycle.OwnerInfo, start time.Time) string {
 // decoded hides nothing.
 func TestListWithoutPayload(t *testing.T) {
 	m, store := listed(t, 3)
-	sel := lifecycle.Select[state]{WithoutPayload: true}
-	records, err := m.List(t.Context(), sel)
+	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "note", ID: "0003"}, State: "Draft", Origin: "Draft", Payload: []byte("7")})
+	records, err := m.List(t.Context(), lifecycle.Select[state]{})
 	require.NoError(t, err)
-	require.Len(t, records, 3)
+	require.Error(t, records[3].Err)
+	store.queries = nil
+	records, err = m.List(t.Context(), lifecycle.Select[state]{WithoutPayload: true})
+	require.NoError(t, err)
+	require.Len(t, records, 4)
 	for _, rec := range records {
 		require.NoError(t, rec.Err)
 		require.Zero(t, rec.Payload)

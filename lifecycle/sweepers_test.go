@@ -84,16 +84,20 @@ func TestRunVaries(t *testing.T) {
 		const every, times = 10 * time.Second, 400
 		ctx, stop := context.WithCancel(t.Context())
 		began, last, n := time.Now(), time.Now(), 0
+		shortest, longest := every, every
 		require.NoError(t, lifecycle.Run(ctx, every, func(_ []lifecycle.SweepResult, err error) { require.NoError(t, err) }, sweeps(func() error {
 			pause := time.Since(last)
 			last = time.Now()
 			require.InDelta(t, every, pause, float64(every/5))
+			shortest, longest = min(shortest, pause), max(longest, pause)
 			if n++; n == times {
 				stop()
 			}
 			return ctx.Err()
 		})))
 		require.InDelta(t, every, time.Since(began)/times, float64(every/20))
+		require.Less(t, shortest, every*9/10)
+		require.Greater(t, longest, every*11/10)
 	})
 }
 
