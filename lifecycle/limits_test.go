@@ -75,25 +75,38 @@ func TestLimits(t *testing.T) {
 }
 
 // TestLimitsOfWork: arguments that are too long start no operation. A payload that is
-// too long makes the outcome a failure, and the record has that.
+// too long makes the outcome a failure, and the record has the reason.
 func TestLimitsOfWork(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{
-		Limits:   lifecycle.Limits{Args: 3, Payload: 100, Reason: 1},
+		Limits:   lifecycle.Limits{Args: 3, Payload: 8, Reason: 1},
 		Handlers: map[string]lifecycle.Handler{"noop": func(context.Context, []byte) error { return nil }},
 	})
 	running(t, m, "a")
+	before := get(t, m, "a")
 	_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Named("noop", []byte("four")), nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.ErrorContains(t, err, "arguments of 4 bytes, more than 3")
-	ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-		lifecycle.EditOutcome(ctx, func(p *size) error { p.N = 1; return errors.New("a reason of the library is not limited") })
-		return nil
-	}), nil)
-	_, err = ticket.Wait(t.Context())
-	failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
-	require.True(t, ok, "%v", err)
-	require.Equal(t, lifecycle.Failed, failed.Outcome)
-	require.NoError(t, failed.Unwritten)
+	require.Equal(t, before, get(t, m, "a"))
+	for reason, edit := range map[string]func(*size) error{
+		"a reason of the library is not limited": func(p *size) error {
+			p.N = 1
+			return errors.New("a reason of the library is not limited")
+		},
+		"payload of 9 bytes, more than 8": func(p *size) error { p.N = 100; return nil },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				lifecycle.EditOutcome(ctx, edit)
+				return nil
+			}), nil)
+			rec, err := ticket.Wait(t.Context())
+			failed := outcomeError(t, err)
+			require.Equal(t, lifecycle.Failed, failed.Outcome)
+			require.NoError(t, failed.Unwritten)
+			require.Contains(t, rec.Reason, reason)
+			require.Equal(t, before.Payload, rec.Payload)
+		})
+	}
 }
 
 // A payload is checked before work whose outcome writes it.
