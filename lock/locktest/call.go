@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -49,30 +49,22 @@ func (e *env) endCalls() {
 		c.cancel(errCancelled)
 	}
 	for _, c := range e.calls {
-		if err := e.wait(c); err != nil {
-			e.Errorf("the context of the call has ended: %v", err)
-		}
+		e.wait(c)
 	}
-	e.calls = nil
 }
 
 // wait waits until a call has returned, and ends its context, because a grant does
-// not depend on it. The error reports a call that hangs or panics.
-func (e *env) wait(c *call) error {
-	err := e.eventually(func() error {
+// not depend on it. No request blocks the call any more, or the call was cancelled.
+func (e *env) wait(c *call) {
+	e.Helper()
+	require.NoError(e, e.eventually(func() error {
 		if !c.returned() {
 			return fmt.Errorf("%s does not return", c.what)
 		}
 		return nil
-	})
-	if err != nil {
-		return err
-	}
+	}))
+	require.Nil(e, c.panics, "%s panics", c.what)
 	c.cancel(errCancelled)
-	if c.panics != nil {
-		return fmt.Errorf("%s panics: %v", c.what, c.panics)
-	}
-	return nil
 }
 
 // eventually polls until check returns nil, and returns the last error. The result
@@ -80,19 +72,14 @@ func (e *env) wait(c *call) error {
 func (e *env) eventually(check func() error) error {
 	end := time.Now().Add(e.h.Patience)
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		e.settle()
+		if e.bubble {
+			synctest.Wait() // until nothing more happens
+		}
 		err := check()
 		if err == nil || time.Now().After(end) {
 			return err
 		}
 		time.Sleep(pause)
-	}
-}
-
-// settle waits until nothing more happens, where the suite can find out.
-func (e *env) settle() {
-	if e.bubble {
-		synctest.Wait()
 	}
 }
 
@@ -124,11 +111,12 @@ func (e *env) queue(o *lock.Options, r lock.Request) *call {
 	return c
 }
 
-// granted returns the grant of a call that has waited.
+// granted returns the grant of a call.
 func (e *env) granted(c *call) *lock.Grant {
 	e.Helper()
-	require.NoError(e, e.wait(c), "no request conflicts any more")
-	require.NoError(e, c.err, "%s", c.what)
+	e.wait(c)
+	require.NoError(e, c.err, "%s, without a conflict", c.what)
+	require.NotNil(e, c.grant, "the grant of %s, which has returned no error", c.what)
 	return c.grant
 }
 
@@ -155,22 +143,6 @@ func at(m lock.Mode, path string) lock.Request {
 
 func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
 
-// tryLock calls TryLock for one request and TryLockAll for several.
-func tryLock(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
-	if len(rs) == 1 {
-		return l.TryLock(ctx, rs[0], o)
-	}
-	return l.TryLockAll(ctx, rs, o)
-}
-
-// lockAll calls Lock for one request and LockAll for several.
-func lockAll(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
-	if len(rs) == 1 {
-		return l.Lock(ctx, rs[0], o)
-	}
-	return l.LockAll(ctx, rs, o)
-}
-
 // bounded returns a context for the calls of crowds, which return unless they
 // hang.
 func (e *env) bounded() context.Context {
@@ -179,19 +151,19 @@ func (e *env) bounded() context.Context {
 	return ctx
 }
 
-// together runs n goroutines that start at the same moment, and waits for them.
-// They must not end the test.
-func together(n int, run func(i int)) {
+// together calls a function in n goroutines that start at the same moment. It returns the
+// first error. The function must not end the test.
+func together(n int, run func(i int) error) error {
 	start := make(chan struct{})
-	var all sync.WaitGroup
+	var group errgroup.Group
 	for i := range n {
-		all.Go(func() {
+		group.Go(func() error {
 			<-start
-			run(i)
+			return run(i)
 		})
 	}
 	close(start)
-	all.Wait()
+	return group.Wait()
 }
 
 func closed(c <-chan struct{}) bool {

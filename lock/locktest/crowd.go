@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -20,13 +21,17 @@ func anyGoroutine(e *env) {
 	for range e.h.Attempts {
 		g := e.take("first", at(lock.X, "/a"))
 		var tried [8]*lock.Grant
-		together(len(tried), func(i int) {
-			assert.NoError(e, g.Unlock(e.Context()), "Unlock")
-			var err error
-			if tried[i], err = e.l.TryLock(e.Context(), at(lock.X, "/a"), by("next")); err != nil {
-				assert.ErrorIs(e, err, lock.ErrConflict, "TryLock")
+		require.NoError(e, together(len(tried), func(i int) error {
+			if err := g.Unlock(e.Context()); err != nil {
+				return fmt.Errorf("unlock: %w", err)
 			}
-		})
+			var err error
+			tried[i], err = e.l.TryLock(e.Context(), at(lock.X, "/a"), by("next"))
+			if errors.Is(err, lock.ErrConflict) {
+				return nil
+			}
+			return err
+		}))
 		next := slices.DeleteFunc(tried[:], func(g *lock.Grant) bool { return g == nil })
 		require.Len(e, next, 1, "the tries that are granted after one release")
 		_, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), nil)
@@ -39,19 +44,20 @@ func anyGoroutine(e *env) {
 func concurrentTokens(e *env) {
 	var last atomic.Uint64
 	ctx := e.bounded()
-	together(8, func(i int) {
+	require.NoError(e, together(8, func(i int) error {
 		for range e.h.Attempts {
 			g, err := e.l.Lock(ctx, at(lock.X, "/a"), by(fmt.Sprint("goroutine ", i)))
 			if err != nil {
-				e.Errorf("Lock: %v", err)
-				return
+				return err
 			}
-			if before := last.Swap(uint64(g.Token())); before >= uint64(g.Token()) {
-				e.Errorf("token %d is granted after %d", g.Token(), before)
+			before := last.Swap(uint64(g.Token()))
+			assert.Greater(e, uint64(g.Token()), before, "the token of the later grant")
+			if err := g.Unlock(e.Context()); err != nil {
+				return err
 			}
-			assert.NoError(e, g.Unlock(e.Context()), "Unlock")
 		}
-	})
+		return nil
+	}))
 }
 
 func announcedFirst(e *env) {
@@ -59,13 +65,12 @@ func announcedFirst(e *env) {
 		ctx := e.bounded() // one round may not hang; all together may take long on a busy machine
 		g := e.take("holder", at(lock.X, "/a"))
 		work, cancel := g.Context(e.Context())
-		together(4, func(i int) {
+		require.NoError(e, together(4, func(i int) error {
 			var next *lock.Grant
 			var err error
 			switch i {
 			case 0:
-				assert.NoError(e, e.l.Break(e.Context(), g.Token(), "an operator"), "Break")
-				return
+				return e.l.Break(e.Context(), g.Token(), "an operator")
 			case 1, 2:
 				next, err = e.l.Lock(ctx, at(lock.X, "/"), by("next"))
 			default:
@@ -74,14 +79,13 @@ func announcedFirst(e *env) {
 				}
 			}
 			if err != nil {
-				e.Errorf("the next holder: %v", err)
-				return
+				return err
 			}
 			assert.ErrorIs(e, g.Check(), lock.ErrLost, "the check of the broken grant")
 			assert.True(e, closed(g.Lost()), "Lost of the broken grant")
 			assert.ErrorIs(e, context.Cause(work), lock.ErrLost, "the context of the broken grant")
-			assert.NoError(e, next.Unlock(e.Context()), "Unlock")
-		})
+			return next.Unlock(e.Context())
+		}))
 		cancel()
 		if e.Failed() {
 			return
@@ -100,19 +104,21 @@ func (e *env) cancelAsUnlocked(round int, g *lock.Grant, waits ...*call) {
 			c.cancel(errCancelled)
 		}
 	}
-	unlock := func() { assert.NoError(e, g.Unlock(e.Context()), "Unlock") }
 	switch round % 3 {
 	case 0:
 		cancel()
-		unlock()
+		e.unlock(g)
 	case 1:
-		unlock()
+		e.unlock(g)
 		cancel()
 	default:
-		together(2, func(i int) { []func(){cancel, unlock}[i]() })
+		var group errgroup.Group
+		group.Go(func() error { return g.Unlock(e.Context()) })
+		cancel()
+		require.NoError(e, group.Wait(), "Unlock")
 	}
 	for _, c := range waits {
-		require.NoError(e, e.wait(c), "after the cancellation")
+		e.wait(c)
 		if c.err != nil {
 			require.ErrorIs(e, c.err, errCancelled)
 			require.Nil(e, c.grant)
@@ -169,18 +175,14 @@ func concurrentIDs(e *env) {
 	for i := range e.h.Attempts {
 		o := &lock.Options{ID: fmt.Sprint("deploy-", i)}
 		var got [8]*lock.Grant
-		together(len(got), func(i int) {
-			acquire := lockAll
+		require.NoError(e, together(len(got), func(i int) (err error) {
+			acquire := e.l.Lock
 			if i%2 == 0 {
-				acquire = tryLock
+				acquire = e.l.TryLock
 			}
-			var err error
-			got[i], err = acquire(ctx, e.l, []lock.Request{at(lock.X, "/a")}, o)
-			assert.NoError(e, err, "an id, repeated at once")
-		})
-		if e.Failed() {
-			return
-		}
+			got[i], err = acquire(ctx, at(lock.X, "/a"), o)
+			return err
+		}), "an id, repeated at once")
 		for _, g := range got {
 			require.Equal(e, got[0].Token(), g.Token(), "the tokens of one id")
 		}

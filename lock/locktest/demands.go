@@ -1,13 +1,12 @@
 package locktest
 
 import (
+	"cmp"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/interlock-go/interlock/lock"
 )
 
 //go:embed testdata/demands.txt
@@ -37,7 +36,7 @@ func demands() []demand {
 		// Histories of concurrent callers are linearizable.
 		{name: "Histories/are_linearizable", test: histories, crowd: true},
 		// So are those in which some calls get no answer and some grants are lost.
-		{name: "Histories/are_linearizable_with_faults", test: faultyHistories, needs: "Faulty", crowd: true},
+		{name: "Histories/are_linearizable_with_faults", test: faultyHistories, faulty: true, crowd: true},
 	}
 	list = append(list, scripted()...)
 	slices.SortStableFunc(list, func(a, b demand) int { return strings.Compare(a.name, b.name) })
@@ -50,17 +49,10 @@ func scripted() (list []demand) {
 		switch line = strings.TrimRight(line, "\n"); {
 		case line == "" || line[0] == '#':
 		case line[0] != ' ':
-			name, setting, _ := strings.Cut(line, " ")
-			field, value, _ := strings.Cut(setting, "=")
-			n, _ := strconv.Atoi(value)
-			d := demand{name: name, needs: field}
-			switch field {
-			case "FirstToken":
-				d.config.FirstToken = lock.Token(n)
-			case "MaxWaiters":
-				d.config.MaxWaiters = n
-			case "MaxHolders":
-				d.config.MaxHolders = n
+			name, config, _ := strings.Cut(line, " ")
+			d := demand{name: name}
+			if err := json.Unmarshal([]byte(cmp.Or(config, "{}")), &d.config); err != nil {
+				panic(fmt.Sprintf("locktest: parse %q: %v", line, err))
 			}
 			list = append(list, d)
 		default:

@@ -22,6 +22,7 @@ var faults = []struct{ fault, demand string }{
 	{"a refusal lists no holder", "G6_conflicts_have_names/all_with_details"},
 	{"a refusal lists one holder", "G6_conflicts_have_names/all_with_details"},
 	{"a refusal is of one request", "G6_conflicts_have_names/all_with_details"},
+	{"a waiting holder has a token", "G6_conflicts_have_names/all_with_details"},
 	{"holders have no Since", "G6_conflicts_have_names/all_with_details"},
 	{"a cancelled wait lists later requests", "G6_conflicts_have_names/cancelled_waits"},
 	{"a cancelled wait lists no holder", "G6_conflicts_have_names/cancelled_waits"},

@@ -65,10 +65,7 @@ type Config struct {
 // that config declares. The other fields are zero.
 func Run(t *testing.T, open func(t testing.TB, c lock.Config) lock.Locker, config *Config) {
 	t.Helper()
-	h := &harness{open: open}
-	if config != nil {
-		h.Config = *config
-	}
+	h := newHarness(open, config)
 	sequences, err := parseVectors(vectors)
 	require.NoError(t, err, "read vectors")
 	for _, d := range slices.Concat(demands(), sequences) {
@@ -76,26 +73,40 @@ func Run(t *testing.T, open func(t testing.TB, c lock.Config) lock.Locker, confi
 	}
 }
 
-// harness is what Run has received.
+// harness is what Run has received, with the defaults.
 type harness struct {
 	Config
 	open func(t testing.TB, c lock.Config) lock.Locker
 }
 
-// withDefaults returns the harness with a value in every number.
-func (h harness) withDefaults() *harness {
-	h.Patience = cmp.Or(h.Patience, 10*time.Second)
-	h.Steps, h.Histories, h.Attempts = cmp.Or(h.Steps, 10_000), cmp.Or(h.Histories, 400), cmp.Or(h.Attempts, 100)
-	h.Seed = cmp.Or(h.Seed, rand.Uint64())
-	return &h
+func newHarness(open func(testing.TB, lock.Config) lock.Locker, config *Config) *harness {
+	c := *cmp.Or(config, new(Config))
+	c.Patience = cmp.Or(c.Patience, 10*time.Second)
+	c.Steps, c.Histories, c.Attempts = cmp.Or(c.Steps, 10_000), cmp.Or(c.Histories, 400), cmp.Or(c.Attempts, 100)
+	c.Seed = cmp.Or(c.Seed, rand.Uint64())
+	return &harness{c, open}
+}
+
+// undeclared returns a field that a demand needs and the configuration does not declare.
+func (h *harness) undeclared(d *demand) string {
+	switch c := d.config; {
+	case c.FirstToken > 0 && !h.FirstToken:
+		return "FirstToken"
+	case c.MaxWaiters > 0 && !h.MaxWaiters:
+		return "MaxWaiters"
+	case c.MaxHolders > 0 && !h.MaxHolders:
+		return "MaxHolders"
+	case d.faulty && h.Faulty == nil:
+		return "Faulty"
+	}
+	return ""
 }
 
 // demand is one requirement of the contract. It has either a sequence of steps or a test.
 type demand struct {
 	name   string // group/requirement
-	about  string // of a vector: its group
-	needs  string // the field of Config that must be set
 	config lock.Config
+	faulty bool // it needs a locker with faults
 	crowd  bool // many goroutines run at once: no bubble
 	steps  []step
 	test   func(*env)
@@ -110,43 +121,33 @@ func (d *demand) run(t *testing.T, h *harness) {
 }
 
 func (d *demand) try(t testing.TB, h *harness, bubble bool) {
-	t.Helper()
-	declared := map[string]bool{
-		"": true, "FirstToken": h.FirstToken, "MaxWaiters": h.MaxWaiters, "MaxHolders": h.MaxHolders, "Faulty": h.Faulty != nil,
+	if field := h.undeclared(d); field != "" {
+		t.Skipf("skipped: the configuration does not declare %s", field)
 	}
-	if !declared[d.needs] {
-		t.Skipf("skipped: the configuration does not declare %s", d.needs)
+	e := &env{TB: t, h: h, bubble: bubble, config: d.config}
+	if h.MaxHolders && d.config.MaxHolders == 0 {
+		e.config.MaxHolders = allHolders
 	}
-	e := newEnv(t, h, bubble, d.config)
-	if d.test != nil {
-		d.test(e)
+	defer e.endCalls()
+	if d.test == nil {
+		e.play(d.steps)
 		return
 	}
-	require.NoError(t, e.play(d.steps), "%s", d.about)
-}
-
-// env is the environment of one demand: a fresh locker and the settings.
-type env struct {
-	testing.TB
-	h      *harness
-	bubble bool
-	config lock.Config
-	l      lock.Locker
-	calls  []*call
+	e.l = e.fresh()
+	d.test(e)
 }
 
 // allHolders is more than any refusal of the suite has to list.
 const allHolders = 1000
 
-func newEnv(t testing.TB, h *harness, bubble bool, c lock.Config) *env {
-	t.Helper()
-	if h.MaxHolders && c.MaxHolders == 0 {
-		c.MaxHolders = allHolders
-	}
-	e := &env{TB: t, h: h.withDefaults(), bubble: bubble, config: c}
-	e.l = e.fresh()
-	t.Cleanup(e.endCalls)
-	return e
+// env is the environment of one demand.
+type env struct {
+	testing.TB
+	h      *harness
+	bubble bool
+	config lock.Config
+	l      lock.Locker // of a demand with a test
+	calls  []*call
 }
 
 func (e *env) fresh() lock.Locker {

@@ -10,9 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -34,7 +32,7 @@ type operation struct {
 	rs   []lock.Request // what is held after the call, unless it is refused
 }
 
-func (o *operation) acquires() bool { return o.op == "try" || o.op == "lock" }
+func acquires(op string) bool { return op == "try" || op == "lock" }
 
 // outcome is the answer of a call of a history.
 type outcome struct {
@@ -57,7 +55,7 @@ var sequential = porcupine.Model{
 		case o.op == "unlock":
 			delete(c, o.hold)
 			return true, c
-		case !o.acquires() && c[o.hold] == nil: // without an answer, it may come after the end of its grant
+		case !acquires(o.op) && c[o.hold] == nil: // without an answer, it may come after the end of its grant
 			return true, c
 		}
 		var blockers []int
@@ -77,32 +75,32 @@ var sequential = porcupine.Model{
 
 // histories records histories of concurrent clients and checks that each is
 // linearizable.
-func histories(e *env) { check(e, e.h.open, func(error) bool { return false }, 0) }
+func histories(e *env) { check(e, false) }
 
 // faultyHistories does the same with faults.
-func faultyHistories(e *env) {
-	check(e, e.h.Faulty, func(err error) bool { return errors.Is(err, lock.ErrLost) || e.h.Unknown(err) }, 2*e.h.TTL)
-}
+func faultyHistories(e *env) { check(e, true) }
 
-func check(e *env, newLocker func(testing.TB, lock.Config) lock.Locker, unknown func(error) bool, pause time.Duration) {
-	seed, count := e.h.Seed, e.h.Histories
+func check(e *env, faulty bool) {
+	newLocker := e.h.open
+	if faulty {
+		newLocker = e.h.Faulty
+	}
 	operations, open := 0, 0
-	for i := range count {
+	for i := range e.h.Histories {
 		clients := mostClients/2 + i%(mostClients/2+1)
-		history, err := record(e.bounded(), newLocker(e, e.config), clients, seed+uint64(i), unknown, pause)
-		require.NoError(e, err, "history %d (Seed %d)", i+1, seed)
+		history, err := record(e, newLocker(e, e.config), faulty, clients, e.h.Seed+uint64(i))
+		require.NoError(e, err, "history %d (Seed %d)", i+1, e.h.Seed)
 		operations += len(history)
 		history, unanswered := bound(history)
 		open += unanswered
 		if verdict := porcupine.CheckOperationsTimeout(sequential, history, time.Minute); verdict != porcupine.Ok {
-			var text strings.Builder
 			for _, o := range history {
-				fmt.Fprintf(&text, "%4d %4d %+v: %+v\n", o.Call, o.Return, o.Input, o.Output)
+				e.Logf("%4d %4d %+v: %+v", o.Call, o.Return, o.Input, o.Output)
 			}
-			e.Fatalf("history %d (Seed %d) is not linearizable, or was not checked in a minute: %s\n%s", i+1, seed, verdict, &text)
+			e.Fatalf("history %d (Seed %d) is not linearizable, or was not checked in a minute: %s", i+1, e.h.Seed, verdict)
 		}
 	}
-	e.Logf("%d histories of %d operations, %d of them without an answer", count, operations, open)
+	e.Logf("%d histories of %d operations, %d of them without an answer", e.h.Histories, operations, open)
 }
 
 // never is the return of an operation without an answer. It has happened at any time after
@@ -129,7 +127,7 @@ func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
 			o.Call = max(o.Call, last[in.hold])
 		default:
 			open++
-			if in.acquires() {
+			if acquires(in.op) {
 				o.Return = cmp.Or(first[in.hold], never)
 				absent[in.hold] = o.Return == never
 			}
@@ -139,49 +137,61 @@ func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
 }
 
 // record lets clients make random calls concurrently and returns their calls. At the end
-// every client releases what it holds, so that the others continue. A client that
-// holds after a quarter of its calls makes a pause.
-func record(
-	ctx context.Context, l lock.Locker, clients int, seed uint64, unknown func(error) bool, pause time.Duration,
-) ([]porcupine.Operation, error) {
+// every client releases what it holds, so that the others continue.
+func record(e *env, l lock.Locker, faulty bool, clients int, seed uint64) ([]porcupine.Operation, error) {
+	ctx := e.bounded()
 	var clock, numbers atomic.Int64
 	all := make([]recorder, clients)
-	errs := make([]error, clients)
-	together(clients, func(i int) {
-		r, random := &all[i], rand.New(rand.NewPCG(seed, uint64(i)))
-		*r = recorder{l: l, number: i, clock: &clock, numbers: &numbers, unknown: unknown}
-		for n := 0; n < callsOfClient && errs[i] == nil; n++ {
-			errs[i] = r.call(ctx, draw(random, false))
-			if random.IntN(3) == 0 {
-				runtime.Gosched()
-			}
-			for end := time.Now().Add(pause); n == callsOfClient/4 && r.holds() && time.Now().Before(end); {
-				time.Sleep(pause / 100)
-			}
-		}
-		errs[i] = errors.Join(errs[i], r.call(ctx, step{op: "unlock"}))
+	err := together(clients, func(i int) error {
+		all[i] = recorder{h: e.h, l: l, faulty: faulty, number: i, clock: &clock, numbers: &numbers}
+		err := all[i].run(ctx, rand.New(rand.NewPCG(seed, uint64(i))))
+		return errors.Join(err, all[i].call(ctx, step{op: "unlock"}))
 	})
 	var history []porcupine.Operation
 	for i := range all {
 		history = append(history, all[i].log...)
 	}
 	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	return history, errors.Join(errs...)
+	return history, err
 }
 
 // recorder is one client of a history.
 type recorder struct {
+	h       *harness
 	l       lock.Locker
+	faulty  bool
 	number  int
 	clock   *atomic.Int64 // the order of all calls and returns
 	numbers *atomic.Int64 // the number of the latest acquisition
-	unknown func(error) bool
-	grant   *lock.Grant // the last one
-	hold    int         // its number
+	grant   *lock.Grant   // the last one
+	hold    int           // its number
 	held    bool
 	has     []lock.Request // then
 	since   int64          // the last time at which it was certainly held
 	log     []porcupine.Operation
+}
+
+// run makes random calls. With faults, a client that holds after a quarter of them makes a
+// pause in which its session can end.
+func (r *recorder) run(ctx context.Context, random *rand.Rand) error {
+	for n := range callsOfClient {
+		if err := r.call(ctx, draw(random, false)); err != nil {
+			return err
+		}
+		if random.IntN(3) == 0 {
+			runtime.Gosched()
+		}
+		pause := 2 * r.h.TTL
+		for end := time.Now().Add(pause); r.faulty && n == callsOfClient/4 && r.holds() && time.Now().Before(end); {
+			time.Sleep(pause / 100)
+		}
+	}
+	return nil
+}
+
+// unknown reports whether an error leaves open whether the call was executed.
+func (r *recorder) unknown(err error) bool {
+	return r.faulty && (errors.Is(err, lock.ErrLost) || r.h.Unknown(err))
 }
 
 // holds reports whether the client certainly holds, and notes the time.
@@ -200,7 +210,7 @@ func (r *recorder) call(ctx context.Context, s step) error {
 	r.holds()
 	o := operation{op: s.op, hold: r.hold}
 	switch {
-	case o.acquires() && !r.held:
+	case acquires(o.op) && !r.held:
 		o.rs, _ = lock.Normalize(s.requests) // the requests that are drawn are valid
 		o.hold = int(r.numbers.Add(1))
 		s.options = *by(fmt.Sprint("hold ", o.hold))
@@ -232,7 +242,7 @@ func (r *recorder) call(ctx context.Context, s step) error {
 		r.add(o, called, out, returned)
 	case !r.unknown(err):
 		return fmt.Errorf("%+v: %w", o, err)
-	case o.acquires(): // the locker releases it, if it is granted at all
+	case acquires(o.op): // the locker releases it, if it is granted at all
 		r.add(o, called, out, never)
 		r.add(operation{op: "unlock", hold: o.hold}, called, out, never)
 	case o.op != "unlock" && r.grant.Check() == nil: // a conversion that was not made

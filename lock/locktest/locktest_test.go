@@ -20,7 +20,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func naiveHarness(fault string) *harness {
-	return &harness{open: func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) }, Config: Config{
+	open := func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) }
+	return newHarness(open, &Config{
 		Faulty: func(_ testing.TB, c lock.Config) lock.Locker {
 			n := newNaive(c, fault)
 			n.shaky = true
@@ -29,7 +30,7 @@ func naiveHarness(fault string) *harness {
 		Unknown:    func(err error) bool { return errors.Is(err, errNoAnswer) },
 		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
 		Steps: 2_000, Attempts: 40, Histories: 60, Seed: 1,
-	}}
+	})
 }
 
 // verdict runs a demand as Run does, but on a recorder.
@@ -78,10 +79,8 @@ func TestFaultsAreFound(t *testing.T) {
 
 // Without declarations the suite polls, and skips the demands that need more.
 func TestTreeWithoutDeclarations(t *testing.T) {
-	h := &harness{
-		open:   func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) },
-		Config: Config{Steps: 500, Histories: 5, Attempts: 10},
-	}
+	open := func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) }
+	h := newHarness(open, &Config{Steps: 500, Histories: 5, Attempts: 10})
 	var skipped []string
 	for _, d := range demands() {
 		r := verdict(t, &d, h)
@@ -108,7 +107,7 @@ func TestSeveral(t *testing.T) {
 }
 
 func TestWithoutLocker(t *testing.T) {
-	r := verdict(t, &demands()[0], &harness{open: func(testing.TB, lock.Config) lock.Locker { return nil }})
+	r := verdict(t, &demands()[0], newHarness(func(testing.TB, lock.Config) lock.Locker { return nil }, nil))
 	require.Contains(t, r.Text(), "open returned no locker")
 }
 
@@ -138,52 +137,71 @@ func TestRandomSequencesAreShortened(t *testing.T) {
 
 // A history with an error that is not a refusal is not judged.
 func TestHistoriesReportErrors(t *testing.T) {
-	_, err := outcomeOf("try", errors.New("no answer"))
-	require.EqualError(t, err, "no answer")
-	_, err = outcomeOf("unlock", &lock.ConflictError{Err: lock.ErrConflict})
-	require.ErrorIs(t, err, lock.ErrConflict)
-	_, err = outcomeOf("try", &lock.ConflictError{Err: lock.ErrConflict, Holders: []lock.Holder{{Owner: "unknown"}}})
-	require.ErrorContains(t, err, "unknown holder")
+	for name, c := range map[string]struct {
+		op   string
+		err  error
+		want string
+	}{
+		"another error":  {"try", errors.New("no answer"), "no answer"},
+		"refused unlock": {"unlock", &lock.ConflictError{Err: lock.ErrConflict}, "conflict"},
+		"unknown holder": {"try", &lock.ConflictError{Err: lock.ErrConflict, Holders: []lock.Holder{{Owner: "unknown"}}}, "unknown holder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := outcomeOf(c.op, c.err)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
 }
 
 func TestScriptsAreReadStrictly(t *testing.T) {
-	for _, bad := range []string{"", "a", "a count 1", "a count 1 x", "a holders b"} {
-		_, err := parseStep(bad)
-		require.Error(t, err, bad)
+	for name, line := range map[string]string{
+		"nothing":          "",
+		"no operation":     "a",
+		"one count of two": "a count 1",
+		"no number":        "a count 1 x",
+		"no path":          "a holders b",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseStep(line)
+			require.Error(t, err)
+		})
 	}
 }
 
 // Scripts with a wrong expectation fail.
 func TestWrongScriptsFail(t *testing.T) {
-	for script, want := range map[string]string{
-		"a try X /a\nb try S /b : conflict a": `the answer is "ok", not "conflict"`,
-		"a try X /a\nb try S /":               `the answer is "conflict", not "ok"`,
-		"a try X /a\nb try S / : conflict c":  `the answer names ["a"], not ["c"]`,
-		"a lock X /a : waiting b":             `the answer is "ok", not "waiting"`,
-		"a try X /a\na unlock : not-held":     `the answer is "ok", not "not-held"`,
-		"a steal":                             `the operation is unknown`,
-		"a try U /a":                          `the answer is "invalid", not "ok"`,
-		"a try X a":                           `the answer is "invalid", not "ok"`,
-		"a try X /a X":                        `the answer is "invalid", not "ok"`,
-		"a try X /a\na upgrade U":             `the answer is "invalid", not "ok"`,
-		"a unlock : maybe":                    `the answer is "not-held", not "maybe"`,
-		"a cancel":                            `the answer is "not-held", not "ok"`,
-		"a try X /a\nb lock X /a : waiting a\na unlock": `the step grants ["b"], not []`,
-
-		"a try X /a\nb lock X /a : waiting a\nb cancel ; grants c":    `the step grants [], not ["c"]`,
-		"a try X /a\nx count 1 1":                                     `1 are held and 0 wait, not 1 and 1`,
-		"a try X /a\nx idle":                                          `1 are held and 0 wait, not 0 and 0`,
-		"a try X /a\nb lock X /a : waiting a\nb unlock : not-held":    ``,
-		"a try X /a\nb lock X /a : waiting a\nb upgrade X : not-held": ``,
+	differ := func(expected, actual string) string { return "expected: " + expected + `\s+actual  : ` + actual }
+	for name, c := range map[string]struct{ script, want string }{
+		"refusal that is granted":        {"a try X /a\nb try S /b : conflict a", differ(`"conflict"`, `"ok"`)},
+		"grant that is refused":          {"a try X /a\nb try S /", differ(`"ok"`, `"conflict"`)},
+		"refusal that lists others":      {"a try X /a\nb try S / : conflict c", differ(`"c"`, `"a"`)},
+		"wait that is granted":           {"a lock X /a : waiting b", differ(`"waiting"`, `"ok"`)},
+		"wait for others":                {"a try X /a\nb lock X /a : waiting c", differ(`"c"`, `"a"`)},
+		"unlock of nothing":              {"a try X /a\na unlock : not-held", differ(`"not-held"`, `"ok"`)},
+		"operation":                      {"a steal", "the operation is unknown"},
+		"mode":                           {"a try U /a", differ(`"ok"`, `"invalid"`)},
+		"path":                           {"a try X a", differ(`"ok"`, `"invalid"`)},
+		"mode without path":              {"a try X /a X", differ(`"ok"`, `"invalid"`)},
+		"mode of an upgrade":             {"a try X /a\na upgrade U", differ(`"ok"`, `"invalid"`)},
+		"answer":                         {"a unlock : maybe", differ(`"maybe"`, `"not-held"`)},
+		"cancel of nothing":              {"a cancel", differ(`"ok"`, `"not-held"`)},
+		"grant of a wait, not stated":    {"a try X /a\nb lock X /a : waiting a\na unlock", differ(`""`, `"b"`)},
+		"grant of a wait, not there":     {"a try X /a\nb lock X /a : waiting a\nb cancel ; grants c", differ(`"c"`, `""`)},
+		"count":                          {"a try X /a\nx count 1 1", differ("1", "0")},
+		"idle":                           {"a try X /a\nx idle", differ("0", "1")},
+		"no fault: unlock of a wait":     {"a try X /a\nb lock X /a : waiting a\nb unlock : not-held", ""},
+		"no fault: conversion of a wait": {"a try X /a\nb lock X /a : waiting a\nb upgrade X : not-held", ""},
 	} {
-		var d demand
-		for line := range strings.Lines(script) {
-			s, err := parseStep(line)
-			require.NoError(t, err)
-			d.steps = append(d.steps, s)
-		}
-		r := verdict(t, &d, naiveHarness(""))
-		require.Equal(t, want != "", r.Failed(), script)
-		require.Contains(t, r.Text(), want, script)
+		t.Run(name, func(t *testing.T) {
+			var d demand
+			for line := range strings.Lines(c.script) {
+				s, err := parseStep(line)
+				require.NoError(t, err)
+				d.steps = append(d.steps, s)
+			}
+			r := verdict(t, &d, naiveHarness(""))
+			require.Equal(t, c.want != "", r.Failed())
+			require.Regexp(t, c.want, r.Text())
+		})
 	}
 }

@@ -397,8 +397,12 @@ func (n *naive) refusal(rs []lock.Request, blocked []*place, why error) *lock.Co
 }
 
 func (p *place) holder(r lock.Request) lock.Holder {
+	token := p.token
+	if p.n.fault == "a waiting holder has a token" && p.waiting {
+		token = 7
+	}
 	return lock.Holder{
-		Path: r.Path, Mode: r.Mode, Waiting: p.waiting, Token: p.token, Since: p.since,
+		Path: r.Path, Mode: r.Mode, Waiting: p.waiting, Token: token, Since: p.since,
 		ID: p.o.ID, Owner: p.o.Owner, Reason: p.o.Reason,
 	}
 }

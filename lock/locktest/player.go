@@ -5,206 +5,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// player makes every call of a sequence twice: of a [lock.Tree], which is the
-// reference, and of the locker under test. It compares the answers, and after each
-// call everything that the two lockers show.
+// player makes the calls of a sequence to one locker.
 type player struct {
 	*env
 	l       lock.Locker
-	tree    *lock.Tree
-	all     []*acquisition          // those that were granted, in this order, and those that wait
+	all     []*acquisition          // those that were granted and those that wait, in the order of the calls
 	clients map[string]*acquisition // the last one of each client
-	tokens  map[lock.Token]issued   // of the Tree, with those of the locker
+	step    step                    // the latest
+	last    *call                   // of that step
+	issued  []issued
 	fence   lock.Fence
-	step    int // counts the calls
 }
 
-// acquisition is a try or a lock of both lockers.
+// acquisition is a try or a lock.
 type acquisition struct {
-	client    string
-	want, got *call // of the Tree and of the locker
-	granted   bool  // both have returned a grant
+	*call
+	client string
+	token  lock.Token // 0: it waits
 }
 
-// issued is a token of the locker, the requests that it was granted for, and the step.
+// issued is a token and the requests that it was granted for.
 type issued struct {
 	token lock.Token
 	rs    []lock.Request
-	step  int
 }
 
-// answer is what the Tree returns for a step.
-type answer struct {
-	kind  string   // see kindOf
-	names []string // the clients that a refusal lists, or that a wait waits for
+func (e *env) newPlayer(l lock.Locker) *player {
+	return &player{env: e, l: l, clients: map[string]*acquisition{}}
 }
 
-// over reports that nothing is held and nothing waits. A revoked grant holds.
-func (a *acquisition) over() bool {
-	if !a.want.returned() {
-		return false
-	}
-	return a.want.err != nil || slices.Contains([]string{"not-held", "lost"}, kindOf(a.want.grant.Check()))
+// held reports whether the grant of an acquisition holds. A revoked one does.
+func (a *acquisition) held() bool {
+	return a.returned() && a.err == nil && !slices.Contains([]string{"not-held", "lost"}, kindOf(a.grant.Check()))
 }
 
-// token orders acquisitions by the Tree's tokens. Waits are the last.
-func (a *acquisition) token() lock.Token {
-	if !a.want.returned() {
-		return math.MaxUint64
+// start starts the call of a step. A lock may wait, every other call returns.
+func (p *player) start(s step) {
+	ctx := p.Context()
+	if s.ended {
+		ended, cancel := context.WithCancelCause(ctx)
+		cancel(errCancelled)
+		ctx = ended
 	}
-	return a.want.grant.Token()
-}
-
-func (e *env) newPlayer() *player {
-	return &player{
-		env: e, l: e.fresh(),
-		tree:    lock.Must(&lock.Config{MaxWaiters: e.config.MaxWaiters, MaxHolders: allHolders}),
-		clients: map[string]*acquisition{}, tokens: map[lock.Token]issued{},
-	}
-}
-
-// play runs the steps of a script, a vector or a random sequence. At the end it releases
-// all grants, until nothing waits, and requires that the lockers are idle.
-func (e *env) play(steps []step) error {
-	players := map[string]*player{} // of each system
-	for i, s := range steps {
-		var err error
-		switch p := players[s.system]; {
-		case !slices.Contains(operations, s.op):
-			err = errors.New("the operation is unknown")
-		case s.op == "count", s.op == "idle":
-			err = s.count(players)
-		default:
-			if p == nil {
-				p = e.newPlayer()
-				players[s.system] = p
-			}
-			err = p.take(s)
-		}
-		if err != nil {
-			return fmt.Errorf("step %d, %s: %w", i+1, s.text, err)
-		}
-	}
-	for _, p := range players {
-		if err := p.release(); err != nil {
-			return fmt.Errorf("at the end: %w", err)
-		}
-	}
-	idle := step{op: "idle"}
-	return idle.count(players)
-}
-
-// count compares a stated count with the Tree of a system or with all, which agree with the
-// lockers after every other step. Idle is a count of nothing.
-func (s *step) count(players map[string]*player) error {
-	held, waiting := 0, 0
-	for system, p := range players {
-		if s.system == "" || s.system == system {
-			counts := p.tree.Counts()
-			held, waiting = held+counts.Held, waiting+counts.Waiting
-		}
-	}
-	if held != s.held || waiting != s.waiting {
-		return fmt.Errorf("%d are held and %d wait, not %d and %d", held, waiting, s.held, s.waiting)
-	}
-	return nil
-}
-
-// release releases all grants. What waits is granted before its turn: take sorts them.
-func (p *player) release() error {
-	for i := range p.all {
-		a := p.all[i]
-		if a.over() {
-			continue
-		}
-		s := step{text: "unlock", client: "the suite", op: "unlock", random: true}
-		p.clients[s.client] = a
-		if err := p.take(s); err != nil {
-			return fmt.Errorf("%s of %s: %w", s.op, a.want.what, err)
-		}
-	}
-	return nil
-}
-
-// take makes one call and compares.
-func (p *player) take(s step) error {
-	p.step++
-	a, err := p.do(s)
-	want := cmp.Or(s.want, "ok")
-	switch {
-	case err != nil:
-		return err
-	case !s.random && want != a.kind:
-		return fmt.Errorf("the answer is %q, not %q", a.kind, want)
-	case s.with != nil && !slices.Equal(sorted(s.with), sorted(a.names)):
-		return fmt.Errorf("the answer names %q, not %q", a.names, s.with)
-	}
-	granted, err := p.compare()
-	if err == nil && !s.random && !slices.Equal(granted, s.granted) {
-		return fmt.Errorf("the step grants %q, not %q", granted, s.granted)
-	}
-	return err
-}
-
-func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
-
-// do makes the call of a step.
-func (p *player) do(s step) (answer, error) {
 	a := p.clients[s.client]
-	switch {
-	case s.ended:
-		return p.ended(s, a)
-	case s.op == "snapshot":
-		return answer{kind: "ok"}, nil // it is compared after every step
-	case s.op == "holders":
-		return answer{kind: "ok"}, p.holders(s.path)
-	case s.op == "try", s.op == "lock":
-		if s.random && a != nil && !a.over() {
-			return answer{}, nil
-		}
-		return p.acquire(s)
-	case s.op == "cancel":
-		return p.cancel(a)
-	case a == nil || !a.granted:
-		return answer{kind: "not-held"}, nil // there is nothing to call
-	case s.op == "admit":
-		return answer{kind: kindOf(p.fence.Admit(a.got.grant.Token()))}, nil
+	p.step = s
+	p.last = p.begin(ctx, s.text, func(ctx context.Context) (*lock.Grant, error) { return p.perform(ctx, s, a) })
+	if acquires(s.op) {
+		p.all = append(p.all, &acquisition{call: p.last, client: s.client})
 	}
-	released := s.op == "unlock" && errors.Is(a.want.grant.Check(), lock.ErrNotHeld)
-	before := a.got.grant.Token()
-	got := p.start(p.Context(), s, p.l, a.got.grant)
-	if err := p.wait(got); err != nil {
-		return answer{}, err
+	if s.op != "lock" {
+		p.wait(p.last)
 	}
-	_, err := s.call(p.Context(), p.tree, a.want.grant)
-	answered, err := p.same(err, got.err)
-	if released {
-		answered.kind = "not-held" // Unlock itself returns nil
-	}
-	if now := a.got.grant.Token(); err == nil && now != before {
-		err = p.replaced(before, now)
-	}
-	return answered, err
 }
 
-// start starts the call of a step.
-func (p *player) start(ctx context.Context, s step, l lock.Locker, g *lock.Grant) *call {
-	return p.begin(ctx, s.text, func(ctx context.Context) (*lock.Grant, error) { return s.call(ctx, l, g) })
+// perform makes the call of a step. The acquisition is the last one of the client.
+func (p *player) perform(ctx context.Context, s step, a *acquisition) (*lock.Grant, error) {
+	switch {
+	case acquires(s.op), s.op == "holders", s.op == "snapshot":
+		return s.call(ctx, p.l, nil)
+	case s.op == "cancel" && a != nil && !a.returned():
+		a.cancel(errCancelled)
+		<-a.done
+		return nil, nil
+	case s.op == "cancel", a == nil, !a.returned(), a.grant == nil:
+		return nil, lock.ErrNotHeld // there is nothing to call
+	case s.op == "admit":
+		return nil, p.fence.Admit(a.grant.Token())
+	}
+	released := errors.Is(a.grant.Check(), lock.ErrNotHeld)
+	_, err := s.call(ctx, p.l, a.grant)
+	if s.op == "unlock" {
+		switch {
+		case s.ended && errors.Is(err, context.Canceled):
+			err = nil // a driver may report that it did not wait for the answer of its engine
+		case released && err == nil:
+			err = lock.ErrNotHeld // the suite has its own answer for a repeated Unlock
+		case released:
+			err = fmt.Errorf("a repeated Unlock: %v", err)
+		}
+	}
+	return nil, err
 }
 
 // call makes the call of a step to a locker. The grant is the last one of the client.
 func (s *step) call(ctx context.Context, l lock.Locker, g *lock.Grant) (_ *lock.Grant, err error) {
 	switch s.op {
-	case "try":
-		return tryLock(ctx, l, s.requests, &s.options)
-	case "lock":
-		return lockAll(ctx, l, s.requests, &s.options)
+	case "try", "lock":
+		return acquire(ctx, l, s.op, s.requests, &s.options)
 	case "holders":
 		_, err = l.Holders(ctx, s.path, lock.At)
 	case "snapshot":
@@ -226,102 +121,144 @@ func (s *step) call(ctx context.Context, l lock.Locker, g *lock.Grant) (_ *lock.
 	return nil, err
 }
 
-// ended makes a call whose context has ended. Only an unlock has an effect.
-func (p *player) ended(s step, a *acquisition) (answer, error) {
-	ctx, cancel := context.WithCancelCause(p.Context())
-	cancel(errCancelled)
-	var g *lock.Grant
-	if a != nil {
-		g = a.got.grant
+// acquire makes a try or a lock of one request or several.
+func acquire(ctx context.Context, l lock.Locker, op string, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
+	switch try := op == "try"; {
+	case try && len(rs) == 1:
+		return l.TryLock(ctx, rs[0], o)
+	case try:
+		return l.TryLockAll(ctx, rs, o)
+	case len(rs) == 1:
+		return l.Lock(ctx, rs[0], o)
 	}
-	got := p.start(ctx, s, p.l, g)
-	if err := p.wait(got); err != nil {
-		return answer{}, err
+	return l.LockAll(ctx, rs, o)
+}
+
+// view describes everything that the locker and its grants show. A token is shown as the number
+// of its acquisition, because every locker has tokens of its own.
+func (p *player) view() string {
+	var b strings.Builder
+	for i, a := range p.all {
+		fmt.Fprintf(&b, "%d %s: %s\n", i+1, a.client, p.outcome(a.call))
+		if a.returned() && a.grant != nil {
+			fmt.Fprintf(&b, "grant %d, new token: %t, %s, check: %s, lost: %t\n", p.number(a.grant.Token()),
+				a.grant.Token() != a.token, a.grant.Requests(), p.show(a.grant.Check()), closed(a.grant.Lost()))
+		}
 	}
-	if s.op == "unlock" && (got.err == nil || errors.Is(got.err, context.Canceled)) {
-		// A driver may report that it did not wait for the answer of its engine.
-		return answer{kind: "ok"}, a.want.grant.Unlock(p.Context())
+	s, err := p.l.Snapshot(p.Context())
+	fmt.Fprintf(&b, "snapshot: %v, %d held, %d waiting\n", err, s.Held, s.Waiting)
+	if s.Held+s.Waiting == 0 {
+		fmt.Fprintf(&b, "%d nodes\n", s.Nodes)
 	}
-	return p.same(errCancelled, got.err)
+	fmt.Fprintln(&b, strings.Join(p.holders(s.Holders), "\n"))
+	for _, t := range p.issued {
+		if s.LastToken < t.token {
+			fmt.Fprintf(&b, "the last token is %d, but %d was granted\n", s.LastToken, t.token)
+		}
+	}
+	if p.step.op == "holders" && p.last.err == nil {
+		for scope := lock.Above; scope <= lock.Above|lock.At|lock.Below; scope++ {
+			holders, err := p.l.Holders(p.Context(), p.step.path, scope)
+			fmt.Fprintf(&b, "holders %d: %v\n%s\n", scope, err, strings.Join(p.holders(holders), "\n"))
+		}
+	}
+	return b.String()
+}
+
+// outcome describes what a call has returned.
+func (p *player) outcome(c *call) string {
+	switch {
+	case !c.returned():
+		return "waiting"
+	case c.panics != nil:
+		return fmt.Sprintf("panic: %v", c.panics)
+	}
+	return p.show(c.err)
+}
+
+// show describes an error, without the holders that it lists.
+func (p *player) show(err error) string {
+	text := kindOf(err)
+	if text == "cancelled" && !errors.Is(err, context.Canceled) {
+		text += ", which is not context.Canceled"
+	}
+	if lost, ok := errors.AsType[*lock.LostError](err); ok {
+		text += fmt.Sprintf(" of grant %d, reason %q", p.number(lost.Token), lost.Reason)
+	}
+	if refused, ok := errors.AsType[*lock.ConflictError](err); ok && len(refused.Holders) > 0 {
+		text += fmt.Sprintf(" of %s", refused.Requests)
+	}
+	return text
+}
+
+// holders describes holders, each in a line.
+func (p *player) holders(list []lock.Holder) (texts []string) {
+	for _, h := range list {
+		texts = append(texts, fmt.Sprintf("%s, id %q, owner %q, reason %q, grant %d, waiting: %t, with Since: %t",
+			lock.Request{Path: h.Path, Mode: h.Mode}, h.ID, h.Owner, h.Reason, p.number(h.Token), h.Waiting, !h.Since.IsZero()))
+	}
+	return texts
+}
+
+// number returns the number of the acquisition that has a token. It is 0 for token 0, and -1
+// if no acquisition has the token.
+func (p *player) number(token lock.Token) int {
+	if token == 0 {
+		return 0
+	}
+	for i, a := range p.all {
+		if a.returned() && a.grant != nil && a.grant.Token() == token {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// forget forgets the acquisitions that were refused or cancelled. It ends the contexts of the
+// others that have returned: a grant does not depend on them.
+func (p *player) forget() {
+	p.all = slices.DeleteFunc(p.all, func(a *acquisition) bool { return a.returned() && a.err != nil })
+	for _, a := range p.all {
+		if a.call == p.last {
+			p.clients[a.client] = a
+		}
+		if a.returned() {
+			a.cancel(errCancelled)
+		}
+	}
+}
+
+// renewed returns the indices of the acquisitions whose grant has a new token, in the order of
+// the tokens.
+func (p *player) renewed() (list []int) {
+	for i, a := range p.all {
+		if a.returned() && a.grant.Token() != a.token {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(i, k int) int { return cmp.Compare(p.all[i].grant.Token(), p.all[k].grant.Token()) })
+	return list
+}
+
+// issue takes a new token. It must be greater than those of earlier grants that conflict or
+// that the same step made, which follow the former ones, and unlike all others.
+func (p *player) issue(now issued, former int) {
+	require.GreaterOrEqual(p, now.token, max(p.config.FirstToken, 1), "a token and the first token")
+	for i, t := range p.issued {
+		require.NotEqual(p, t.token, now.token, "two tokens")
+		if i >= former || conflict(t.rs, now.rs) {
+			require.Greater(p, now.token, t.token, "the token of %s, which is granted after %s", now.rs, t.rs)
+		}
+	}
+	p.issued = append(p.issued, now)
 }
 
 // replaced requires that a token grows in an upgrade, and that no grant has the old one any
 // more. No grant has token 0.
-func (p *player) replaced(before, now lock.Token) error {
-	if now < before {
-		return fmt.Errorf("an upgrade changes token %d to %d", before, now)
-	}
+func (p *player) replaced(before, now lock.Token) {
+	require.Greater(p, now, before, "the token of an upgrade")
 	for _, token := range []lock.Token{before, 0} {
-		for _, take := range []func(context.Context, lock.Token, string) error{p.l.Break, p.l.Revoke} {
-			if err := take(p.Context(), token, "not held"); !errors.Is(err, lock.ErrNotHeld) {
-				return fmt.Errorf("token %d, which no grant has, can be taken away: %w", token, err)
-			}
-		}
+		require.ErrorIs(p, p.l.Break(p.Context(), token, "not held"), lock.ErrNotHeld, "Break of token %d", token)
+		require.ErrorIs(p, p.l.Revoke(p.Context(), token, "not held"), lock.ErrNotHeld, "Revoke of token %d", token)
 	}
-	return nil
-}
-
-// acquire makes a try or a lock.
-func (p *player) acquire(s step) (answer, error) {
-	try := s
-	try.op = "try"
-	a, blocked := &acquisition{client: s.client, want: p.start(p.Context(), try, p.tree, nil)}, answer{}
-	if err := p.wait(a.want); err != nil {
-		return answer{}, err
-	}
-	if s.op == "lock" && errors.Is(a.want.err, lock.ErrConflict) {
-		// A try is refused for the same holders and has no effect.
-		_, err := try.call(p.Context(), p.l, nil)
-		if blocked, err = p.same(a.want.err, err); err != nil {
-			return answer{}, fmt.Errorf("a try before the wait: %w", err)
-		}
-		a.want = p.start(p.Context(), s, p.tree, nil)
-	}
-	p.all = append(p.all, a)
-	if err := p.settleTree(); err != nil {
-		return answer{}, err
-	}
-	a.got = p.start(p.Context(), s, p.l, nil)
-	if !a.want.returned() {
-		p.clients[s.client] = a
-		return answer{kind: "waiting", names: blocked.names}, nil
-	}
-	if a.want.err == nil {
-		p.clients[s.client] = a
-		return answer{kind: "ok"}, p.grant(a)
-	}
-	if err := p.wait(a.got); err != nil {
-		return answer{}, err
-	}
-	return p.same(a.want.err, a.got.err)
-}
-
-// grant takes the grants of an acquisition.
-func (p *player) grant(a *acquisition) error {
-	if err := p.wait(a.got); err != nil {
-		return err
-	}
-	if a.got.err != nil {
-		return fmt.Errorf("%s, without a conflict: %w", a.got.what, a.got.err)
-	}
-	if a.got.grant == nil {
-		return errors.New("the call returned neither a grant nor an error")
-	}
-	a.granted = true
-	return nil
-}
-
-// cancel ends a wait.
-func (p *player) cancel(a *acquisition) (answer, error) {
-	if a == nil || a.want.returned() {
-		return answer{kind: "not-held"}, nil
-	}
-	for _, call := range []*call{a.want, a.got} {
-		call.cancel(errCancelled)
-		if err := p.wait(call); err != nil {
-			return answer{}, err
-		}
-	}
-	_, err := p.same(a.want.err, a.got.err)
-	return answer{kind: "ok"}, err
 }

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -23,9 +26,9 @@ var world = []string{"/", "/a", "/a/b", "/a/c", "/a/b/d", "/ab", "/a!", "/c/d/e"
 // randomSequences plays random sequences on fresh lockers. It shortens the first
 // one that fails, for as long as one call may take, and reports it with its seed.
 func randomSequences(e *env) {
-	play := func(sequence []step) error {
-		defer e.endCalls()
-		return e.play(sequence)
+	play := func(sequence []step) *suitetest.Recorder {
+		d := demand{steps: sequence}
+		return suitetest.Record(e, func(t testing.TB) { d.try(t, e.h, e.bubble) })
 	}
 	for i := range (e.h.Steps + sequenceLength - 1) / sequenceLength {
 		random := rand.New(rand.NewPCG(e.h.Seed, uint64(i)))
@@ -33,64 +36,51 @@ func randomSequences(e *env) {
 		for k := range sequence {
 			sequence[k] = draw(random, e.bubble)
 		}
-		if err := play(sequence); err != nil {
-			text := fmt.Sprintf("a random sequence (Seed %d) fails: %v\n", e.h.Seed, err)
+		if failure := play(sequence); failure.Failed() {
+			e.Errorf("a random sequence (Seed %d) fails: %s", e.h.Seed, failure.Text())
 			end := time.Now().Add(e.h.Patience)
 			inTime := func() bool { return e.bubble || time.Now().Before(end) }
-			shorter, err := shorten(sequence, err, inTime, play)
-			text += fmt.Sprintf("the shortest one that was found fails: %v\n", err)
-			for k, s := range shorter {
-				text += fmt.Sprintf("%3d %s\n", k+1, s.text)
+			sequence, failure = shorten(sequence, failure, inTime, play)
+			e.Logf("the shortest one that was found fails: %s", failure.Text())
+			for k, s := range sequence {
+				e.Logf("%3d %s", k+1, s.text)
 			}
-			e.Fatal(text)
+			return
 		}
 	}
 }
 
-// shorten removes steps as long as the rest fails too, and returns the rest and its error.
+// shorten removes steps as long as the rest fails too, and returns the rest and its failure.
 // A play of a locker that hangs takes long, except in a bubble, so there is a limit.
-func shorten(steps []step, err error, inTime func() bool, play func([]step) error) ([]step, error) {
+func shorten(
+	steps []step, failure *suitetest.Recorder, inTime func() bool, play func([]step) *suitetest.Recorder,
+) ([]step, *suitetest.Recorder) {
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for at := 0; at+size <= len(steps) && inTime(); {
 			fewer := slices.Concat(steps[:at], steps[at+size:])
-			if shorter := play(fewer); shorter != nil {
-				steps, err = fewer, shorter
+			if shorter := play(fewer); shorter.Failed() {
+				steps, failure = fewer, shorter
 			} else {
 				at += size
 			}
 		}
 	}
-	return steps, err
+	return steps, failure
 }
 
-// odds is how often each operation is drawn.
-var odds = [...]struct {
-	op      string
-	percent int
-}{
-	{"try", 20},
-	{"lock", 20},
-	{"unlock", 30},
-	{"cancel", 6},
-	{"upgrade", 7},
-	{"downgrade", 7},
-	{"revoke", 2},
-	{"break", 4},
-	{"holders", 4},
-}
+// drawn lists what is drawn at random. An operation is drawn as often as it is listed.
+var drawn = strings.Fields(`
+	try try try try lock lock lock lock unlock unlock unlock unlock unlock unlock
+	upgrade upgrade downgrade downgrade cancel revoke break holders`)
 
 // draw returns a random call. Ids repeat only in bubbles: otherwise the suite
 // cannot find out when a second call has joined a wait.
 func draw(random *rand.Rand, ids bool) step {
-	op, n := 0, random.IntN(100)
-	for n >= odds[op].percent {
-		n -= odds[op].percent
-		op++
-	}
-	line := fmt.Sprintf("client%d %s", random.IntN(12), odds[op].op)
+	op := drawn[random.IntN(len(drawn))]
+	line := fmt.Sprintf("client%d %s", random.IntN(12), op)
 	mode := func() string { return " " + lock.Modes[random.IntN(len(lock.Modes))].String() }
 	path := func() string { return " " + world[random.IntN(len(world))] }
-	switch odds[op].op {
+	switch op {
 	case "try", "lock":
 		requests, id := mode()+path(), ""
 		if random.IntN(4) == 0 {

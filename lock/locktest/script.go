@@ -62,7 +62,7 @@ func kindOf(err error) string {
 			return known.kind
 		}
 	}
-	return "unexpected"
+	return "unexpected: " + err.Error()
 }
 
 // parseStep reads a line of a script:
@@ -86,12 +86,17 @@ func parseStep(line string) (step, error) {
 			s.with = list[1:]
 		}
 	}
-	args, id := words[2:], ""
-	if last := len(args) - 1; last >= 0 && args[last] == "ended" {
-		s.ended, args = true, args[:last]
-	}
-	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "id=") {
-		id, args = strings.TrimPrefix(args[last], "id="), args[:last]
+	id := ""
+	var args []string
+	for _, word := range words[2:] {
+		switch value, isID := strings.CutPrefix(word, "id="); {
+		case isID:
+			id = value
+		case word == "ended":
+			s.ended = true
+		default:
+			args = append(args, word)
+		}
 	}
 	s.options = optionsOf(s.client, id)
 	var err error

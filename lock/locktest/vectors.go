@@ -43,7 +43,7 @@ func parseVectors(data []byte) (list []demand, err error) {
 		return nil, fmt.Errorf("format %d with %d sequences: format 1 is required", file.Format, len(file.Sequences))
 	}
 	for _, s := range file.Sequences {
-		d := demand{name: "Vectors/" + s.Name, about: file.Groups[s.Group]}
+		d := demand{name: "Vectors/" + s.Name}
 		for _, v := range s.Steps {
 			d.steps = append(d.steps, v.step())
 		}

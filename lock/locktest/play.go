@@ -1,0 +1,208 @@
+package locktest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// play makes the calls of a script, a vector or a random sequence. At the end it releases
+// all grants, until nothing waits.
+func (e *env) play(steps []step) {
+	at := ""
+	defer func() {
+		if e.Failed() {
+			e.Log("in " + at)
+		}
+	}()
+	systems := map[string]*system{}
+	for i, s := range steps {
+		at = fmt.Sprintf("step %d, %s", i+1, s.text)
+		require.Contains(e, operations, s.op, "the operation is unknown")
+		if s.op == "count" || s.op == "idle" {
+			s.count(e, systems)
+			continue
+		}
+		if systems[s.system] == nil {
+			systems[s.system] = e.newSystem()
+		}
+		systems[s.system].take(s)
+	}
+	at = "the release of all grants"
+	for _, sys := range systems {
+		sys.release()
+	}
+}
+
+// count requires a stated count of the Tree of a system or of all, which agree with the
+// lockers after every other step. Idle is a count of nothing.
+func (s *step) count(e *env, systems map[string]*system) {
+	held, waiting := 0, 0
+	for name, sys := range systems {
+		if s.system == "" || s.system == name {
+			counts := sys.tree.Counts()
+			held, waiting = held+counts.Held, waiting+counts.Waiting
+		}
+	}
+	require.Equal(e, s.held, held, "grants that are held")
+	require.Equal(e, s.waiting, waiting, "acquisitions that wait")
+}
+
+// system makes every call twice: of a [lock.Tree], which is the reference, and of a locker
+// under test. It requires that both show the same after every call.
+type system struct {
+	*env
+	tree      *lock.Tree
+	want, got *player // of the Tree and of the locker
+}
+
+func (e *env) newSystem() *system {
+	c := e.config
+	c.MaxHolders = allHolders
+	tree := lock.Must(&c)
+	return &system{env: e, tree: tree, want: e.newPlayer(tree), got: e.newPlayer(e.fresh())}
+}
+
+// take makes the call of a step and requires the answer that it states.
+func (sys *system) take(s step) {
+	if a := sys.want.clients[s.client]; s.random && acquires(s.op) && a != nil && (!a.returned() || a.held()) {
+		return
+	}
+	sys.want.start(s)
+	sys.settle()
+	sys.got.start(s)
+	if sys.want.last.returned() {
+		sys.wait(sys.got.last)
+		require.Equal(sys, sys.want.outcome(sys.want.last), sys.got.outcome(sys.got.last), "the answers of the Tree and of the locker")
+	}
+	want, got := sys.want.view(), ""
+	_ = sys.eventually(func() error {
+		if got = sys.got.view(); got != want {
+			return errors.New("the views differ")
+		}
+		return nil
+	})
+	require.Equal(sys, want, got, "what the Tree shows, and the locker")
+
+	kind, names := sys.answer(s)
+	if !s.random {
+		require.Equal(sys, cmp.Or(s.want, "ok"), kind, "the answer")
+	}
+	if s.with != nil {
+		require.Equal(sys, sorted(s.with), sorted(names), "the names in the answer")
+	}
+	granted := sys.finish()
+	if !s.random {
+		require.Equal(sys, strings.Join(s.granted, " "), strings.Join(granted, " "), "the waits that the step grants")
+	}
+}
+
+// sorted returns every name once.
+func sorted(names []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), " ")
+}
+
+// settle waits until the calls of the Tree have returned that no request blocks any
+// more. Only in a bubble several calls may wait for one id.
+func (sys *system) settle() {
+	require.NoError(sys, sys.eventually(func() error {
+		waiting := 0
+		for _, a := range sys.want.all {
+			if !a.returned() {
+				waiting++
+			}
+		}
+		if counts := sys.tree.Counts(); !sys.bubble && counts.Waiting != waiting {
+			return fmt.Errorf("the Tree has %d waits, and %d calls have not returned", counts.Waiting, waiting)
+		}
+		return nil
+	}))
+}
+
+// answer returns the kind of the answer to a step, see kindOf, and the clients that a refusal
+// lists or that a wait waits for.
+func (sys *system) answer(s step) (kind string, names []string) {
+	kind = "waiting"
+	var holders []lock.Holder
+	if want, got := sys.want.last, sys.got.last; want.returned() {
+		kind, holders = kindOf(want.err), sys.sameHolders(want.err, got.err)
+	} else {
+		// A try is refused for the same holders and for the wait, and has no effect.
+		_, err := acquire(sys.Context(), sys.tree, "try", s.requests, nil)
+		_, same := acquire(sys.Context(), sys.got.l, "try", s.requests, nil)
+		require.Equal(sys, sys.want.show(err), sys.got.show(same), "the answer to a try")
+		holders = slices.DeleteFunc(sys.sameHolders(err, same), func(h lock.Holder) bool { return h.Waiting && h.Owner == s.options.Owner })
+	}
+	for _, h := range holders {
+		names = append(names, cmp.Or(h.Owner, "-"))
+	}
+	for i, a := range sys.want.all { // the step may have cancelled a wait
+		if a.returned() {
+			sys.sameHolders(a.err, sys.got.all[i].err)
+		}
+	}
+	return kind, names
+}
+
+// sameHolders requires that the refusal of the locker lists the holders that the refusal of
+// the Tree lists, and returns these. A refusal with More lists some of them.
+func (sys *system) sameHolders(want, got error) []lock.Holder {
+	expected, ok := errors.AsType[*lock.ConflictError](want)
+	if !ok || len(expected.Holders) == 0 { // the context had ended before the call
+		return nil
+	}
+	var refused *lock.ConflictError
+	require.ErrorAs(sys, got, &refused)
+	all, listed := sys.want.holders(expected.Holders), sys.got.holders(refused.Holders)
+	if refused.More {
+		require.NotEmpty(sys, listed, "holders of a refusal")
+		require.Less(sys, len(listed), len(all), "holders of a refusal with More")
+		if limit := sys.config.MaxHolders; limit > 0 {
+			require.Len(sys, listed, limit, "holders of a refusal with More")
+		}
+		all = slices.DeleteFunc(all, func(h string) bool { return !slices.Contains(listed, h) })
+	}
+	require.Equal(sys, all, listed, "holders of a refusal")
+	return expected.Holders
+}
+
+// finish ends a step, after which both lockers show the same. It returns the clients whose
+// waits the step has granted, in the order of the Tree's tokens.
+func (sys *system) finish() (granted []string) {
+	sys.want.forget()
+	sys.got.forget()
+	former := len(sys.got.issued)
+	for _, i := range sys.want.renewed() {
+		want, got := sys.want.all[i], sys.got.all[i]
+		if want.token == 0 && want.call != sys.want.last {
+			granted = append(granted, want.client)
+		}
+		before := got.token
+		want.token, got.token = want.grant.Token(), got.grant.Token()
+		if before > 0 {
+			sys.got.replaced(before, got.token)
+		}
+		if sys.got.number(got.token) == i+1 { // or an earlier acquisition has the same id
+			sys.got.issue(issued{got.token, got.grant.Requests()}, former)
+		}
+	}
+	return granted
+}
+
+// release releases all grants. What waits is granted before its turn.
+func (sys *system) release() {
+	for {
+		i := slices.IndexFunc(sys.want.all, (*acquisition).held)
+		if i < 0 {
+			return
+		}
+		sys.want.clients["the suite"], sys.got.clients["the suite"] = sys.want.all[i], sys.got.all[i]
+		sys.take(step{text: "unlock", client: "the suite", op: "unlock", random: true})
+	}
+}
