@@ -23,7 +23,7 @@ func (t *Tree) Try(p Path, m Mode) (Handle, error) {
 	}
 	key := p.key()
 	t.mu.Lock()
-	at, free := t.trie.find(key, conflicting[m&7])
+	at, free := t.trie.find(key, conflicting[m])
 	if !free {
 		t.mu.Unlock()
 		if t.config.Observer.Refused != nil {

@@ -30,9 +30,8 @@ const allModes modeSet = 1<<IS | 1<<IX | 1<<S | 1<<SIX | 1<<X
 
 func (m Mode) bit() modeSet { return 1 << m }
 
-// perMode has eight places for five modes, so that the index m&7 is always in
-// bounds. The places without a mode keep the zero value.
-type perMode[T any] [8]T
+// perMode has a value for every mode, and the zero value for the zero Mode.
+type perMode[T any] [X + 1]T
 
 // compatible is the matrix of Gray and others, "Granularity of Locks and Degrees
 // of Consistency in a Shared Data Base" (1976).
@@ -49,19 +48,29 @@ var intents = perMode[Mode]{IS: IS, IX: IX, S: IS, SIX: IX, X: IX}
 func (m Mode) valid() bool { return m >= IS && m <= X }
 
 // Intent returns the mode that a request of mode m sets on every ancestor of its
-// node: IS for IS and S, IX for the others.
-func (m Mode) Intent() Mode { return intents[m&7] }
+// node: IS for IS and S, IX for the others. It is 0 for an invalid mode.
+func (m Mode) Intent() Mode {
+	if !m.valid() {
+		return 0
+	}
+	return intents[m]
+}
 
 // Covers reports whether a lock in mode m allows everything that a lock in mode
-// other allows.
-func (m Mode) Covers(other Mode) bool { return Join(m, other) == m }
+// other allows. An invalid mode covers nothing, and nothing covers it.
+func (m Mode) Covers(other Mode) bool { return m.valid() && Join(m, other) == m }
 
-// Compatible reports whether two requests may hold the same node in these modes.
-func Compatible(a, b Mode) bool { return compatible[a&7]&b.bit() != 0 }
+// Compatible reports whether two requests may hold the same node in these modes. An
+// invalid mode is compatible with none.
+func Compatible(a, b Mode) bool { return a.valid() && compatible[a]&b.bit() != 0 }
 
-// Join returns the weakest mode that covers both. The join of S and IX is SIX.
+// Join returns the weakest mode that covers both. The join of S and IX is SIX. It is 0
+// if a mode is invalid.
 func Join(a, b Mode) Mode {
-	if a == IX && b == S || a == S && b == IX {
+	switch {
+	case !a.valid() || !b.valid():
+		return 0
+	case a == IX && b == S, a == S && b == IX:
 		return SIX
 	}
 	return max(a, b)

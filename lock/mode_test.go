@@ -53,6 +53,24 @@ func TestCoversAndJoin(t *testing.T) {
 	}
 }
 
+// An invalid mode has no intention and is compatible with none.
+func TestInvalidModes(t *testing.T) {
+	for _, bad := range badModes {
+		t.Run(bad.String(), func(t *testing.T) {
+			require.Zero(t, bad.Intent())
+			require.False(t, bad.Covers(bad))
+			for _, m := range append(lock.Modes[:], badModes...) {
+				require.False(t, lock.Compatible(bad, m), "%v", m)
+				require.False(t, lock.Compatible(m, bad), "%v", m)
+				require.False(t, bad.Covers(m), "%v", m)
+				require.False(t, m.Covers(bad), "%v", m)
+				require.Zero(t, lock.Join(bad, m), "%v", m)
+				require.Zero(t, lock.Join(m, bad), "%v", m)
+			}
+		})
+	}
+}
+
 func TestModeAsText(t *testing.T) {
 	for _, m := range lock.Modes {
 		parsed, err := lock.ParseMode(m.String())

@@ -89,7 +89,7 @@ func check(t *trie) string {
 	}
 	spares := 0
 	for n := t.spare; n != nil; n = n.parent {
-		if spares++; n.key != "" || n.lists != [len(Modes)]list{} || n.waits != 0 || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} || n.counts != (perMode[int32]{}) {
+		if spares++; n.key != "" || n.lists != (perMode[list]{}) || n.waits != 0 || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} {
 			return fmt.Sprintf("a spare node is not empty: %+v", n)
 		}
 		for _, kid := range n.kids[:cap(n.kids)] {
@@ -108,17 +108,17 @@ func check(t *trie) string {
 // each class.
 func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 	*nodes++
-	var counts perMode[int32]
 	var marks modeSet
 	waits := 0
 	for _, m := range Modes {
-		l := n.list(m)
+		l := &n.lists[m]
 		var prev, blocked *entry
+		count := 0
 		for e := l.first; e != nil; prev, e = e, e.next {
 			if e.node != n || e.prev != prev || e.Mode != m || prev != nil && prev.claim.arrival >= e.claim.arrival {
 				return fmt.Sprintf("the entries of %q are not linked in order", n.key), all, 0
 			}
-			counts[e.Mode]++
+			count++
 			marks |= e.Mode.bit()
 			all[class(e.Mode)]++
 			if e.blocked {
@@ -131,12 +131,12 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 				return fmt.Sprintf("an entry of %q passes a blocked one", n.key), all, 0
 			}
 		}
-		if l.last != prev || l.blocked != blocked {
-			return fmt.Sprintf("the list %s of %q has a wrong end or a wrong first blocked entry", m, n.key), all, 0
+		if l.last != prev || l.blocked != blocked || l.count != count {
+			return fmt.Sprintf("the list %s of %q has a wrong end, count or first blocked entry", m, n.key), all, 0
 		}
 	}
-	if counts != n.counts || marks != n.marks {
-		return fmt.Sprintf("%q counts %v %b, has %v %b", n.key, n.counts, n.marks, counts, marks), all, 0
+	if marks != n.marks {
+		return fmt.Sprintf("%q is marked %b, has %b", n.key, n.marks, marks), all, 0
 	}
 	var below [2]int
 	one := func(kid *node) string {

@@ -319,7 +319,7 @@ func (t *Tree) release(c *claim) (after effects) {
 		key, m := e.Path.key(), e.Mode
 		// One that is blocked behind another one of its list blocks nothing that the
 		// other one does not block.
-		behind := e.blocked && e.node.list(m).blocked != e
+		behind := e.blocked && e.node.lists[m].blocked != e
 		t.trie.remove(e)
 		if !behind {
 			t.unblock(key, m, &after)

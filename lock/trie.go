@@ -23,7 +23,7 @@ const maxSpare = 64
 
 // node is a node with requests, a node where paths part, or the root.
 //
-//	marks = { m : counts[m] > 0 }
+//	marks = { m : lists[m].count > 0 }
 //	below[c] = number of entries strictly below whose intention is of class c
 //	waits = number of blocked entries at the node and below
 //	a node other than the root has an entry or at least two children
@@ -33,19 +33,19 @@ type node struct {
 	kids   []*node          // in no order
 	byName map[string]*node // instead of kids, by first segment, when they are many
 	marks  modeSet
-	counts perMode[int32]
 	below  [2]int
 	waits  int
-	lists  [len(Modes)]list // by mode
+	lists  perMode[list]
 }
 
 // list holds the entries of one mode at a node, in the order of their arrival.
 // Whatever blocks an entry conflicts with every later one of the list too. So those
 // that are not blocked come first, and when a conflict ends, only the first blocked
 // one can be affected, not each of a long queue.
-type list struct{ first, last, blocked *entry }
-
-func (n *node) list(m Mode) *list { return &n.lists[m-1] }
+type list struct {
+	first, last, blocked *entry
+	count                int
+}
 
 // entry is one request at its node.
 type entry struct {
@@ -57,7 +57,7 @@ type entry struct {
 }
 
 // class returns the index in node.below of the intention of m.
-func class(m Mode) int { return int(m.Intent()-IS) & 1 }
+func class(m Mode) int { return int(m.Intent() - IS) }
 
 // A node looks through up to mostKids children one by one. With more it uses a map
 // until fewKids are left. The gap avoids building the map again and again. With a map at
@@ -195,7 +195,7 @@ func (t *trie) insert(at place, e *entry) {
 	e.node = n
 	n.mark(e, e.Mode)
 	if e.blocked {
-		if l := n.list(e.Mode); l.blocked == nil {
+		if l := &n.lists[e.Mode]; l.blocked == nil {
 			l.blocked = e
 		}
 		n.countWaits(1)
@@ -212,15 +212,14 @@ func (n *node) countWaits(add int) {
 // unblock ends the block of the first blocked entry of its list.
 func (e *entry) unblock() {
 	e.blocked = false
-	e.node.list(e.Mode).blocked = e.next
+	e.node.lists[e.Mode].blocked = e.next
 	e.node.countWaits(-1)
 }
 
 // mark lists and counts an entry of n in mode m.
 func (n *node) mark(e *entry, m Mode) {
 	e.Mode = m
-	n.list(m).add(e)
-	n.counts[m&7]++
+	n.lists[m].add(e)
 	n.marks |= m.bit()
 	c := class(m)
 	for up := n.parent; up != nil; up = up.parent {
@@ -230,6 +229,7 @@ func (n *node) mark(e *entry, m Mode) {
 
 // add inserts an entry by its arrival: nearly always it is the latest.
 func (l *list) add(e *entry) {
+	l.count++
 	e.prev, e.next = l.last, nil
 	for e.prev != nil && e.prev.claim.arrival > e.claim.arrival {
 		e.prev, e.next = e.prev.prev, e.prev
@@ -247,6 +247,7 @@ func (l *list) add(e *entry) {
 }
 
 func (l *list) remove(e *entry) {
+	l.count--
 	if l.blocked == e {
 		l.blocked = e.next
 	}
@@ -265,8 +266,8 @@ func (l *list) remove(e *entry) {
 
 func (n *node) unmark(e *entry) {
 	m := e.Mode
-	n.list(m).remove(e)
-	if n.counts[m&7]--; n.counts[m&7] == 0 {
+	n.lists[m].remove(e)
+	if n.lists[m].count == 0 {
 		n.marks &^= m.bit()
 	}
 	c := class(m)
@@ -310,7 +311,7 @@ func (t *trie) split(n, kid *node, length int) *node {
 	middle.kids = append(middle.kids, kid)
 	middle.below, middle.waits = kid.below, kid.waits
 	for _, m := range Modes {
-		middle.below[class(m)] += int(kid.counts[m])
+		middle.below[class(m)] += kid.lists[m].count
 	}
 	return middle
 }
@@ -426,7 +427,7 @@ func (n *node) visitOwn(modes modeSet, yield func(*list) bool) bool {
 		return true
 	}
 	for _, m := range Modes {
-		if n.marks&modes&m.bit() != 0 && !yield(n.list(m)) {
+		if n.marks&modes&m.bit() != 0 && !yield(&n.lists[m]) {
 			return false
 		}
 	}
