@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 // A conversion between the two steps of Break, when the claim is marked and the
@@ -40,14 +41,14 @@ func TestConversionRacesWithBreak(t *testing.T) {
 		var tree Tree
 		g, err := tree.TryLock(ctx, Request{MustParse("/a"), S}, nil)
 		require.NoError(t, err)
-		done := make(chan error)
-		go func() { done <- tree.Break(ctx, 1, "") }()
+		var group errgroup.Group
+		group.Go(func() error { return tree.Break(ctx, 1, "") })
 		for err == nil {
 			err = g.Downgrade(ctx, S)
 		}
 		require.ErrorIs(t, err, ErrLost)
 		require.ErrorIs(t, g.Unlock(ctx), ErrLost)
-		require.NoError(t, <-done)
+		require.NoError(t, group.Wait())
 		require.Empty(t, checkTree(&tree))
 	}
 }

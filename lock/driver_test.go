@@ -105,22 +105,24 @@ func TestDoReleasesWithAContextThatLives(t *testing.T) {
 // A conversion returns the loss or ErrNotHeld if the grant ends during the conversion.
 func TestConversionMeetsTheEnd(t *testing.T) {
 	ctx := t.Context()
-	for _, convert := range []func(*lock.Grant) error{
-		func(h *lock.Grant) error { return h.Upgrade(ctx, lock.X) },
-		func(h *lock.Grant) error { return h.Downgrade(ctx, lock.IS) },
+	for name, convert := range map[string]func(*lock.Grant) error{
+		"upgrade":   func(h *lock.Grant) error { return h.Upgrade(ctx, lock.X) },
+		"downgrade": func(h *lock.Grant) error { return h.Downgrade(ctx, lock.IS) },
 	} {
-		g := &fakeDriver{convert: lock.ErrNotHeld}
-		h, lose := lock.NewGrant(g)
-		g.during = func() { lose(&lock.LostError{Token: 7, Err: lock.ErrLost}) }
-		require.Equal(t, lock.ErrLost, sentinel(t, convert(h)))
+		t.Run(name, func(t *testing.T) {
+			g := &fakeDriver{convert: lock.ErrNotHeld}
+			h, lose := lock.NewGrant(g)
+			g.during = func() { lose(&lock.LostError{Token: 7, Err: lock.ErrLost}) }
+			require.Equal(t, lock.ErrLost, sentinel(t, convert(h)))
 
-		h, _ = lock.NewGrant(g)
-		g.during = func() { _ = h.Unlock(ctx) }
-		require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)))
+			h, _ = lock.NewGrant(g)
+			g.during = func() { _ = h.Unlock(ctx) }
+			require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)))
 
-		h, _ = lock.NewGrant(g)
-		g.during = nil
-		require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)), "the driver's error, if the Grant has no fault")
+			h, _ = lock.NewGrant(g)
+			g.during = nil
+			require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)), "the driver's error, if the Grant has no fault")
+		})
 	}
 }
 

@@ -102,34 +102,35 @@ func TestRefusals(t *testing.T) {
 
 		const since = "since 2000-01-01T00:00:00Z"
 		for _, c := range []struct {
+			name string
 			call func() error
 			want error
 			text string
 			more bool
 		}{
 			{
-				func() error { _, err := tree.TryLock(ctx, req("S at /a"), nil); return err },
+				"try of one", func() error { _, err := tree.TryLock(ctx, req("S at /a"), nil); return err },
 				lock.ErrConflict, "lock: S at /a: conflict; X at /a/b held by ann as d-1 (deploy) " + since + ", token 1", false,
 			},
 			{
-				func() error { _, err := tree.TryLockAll(ctx, reqs("X at /f", "X at /g"), nil); return err },
+				"try of a list", func() error { _, err := tree.TryLockAll(ctx, reqs("X at /f", "X at /g"), nil); return err },
 				lock.ErrConflict, "lock: X at /f, X at /g: conflict; IX at /f held " + since + ", token 3", false,
 			},
 			{
-				func() error { _, err := tree.TryLock(ctx, req("X at /"), nil); return err },
+				"more than the limit", func() error { _, err := tree.TryLock(ctx, req("X at /"), nil); return err },
 				lock.ErrConflict, "", true,
 			},
 			{
-				func() error { _, err := tree.Lock(ctx, req("X at /c"), nil); return err },
+				"full queue", func() error { _, err := tree.Lock(ctx, req("X at /c"), nil); return err },
 				lock.ErrQueueFull,
 				"lock: X at /c: the queue is full; S at /c held as l-1 " + since + ", token 2; IX at /c awaited by bob " + since, false,
 			},
 			{
-				func() error { _, err := tree.Lock(ctx, req("X at /b"), ann); return err },
+				"id of one", func() error { _, err := tree.Lock(ctx, req("X at /b"), ann); return err },
 				lock.ErrIDInUse, "lock: X at /b: the id is in use for other requests; X at /a/b held by ann as d-1 (deploy) " + since + ", token 1", false,
 			},
 			{
-				func() error {
+				"id of a list", func() error {
 					_, err := tree.LockAll(ctx, reqs("S at /c", "S at /d"), &lock.Options{ID: "l-1"})
 					return err
 				},
@@ -137,29 +138,29 @@ func TestRefusals(t *testing.T) {
 					"S at /c held as l-1 " + since + ", token 2; S at /d held as l-1 " + since + ", token 2; S at /e held as l-1 " + since + ", token 2", false,
 			},
 			{
-				func() error { return list.Upgrade(ctx, lock.X) },
+				"upgrade", func() error { return list.Upgrade(ctx, lock.X) },
 				lock.ErrConflict, "lock: X at /c, X at /d, X at /e: conflict; IX at /c awaited by bob " + since, false,
 			},
 			{
-				func() error { _, err := tree.Lock(ended, req("X at /"), nil); return err },
+				"ended context", func() error { _, err := tree.Lock(ended, req("X at /"), nil); return err },
 				context.Canceled, "lock: X at /: the context has ended: context canceled", false,
 			},
 			{
-				func() error { return tree.Revoke(ctx, v.Token(), "") },
+				"revocation of a Handle", func() error { return tree.Revoke(ctx, v.Token(), "") },
 				lock.ErrInvalid, `lock: token "3" is of a Handle, which cannot be revoked: break it`, false,
 			},
-			{func() error { return tree.Break(ctx, 99, "") }, lock.ErrNotHeld, "lock: not held: token 99", false},
+			{"unknown token", func() error { return tree.Break(ctx, 99, "") }, lock.ErrNotHeld, "lock: not held: token 99", false},
 		} {
 			unchanged(t, tree, func() {
 				err := c.call()
-				require.Equal(t, c.want, sentinel(t, err))
+				require.Equal(t, c.want, sentinel(t, err), c.name)
 				if c.text != "" {
-					require.EqualError(t, err, c.text)
+					require.EqualError(t, err, c.text, c.name)
 				}
 				if refusal, ok := errors.AsType[*lock.ConflictError](err); ok && !errors.Is(err, context.Canceled) {
-					require.Equal(t, c.more, refusal.More)
-					require.LessOrEqual(t, len(refusal.Holders), 4)
-					require.NotEmpty(t, refusal.Holders)
+					require.Equal(t, c.more, refusal.More, c.name)
+					require.LessOrEqual(t, len(refusal.Holders), 4, c.name)
+					require.NotEmpty(t, refusal.Holders, c.name)
 				}
 			})
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -28,16 +30,16 @@ func ExampleTree() {
 	var tree lock.Tree
 	ctx := context.Background()
 	deploy, _ := tree.Lock(ctx, lock.Request{Path: lock.MustParse("/web"), Mode: lock.X}, nil)
-	done := make(chan error)
-	go func() {
+	var group errgroup.Group
+	group.Go(func() error {
 		teardown, err := tree.Lock(ctx, lock.Request{Path: lock.Root(), Mode: lock.X}, nil)
-		if err == nil {
-			err = teardown.Unlock(ctx)
+		if err != nil {
+			return err
 		}
-		done <- err
-	}()
+		return teardown.Unlock(ctx)
+	})
 	fmt.Println("deployed:", deploy.Unlock(ctx))
-	fmt.Println("torn down:", <-done)
+	fmt.Println("torn down:", group.Wait())
 	// Output:
 	// deployed: <nil>
 	// torn down: <nil>

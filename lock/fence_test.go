@@ -2,11 +2,12 @@ package lock_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -15,28 +16,31 @@ import (
 func TestFence(t *testing.T) {
 	var f lock.Fence
 	for _, c := range []struct {
+		name           string
 		token, highest lock.Token
 		ok             bool
 	}{
-		{0, 0, false},
-		{3, 3, true},
-		{3, 3, true}, // one holder may write often
-		{2, 3, false},
-		{0, 3, false},
-		{7, 7, true},
-		{3, 7, false},
-		{math.MaxUint64, math.MaxUint64, true},
-		{7, math.MaxUint64, false},
+		{"no token", 0, 0, false},
+		{"the first", 3, 3, true},
+		{"the same again", 3, 3, true},
+		{"an earlier one", 2, 3, false},
+		{"no token after a token", 0, 3, false},
+		{"a later one", 7, 7, true},
+		{"the first again", 3, 7, false},
+		{"the greatest", math.MaxUint64, math.MaxUint64, true},
+		{"one before the greatest", 7, math.MaxUint64, false},
 	} {
-		err := f.Admit(c.token)
-		if c.ok {
-			require.NoError(t, err)
-			continue
-		}
-		require.ErrorIs(t, err, lock.ErrStaleToken)
-		var stale *lock.StaleTokenError
-		require.ErrorAs(t, err, &stale)
-		require.Equal(t, lock.StaleTokenError{Token: c.token, Highest: c.highest}, *stale)
+		t.Run(c.name, func(t *testing.T) {
+			err := f.Admit(c.token)
+			if c.ok {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, lock.ErrStaleToken)
+			var stale *lock.StaleTokenError
+			require.ErrorAs(t, err, &stale)
+			require.Equal(t, lock.StaleTokenError{Token: c.token, Highest: c.highest}, *stale)
+		})
 	}
 	require.EqualError(t, f.Admit(7), "lock: token 7 is stale: the fence has admitted token 18446744073709551615")
 }
@@ -44,21 +48,22 @@ func TestFence(t *testing.T) {
 // The highest admitted token only grows, also with concurrent callers.
 func TestFenceWithConcurrentCallers(t *testing.T) {
 	var f lock.Fence
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	for range 4 {
-		wg.Go(func() {
+		group.Go(func() error {
 			for token := range lock.Token(2000) {
 				err := f.Admit(token + 1)
 				if stale, ok := errors.AsType[*lock.StaleTokenError](err); err != nil && (!ok || stale.Highest <= token+1) {
-					t.Errorf("token %d: %v", token+1, err)
+					return fmt.Errorf("token %d: %w", token+1, err)
 				}
 				if err == nil && token > 0 && f.Admit(token) == nil {
-					t.Errorf("token %d is admitted after token %d", token, token+1)
+					return fmt.Errorf("token %d is admitted after token %d", token, token+1)
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	require.NoError(t, group.Wait())
 	require.ErrorIs(t, f.Admit(1999), lock.ErrStaleToken)
 	require.NoError(t, f.Admit(2000))
 }
@@ -69,10 +74,12 @@ func TestNew(t *testing.T) {
 		`lock: MaxHolders "-1" is negative`:                         {MaxHolders: -1},
 		`lock: FirstToken "9223372036854775808" is above 1<<63 - 1`: {FirstToken: math.MaxInt64 + 1},
 	} {
-		_, err := lock.New(&c)
-		require.EqualError(t, err, want)
-		require.ErrorIs(t, err, lock.ErrInvalid)
-		require.PanicsWithValue(t, want, func() { lock.Must(&c) })
+		t.Run(want, func(t *testing.T) {
+			_, err := lock.New(&c)
+			require.EqualError(t, err, want)
+			require.ErrorIs(t, err, lock.ErrInvalid)
+			require.PanicsWithValue(t, want, func() { lock.Must(&c) })
+		})
 	}
 	for _, c := range []*lock.Config{nil, {FirstToken: math.MaxInt64}} {
 		tree, err := lock.New(c)

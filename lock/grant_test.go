@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -104,39 +105,41 @@ func TestConvertRefuses(t *testing.T) {
 // G8: a waiter is granted after Check, Lost and the contexts of the holder report
 // the loss.
 func TestBreakAnnouncesBeforeItGrants(t *testing.T) {
-	for _, revoked := range []bool{false, true} {
-		var holder *lock.Grant
-		var work context.Context
-		granted := 0
-		tree := lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(_ context.Context, g lock.Acquisition) {
-			if g.Owner != "next" {
-				return
-			}
-			granted++
-			require.ErrorIs(t, holder.Check(), lock.ErrLost)
-			require.True(t, closed(holder.Lost()))
-			require.Error(t, work.Err())
-		}}})
-		synctest.Test(t, func(t *testing.T) {
-			holder = take(t, tree, "X at /a", nil)
-			holder.Lost()
-			var cancel func()
-			work, cancel = holder.Context(t.Context())
-			defer cancel()
-			next := wait(t.Context(), tree, "X at /", by("next"))
-			// Code of the holder that runs at the end of the context may use the grant.
-			after := context.AfterFunc(work, func() { _ = holder.Check() })
-			defer after()
-			if revoked {
-				require.NoError(t, tree.Revoke(t.Context(), 1, ""))
-				next.waits(t)
-			}
-			require.NoError(t, tree.Break(t.Context(), 1, ""))
-			require.Greater(t, next.granted(t).Token(), holder.Token())
-			unlock(t, next.grant)
+	for name, revoked := range map[string]bool{"held": false, "revoked before": true} {
+		t.Run(name, func(t *testing.T) {
+			var holder *lock.Grant
+			var work context.Context
+			granted := 0
+			tree := lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(_ context.Context, g lock.Acquisition) {
+				if g.Owner != "next" {
+					return
+				}
+				granted++
+				require.ErrorIs(t, holder.Check(), lock.ErrLost)
+				require.True(t, closed(holder.Lost()))
+				require.Error(t, work.Err())
+			}}})
+			synctest.Test(t, func(t *testing.T) {
+				holder = take(t, tree, "X at /a", nil)
+				holder.Lost()
+				var cancel func()
+				work, cancel = holder.Context(t.Context())
+				defer cancel()
+				next := wait(t.Context(), tree, "X at /", by("next"))
+				// Code of the holder that runs at the end of the context may use the grant.
+				after := context.AfterFunc(work, func() { _ = holder.Check() })
+				defer after()
+				if revoked {
+					require.NoError(t, tree.Revoke(t.Context(), 1, ""))
+					next.waits(t)
+				}
+				require.NoError(t, tree.Break(t.Context(), 1, ""))
+				require.Greater(t, next.granted(t).Token(), holder.Token())
+				unlock(t, next.grant)
+			})
+			require.Equal(t, 1, granted)
+			idle(t, tree)
 		})
-		require.Equal(t, 1, granted)
-		idle(t, tree)
 	}
 }
 
@@ -195,41 +198,43 @@ func TestBreakDuringARevocation(t *testing.T) {
 // While Break announces the loss, the lock is not granted, no acquisition joins the
 // id, and an Unlock of the holder does not hide the loss.
 func TestDuringTheAnnouncement(t *testing.T) {
-	for _, unlocks := range []bool{false, true} {
-		inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-			o := &lock.Options{ID: "d"}
-			h := take(t, tree, "X at /a", o)
-			parent := newSlow()
-			_, cancel := h.Context(parent)
-			defer cancel()
-			parent.on.Store(true)
-			broken := start(func() (*lock.Grant, error) { return nil, tree.Break(t.Context(), 1, "why") })
-			<-parent.arrived
-			require.False(t, broken.done)
-			require.ErrorIs(t, h.Check(), lock.ErrLost)
-			unchanged(t, tree, func() {
-				_, err := tree.TryLock(t.Context(), req("X at /a"), o)
-				require.ErrorIs(t, err, lock.ErrConflict, "the lost grant is not returned")
-				require.Equal(t, []string{"X at /a held as d"}, names(t, err))
-				require.ErrorIs(t, tree.Revoke(t.Context(), 1, ""), lock.ErrNotHeld)
-				require.ErrorIs(t, tree.Break(t.Context(), 1, ""), lock.ErrNotHeld)
-			})
-			again := wait(t.Context(), tree, "X at /a", o)
-			again.waits(t)
-			if unlocks {
+	for name, unlocks := range map[string]bool{"the holder waits": false, "the holder unlocks": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
+				o := &lock.Options{ID: "d"}
+				h := take(t, tree, "X at /a", o)
+				parent := newSlow()
+				_, cancel := h.Context(parent)
+				defer cancel()
+				parent.on.Store(true)
+				broken := start(func() (*lock.Grant, error) { return nil, tree.Break(t.Context(), 1, "why") })
+				<-parent.arrived
+				require.False(t, broken.done)
+				require.ErrorIs(t, h.Check(), lock.ErrLost)
+				unchanged(t, tree, func() {
+					_, err := tree.TryLock(t.Context(), req("X at /a"), o)
+					require.ErrorIs(t, err, lock.ErrConflict, "the lost grant is not returned")
+					require.Equal(t, []string{"X at /a held as d"}, names(t, err))
+					require.ErrorIs(t, tree.Revoke(t.Context(), 1, ""), lock.ErrNotHeld)
+					require.ErrorIs(t, tree.Break(t.Context(), 1, ""), lock.ErrNotHeld)
+				})
+				again := wait(t.Context(), tree, "X at /a", o)
+				again.waits(t)
+				if unlocks {
+					require.ErrorIs(t, h.Unlock(t.Context()), lock.ErrLost)
+					again.granted(t)
+				}
+				close(parent.leave)
+				synctest.Wait()
+				require.True(t, broken.done)
+				require.NoError(t, broken.err, "the grant was broken before the Unlock")
+				require.NotSame(t, h, again.granted(t))
+				require.EqualValues(t, 2, again.grant.Token())
 				require.ErrorIs(t, h.Unlock(t.Context()), lock.ErrLost)
-				again.granted(t)
-			}
-			close(parent.leave)
-			synctest.Wait()
-			require.True(t, broken.done)
-			require.NoError(t, broken.err, "the grant was broken before the Unlock")
-			require.NotSame(t, h, again.granted(t))
-			require.EqualValues(t, 2, again.grant.Token())
-			require.ErrorIs(t, h.Unlock(t.Context()), lock.ErrLost)
-			require.NoError(t, again.grant.Check())
-			require.Same(t, again.grant, take(t, tree, "X at /a", o), "the id belongs to the new grant")
-			unlock(t, again.grant)
+				require.NoError(t, again.grant.Check())
+				require.Same(t, again.grant, take(t, tree, "X at /a", o), "the id belongs to the new grant")
+				unlock(t, again.grant)
+			})
 		})
 	}
 }
@@ -244,13 +249,13 @@ func TestUnlockBeforeBreak(t *testing.T) {
 	_, cancel := h.Context(parent)
 	defer cancel()
 	parent.on.Store(true)
-	done := make(chan error)
-	go func() { done <- h.Unlock(context.Background()) }()
+	var group errgroup.Group
+	group.Go(func() error { return h.Unlock(context.Background()) })
 	<-parent.arrived // unlocked, and not yet released
 	require.ErrorIs(t, tree.Revoke(context.Background(), 1, ""), lock.ErrNotHeld)
 	require.ErrorIs(t, tree.Break(context.Background(), 1, ""), lock.ErrNotHeld)
 	close(parent.leave)
-	require.NoError(t, <-done)
+	require.NoError(t, group.Wait())
 	require.Equal(t, []error{nil}, released)
 	idle(t, tree)
 }

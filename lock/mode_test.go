@@ -3,6 +3,7 @@ package lock_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,22 +103,24 @@ func TestModeAsText(t *testing.T) {
 var badModes = []lock.Mode{0, lock.X + 1, 7, 8, 8 + lock.X, 16 + lock.IS, 255}
 
 func TestNormalize(t *testing.T) {
-	for _, c := range []struct{ in, want []lock.Request }{
-		{reqs("X at /a"), reqs("X at /a")},
-		{reqs("X at /b", "S at /a"), reqs("S at /a", "X at /b")},
-		{reqs("X at /a", "X at /a"), reqs("X at /a")},
-		{reqs("IX at /a", "S at /a"), reqs("SIX at /a")},
-		{reqs("S at /a", "IS at /", "IX at /a", "X at /a/b"), reqs("IS at /", "SIX at /a", "X at /a/b")},
-		{reqs("X at /a-b", "X at /a/b", "X at /a"), reqs("X at /a", "X at /a/b", "X at /a-b")},
+	for name, c := range map[string]struct{ in, want []lock.Request }{
+		"one request":              {reqs("X at /a"), reqs("X at /a")},
+		"siblings are sorted":      {reqs("X at /b", "S at /a"), reqs("S at /a", "X at /b")},
+		"a request repeats":        {reqs("X at /a", "X at /a"), reqs("X at /a")},
+		"modes of a node join":     {reqs("IX at /a", "S at /a"), reqs("SIX at /a")},
+		"parents come first":       {reqs("S at /a", "IS at /", "IX at /a", "X at /a/b"), reqs("IS at /", "SIX at /a", "X at /a/b")},
+		"a prefix is not a parent": {reqs("X at /a-b", "X at /a/b", "X at /a"), reqs("X at /a", "X at /a/b", "X at /a-b")},
 	} {
-		before := append([]lock.Request(nil), c.in...)
-		got, err := lock.Normalize(c.in)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got)
-		require.Equal(t, before, c.in, "the list itself is not changed")
-		again, err := lock.Normalize(got)
-		require.NoError(t, err)
-		require.Equal(t, got, again)
+		t.Run(name, func(t *testing.T) {
+			before := slices.Clone(c.in)
+			got, err := lock.Normalize(c.in)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			require.Equal(t, before, c.in, "the list itself is not changed")
+			again, err := lock.Normalize(got)
+			require.NoError(t, err)
+			require.Equal(t, got, again)
+		})
 	}
 	require.Equal(t, "SIX at /a/b", reqs("SIX at /a/b")[0].String())
 }

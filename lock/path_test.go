@@ -51,22 +51,26 @@ var badPaths = []struct{ path, text string }{
 
 func TestParse(t *testing.T) {
 	for _, s := range goodPaths {
-		p, err := lock.Parse(s)
-		require.NoError(t, err, s)
-		require.Equal(t, s, p.String())
-		require.True(t, p.Valid())
-		require.Equal(t, p, lock.MustParse(s))
+		t.Run(s, func(t *testing.T) {
+			p, err := lock.Parse(s)
+			require.NoError(t, err)
+			require.Equal(t, s, p.String())
+			require.True(t, p.Valid())
+			require.Equal(t, p, lock.MustParse(s))
+		})
 	}
 	for _, bad := range badPaths {
-		p, err := lock.Parse(bad.path)
-		require.EqualError(t, err, bad.text)
-		require.ErrorIs(t, err, lock.ErrInvalid)
-		require.Equal(t, lock.Path{}, p)
-		var detail *lock.InvalidError
-		require.ErrorAs(t, err, &detail)
-		require.Equal(t, "path", detail.What)
-		require.Equal(t, bad.path, detail.Value)
-		require.PanicsWithValue(t, bad.text, func() { lock.MustParse(bad.path) })
+		t.Run(bad.text, func(t *testing.T) {
+			p, err := lock.Parse(bad.path)
+			require.EqualError(t, err, bad.text)
+			require.ErrorIs(t, err, lock.ErrInvalid)
+			require.Equal(t, lock.Path{}, p)
+			var detail *lock.InvalidError
+			require.ErrorAs(t, err, &detail)
+			require.Equal(t, "path", detail.What)
+			require.Equal(t, bad.path, detail.Value)
+			require.PanicsWithValue(t, bad.text, func() { lock.MustParse(bad.path) })
+		})
 	}
 }
 
@@ -79,22 +83,24 @@ func segments(p lock.Path) []string {
 
 func TestChildRefuses(t *testing.T) {
 	deep := lock.MustParse(strings.Repeat("/a", 32))
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		parent  lock.Path
 		segment string
 		text    string
 	}{
-		{lock.Root(), "", `lock: path "" is not one segment`},
-		{lock.Root(), "a/b", `lock: path "a/b" is not one segment`},
-		{lock.Root(), "..", `lock: path "/.." has a segment 1 that is ".."`},
-		{lock.Root(), "a\tb", `lock: path "/a\tb" has a segment 1 that has a control character`},
-		{lock.Path{}, "a", `lock: path "" is the zero Path`},
-		{deep, "b", `lock: path "` + deep.String() + `/b" has more than 32 segments`},
+		"no segment":        {lock.Root(), "", `lock: path "" is not one segment`},
+		"two segments":      {lock.Root(), "a/b", `lock: path "a/b" is not one segment`},
+		"two dots":          {lock.Root(), "..", `lock: path "/.." has a segment 1 that is ".."`},
+		"control character": {lock.Root(), "a\tb", `lock: path "/a\tb" has a segment 1 that has a control character`},
+		"zero path":         {lock.Path{}, "a", `lock: path "" is the zero Path`},
+		"too deep":          {deep, "b", `lock: path "` + deep.String() + `/b" has more than 32 segments`},
 	} {
-		p, err := c.parent.Child(c.segment)
-		require.EqualError(t, err, c.text)
-		require.ErrorIs(t, err, lock.ErrInvalid)
-		require.Equal(t, lock.Path{}, p)
+		t.Run(name, func(t *testing.T) {
+			p, err := c.parent.Child(c.segment)
+			require.EqualError(t, err, c.text)
+			require.ErrorIs(t, err, lock.ErrInvalid)
+			require.Equal(t, lock.Path{}, p)
+		})
 	}
 }
 

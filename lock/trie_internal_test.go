@@ -174,12 +174,15 @@ func TestNodesAreRequestsAndForks(t *testing.T) {
 	above := take(strings.Repeat("/s", 7), 5) // in the edge
 	root := take("/", 5)
 	for _, step := range []struct {
+		name  string
 		h     Handle
 		nodes int
-	}{{fork, 4}, {inside, 4}, {third, 2}, {root, 2}, {above, 1}, {deep, 0}} {
-		require.True(t, step.h.Unlock())
-		require.Equal(t, step.nodes, tree.trie.nodes)
-		require.Empty(t, check(&tree.trie))
+	}{{"fork", fork, 4}, {"inside", inside, 4}, {"third", third, 2}, {"root", root, 2}, {"above", above, 1}, {"deep", deep, 0}} {
+		t.Run("unlock "+step.name, func(t *testing.T) {
+			require.True(t, step.h.Unlock())
+			require.Equal(t, step.nodes, tree.trie.nodes)
+			require.Empty(t, check(&tree.trie))
+		})
 	}
 }
 

@@ -195,31 +195,33 @@ func TestGrantMeetsTheEndOfTheContext(t *testing.T) {
 // Such a grant is not released if another call of the same id has it. That call may have
 // waited, or may have been made while the grant was held.
 func TestGrantOfAnotherCallStays(t *testing.T) {
-	for _, waits := range []bool{true, false} {
-		inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-			var err error
-			o := &lock.Options{ID: "both"}
-			received := make(chan struct{})
-			holder := take(t, tree, "X at /a", nil)
-			p := wait(faulty{Context: t.Context(), err: func() error {
-				if err != nil {
-					<-received
+	for name, waits := range map[string]bool{"waited": true, "while held": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
+				var err error
+				o := &lock.Options{ID: "both"}
+				received := make(chan struct{})
+				holder := take(t, tree, "X at /a", nil)
+				p := wait(faulty{Context: t.Context(), err: func() error {
+					if err != nil {
+						<-received
+					}
+					return err
+				}}, tree, "X at /a", o)
+				var other *pending
+				if waits {
+					other = wait(t.Context(), tree, "X at /a", o)
 				}
-				return err
-			}}, tree, "X at /a", o)
-			var other *pending
-			if waits {
-				other = wait(t.Context(), tree, "X at /a", o)
-			}
-			err = context.Canceled
-			unlock(t, holder)
-			if !waits {
-				other = wait(t.Context(), tree, "X at /a", o)
-			}
-			other.granted(t)
-			close(received)
-			require.ErrorIs(t, p.failed(t), context.Canceled)
-			unlock(t, other.granted(t))
+				err = context.Canceled
+				unlock(t, holder)
+				if !waits {
+					other = wait(t.Context(), tree, "X at /a", o)
+				}
+				other.granted(t)
+				close(received)
+				require.ErrorIs(t, p.failed(t), context.Canceled)
+				unlock(t, other.granted(t))
+			})
 		})
 	}
 }
