@@ -304,12 +304,10 @@ func (t *Tree) release(c *claim) (after effects) {
 	} else {
 		t.waiting--
 	}
-	if c.grant != nil {
-		if t.ids[c.options.ID] == c {
-			delete(t.ids, c.options.ID)
-			if len(t.ids) == 0 {
-				t.ids = nil // a Go map does not shrink
-			}
+	if id := c.options.ID; id != "" && t.ids[id] == c {
+		delete(t.ids, id)
+		if len(t.ids) == 0 {
+			t.ids = nil // a Go map does not shrink
 		}
 	}
 	c.state = gone
