@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -112,10 +111,13 @@ func (e *env) cancelAsUnlocked(round int, g *lock.Grant, waits ...*call) {
 		e.unlock(g)
 		cancel()
 	default:
-		var group errgroup.Group
-		group.Go(func() error { return g.Unlock(e.Context()) })
-		cancel()
-		require.NoError(e, group.Wait(), "Unlock")
+		require.NoError(e, together(2, func(i int) error {
+			if i == 0 {
+				return g.Unlock(e.Context())
+			}
+			cancel()
+			return nil
+		}), "Unlock")
 	}
 	for _, c := range waits {
 		e.wait(c)

@@ -218,9 +218,10 @@ func (r *recorder) call(ctx context.Context, s step) error {
 		r.held = false
 	case s.op == "downgrade" && r.held && allCover(r.has, s.mode), s.op == "upgrade" && r.held:
 		o.rs = slices.Clone(r.has)
-		for i := range o.rs {
-			if o.rs[i].Mode = lock.Join(o.rs[i].Mode, s.mode); s.op == "downgrade" {
-				o.rs[i].Mode = s.mode
+		for i, has := range r.has {
+			o.rs[i].Mode = s.mode
+			if s.op == "upgrade" {
+				o.rs[i].Mode = lock.Join(has.Mode, s.mode)
 			}
 		}
 	default:
