@@ -37,6 +37,7 @@ type place struct {
 	gone    bool
 	leaving bool // Break has begun: no acquisition joins it
 	token   lock.Token
+	former  lock.Token // before the last upgrade
 	since   time.Time
 	granted chan struct{}
 	waiters int // calls that wait
@@ -376,12 +377,17 @@ func (n *naive) refusal(rs []lock.Request, blocked []*place, why error) *lock.Co
 			}
 			if len(e.Holders) == cmp.Or(n.c.MaxHolders, 16) {
 				e.More = n.fault != "More is not set"
+				if n.fault == "a limited refusal lists one holder" {
+					e.Holders = e.Holders[:1]
+				}
 				return e
 			}
 			e.Holders = append(e.Holders, p.holder(r))
 		}
 	}
 	switch n.fault {
+	case "More is always set":
+		e.More = true
 	case "a refusal lists no holder":
 		e.Holders = nil
 	case "a refusal lists one holder":
@@ -401,8 +407,9 @@ func (p *place) holder(r lock.Request) lock.Holder {
 	if p.n.fault == "a waiting holder has a token" && p.waiting {
 		token = 7
 	}
+	waiting := p.waiting && p.n.fault != "a waiting holder looks held"
 	return lock.Holder{
-		Path: r.Path, Mode: r.Mode, Waiting: p.waiting, Token: token, Since: p.since,
+		Path: r.Path, Mode: r.Mode, Waiting: waiting, Token: token, Since: p.since,
 		ID: p.o.ID, Owner: p.o.Owner, Reason: p.o.Reason,
 	}
 }

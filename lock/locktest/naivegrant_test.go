@@ -126,7 +126,7 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 	}
 	p.has = raised
 	if n.fault != "an upgrade keeps its token" {
-		p.token = n.nextToken(p.has)
+		p.former, p.token = p.token, n.nextToken(p.has)
 	}
 	p.since = time.Now()
 	return nil
@@ -176,7 +176,7 @@ func (n *naive) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.
 }
 
 func (n *naive) Snapshot(ctx context.Context) (lock.Snapshot, error) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && n.fault != "Snapshot ignores its context" {
 		return lock.Snapshot{}, lock.Ended(ctx)
 	}
 	n.mu.Lock()
@@ -195,13 +195,20 @@ func (n *naive) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 			s.Held++
 		}
 	}
+	switch n.fault {
+	case "a snapshot lists no holders":
+		s.Holders = nil
+	case "a snapshot has no last token":
+		s.LastToken = 0
+	}
 	return s, nil
 }
 
 // holding returns the place that holds a token.
 func (n *naive) holding(token lock.Token) *place {
 	for _, p := range n.all {
-		if !p.waiting && p.token == token && !p.leaving {
+		former := n.fault == "Break takes the token before an upgrade" && p.former == token
+		if !p.waiting && (p.token == token || former) && !p.leaving {
 			return p
 		}
 	}
