@@ -25,18 +25,14 @@ func NewActor[L comparable](s *System, name string, initial ...L) *Actor[L] {
 	if err := plain[L](); err != nil {
 		s.problem(a.label, "its local state "+err.Error())
 	}
-	locals := newInterned[L]()
-	for _, l := range initial {
-		locals.add(l)
-	}
-	s.actors = append(s.actors, part{name: name, label: a.label, new: locals})
+	s.actors = append(s.actors, actorSpec{name, anys(initial)})
 	return a
 }
 
 // In returns the local state of the actor in a state of the system.
 func (a *Actor[L]) In(v *View) L {
 	v.mustBeOf(a.sys)
-	return v.t.locals[a.at].(*interned[L]).values[v.t.lay.local(v.state, a.at)]
+	return v.t.locals[a.at].value(v.state[a.at]).(L)
 }
 
 // Acts adds local actions. f calls step for every step that the actor can take in
@@ -44,25 +40,28 @@ func (a *Actor[L]) In(v *View) L {
 // state. If f makes no call, the actor has no action in l.
 func (a *Actor[L]) Acts(f func(l L, step func(label string, next L))) Action {
 	n := 1
-	for _, h := range a.sys.handlers {
-		if h.kind == StepAct && h.actor == a.at {
+	for _, r := range a.sys.functions {
+		if r.kind == StepAct && r.actor == a.at {
 			n++
 		}
 	}
-	label := fmt.Sprintf("%s in action %d", a.label, n)
-	return addHandler(a, StepAct, nil, label, func(l L, _ none, emit func(result[L, none])) {
-		f(l, func(label string, next L) { emit(result[L, none]{label: label, next: next}) })
-	})
+	r := &rule{kind: StepAct, actor: a.at, channel: none, label: fmt.Sprintf("%s in action %d", a.label, n)}
+	r.call = func(l, _ any, emit func(result)) {
+		f(l.(L), func(label string, next L) { emit(result{label: label, next: next}) })
+	}
+	return a.sys.function(r)
 }
 
 // Sends adds messages that an actor sends. f calls send for every message that
 // the actor may put into the channel in local state l, with the next local state.
 // Each call is one step. The step is possible only while the channel has room.
 func Sends[L, M comparable](a *Actor[L], c *Channel[M], f func(l L, send func(label string, m M, next L))) Action {
-	label := fmt.Sprintf("%s sending into %s", a.label, c.label)
-	return addHandler(a, StepSend, c, label, func(l L, _ M, emit func(result[L, M])) {
-		f(l, func(label string, m M, next L) { emit(result[L, M]{label: label, message: m, next: next}) })
-	})
+	r := &rule{kind: StepSend, actor: a.at, channel: c.at, label: fmt.Sprintf("%s sending into %s", a.label, c.label)}
+	a.sys.same(r.label, c.sys)
+	r.call = func(l, _ any, emit func(result)) {
+		f(l.(L), func(label string, m M, next L) { emit(result{label: label, message: m, next: next}) })
+	}
+	return a.sys.function(r)
 }
 
 // Receives adds deliveries. f calls next with the local state after message m
@@ -73,22 +72,24 @@ func Sends[L, M comparable](a *Actor[L], c *Channel[M], f func(l L, send func(la
 // An ordered channel delivers the oldest message, an unordered one any. If several
 // actors receive from one channel, each of them may get a message.
 func Receives[L, M comparable](a *Actor[L], c *Channel[M], f func(l L, m M, next func(label string, l L))) Action {
-	label := fmt.Sprintf("%s receiving from %s", a.label, c.label)
-	a.sys.once(label)
-	return addHandler(a, StepDeliver, c, label, func(l L, m M, emit func(result[L, M])) {
+	r := &rule{kind: StepDeliver, actor: a.at, channel: c.at, label: fmt.Sprintf("%s receiving from %s", a.label, c.label)}
+	a.sys.once(r.label)
+	a.sys.same(r.label, c.sys)
+	r.call = func(l, m any, emit func(result)) {
 		consumed := true
-		f(l, m, func(label string, next L) {
+		f(l.(L), m.(M), func(label string, next L) {
 			consumed = false
-			emit(result[L, M]{label: label, next: next, message: m})
+			emit(result{label: label, message: m, next: next})
 		})
 		if consumed {
-			emit(result[L, M]{next: l, message: m})
+			emit(result{message: m, next: l})
 		}
-	})
+	}
+	return a.sys.function(r)
 }
 
 // Action is one function of an actor, as [Actor.Acts], [Sends] or [Receives] added it.
-type Action struct{ h *handler }
+type Action struct{ rule *rule }
 
 // Fair declares the function fair, which the properties of [System.LeadsTo] depend on: an
 // action of it that stays possible is taken sooner or later. Local steps with the same
@@ -98,4 +99,4 @@ type Action struct{ h *handler }
 //
 // Without Fair an action may never be taken: a user need not make a request, and a
 // message may stay in a channel forever.
-func (a Action) Fair() { a.h.fair = func(string) bool { return true } }
+func (a Action) Fair() { a.rule.fair = func(string) bool { return true } }

@@ -22,17 +22,11 @@ type ChannelSpec struct {
 const maxCapacity = 64
 
 // Channel carries messages of type M. The rules for the local state of an [Actor] apply
-// to M too. [NewChannel] makes a Channel. It has at most 65,535 different messages.
+// to M too. [NewChannel] makes a Channel.
 type Channel[M comparable] struct {
 	sys   *System
 	at    int
 	label string // in errors
-}
-
-type channelPart struct {
-	part
-	is    ChannelSpec
-	start []uint32 // the initial messages, by number
 }
 
 // NewChannel adds a channel with its initial messages, the oldest first.
@@ -52,12 +46,10 @@ func NewChannel[M comparable](s *System, name string, is ChannelSpec, initial ..
 			s.same(c.label+" and its budget", b.sys)
 		}
 	}
-	messages := newInterned[M]()
-	added := channelPart{part: part{name: name, label: c.label, new: messages}, is: is}
-	for _, m := range initial {
-		added.start = append(added.start, messages.add(m))
-	}
-	s.channels = append(s.channels, added)
+	s.channels = append(s.channels, channelSpec{name, is, anys(initial)})
+	s.losses = append(s.losses,
+		&rule{kind: StepLose, actor: none, channel: c.at, budget: is.Lose, label: "loss in " + c.label},
+		&rule{kind: StepDuplicate, actor: none, channel: c.at, budget: is.Duplicate, label: "duplication in " + c.label})
 	return c
 }
 
@@ -65,9 +57,8 @@ func NewChannel[M comparable](s *System, name string, is ChannelSpec, initial ..
 // first, of an unordered one in no particular order.
 func (c *Channel[M]) In(v *View) (list []M) {
 	v.mustBeOf(c.sys)
-	queue := v.t.lay.queue(v.state, c.at)
-	for i := range queue.len() {
-		list = append(list, v.t.messages[c.at].(*interned[M]).values[queue.at(i)])
+	for _, m := range v.t.lay.queue(v.state, c.at).messages() {
+		list = append(list, v.t.messages[c.at].value(m).(M))
 	}
 	return list
 }

@@ -82,7 +82,7 @@
 //     between, need not be taken. Only a send that waits for room is taken if its
 //     channel has room again and again.
 //   - A verdict is about the model. It does not show that a program follows it.
-//   - Memory limits the number of states: a protocol of a few actors takes 70 to 110
+//   - Memory limits the number of states: a protocol of a few actors takes 70 to 120
 //     bytes a state. The properties of LeadsTo take 8 bytes for each step and 32 for each
 //     state, and one goroutine checks them. [Config.SkipLeadsTo] leaves them out.
 package explore

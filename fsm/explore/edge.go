@@ -1,6 +1,9 @@
 package explore
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // edge is a step from one state to another, or a fair send that waits for room, from a
 // state to itself.
@@ -48,8 +51,8 @@ func (s *search) edgesOf(id uint32) iter.Seq[edge] {
 	}
 }
 
-// way returns a shortest way from a state to the first edge that ends it, in reverse
-// order, or nil if there is none. It takes the steps without faults that pass.
+// way returns a shortest way from a state to the first edge that ends it, or nil if there
+// is none. It takes the steps without faults that pass.
 func (s *search) way(from uint32, pass, ends func(edge) bool) (way []edge) {
 	by := map[uint32]edge{}
 	for work := []uint32{from}; len(work) > 0; work = work[1:] {
@@ -61,6 +64,7 @@ func (s *search) way(from uint32, pass, ends func(edge) bool) (way []edge) {
 				for way = []edge{e}; e.from != from; way = append(way, e) {
 					e = by[e.from]
 				}
+				slices.Reverse(way)
 				return way
 			}
 			if _, known := by[e.to]; !known {

@@ -320,6 +320,20 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
+// A violation has no reason, also if the context ends in the same batch.
+func TestCancellationAtAViolation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	sys := shop(1, 1)
+	sys.Always("fails", func(*explore.View) error {
+		cancel()
+		return errors.New("failed")
+	})
+	v, err := sys.Explore(ctx, nil)
+	require.NoError(t, err)
+	require.Equal(t, explore.Violated, v.Outcome)
+	require.NoError(t, v.Reason)
+}
+
 // The goroutines of an exploration have ended when it returns.
 func TestNoGoroutineStays(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())

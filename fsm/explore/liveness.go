@@ -11,6 +11,9 @@ func (s *search) finish(ctx context.Context) {
 	s.store.slots = nil // the search is over
 	if s.t.sys.rests != nil || len(s.leads) > 0 {
 		s.pass = passBytes * int64(s.store.n)
+		if len(s.leads) > 0 {
+			s.pass += 4 * int64(s.store.n) // pass.before
+		}
 		if s.limits(ctx); s.ended() {
 			return
 		}
@@ -31,13 +34,13 @@ func (s *search) finish(ctx context.Context) {
 	if s.ended() {
 		return
 	}
-	happened := make([]bool, len(s.chunks[0].happened))
-	for _, c := range s.chunks {
-		for i, yes := range c.happened {
-			happened[i] = happened[i] || yes
+	s.verdict.Outcome = Holds
+	for i, r := range s.t.rules {
+		used := slices.ContainsFunc(s.chunks, func(c *chunk) bool { return c.used[i] })
+		if !used && (r.call != nil || r.budget.possible()) {
+			s.verdict.Unused = append(s.verdict.Unused, r.label)
 		}
 	}
-	s.verdict.Outcome, s.verdict.Unused = Holds, s.t.unused(happened)
 	for _, p := range s.leads {
 		s.verdict.Live = append(s.verdict.Live, p.name)
 	}
@@ -60,9 +63,9 @@ func (s *search) livelock(ctx context.Context) {
 	l.components(ctx, all, func(c []uint32) {
 		rests, loops := false, false
 		for _, id := range c {
-			rests = rests || s.rests.has(id)
+			rests = rests || s.rests[id]
 			for e := range s.edgesOf(id) {
-				rests = rests || e.isStep() && s.rests.has(e.to)
+				rests = rests || e.isStep() && s.rests[e.to]
 				loops = loops || e.isStep() && l.inside(e)
 			}
 		}
@@ -70,9 +73,7 @@ func (s *search) livelock(ctx context.Context) {
 			first = min(first, slices.Min(c))
 		}
 		for _, id := range c {
-			if rests {
-				s.rests.add(id)
-			}
+			s.rests[id] = rests
 		}
 	})
 	if first != noState && !s.ended() {

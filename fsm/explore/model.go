@@ -39,12 +39,11 @@ type LeadsTo[S comparable] struct{ From, To func(s S) bool }
 func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error) {
 	sys := New(m.Name)
 	state := NewActor(sys, "state", m.Initial...)
-	steps := addHandler(state, StepAct, nil, "Next", func(s S, _ none, emit func(result[S, none])) {
-		m.Next(s, func(label string, fault bool, next S) {
-			emit(result[S, none]{label: label, fault: fault, next: next})
+	sys.function(&rule{kind: StepAct, channel: none, label: "Next", fair: m.Fair, call: func(s, _ any, emit func(result)) {
+		m.Next(s.(S), func(label string, fault bool, next S) {
+			emit(result{label: label, fault: fault, next: next})
 		})
-	})
-	steps.h.fair = m.Fair
+	}})
 	in := func(states func(S) bool) func(*View) bool {
 		if states == nil {
 			return nil

@@ -14,37 +14,35 @@ type pass struct {
 	*search
 	// By state. The states of one group are examined together. Group 0 is outside.
 	group  []uint32
-	before []uint32 // the state before it in the region; noState: the property begins here
 	order  []uint32 // of the visit, from 1; 0: not visited
 	low    []uint32 // the earliest state on the stack that it reaches
+	before []uint32 // of a property: the state before it in the region; noState: the property begins here
 	groups uint32
 }
 
-// passBytes is the memory that a state needs in a pass: its entries in the lists above, in
-// the list of the region, in the stack, and in the list of calls.
-const passBytes = 4*4 + 4 + 4 + 8
+// passBytes is the memory that a state needs in a pass without a property: its entries in
+// the first lists above, in the list of states, in the stack, and in the list of calls.
+const passBytes = 3*4 + 4 + 4 + 8
 
 // between is the number of states between two reports of progress.
 const between = 1 << 14
 
 func newPass(s *search) *pass {
 	n := s.store.n
-	return &pass{
-		search: s, groups: 1,
-		group: make([]uint32, n), before: make([]uint32, n), order: make([]uint32, n), low: make([]uint32, n),
-	}
+	return &pass{search: s, groups: 1, group: make([]uint32, n), order: make([]uint32, n), low: make([]uint32, n)}
 }
 
 // region returns the states in which a property has begun and is not fulfilled.
 func (l *pass) region(p *lead) (states []uint32) {
+	l.before = make([]uint32, l.store.n)
 	visit := func(id, before uint32) {
-		if l.group[id] == 0 && !p.fulfilled.has(id) {
+		if l.group[id] == 0 && !p.fulfilled[id] {
 			l.group[id], l.before[id] = 1, before
 			states = append(states, id)
 		}
 	}
 	for id := range uint32(l.store.n) {
-		if p.begun.has(id) {
+		if p.begun[id] {
 			visit(id, noState)
 		}
 	}
@@ -212,21 +210,23 @@ func (l *pass) counterexample(c []uint32) {
 	}
 	settle(home)
 	var loop []edge
-	for at := home; len(due) > 0 || at != home; at = loop[0].to {
-		way := l.way(at, l.inside, ends)
-		for _, e := range way {
+	for at := home; len(due) > 0 || at != home; {
+		for _, e := range l.way(at, l.inside, ends) {
 			delete(due, e.fair())
 			settle(e.to)
+			loop = append(loop, e)
+			at = e.to
 		}
-		loop = append(way, loop...)
 	}
 	l.found(Unreached, l.path(home), loop)
 }
 
-// path returns the states of a run to a state of the region, in reverse order.
-func (l *pass) path(id uint32) (states [][]byte) {
+// path returns a run to a state of the region.
+func (l *pass) path(id uint32) []uint32 {
+	var inside []uint32
 	for ; l.before[id] != noState; id = l.before[id] {
-		states = append(states, l.store.state(id))
+		inside = append(inside, id)
 	}
-	return append(states, l.store.path(id)...)
+	slices.Reverse(inside)
+	return append(l.store.path(id), inside...)
 }

@@ -34,8 +34,8 @@ const defaultMaxBytes = 1 << 30
 
 // search visits the states breadth first, in batches. Workers expand the states of a batch:
 // each takes chunks of a few states and lists their successors. Then one goroutine adds the
-// successors to the store, chunk by chunk, checks the new states, and calls the handlers for
-// them. The workers only read what that goroutine writes, and each chunk writes to its own
+// successors to the store, chunk by chunk, checks the new states, and calls the functions of
+// actors for them. The workers only read what that goroutine writes, and each chunk writes to its own
 // memory, so there is nothing to lock. Chunks have a fixed size, so that states get the same
 // numbers with any number of workers.
 type search struct {
@@ -44,10 +44,10 @@ type search struct {
 	verdict *Verdict
 	leads   []*lead // properties to check
 	store   *store
-	rests   bits         // by state
-	pass    int64        // bytes that a pass needs; 0: none has begun
-	edges   slab[uint32] // of each state in turn: the next state, and the mark if there are properties
-	ends    slab[uint32] // by state: the place in edges where its own end
+	rests   []bool // by state
+	pass    int64  // bytes that a pass needs; 0: none has begun
+	edges   slab   // of each state in turn: the next state, and the mark if there are properties
+	ends    slab   // by state: the place in edges where its own end
 	chunks  []*chunk
 	view    View
 	calling calling
@@ -62,7 +62,7 @@ const (
 type chunk struct {
 	*expander
 	from, to uint32
-	states   []byte // the successors, those of one state behind those of the one before it
+	states   []uint32 // the successors, those of one state behind those of the one before it
 	marks    []uint32
 	ends     []int // by state of the chunk
 }
@@ -70,16 +70,15 @@ type chunk struct {
 // lead is a liveness property in a search, with its states.
 type lead struct {
 	property
-	begun     bits // states of from that do not fulfil it
-	fulfilled bits // states of to
+	begun     []bool // by state: of from, and does not fulfil it
+	fulfilled []bool // by state: of to
 }
 
-// calling is the function of the system that the search calls: a handler, or a check of the
-// state of the view.
+// calling is the function of the system that the search calls: of an actor, or a check of
+// the state of the view.
 type calling struct {
-	label          string // empty: none
-	handler        *handler
-	local, message uint32
+	label string // empty: none
+	argument
 }
 
 // Explore visits every state that the system can reach, breadth first, and
@@ -105,9 +104,7 @@ func (s *System) Explore(ctx context.Context, config *Config) (v *Verdict, err e
 			v, err = nil, x.panicked(value)
 		}
 	}()
-	if err := x.run(ctx); err != nil {
-		return nil, err
-	}
+	x.run(ctx)
 	x.verdict.States = x.store.n
 	x.verdict.Depth = max(0, len(x.store.path(uint32(x.store.n-1)))-1)
 	return x.verdict, nil
@@ -117,7 +114,7 @@ func newSearch(sys *System, config *Config) *search {
 	t := newTables(sys)
 	s := &search{
 		t: t, config: *cmp.Or(config, &Config{}), verdict: &Verdict{System: sys.name, Outcome: Inconclusive},
-		store: newStore(t.lay.size), edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1}, view: View{t: t},
+		store: newStore(t.lay.size), edges: slab{each: 1}, ends: slab{each: 1}, view: View{t: t},
 	}
 	if s.config.MaxBytes <= 0 {
 		s.config.MaxBytes = defaultMaxBytes
@@ -133,7 +130,7 @@ func newSearch(sys *System, config *Config) *search {
 	}
 	for range batchChunks {
 		c := &chunk{}
-		c.expander = newExpander(t, func(next []byte, m move) {
+		c.expander = newExpander(t, func(next []uint32, m move) {
 			c.states = append(c.states, next...)
 			c.marks = append(c.marks, m.mark)
 		})
@@ -144,7 +141,7 @@ func newSearch(sys *System, config *Config) *search {
 }
 
 // run explores everything and completes the verdict.
-func (s *search) run(ctx context.Context) error {
+func (s *search) run(ctx context.Context) {
 	starts := s.t.starts(s.config.MaxBytes)
 	if starts == nil {
 		s.outgrown()
@@ -152,9 +149,9 @@ func (s *search) run(ctx context.Context) error {
 	for _, state := range starts {
 		s.reach(state, noState)
 	}
-	for from := 0; from < s.store.n && !s.ended(); {
-		if err := s.limits(ctx); err != nil || s.ended() {
-			return err
+	for from := 0; from < s.store.n; {
+		if s.limits(ctx); s.ended() {
+			return
 		}
 		to := min(s.store.n, from+batchChunks*chunkStates)
 		s.expand(from, to)
@@ -164,11 +161,9 @@ func (s *search) run(ctx context.Context) error {
 		from = to
 		s.progress("explore", from, s.store.n)
 	}
-	if err := s.limits(ctx); err != nil || s.ended() {
-		return err
+	if s.limits(ctx); !s.ended() {
+		s.finish(ctx)
 	}
-	s.finish(ctx)
-	return nil
 }
 
 // ended reports whether the verdict is found.
@@ -198,7 +193,7 @@ func (s *search) merge(c *chunk) {
 	size, i, keep := s.t.lay.size, 0, s.t.sys.rests != nil || len(s.leads) > 0
 	for n, end := range c.ends {
 		id := c.from + uint32(n)
-		if !s.ended() && !s.rests.has(id) && !slices.ContainsFunc(c.marks[i:end], isStep) {
+		if !s.ended() && !s.rests[id] && !slices.ContainsFunc(c.marks[i:end], isStep) {
 			s.found(Stuck, s.store.path(id), nil)
 		}
 		for ; i < end && !s.ended(); i++ {
@@ -222,8 +217,8 @@ func (s *search) merge(c *chunk) {
 }
 
 // reach adds a state to the store, and returns its number. It checks a new state, and calls
-// the handlers of the steps that are possible in it.
-func (s *search) reach(state []byte, parent uint32) uint32 {
+// the functions of the steps that are possible in it.
+func (s *search) reach(state []uint32, parent uint32) uint32 {
 	id, added := s.store.add(state, parent)
 	if !added || s.ended() {
 		return id
@@ -231,25 +226,23 @@ func (s *search) reach(state []byte, parent uint32) uint32 {
 	s.view.state = s.store.state(id)
 	s.check(id)
 	s.calling = calling{}
-	for i, h := range s.t.sys.handlers {
-		local := s.t.lay.local(state, h.actor)
-		if h.kind != StepDeliver {
-			s.call(i, h, local, 0)
+	for _, r := range s.t.sys.functions {
+		if r.kind != StepDeliver {
+			s.call(argument{r, state[r.actor], 0})
 			continue
 		}
-		q := s.t.lay.queue(state, h.channel)
-		for k := range s.t.deliverable(q, h.channel) {
-			s.call(i, h, local, q.at(k))
+		for _, m := range s.t.deliverable(state, r.channel) {
+			s.call(argument{r, state[r.actor], m})
 		}
 	}
 	return id
 }
 
-// call calls a handler, unless the tables have its results.
-func (s *search) call(i int, h *handler, local, message uint32) {
-	if s.t.results[i].of(local, message) == nil {
-		s.calling = calling{label: h.label, handler: h, local: local, message: message}
-		s.t.keep(i, local, message, h.call(s.t, local, message))
+// call calls the function of an actor, unless the tables have its results.
+func (s *search) call(a argument) {
+	if !s.t.known(a) {
+		s.calling = calling{a.rule.label, a}
+		s.t.call(a)
 		s.calling = calling{}
 	}
 }
@@ -265,16 +258,12 @@ func (s *search) check(id uint32) {
 		}
 	}
 	s.calling = calling{label: restingStates}
-	if sys.rests != nil && sys.rests(&s.view) {
-		s.rests.add(id)
-	}
+	s.rests = append(s.rests, sys.rests != nil && sys.rests(&s.view))
 	for _, p := range s.leads {
 		s.calling = calling{label: p.label}
-		if p.to(&s.view) {
-			p.fulfilled.add(id)
-		} else if p.from == nil || p.from(&s.view) {
-			p.begun.add(id)
-		}
+		fulfilled := p.to(&s.view)
+		p.fulfilled = append(p.fulfilled, fulfilled)
+		p.begun = append(p.begun, !fulfilled && (p.from == nil || p.from(&s.view)))
 	}
 }
 
@@ -285,45 +274,39 @@ func (s *search) panicked(value any) error {
 		err = fmt.Errorf("%v", value)
 	}
 	state := ""
-	if c := s.calling; c.handler == nil {
+	if c := s.calling; c.rule == nil {
 		state = s.view.String()
 	} else {
-		state = s.t.locals[c.handler.actor].text(c.local)
-		if c.handler.kind == StepDeliver {
-			state += ", message " + s.t.messages[c.handler.channel].text(c.message)
+		state = s.t.locals[c.rule.actor].text(c.local)
+		if c.message != 0 {
+			state += ", message " + s.t.messages[c.rule.channel].text(c.message)
 		}
 	}
 	return fmt.Errorf("%w: system %q: %s in %s: panic: %w\n%s", ErrModel, s.t.sys.name, s.calling.label, state, err, debug.Stack())
 }
 
-// limits ends the search if the context has ended or the memory is used up. The error is
-// about the system.
-func (s *search) limits(ctx context.Context) error {
-	if s.verdict.Reason == nil {
-		s.verdict.Reason = ctx.Err()
-	}
+// limits ends the search if the context has ended or the memory is used up.
+func (s *search) limits(ctx context.Context) {
 	s.verdict.Bytes = max(s.verdict.Bytes, s.bytes())
+	if s.ended() {
+		return
+	}
+	s.verdict.Reason = ctx.Err()
 	if !s.ended() && (s.verdict.Bytes > s.config.MaxBytes || s.store.n >= noState/2 || s.edges.n >= noState/2) {
 		s.outgrown()
 	}
-	for i, c := range s.t.sys.channels {
-		if s.t.messages[i].size() > maxMessages {
-			return fmt.Errorf("%w: system %q: %s: more than %d different messages", ErrModel, s.t.sys.name, c.label, maxMessages)
-		}
-	}
-	return nil
 }
 
 func (s *search) outgrown() { s.verdict.Reason = fmt.Errorf("%w: %d", ErrMaxBytes, s.config.MaxBytes) }
 
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
-	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
+	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + int64(cap(s.rests))
 	for _, p := range s.leads {
-		n += 8 * int64(cap(p.begun)+cap(p.fulfilled))
+		n += int64(cap(p.begun) + cap(p.fulfilled))
 	}
 	for _, c := range s.chunks {
-		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.ends))
+		n += 4*int64(cap(c.states)+cap(c.marks)) + 8*int64(cap(c.ends))
 	}
 	return n
 }
@@ -335,12 +318,11 @@ func (s *search) progress(what string, done, total int) {
 	}
 }
 
-// found completes the verdict with the trace of a run and of its loop. Both stand in
-// reverse order.
-func (s *search) found(o Outcome, reversed [][]byte, loop []edge) {
+// found completes the verdict with the trace of a run and of its loop.
+func (s *search) found(o Outcome, run []uint32, loop []edge) {
 	v := s.verdict
 	v.Outcome = o
-	v.Trace = s.trace(reversed, loop)
+	v.Trace = s.trace(run, loop)
 	v.Trace.Outcome, v.Trace.Property = o, v.Property
 	if v.Problem != nil {
 		v.Trace.Problem = v.Problem.Error()

@@ -21,27 +21,36 @@ var ErrModel = errors.New("explore: bad model")
 //
 // Every function of a System must be pure: the same arguments give the same
 // result, and the function changes nothing else. One exploration calls its functions
-// in the goroutine of the caller, and a handler once for each argument.
+// in the goroutine of the caller, and the function of an actor once for each argument.
 type System struct {
-	name     string
-	actors   []part
-	channels []channelPart
-	budgets  []part
-	handlers []*handler // in order of declaration, strikes included
-	faults   []*Fault
-	always   []property
-	rests    func(*View) bool
-	leads    []property
-	declared map[string]bool
-	problems []error
+	name      string
+	actors    []actorSpec
+	channels  []channelSpec
+	budgets   []budgetSpec
+	functions []*rule // of actors, and the strikes of faults, in order of declaration
+	losses    []*rule // of each channel its loss and its duplication
+	faults    []*rule
+	always    []property
+	rests     func(*View) bool
+	leads     []property
+	declared  map[string]bool
+	problems  []error
 }
 
-// part is a part of a system with its name.
-type part struct {
-	name  string
-	label string // in errors
-	most  int    // of a budget
-	new   values // of an actor or a channel: its initial values
+type actorSpec struct {
+	name    string
+	initial []any // local states
+}
+
+type channelSpec struct {
+	name    string
+	is      ChannelSpec
+	initial []any // messages, the oldest first
+}
+
+type budgetSpec struct {
+	name string
+	most uint32
 }
 
 // property is an invariant or a liveness property.
@@ -61,7 +70,6 @@ type Budget struct {
 	at  int
 }
 
-// maxBudget is the largest number that the two bytes of a budget hold.
 const maxBudget = 1<<16 - 1
 
 // Budget adds a budget. The faults that share it happen at most n times in one
@@ -71,7 +79,7 @@ func (s *System) Budget(name string, n int) Budget {
 	if n < 0 || n > maxBudget {
 		s.problem(label, fmt.Sprintf("%d is not between 0 and %d", n, maxBudget))
 	}
-	s.budgets = append(s.budgets, part{name: name, label: label, most: n})
+	s.budgets = append(s.budgets, budgetSpec{name, uint32(n)})
 	return Budget{sys: s, at: len(s.budgets) - 1}
 }
 
@@ -121,12 +129,11 @@ func (s *System) once(label string) {
 	s.declared[label] = true
 }
 
-// same reports whether a part belongs to this system. If not, it adds a problem.
-func (s *System) same(label string, other *System) bool {
+// same adds a problem unless a part belongs to this system.
+func (s *System) same(label string, other *System) {
 	if s != other {
 		s.problem(label, "the two belong to different systems")
 	}
-	return s == other
 }
 
 func (s *System) problem(label, what string) {

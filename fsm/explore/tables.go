@@ -2,83 +2,192 @@ package explore
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"unsafe"
 )
 
 // tables number the values of one exploration: local states, messages and labels.
-// They keep the results of every handler, so that Explore calls none twice.
+// They keep the results of every function of an actor, so that Explore calls none twice.
 //
 // They grow only while the search adds a state, which one goroutine does. So the numbers
 // do not depend on the number of workers.
 type tables struct {
 	sys      *System
 	lay      layout
-	locals   []values // by actor
-	messages []values // by channel
-	labels   *interned[string]
-	actions  *interned[fairAction]
-	results  []results // by handler
-	kept     int64     // bytes of results
+	rules    []*rule           // that make steps, in the order of the steps
+	locals   []*numbering[any] // by actor
+	messages []*numbering[any] // by channel
+	labels   *numbering[string]
+	actions  *numbering[fairAction]
+	results  [][][][]allowed // by function, local state and message; nil: not called
+	kept     int64           // bytes of results
 }
 
-// results are what a handler allows: by local state, then by message if it is a
-// delivery. nil: Explore has not called the handler.
-type results [][][]allowed
+// argument is the argument of a function of an actor. message is 0 unless it is a delivery.
+type argument struct {
+	rule           *rule
+	local, message uint32
+}
 
-func (r results) of(local, message uint32) []allowed {
-	if int(local) >= len(r) || int(message) >= len(r[local]) {
-		return nil
-	}
-	return r[local][message]
+// allowed is a result in numbers.
+type allowed struct {
+	next    uint32 // local state of the actor
+	message uint32
+	label   uint32
+	mark    uint32 // of its edge
 }
 
 // fairAction is a fair action: the label of local steps, the message of others.
 type fairAction struct {
-	h  *handler
-	id uint32
+	rule *rule
+	id   uint32
 }
 
-// values is an [interned] without its type.
-type values interface {
-	size() int
-	text(id uint32) string
-	bytes() int64
-	clone() values
-}
-
-// interned numbers the values of T.
-type interned[T comparable] struct {
-	values []T
-	index  map[T]uint32
-}
-
-func newInterned[T comparable]() *interned[T] { return &interned[T]{index: make(map[T]uint32)} }
-
-func (t *interned[T]) add(v T) uint32 {
-	id, ok := t.index[v]
-	if !ok {
-		id = uint32(len(t.values))
-		t.values = append(t.values, v)
-		t.index[v] = id
+func newTables(s *System) *tables {
+	t := &tables{
+		sys: s, lay: newLayout(s), labels: newNumbering[string](), actions: newNumbering[fairAction](),
+		results: make([][][][]allowed, len(s.functions)),
 	}
-	return id
+	for _, r := range s.functions {
+		if r.kind != StepFault { // a strike makes no step of its own
+			t.rules = append(t.rules, r)
+		}
+	}
+	t.rules = slices.Concat(t.rules, s.losses, s.faults)
+	for _, a := range s.actors {
+		t.locals = append(t.locals, newNumbering(a.initial...))
+	}
+	for _, c := range s.channels {
+		t.messages = append(t.messages, newNumbering(c.initial...))
+	}
+	return t
 }
 
-func (t *interned[T]) size() int             { return len(t.values) }
-func (t *interned[T]) text(id uint32) string { return fmt.Sprintf("%+v", t.values[id]) }
-func (t *interned[T]) clone() values {
-	return &interned[T]{slices.Clone(t.values), maps.Clone(t.index)}
+// known reports whether the tables have the results of a function of an actor.
+func (t *tables) known(a argument) bool {
+	of := t.results[a.rule.at]
+	return int(a.local) < len(of) && int(a.message) < len(of[a.local]) && of[a.local][a.message] != nil
 }
 
-// bytes returns the memory of the values and the map, which counts twice. It omits the
-// text of strings.
-func (t *interned[T]) bytes() int64 {
-	var v T
-	size := int64(unsafe.Sizeof(v))
-	return size*int64(cap(t.values)) + 2*(size+4)*int64(len(t.values))
+// call calls the function of an actor and keeps the results.
+func (t *tables) call(a argument) {
+	r, locals := a.rule, t.locals[a.rule.actor]
+	var m any
+	if a.message != 0 {
+		m = t.messages[r.channel].value(a.message)
+	}
+	list := []allowed{}
+	r.call(locals.value(a.local), m, func(by result) {
+		next := allowed{next: locals.number(by.next), label: t.labels.number(by.label)}
+		action := next.label
+		if r.channel != none {
+			next.message = t.messages[r.channel].number(by.message)
+			action = next.message
+		}
+		if by.fault {
+			next.mark = isFault
+		} else if r.fair != nil && r.fair(by.label) {
+			next.mark = t.actions.number(fairAction{r, action})
+		}
+		list = append(list, next)
+	})
+	of := grown(t.results[r.at], a.local)
+	of[a.local] = grown(of[a.local], a.message)
+	of[a.local][a.message] = list
+	t.results[r.at] = of
+	t.kept += resultsBytes + resultBytes*int64(len(list))
+}
+
+// grown returns a list that is long enough for an index.
+func grown[T any](list []T, index uint32) []T {
+	return append(list, make([]T, max(0, int(index)+1-len(list)))...)
+}
+
+// starts returns the initial states, or nil if they take more than most bytes.
+func (t *tables) starts(most int64) [][]uint32 {
+	first := make([]uint32, t.lay.size)
+	for i, c := range t.sys.channels {
+		for _, m := range c.initial {
+			t.lay.queue(first, i).add(t.messages[i].number(m), c.is.Ordered)
+		}
+	}
+	for i, b := range t.sys.budgets {
+		first[t.lay.budgets+i] = b.most
+	}
+	all := [][]uint32{first}
+	for i, locals := range t.locals {
+		n := len(locals.values)
+		if int64(len(all))*int64(n) > most/int64(24+4*t.lay.size) {
+			return nil
+		}
+		var next [][]uint32
+		for _, state := range all {
+			for local := range uint32(n) {
+				state = slices.Clone(state)
+				state[i] = local + 1
+				next = append(next, state)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// texts returns the messages of a channel as text.
+func (t *tables) texts(state []uint32, channel int) []string {
+	list := []string{}
+	for _, m := range t.lay.queue(state, channel).messages() {
+		list = append(list, t.messages[channel].text(m))
+	}
+	return list
+}
+
+// The memory of results, and of an entry in a map with its share of the free ones.
+const (
+	resultsBytes = 2 * 24
+	resultBytes  = 16
+	entryBytes   = 64
+)
+
+func (t *tables) bytes() int64 {
+	n := t.kept + t.labels.bytes() + t.actions.bytes()
+	for _, values := range slices.Concat(t.locals, t.messages) {
+		n += values.bytes()
+	}
+	return n
+}
+
+// numbering gives each value of T a number from 1 on. 0 stands for no value.
+type numbering[T comparable] struct {
+	values  []T
+	numbers map[T]uint32
+}
+
+func newNumbering[T comparable](values ...T) *numbering[T] {
+	n := &numbering[T]{numbers: make(map[T]uint32)}
+	for _, v := range values {
+		n.number(v)
+	}
+	return n
+}
+
+func (n *numbering[T]) number(v T) uint32 {
+	if n.numbers[v] == 0 {
+		n.values = append(n.values, v)
+		n.numbers[v] = uint32(len(n.values))
+	}
+	return n.numbers[v]
+}
+
+func (n *numbering[T]) value(number uint32) T     { return n.values[number-1] }
+func (n *numbering[T]) text(number uint32) string { return fmt.Sprintf("%+v", n.value(number)) }
+
+// bytes returns the memory of the values, about. It omits the text of strings.
+func (n *numbering[T]) bytes() int64 {
+	if len(n.values) == 0 {
+		return 0
+	}
+	return int64(len(n.values)) * (entryBytes + int64(reflect.TypeOf(n.values[0]).Size()))
 }
 
 // plain returns an error unless == compares the content of values of T.
@@ -99,80 +208,4 @@ func plainType(t reflect.Type, where string) error {
 		return nil
 	}
 	return fmt.Errorf("is not comparable by content: %s is of kind %s", where, t.Kind())
-}
-
-func newTables(s *System) *tables {
-	t := &tables{
-		sys: s, lay: newLayout(s), labels: newInterned[string](), actions: newInterned[fairAction](),
-		results: make([]results, len(s.handlers)),
-	}
-	for _, a := range s.actors {
-		t.locals = append(t.locals, a.new.clone())
-	}
-	for _, c := range s.channels {
-		t.messages = append(t.messages, c.new.clone())
-	}
-	return t
-}
-
-// starts returns the initial states, or nil if they take more than most bytes.
-func (t *tables) starts(most int64) [][]byte {
-	first := make([]byte, t.lay.size)
-	for i, c := range t.sys.channels {
-		q := t.lay.queue(first, i)
-		for n, m := range c.start {
-			q.insert(q.place(n, m, c.is.Ordered), m)
-		}
-	}
-	for i, b := range t.sys.budgets {
-		t.lay.setBudget(first, i, b.most)
-	}
-	all := [][]byte{first}
-	for i, a := range t.sys.actors {
-		if int64(len(all))*int64(a.new.size()) > most/int64(24+t.lay.size) {
-			return nil
-		}
-		var next [][]byte
-		for _, state := range all {
-			for id := range uint32(a.new.size()) {
-				state = slices.Clone(state)
-				t.lay.setLocal(state, i, id)
-				next = append(next, state)
-			}
-		}
-		all = next
-	}
-	return all
-}
-
-// texts returns the messages of a channel as text.
-func (t *tables) texts(state []byte, channel int) []string {
-	q := t.lay.queue(state, channel)
-	list := make([]string, q.len())
-	for i := range list {
-		list[i] = t.messages[channel].text(q.at(i))
-	}
-	return list
-}
-
-func (t *tables) bytes() int64 {
-	n := t.kept + t.labels.bytes() + t.actions.bytes()
-	for _, v := range slices.Concat(t.locals, t.messages) {
-		n += v.bytes()
-	}
-	return n
-}
-
-// keep keeps the results of a handler.
-func (t *tables) keep(handler int, local, message uint32, list []allowed) {
-	r := &t.results[handler]
-	*r = grown(*r, local)
-	(*r)[local] = grown((*r)[local], message)
-	(*r)[local][message] = list
-	t.kept += 2*24 + int64(unsafe.Sizeof(allowed{}))*int64(len(list))
-}
-
-// grown returns s, long enough for an index.
-func grown[S ~[]T, T any](s S, index uint32) S {
-	return append(s, make([]T, max(0, int(index)+1-len(s)))...)
 }

@@ -59,7 +59,7 @@ type TraceStep struct {
 	Actor   string   `json:"actor,omitempty"`   // that acts, sends or receives; empty for faults
 	Channel string   `json:"channel,omitempty"` // of the message
 	Message string   `json:"message,omitempty"` // sent, delivered, lost or duplicated
-	Label   string   `json:"label,omitempty"`   // from the handler; of a fault its name
+	Label   string   `json:"label,omitempty"`   // from the function of the actor; of a fault its name
 	// Locals are the local states that the step touched: of the actor, even if its
 	// state stays the same, and of the actors that a fault struck.
 	Locals []TraceLocal `json:"locals,omitempty"`
@@ -80,74 +80,60 @@ type TraceQueue struct {
 	Messages []string `json:"messages"`
 }
 
-// trace names the steps of a run and of the loop at its end. Both stand in reverse
-// order.
-func (s *search) trace(reversed [][]byte, loop []edge) *Trace {
-	t, at := s.t, reversed[len(reversed)-1]
+// trace names the steps of a run and of the loop at its end.
+func (s *search) trace(run []uint32, loop []edge) *Trace {
+	t, start := s.t, s.store.state(run[0])
 	tr := &Trace{System: t.sys.name, Steps: []TraceStep{}, Channels: []TraceChannel{}, Loop: len(loop)}
 	for i, a := range t.sys.actors {
-		tr.Actors = append(tr.Actors, TraceActor{Name: a.name, Start: t.locals[i].text(t.lay.local(at, i))})
+		tr.Actors = append(tr.Actors, TraceActor{Name: a.name, Start: t.locals[i].text(start[i])})
 	}
 	for i, c := range t.sys.channels {
-		tr.Channels = append(tr.Channels, TraceChannel{Name: c.name, Start: t.texts(at, i)})
+		tr.Channels = append(tr.Channels, TraceChannel{Name: c.name, Start: t.texts(start, i)})
 	}
-	add := func(from, to []byte, fits func(mark uint32) bool) {
-		var m move
-		found := false
-		newExpander(t, func(next []byte, by move) {
-			if !found && bytes.Equal(next, to) && fits(by.mark) {
-				m, found = by, true
+	add := func(from, to uint32, fits func(mark uint32) bool) {
+		before, after := s.store.state(from), s.store.state(to)
+		var first *move
+		newExpander(t, func(next []uint32, m move) {
+			if first == nil && slices.Equal(next, after) && fits(m.mark) {
+				first = &m
 			}
-		}).expand(from)
-		tr.Steps = append(tr.Steps, t.step(m, from, to))
+		}).expand(before)
+		tr.Steps = append(tr.Steps, t.step(*first, before, after))
 	}
-	for _, next := range slices.Backward(reversed[:len(reversed)-1]) {
-		add(at, next, func(uint32) bool { return true })
-		at = next
+	for i, to := range run[1:] {
+		add(run[i], to, func(uint32) bool { return true })
 	}
-	for _, e := range slices.Backward(loop) {
-		add(s.store.state(e.from), s.store.state(e.to), func(mark uint32) bool { return isStep(mark) && (e.mark == 0 || e.mark == mark) })
+	for _, e := range loop {
+		add(e.from, e.to, func(mark uint32) bool { return isStep(mark) && (e.mark == 0 || e.mark == mark) })
 	}
 	return tr
 }
 
 // step names a move.
-func (t *tables) step(m move, before, after []byte) TraceStep {
-	s := TraceStep{Kind: StepFault}
-	local := func(actor int) {
+func (t *tables) step(m move, before, after []uint32) TraceStep {
+	r := t.rules[m.rule]
+	s := TraceStep{Kind: r.kind, Label: r.name}
+	struck := r.strikes
+	if r.call != nil {
+		s.Label = t.labels.value(m.label)
+		struck = []*rule{r}
+		if m.mark == isFault {
+			s.Kind = StepFault
+		} else {
+			s.Actor = t.sys.actors[r.actor].name
+		}
+	}
+	if r.channel != none {
+		s.Channel, s.Message = t.sys.channels[r.channel].name, t.messages[r.channel].text(m.message)
+	}
+	for _, at := range struck {
 		s.Locals = append(s.Locals, TraceLocal{
-			Actor:  t.sys.actors[actor].name,
-			Before: t.locals[actor].text(t.lay.local(before, actor)),
-			After:  t.locals[actor].text(t.lay.local(after, actor)),
+			Actor:  t.sys.actors[at.actor].name,
+			Before: t.locals[at.actor].text(before[at.actor]),
+			After:  t.locals[at.actor].text(after[at.actor]),
 		})
 	}
-	message := func(channel int) {
-		s.Channel, s.Message = t.sys.channels[channel].name, t.messages[channel].text(m.message)
-	}
-	if m.part < len(t.sys.handlers) {
-		h := t.sys.handlers[m.part]
-		s.Label = t.labels.values[m.label]
-		if m.mark != isFault {
-			s.Kind, s.Actor = h.kind, t.sys.actors[h.actor].name
-		}
-		if h.channel >= 0 {
-			message(h.channel)
-		}
-		local(h.actor)
-		return s
-	}
-	at := m.part - len(t.sys.handlers)
-	if channel := at / 2; channel < len(t.sys.channels) {
-		s.Kind = []StepKind{StepLose, StepDuplicate}[at%2]
-		message(channel)
-		return s
-	}
-	f := t.sys.faults[at-2*len(t.sys.channels)]
-	s.Label = f.name
-	for _, i := range f.strikes {
-		local(t.sys.handlers[i].actor)
-	}
-	for _, c := range f.empties {
+	for _, c := range r.empties {
 		if lost := t.texts(before, c); len(lost) > 0 {
 			s.Emptied = append(s.Emptied, TraceQueue{Channel: t.sys.channels[c].name, Messages: lost})
 		}

@@ -9,7 +9,7 @@ import (
 // valid during the call only.
 type View struct {
 	t     *tables
-	state []byte
+	state []uint32
 }
 
 // String lists local states, messages in flight and budgets.
@@ -19,7 +19,7 @@ func (v *View) String() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(a.name + " " + v.t.locals[i].text(v.t.lay.local(v.state, i)))
+		b.WriteString(a.name + " " + v.t.locals[i].text(v.state[i]))
 	}
 	for i, c := range v.t.sys.channels {
 		b.WriteString("; " + c.name + " [" + strings.Join(v.t.texts(v.state, i), ", ") + "]")
