@@ -3,6 +3,7 @@ package queue
 import (
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/tee"
 )
@@ -125,7 +126,7 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
 		return
 	}
 	info := t.Info()
-	info.Ended = q.at(q.now())
+	info.Ended = time.Now()
 	var calls []func()
 	if q.config.Observer.Finished != nil {
 		calls = append(calls, func() { q.config.Observer.Finished(q.config.Base, Finished[K]{info}) })
@@ -158,7 +159,7 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	q.leaveClass(t.class)
 	q.total--
 	t.state = Ended
-	t.ended = q.now()
+	t.ended = time.Now()
 	if t.act.ID != "" && q.ids[t.act.ID] == t {
 		delete(q.ids, t.act.ID)
 		if len(q.ids) == 0 {

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // Queuer runs actions: the actions of one key one at a time in the order of their
@@ -14,7 +13,6 @@ type Queuer[K comparable] struct {
 	// Set by New or by the first submit, never changed after.
 	once   sync.Once
 	config Config[K] // the limits of classes are in the classes
-	epoch  time.Time
 
 	// mu guards everything below, the lanes, the classes and the tickets. It is
 	// never held while user code runs.
@@ -44,7 +42,6 @@ type Queuer[K comparable] struct {
 
 // prepare sets the defaults before the first submit.
 func (q *Queuer[K]) prepare() {
-	q.epoch = time.Now().Add(-1)
 	if q.config.Base == nil {
 		q.config.Base = context.Background()
 	}
@@ -54,18 +51,6 @@ func (q *Queuer[K]) prepare() {
 	if q.root.rule.limit.MaxRunning == 0 {
 		q.root.rule.limit.MaxRunning = defaultMaxRunning
 	}
-}
-
-// now returns the time since just before the first submit, so it is never 0. Tickets
-// keep this instead of a time.Time, which makes them a fifth smaller.
-func (q *Queuer[K]) now() time.Duration { return time.Since(q.epoch) }
-
-// at turns a result of now into a point in time, and 0 into the zero time.
-func (q *Queuer[K]) at(now time.Duration) time.Time {
-	if now == 0 {
-		return time.Time{}
-	}
-	return q.epoch.Add(now)
 }
 
 // running counts the tickets that run. REQUIRES: q.mu.
