@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -19,14 +20,14 @@ func TestAdmitReservesAndVanishes(t *testing.T) {
 		since := time.Now()
 		submit(t, q, "vm1", takes("migrate", time.Hour, nil))
 		answer := make(chan error)
-		refused := make(chan error)
 		destroy := takes("destroy", time.Second, nil)
 		destroy.Admit = func(context.Context) error { return <-answer }
 		destroy.Settle = func(context.Context, queue.Outcome, error) { t.Error("settled, but never accepted") }
-		go func() {
+		var submits errgroup.Group
+		submits.Go(func() error {
 			_, err := q.SubmitAll(t.Context(), []string{"vm1", "disk"}, destroy)
-			refused <- err
-		}()
+			return err
+		})
 		synctest.Wait()
 		// The reserved place counts and keeps its position.
 		_, err := q.Submit(t.Context(), "vm1", takes("third", 0, nil))
@@ -40,7 +41,7 @@ func TestAdmitReservesAndVanishes(t *testing.T) {
 		require.Equal(t, queue.Stats{Keys: 2, Running: 1, Waiting: 2, Admitting: 1}, q.Stats())
 
 		answer <- errBoom
-		err = <-refused
+		err = submits.Wait()
 		var e *queue.RefusedError
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, &queue.RefusedError{
@@ -227,21 +228,21 @@ func TestIDInUse(t *testing.T) {
 		again, err := q.SubmitAll(t.Context(), []string{"b", "a"}, act("start", "x"))
 		require.NoError(t, err)
 		require.Same(t, first, again)
-		for _, c := range []struct {
+		for differs, c := range map[string]struct {
 			keys []string
 			act  *queue.Action
 		}{
-			{[]string{"a", "b"}, act("stop", "x")},
-			{[]string{"a", "b"}, act("start", "")},
-			{[]string{"a"}, act("start", "x")},
-			{[]string{"a", "c"}, act("start", "x")},
-			{[]string{"a", "b", "c"}, act("start", "x")},
+			"the name":     {[]string{"a", "b"}, act("stop", "x")},
+			"the class":    {[]string{"a", "b"}, act("start", "")},
+			"a key less":   {[]string{"a"}, act("start", "x")},
+			"another key":  {[]string{"a", "c"}, act("start", "x")},
+			"one key more": {[]string{"a", "b", "c"}, act("start", "x")},
 		} {
 			_, err := q.SubmitAll(t.Context(), c.keys, c.act)
-			require.ErrorIs(t, err, queue.ErrIDInUse)
+			require.ErrorIs(t, err, queue.ErrIDInUse, differs)
 			refused, ok := errors.AsType[*queue.RefusedError](err)
-			require.True(t, ok)
-			require.Equal(t, c.act.Name, refused.Name)
+			require.True(t, ok, differs)
+			require.Equal(t, c.act.Name, refused.Name, differs)
 		}
 		require.NoError(t, first.Wait(t.Context()))
 		requireEmpty(t, q)

@@ -315,9 +315,11 @@ func TestInvalidDelayAndCoalesce(t *testing.T) {
 		"queue: invalid Delay: combined with Preempt":  {Run: run, Delay: 1, Preempt: queue.PreemptQueued},
 		"queue: invalid Wait: combined with ID":        {Run: run, Coalesce: true, ID: "a", Wait: true},
 	} {
-		_, err := q.Submit(t.Context(), "a", act)
-		require.EqualError(t, err, problem)
-		require.ErrorIs(t, err, queue.ErrInvalid)
+		t.Run(problem, func(t *testing.T) {
+			_, err := q.Submit(t.Context(), "a", act)
+			require.EqualError(t, err, problem)
+			require.ErrorIs(t, err, queue.ErrInvalid)
+		})
 	}
 	requireEmpty(t, q)
 }

@@ -76,26 +76,28 @@ func TestPreemptBetweenAttempts(t *testing.T) {
 // An EndError of another queue, whose action has the context that is the base, is the cause of
 // the end of the base and not of a time-out or an abort of this action.
 func TestBaseEndsWithAnEndError(t *testing.T) {
-	in(t, func(t *testing.T) {
-		for name, cause := range map[string]error{
-			"plain":   &queue.EndError{Outcome: queue.TimedOut},
-			"wrapped": fmt.Errorf("outer action: %w", &queue.EndError{Outcome: queue.TimedOut}),
-		} {
-			for _, err := range []func(context.Context) error{context.Cause, context.Context.Err} {
-				base, end := context.WithCancelCause(t.Context())
-				q := makeQueue(t, &queue.Config[string]{Base: base, HaltOnFailure: true})
-				ticket := submit(t, q, "a", &queue.Action{Timeout: time.Hour, Run: func(ctx context.Context) error {
-					<-ctx.Done()
-					return err(ctx)
-				}})
-				synctest.Wait()
-				end(cause)
-				require.ErrorIs(t, ticket.Wait(t.Context()), cause, name)
-				require.Equal(t, queue.Canceled, ticket.Outcome(), name)
-				requireEmpty(t, q)
-			}
+	for kind, cause := range map[string]error{
+		"plain":   &queue.EndError{Outcome: queue.TimedOut},
+		"wrapped": fmt.Errorf("outer action: %w", &queue.EndError{Outcome: queue.TimedOut}),
+	} {
+		for returned, err := range contextErrors {
+			t.Run(kind+", the action returns "+returned, func(t *testing.T) {
+				in(t, func(t *testing.T) {
+					base, end := context.WithCancelCause(t.Context())
+					q := makeQueue(t, &queue.Config[string]{Base: base, HaltOnFailure: true})
+					ticket := submit(t, q, "a", &queue.Action{Timeout: time.Hour, Run: func(ctx context.Context) error {
+						<-ctx.Done()
+						return err(ctx)
+					}})
+					synctest.Wait()
+					end(cause)
+					require.ErrorIs(t, ticket.Wait(t.Context()), cause)
+					require.Equal(t, queue.Canceled, ticket.Outcome())
+					requireEmpty(t, q)
+				})
+			})
 		}
-	})
+	}
 }
 
 // When the base has ended, no action starts: those that wait for a turn, behind another

@@ -106,37 +106,41 @@ func (p problems) Error() string { return errors.Join(p...).Error() }
 
 // The text of an EndError does not repeat that of the cause, and is there for every type of error.
 func TestEndErrorText(t *testing.T) {
-	in(t, func(t *testing.T) {
-		for cause, text := range map[string]string{"boom": "queue: canceled: boom", "late": "queue: canceled: late: boom"} {
-			q := makeQueue(t, nil)
-			act := takes("act", 0, problems{errBoom})
-			act.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Hour)}
-			ticket := submit(t, q, "a", act)
-			synctest.Wait()
-			ticket.Cancel(problems{errors.New(cause)})
-			require.EqualError(t, ticket.Wait(t.Context()), text)
-		}
-	})
+	for cause, text := range map[string]string{"boom": "queue: canceled: boom", "late": "queue: canceled: late: boom"} {
+		t.Run(cause, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				q := makeQueue(t, nil)
+				act := takes("act", 0, problems{errBoom})
+				act.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Hour)}
+				ticket := submit(t, q, "a", act)
+				synctest.Wait()
+				ticket.Cancel(problems{errors.New(cause)})
+				require.EqualError(t, ticket.Wait(t.Context()), text)
+			})
+		})
+	}
 }
 
 // An action that is cancelled after its time-out, before the queue has its result, ends as
 // Canceled.
 func TestCancelAfterTimeout(t *testing.T) {
-	in(t, func(t *testing.T) {
-		for _, err := range []func(context.Context) error{context.Cause, context.Context.Err} {
-			q := makeQueue(t, nil)
-			ticket := submit(t, q, "a", &queue.Action{Timeout: time.Second, Run: func(ctx context.Context) error {
-				<-ctx.Done()
-				time.Sleep(time.Second)
-				return err(ctx)
-			}})
-			time.Sleep(1500 * time.Millisecond)
-			ticket.Cancel(errBoom)
-			require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
-			require.Equal(t, queue.Canceled, ticket.Outcome())
-			requireEmpty(t, q)
-		}
-	})
+	for name, err := range contextErrors {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				q := makeQueue(t, nil)
+				ticket := submit(t, q, "a", &queue.Action{Timeout: time.Second, Run: func(ctx context.Context) error {
+					<-ctx.Done()
+					time.Sleep(time.Second)
+					return err(ctx)
+				}})
+				time.Sleep(1500 * time.Millisecond)
+				ticket.Cancel(errBoom)
+				require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
+				require.Equal(t, queue.Canceled, ticket.Outcome())
+				requireEmpty(t, q)
+			})
+		})
+	}
 }
 
 // Concurrent submits with one ID return the ticket of the first. The test runs in real
@@ -418,30 +422,32 @@ func TestActionIgnoresItsContext(t *testing.T) {
 
 // The pauses double up to the longest one, and each is up to a quarter shorter.
 func TestExponential(t *testing.T) {
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		first, longest time.Duration
 		want           []time.Duration
 	}{
-		{time.Second, 5 * time.Second, []time.Duration{1e9, 2e9, 4e9, 5e9, 5e9}},
-		{time.Minute, time.Second, []time.Duration{60e9, 60e9}},
-		{0, time.Second, []time.Duration{0, 0}},
-		{-time.Second, time.Second, []time.Duration{0, 0}},
-		{math.MaxInt64 - 1, math.MaxInt64, []time.Duration{math.MaxInt64 - 1, math.MaxInt64}},
+		"doubles":               {time.Second, 5 * time.Second, []time.Duration{1e9, 2e9, 4e9, 5e9, 5e9}},
+		"longest below first":   {time.Minute, time.Second, []time.Duration{60e9, 60e9}},
+		"no pause":              {0, time.Second, []time.Duration{0, 0}},
+		"negative":              {-time.Second, time.Second, []time.Duration{0, 0}},
+		"the longest durations": {math.MaxInt64 - 1, math.MaxInt64, []time.Duration{math.MaxInt64 - 1, math.MaxInt64}},
 	} {
-		backoff := queue.Exponential(c.first, c.longest)
-		for i, want := range c.want {
-			differ := map[time.Duration]bool{}
-			for range 100 {
-				pause := backoff(i+1, nil)
-				require.LessOrEqual(t, pause, want)
-				require.GreaterOrEqual(t, pause, want-want/4)
-				differ[pause] = true
+		t.Run(name, func(t *testing.T) {
+			backoff := queue.Exponential(c.first, c.longest)
+			for i, want := range c.want {
+				differ := map[time.Duration]bool{}
+				for range 100 {
+					pause := backoff(i+1, nil)
+					require.LessOrEqual(t, pause, want)
+					require.GreaterOrEqual(t, pause, want-want/4)
+					differ[pause] = true
+				}
+				require.Equal(t, want > 0, len(differ) > 1, "attempt %d", i+1)
 			}
-			require.Equal(t, want > 0, len(differ) > 1, "%v", c)
-		}
-		last := c.want[len(c.want)-1]
-		require.LessOrEqual(t, backoff(math.MaxInt32, nil), last)
-		require.GreaterOrEqual(t, backoff(math.MaxInt32, nil), last-last/4)
+			last := c.want[len(c.want)-1]
+			require.LessOrEqual(t, backoff(math.MaxInt32, nil), last)
+			require.GreaterOrEqual(t, backoff(math.MaxInt32, nil), last-last/4)
+		})
 	}
 }
 

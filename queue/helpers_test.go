@@ -64,6 +64,9 @@ func pauses(list ...time.Duration) func(int, error) time.Duration {
 	}
 }
 
+// contextErrors are the errors that an action may return when its context has ended.
+var contextErrors = map[string]func(context.Context) error{"the cause": context.Cause, "Err": context.Context.Err}
+
 // requireEmpty requires that the queue keeps no action and no key.
 func requireEmpty(t *testing.T, q *queue.Queuer[string]) {
 	t.Helper()

@@ -33,31 +33,31 @@ func TestInvalidSubmit(t *testing.T) {
 	q := makeQueue(t, nil)
 	run := func(context.Context) error { t.Error("runs"); return nil }
 	keys := []string{"a", "b"}
-	type row struct {
+	for name, c := range map[string]struct {
 		field string
 		keys  []string
 		act   *queue.Action
-	}
-	rows := []row{
-		{"Action", keys, nil},
-		{"keys", nil, &queue.Action{Run: run}},
-		{"keys", []string{"a", "b", "a"}, &queue.Action{Run: run}},
-		{"Run", keys, &queue.Action{}},
-		{"Class", keys, &queue.Action{Run: run, Class: "unknown"}},
-		{"Preempt", keys, &queue.Action{Run: run, Preempt: 9}},
-		{"Wait", keys, &queue.Action{Run: run, Wait: true, ID: "id"}},
-		{"Timeout", keys, &queue.Action{Run: run, Timeout: -1}},
-		{"QueueTimeout", keys, &queue.Action{Run: run, QueueTimeout: -1}},
-		{"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Attempts: -1}}},
-	}
-	for _, r := range rows {
-		ticket, err := q.SubmitAll(t.Context(), r.keys, r.act)
-		require.Nil(t, ticket)
-		require.ErrorIs(t, err, queue.ErrInvalid)
-		var invalid *queue.InvalidError
-		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, r.field, invalid.Field)
-		require.Contains(t, err.Error(), "queue: invalid "+r.field)
+	}{
+		"no action":              {"Action", keys, nil},
+		"no key":                 {"keys", nil, &queue.Action{Run: run}},
+		"a key twice":            {"keys", []string{"a", "b", "a"}, &queue.Action{Run: run}},
+		"no function":            {"Run", keys, &queue.Action{}},
+		"unknown class":          {"Class", keys, &queue.Action{Run: run, Class: "unknown"}},
+		"unknown pre-emption":    {"Preempt", keys, &queue.Action{Run: run, Preempt: 9}},
+		"Wait with an ID":        {"Wait", keys, &queue.Action{Run: run, Wait: true, ID: "id"}},
+		"negative timeout":       {"Timeout", keys, &queue.Action{Run: run, Timeout: -1}},
+		"negative queue timeout": {"QueueTimeout", keys, &queue.Action{Run: run, QueueTimeout: -1}},
+		"negative attempts":      {"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Attempts: -1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ticket, err := q.SubmitAll(t.Context(), c.keys, c.act)
+			require.Nil(t, ticket)
+			require.ErrorIs(t, err, queue.ErrInvalid)
+			var invalid *queue.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.field, invalid.Field)
+			require.Contains(t, err.Error(), "queue: invalid "+c.field)
+		})
 	}
 	requireEmpty(t, q)
 }
@@ -93,9 +93,11 @@ func TestUnhashableKeys(t *testing.T) {
 		"Abandon": func() { q.Abandon(bad) },
 		"Inspect": func() { q.Inspect(bad) },
 	} {
-		require.Panics(t, call, name)
-		ticket, err := q.Submit(t.Context(), "good", act)
-		require.NoError(t, err, name)
-		require.NoError(t, ticket.Wait(t.Context()), name)
+		t.Run(name, func(t *testing.T) {
+			require.Panics(t, call)
+			ticket, err := q.Submit(t.Context(), "good", act)
+			require.NoError(t, err)
+			require.NoError(t, ticket.Wait(t.Context()))
+		})
 	}
 }

@@ -59,23 +59,24 @@ func TestFair(t *testing.T) {
 	for _, c := range []struct {
 		name, submitted, fair, unfair string
 		running                       int
-		classes                       []string
 	}{
-		{"one at a time", "a a a a a b b", "a b a b a a a", "a a a a a b b", 1, nil},
-		{"two at a time", "a a a a a b b", "a a b a a b a", "a a a a a b b", 2, nil},
-		{"three classes", "a a a b b b c c c", "a b c a b c a b c", "a a a b b b c c c", 1, nil},
-		{"the class itself is one more", "root root root a a", "root a root a root", "root root root a a", 1, nil},
-		{"the classes below count for their parent", "a/x a/x a/y a/y b b", "a/x b a/y b a/x a/y", "a/x a/x a/y a/y b b", 1, nil},
+		{"one at a time", "a a a a a b b", "a b a b a a a", "a a a a a b b", 1},
+		{"two at a time", "a a a a a b b", "a a b a a b a", "a a a a a b b", 2},
+		{"three classes", "a a a b b b c c c", "a b c a b c a b c", "a a a b b b c c c", 1},
+		{"the class itself is one more", "root root root a a", "root a root a root", "root root root a a", 1},
+		{"the classes below count for their parent", "a/x a/x a/y a/y b b", "a/x b a/y b a/x a/y", "a/x a/x a/y a/y b b", 1},
 	} {
 		for _, fair := range []bool{true, false} {
-			in(t, func(t *testing.T) {
-				limits := map[string]queue.Limit{"": {Fair: fair}, "a": {Fair: fair}, "b": {}, "c": {}, "a/x": {}, "a/y": {}}
-				q := queue.Must(&queue.Config[int]{MaxRunning: c.running, Classes: limits})
-				want := c.unfair
-				if fair {
-					want = c.fair
-				}
-				require.Equal(t, want, shares(t, q, c.submitted), "%s, fair: %v", c.name, fair)
+			t.Run(fmt.Sprintf("%s, fair: %v", c.name, fair), func(t *testing.T) {
+				in(t, func(t *testing.T) {
+					limits := map[string]queue.Limit{"": {Fair: fair}, "a": {Fair: fair}, "b": {}, "c": {}, "a/x": {}, "a/y": {}}
+					q := queue.Must(&queue.Config[int]{MaxRunning: c.running, Classes: limits})
+					want := c.unfair
+					if fair {
+						want = c.fair
+					}
+					require.Equal(t, want, shares(t, q, c.submitted))
+				})
 			})
 		}
 	}

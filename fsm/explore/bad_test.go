@@ -198,16 +198,27 @@ func TestAllMistakesAreReported(t *testing.T) {
 
 func TestBadModels(t *testing.T) {
 	next := func(int, func(string, bool, int)) {}
-	for want, m := range map[string]explore.Model[int]{
-		`actor "state": no initial state`:   {Next: next},
-		`Next in 1: panic: runtime error`:   {Initial: []int{1}},
-		`invariant "i" in state 1: panic: `: {Initial: []int{1}, Next: next, Always: map[string]func(int) error{"i": nil}},
-		`invariant "": no name`:             {Initial: []int{1}, Next: next, Always: map[string]func(int) error{"": nil}},
+	for name, c := range map[string]struct {
+		model explore.Model[int]
+		want  string
+	}{
+		"no initial state": {explore.Model[int]{Next: next}, `actor "state": no initial state`},
+		"no steps":         {explore.Model[int]{Initial: []int{1}}, `Next in 1: panic: runtime error`},
+		"no invariant": {
+			explore.Model[int]{Initial: []int{1}, Next: next, Always: map[string]func(int) error{"i": nil}},
+			`invariant "i" in state 1: panic: `,
+		},
+		"invariant without a name": {
+			explore.Model[int]{Initial: []int{1}, Next: next, Always: map[string]func(int) error{"": nil}},
+			`invariant "": no name`,
+		},
 	} {
-		v, err := m.Explore(context.Background(), nil)
-		require.Nil(t, v)
-		require.ErrorIs(t, err, explore.ErrModel)
-		require.ErrorContains(t, err, want)
+		t.Run(name, func(t *testing.T) {
+			v, err := c.model.Explore(context.Background(), nil)
+			require.Nil(t, v)
+			require.ErrorIs(t, err, explore.ErrModel)
+			require.ErrorContains(t, err, c.want)
+		})
 	}
 }
 

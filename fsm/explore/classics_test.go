@@ -23,11 +23,13 @@ func TestAlternatingBit(t *testing.T) {
 	for what, sys := range map[string]*explore.System{
 		"reordered": alternatingBit(false, true), "without the bit": alternatingBit(true, false),
 	} {
-		v := explored(t, sys, nil)
-		require.Equal(t, explore.Violated, v.Outcome, what)
-		require.Equal(t, "in order", v.Property)
-		require.ErrorContains(t, v.Err(), v.Problem.Error())
-		require.ErrorIs(t, v.Err(), v.Problem)
+		t.Run(what, func(t *testing.T) {
+			v := explored(t, sys, nil)
+			require.Equal(t, explore.Violated, v.Outcome)
+			require.Equal(t, "in order", v.Property)
+			require.ErrorContains(t, v.Err(), v.Problem.Error())
+			require.ErrorIs(t, v.Err(), v.Problem)
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/fsm/internal/tabletest"
@@ -156,25 +157,29 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			t.Log(first.States, first.Steps, first.Depth, first.Bytes)
 		})
 	}
-	m := philosophers(8, false)
-	var first *explore.Verdict
-	for _, workers := range []int{1, 2, 3, 8} {
-		v, err := m.Explore(context.Background(), &explore.Config{Workers: workers})
-		require.NoError(t, err)
-		if first == nil {
-			first = v
+	t.Run("model", func(t *testing.T) {
+		m := philosophers(8, false)
+		var first *explore.Verdict
+		for _, workers := range []int{1, 2, 3, 8} {
+			v, err := m.Explore(context.Background(), &explore.Config{Workers: workers})
+			require.NoError(t, err)
+			if first == nil {
+				first = v
+			}
+			require.Empty(t, cmp.Diff(first, v, same), "%d workers", workers)
 		}
-		require.Empty(t, cmp.Diff(first, v, same))
-	}
+	})
 }
 
 // States may be long, and their numbers may grow large.
 func TestLongStates(t *testing.T) {
 	const n = 70
 	for _, idle := range []int{0, 8, 18, 28, 38, 50, 70, 100, 150} {
-		v := explored(t, counters(2, n, idle), &explore.Config{Workers: 2})
-		require.NoError(t, v.Err())
-		require.Equal(t, []int{(n + 1) * (n + 1), 2 * n * (n + 1), 2 * n}, []int{v.States, v.Steps, v.Depth})
+		t.Run(fmt.Sprintf("%d idle actors", idle), func(t *testing.T) {
+			v := explored(t, counters(2, n, idle), &explore.Config{Workers: 2})
+			require.NoError(t, v.Err())
+			require.Equal(t, []int{(n + 1) * (n + 1), 2 * n * (n + 1), 2 * n}, []int{v.States, v.Steps, v.Depth})
+		})
 	}
 }
 
@@ -359,21 +364,18 @@ func TestNoGoroutineStays(t *testing.T) {
 // Several explorations of one system may run at the same time.
 func TestExplorationsAtTheSameTime(t *testing.T) {
 	sys := shop(2, 2)
-	verdicts := make(chan *explore.Verdict)
-	for range 3 {
-		go func() {
-			v, err := sys.Explore(context.Background(), &explore.Config{Workers: 2})
-			if err != nil {
-				v = nil
-			}
-			verdicts <- v
-		}()
+	var verdicts [3]*explore.Verdict
+	var group errgroup.Group
+	for i := range verdicts {
+		group.Go(func() (err error) {
+			verdicts[i], err = sys.Explore(t.Context(), &explore.Config{Workers: 2})
+			return err
+		})
 	}
-	first := <-verdicts
-	require.NotNil(t, first)
-	require.NoError(t, first.Err())
-	for range 2 {
-		require.Empty(t, cmp.Diff(first, <-verdicts, same))
+	require.NoError(t, group.Wait())
+	require.NoError(t, verdicts[0].Err())
+	for _, v := range verdicts[1:] {
+		require.Empty(t, cmp.Diff(verdicts[0], v, same))
 	}
 }
 
