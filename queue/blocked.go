@@ -8,12 +8,11 @@ import (
 
 // submitter is a goroutine that waits in Submit for room, and then for the answer of Admit.
 type submitter[K comparable] struct {
-	ticket *Ticket[K]
-	placed bool
-	ready  chan struct{} // closed when it may call Admit or reason is set
-	called bool          // ready is closed because it may call Admit
-	reason error
-	in     *lane[K] // of reason
+	ticket  *Ticket[K]
+	placed  bool
+	ready   chan struct{} // closed when it may call Admit or is refused
+	called  bool          // ready is closed because it may call Admit
+	refused error         // ready is closed because of this
 }
 
 // block waits until the ticket has reserved places and then admits it. The channel is that of
@@ -39,8 +38,8 @@ func (q *Queuer[K]) block(ctx context.Context, ended <-chan struct{}, t, self *T
 		return q.admit(ctx, t)
 	}
 	defer q.mu.Unlock()
-	if s.reason != nil {
-		return nil, q.refusal(t, s.reason, s.in, nil)
+	if s.refused != nil {
+		return nil, s.refused
 	}
 	if s.placed {
 		q.end(t) // an earlier submitter is being admitted
@@ -107,7 +106,7 @@ func (q *Queuer[K]) dismiss(reason error, in *lane[K]) {
 		if s.placed || in != nil && !s.ticket.needs(in.key) {
 			return false
 		}
-		s.reason, s.in = reason, in
+		s.refused = q.refusal(s.ticket, reason, in, nil)
 		close(s.ready)
 		return true
 	})

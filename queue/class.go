@@ -164,10 +164,10 @@ func (c *class[K]) next() (next *Ticket[K]) {
 
 // precedes reports whether ticket a, of a class with the one share, starts before b.
 func (c *class[K]) precedes(a *Ticket[K], of share, b *Ticket[K], than share) bool {
-	if c.rule.limit.Fair && of != than {
-		return cmp.Or(cmp.Compare(of.running, than.running), cmp.Compare(of.served, than.served)) < 0
+	if !c.rule.limit.Fair {
+		return a.turn < b.turn
 	}
-	return a.turn < b.turn
+	return cmp.Or(cmp.Compare(of.running, than.running), cmp.Compare(of.served, than.served), cmp.Compare(a.turn, b.turn)) < 0
 }
 
 // full reports whether no action may start: MaxRunning actions run, or the class is
@@ -203,9 +203,7 @@ func (c *class[K]) take(start uint64) {
 	}
 }
 
-// give undoes take.
-func (c *class[K]) give() { c.count(-1) }
-
+// count adds n running actions to the class and to all classes above.
 func (c *class[K]) count(n int) {
 	c.own.running += n
 	for ; c != nil; c = c.parent {

@@ -195,7 +195,7 @@ func (t *Ticket[K]) yield() {
 	}
 	t.holds = false
 	t.cancel = nil
-	t.class.give()
+	t.class.count(-1)
 	if i := slices.Index(t.q.kept, t); i >= 0 {
 		t.q.kept = remove(t.q.kept, i)
 	}

@@ -24,12 +24,7 @@ func (e edge) fair() uint32 { return e.mark &^ (isFault | waits) }
 
 // firstEdge returns the place of the first edge of a state. The edges of the state before
 // end there.
-func (s *search) firstEdge(id uint32) uint32 {
-	if id == 0 {
-		return 0
-	}
-	return s.ends.at(int(id - 1))[0]
-}
+func (s *search) firstEdge(id uint32) uint32 { return s.firsts.at(int(id))[0] }
 
 // edge returns the edge of a state at a place.
 func (s *search) edge(from, place uint32) edge {

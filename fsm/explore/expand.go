@@ -27,6 +27,9 @@ func newExpander(t *tables, emit func(next []uint32, m move)) *expander {
 func (x *expander) expand(state []uint32) {
 	x.state = state
 	for i, r := range x.t.rules {
+		if r.call == nil && x.t.lay.left(state, r.budget) == 0 {
+			continue
+		}
 		switch r.kind {
 		case StepAct:
 			for _, a := range x.results(r, 0) {
@@ -69,7 +72,8 @@ func (x *expander) begin(r *rule, a allowed) {
 	x.next[r.actor] = a.next
 }
 
-// spend starts the next state as a copy of the present one, without one of a budget.
+// spend starts the next state as a copy of the present one, without one of a budget that is
+// not empty.
 func (x *expander) spend(b Budget) {
 	copy(x.next, x.state)
 	x.next[x.t.lay.budgets+b.at]--
@@ -112,9 +116,6 @@ func (x *expander) deliver(i int, r *rule) {
 
 // disturb emits the losses or the duplications in a channel.
 func (x *expander) disturb(i int, r *rule, change func(q queue, at int)) {
-	if x.t.lay.left(x.state, r.budget) == 0 {
-		return
-	}
 	q := x.t.lay.queue(x.state, r.channel)
 	for at, m := range q.messages() {
 		if !q.repeats(at) {
@@ -126,9 +127,6 @@ func (x *expander) disturb(i int, r *rule, change func(q queue, at int)) {
 }
 
 func (x *expander) fault(i int, r *rule) {
-	if x.t.lay.left(x.state, r.budget) == 0 {
-		return
-	}
 	x.spend(r.budget)
 	for _, c := range r.empties {
 		clear(x.t.lay.queue(x.next, c))

@@ -47,7 +47,7 @@ type search struct {
 	rests   []bool // by state
 	pass    int64  // bytes that a pass needs; 0: none has begun
 	edges   slab   // of each state in turn: the next state, and the mark if there are properties
-	ends    slab   // by state: the place in edges where its own end
+	firsts  slab   // by state: the place of its first edge; the last entry is the end of all
 	chunks  []*chunk
 	view    View
 	calling calling
@@ -114,8 +114,9 @@ func newSearch(sys *System, config *Config) *search {
 	t := newTables(sys)
 	s := &search{
 		t: t, config: *cmp.Or(config, &Config{}), verdict: &Verdict{System: sys.name, Outcome: Inconclusive},
-		store: newStore(t.lay.size), edges: slab{each: 1}, ends: slab{each: 1}, view: View{t: t},
+		store: newStore(t.lay.size), edges: slab{each: 1}, firsts: slab{each: 1}, view: View{t: t},
 	}
+	s.firsts.push() // the first edge of state 0
 	if s.config.MaxBytes <= 0 {
 		s.config.MaxBytes = defaultMaxBytes
 	}
@@ -211,7 +212,7 @@ func (s *search) merge(c *chunk) {
 			}
 		}
 		if keep {
-			s.ends.push()[0] = uint32(s.edges.n)
+			s.firsts.push()[0] = uint32(s.edges.n)
 		}
 	}
 }
@@ -301,7 +302,7 @@ func (s *search) outgrown() { s.verdict.Reason = fmt.Errorf("%w: %d", ErrMaxByte
 
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
-	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + int64(cap(s.rests))
+	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.firsts.bytes() + int64(cap(s.rests))
 	for _, p := range s.leads {
 		n += int64(cap(p.begun) + cap(p.fulfilled))
 	}
