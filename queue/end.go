@@ -74,29 +74,23 @@ func (t *Ticket[K]) interrupt(end *EndError) {
 // goroutine of the queue. REQUIRES: q.mu, which it releases for Settle and the
 // observer.
 func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
-	if t.act.Settle != nil || q.config.Observer.Finished != nil || q.config.Observer.Halted != nil {
-		worker := t.hasWorker()
-		q.mu.Unlock()
-		defer q.release(t, worker)
-		defer q.reportEnd(t, ours)
-		if t.act.Settle != nil {
-			q.guard(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
-		}
-		return
+	defer q.release(t, t.hasWorker()) // also if Settle or the observer does not return
+	if t.act.Settle == nil && q.config.Observer.Finished == nil && q.config.Observer.Halted == nil {
+		return // to release q.mu and acquire it again costs the most frequent actions some per cent
 	}
-	// No function of the caller runs here, so q.mu is kept. To release it and acquire it again
-	// costs the most frequent actions some per cent.
-	if t.state == Ended { // abandoned after claim, while retireAll settled another one
-		q.found(false)
-		return
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	defer q.reportEnd(t, ours)
+	if t.act.Settle != nil {
+		q.guard(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
 	}
-	q.end(t)
 }
 
-// release ends a ticket, also if Settle or the observer did not return. It locks q.mu.
+// release ends a settled ticket. An abandoned one has ended: before its turn in retireAll, or
+// while its Settle or the observer ran. worker reports whether a worker settled it. REQUIRES:
+// q.mu.
 func (q *Queuer[K]) release(t *Ticket[K], worker bool) {
-	q.mu.Lock()
-	if t.state == Ended { // abandoned meanwhile
+	if t.state == Ended {
 		q.found(worker)
 		return
 	}
