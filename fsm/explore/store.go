@@ -19,7 +19,7 @@ type store struct {
 }
 
 // slot is a place in the hash table: the number of a state plus one, or 0 if it is free, and
-// a half of the hash, so that few states are compared in full.
+// the upper half of its hash, so that few states are compared in full.
 type slot struct{ state, hash uint32 }
 
 func newStore(size int) *store {
@@ -41,16 +41,16 @@ func (s *store) add(state []uint32, parent uint32) (id uint32, added bool) {
 	copy(s.states.push(), state)
 	s.parents.push()[0] = parent
 	s.n++
-	*at = slot{uint32(s.n), uint32(hash)}
+	*at = slot{uint32(s.n), uint32(hash >> 32)}
 	return at.state - 1, true
 }
 
 // find returns the slot of a state, or the free slot where it goes.
 func (s *store) find(state []uint32, hash uint64) *slot {
 	mask := uint64(len(s.slots) - 1)
-	for i := hash >> 32 & mask; ; i = (i + 1) & mask {
+	for i := hash & mask; ; i = (i + 1) & mask {
 		at := &s.slots[i]
-		if at.state == 0 || at.hash == uint32(hash) && slices.Equal(s.state(at.state-1), state) {
+		if at.state == 0 || at.hash == uint32(hash>>32) && slices.Equal(s.state(at.state-1), state) {
 			return at
 		}
 	}
@@ -61,11 +61,12 @@ func (s *store) grow() {
 	for id := range uint32(s.n) {
 		state := s.state(id)
 		hash := hash(state)
-		*s.find(state, hash) = slot{id + 1, uint32(hash)}
+		*s.find(state, hash) = slot{id + 1, uint32(hash >> 32)}
 	}
 }
 
-// hash is FNV-1a over numbers instead of bytes.
+// hash is FNV-1a over numbers instead of bytes. The lower bits, which select a slot, depend on
+// the lower bits of every number, and the numbers of values are small.
 func hash(state []uint32) uint64 {
 	h := uint64(14695981039346656037)
 	for _, n := range state {
