@@ -73,9 +73,7 @@ func New[K comparable](config *Config[K]) (*Queuer[K], error) {
 			}
 		}
 	}
-	if config.MaxRunning != 0 {
-		q.root.rule.limit.MaxRunning = config.MaxRunning
-	}
+	q.root.rule.limit.MaxRunning = cmp.Or(config.MaxRunning, q.root.rule.limit.MaxRunning)
 	return q, nil
 }
 

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"sync"
 )
@@ -48,9 +49,7 @@ func (q *Queuer[K]) prepare() {
 	if q.root.rule == nil {
 		q.root.rule = new(rule)
 	}
-	if q.root.rule.limit.MaxRunning == 0 {
-		q.root.rule.limit.MaxRunning = defaultMaxRunning
-	}
+	q.root.rule.limit.MaxRunning = cmp.Or(q.root.rule.limit.MaxRunning, defaultMaxRunning)
 }
 
 // running counts the tickets that run. REQUIRES: q.mu.

@@ -25,7 +25,7 @@ func NewActor[L comparable](s *System, name string, initial ...L) *Actor[L] {
 	if err := plain[L](); err != nil {
 		s.problem(a.label, "its local state "+err.Error())
 	}
-	s.actors = append(s.actors, actorSpec{name, anys(initial)})
+	s.actors = append(s.actors, actorPart{name, untyped(initial)})
 	return a
 }
 

@@ -46,7 +46,7 @@ func NewChannel[M comparable](s *System, name string, is ChannelSpec, initial ..
 			s.same(c.label+" and its budget", b.sys)
 		}
 	}
-	s.channels = append(s.channels, channelSpec{name, is, anys(initial)})
+	s.channels = append(s.channels, channelPart{name, is, untyped(initial)})
 	s.losses = append(s.losses,
 		&rule{kind: StepLose, actor: none, channel: c.at, budget: is.Lose, label: "loss in " + c.label},
 		&rule{kind: StepDuplicate, actor: none, channel: c.at, budget: is.Duplicate, label: "duplication in " + c.label})

@@ -38,7 +38,7 @@ func (s *System) function(r *rule) Action {
 	return Action{r}
 }
 
-func anys[T any](values []T) (list []any) {
+func untyped[T any](values []T) (list []any) {
 	for _, v := range values {
 		list = append(list, v)
 	}

@@ -35,9 +35,9 @@ const defaultMaxBytes = 1 << 30
 // search visits the states breadth first, in batches. Workers expand the states of a batch:
 // each takes chunks of a few states and lists their successors. Then one goroutine adds the
 // successors to the store, chunk by chunk, checks the new states, and calls the functions of
-// actors for them. The workers only read what that goroutine writes, and each chunk writes to its own
-// memory, so there is nothing to lock. Chunks have a fixed size, so that states get the same
-// numbers with any number of workers.
+// actors for them. The workers only read what that goroutine writes, and each chunk writes to
+// its own memory, so there is nothing to lock. Chunks have a fixed size, so that states get
+// the same numbers with any number of workers.
 type search struct {
 	t       *tables
 	config  Config

@@ -24,9 +24,9 @@ var ErrModel = errors.New("explore: bad model")
 // in the goroutine of the caller, and the function of an actor once for each argument.
 type System struct {
 	name      string
-	actors    []actorSpec
-	channels  []channelSpec
-	budgets   []budgetSpec
+	actors    []actorPart
+	channels  []channelPart
+	budgets   []budgetPart
 	functions []*rule // of actors, and the strikes of faults, in order of declaration
 	losses    []*rule // of each channel its loss and its duplication
 	faults    []*rule
@@ -37,18 +37,18 @@ type System struct {
 	problems  []error
 }
 
-type actorSpec struct {
+type actorPart struct {
 	name    string
 	initial []any // local states
 }
 
-type channelSpec struct {
+type channelPart struct {
 	name    string
 	is      ChannelSpec
 	initial []any // messages, the oldest first
 }
 
-type budgetSpec struct {
+type budgetPart struct {
 	name string
 	most uint32
 }
@@ -79,7 +79,7 @@ func (s *System) Budget(name string, n int) Budget {
 	if n < 0 || n > maxBudget {
 		s.problem(label, fmt.Sprintf("%d is not between 0 and %d", n, maxBudget))
 	}
-	s.budgets = append(s.budgets, budgetSpec{name, uint32(n)})
+	s.budgets = append(s.budgets, budgetPart{name, uint32(n)})
 	return Budget{sys: s, at: len(s.budgets) - 1}
 }
 
