@@ -196,6 +196,23 @@ func TestReportsWithoutCluster(t *testing.T) {
 	require.Equal(t, lifecycle.Applied, receive(1, app.Operation, edgecloud.NotPresent))
 }
 
+// An operator removes an object whose content cannot be read.
+func TestOverrideOfForeignRecord(t *testing.T) {
+	ctx := t.Context()
+	store := lifecycle.NewMemoryStore()
+	c := newCoordinator(t, store)
+	createCluster(t, c, "c")
+	createApp(t, c, "a")
+	makeForeign(t, store, appKey("a"))
+	_, err := c.Apps.Manager().Override(ctx, "a", edgecloud.NotPresent, "operator", "test", nil)
+	require.NoError(t, err)
+	makeForeign(t, store, clusterKey("c"))
+	_, err = c.Clusters.Manager().Override(ctx, "c", edgecloud.NotPresent, "operator", "test", nil)
+	require.NoError(t, err)
+	_, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+	require.NoError(t, err)
+}
+
 // A record that cannot be read hides no other one, and the error names it.
 func TestListsWithForeignRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

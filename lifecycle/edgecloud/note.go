@@ -116,23 +116,18 @@ func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredCh
 	if !ch.Remove {
 		return nil, nil
 	}
+	// An override also removes an object whose content cannot be read. The note of an
+	// AppInst then stays.
 	var spec T
-	if len(ch.To.Payload) > 0 {
-		if err := json.Unmarshal(ch.To.Payload, &spec); err != nil {
-			return nil, err
-		}
-	}
-	var tx lifecycle.Tx
+	_ = json.Unmarshal(ch.To.Payload, &spec)
 	id := in.noteID(&spec, ch.To.ID)
 	_, err := in.c.notes.Get(ctx, id)
-	switch {
-	case errors.Is(err, lifecycle.ErrNotFound):
+	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
+	var tx lifecycle.Tx
 	in.c.notes.In(&tx).Fire(id, noteRemove, Controller, nil)
-	return &tx, nil
+	return &tx, err
 }
 
 // commit commits the transaction that build fills, and returns the record of the change
