@@ -25,7 +25,7 @@ type Report struct {
 	Errors []string // of an error state; the record keeps 4 KiB of them
 	// Results are what the work has produced, such as addresses: a JSON value. With the
 	// state Ready they become part of the object's content, and an undo restores those
-	// from before. Nil: the content keeps the results that it has.
+	// from before. Empty: the content keeps the results that it has.
 	Results json.RawMessage
 }
 
@@ -100,7 +100,7 @@ func (c *Coordinator) Answer(ctx context.Context, notifyID int64, key lifecycle.
 // removed is the one where its operation was requested.
 //
 // The error is [fsm.ErrUnknownState] for an unknown state, [lifecycle.ErrInvalid] for
-// results that are not JSON or too large, or that of
+// results that would be recorded and are not JSON or too large, or that of
 // [lifecycle.Manager.Report]; the report may then be sent again.
 func (in *Instances[T]) Receive(ctx context.Context, notifyID int64, report Report) (lifecycle.Verdict, error) {
 	verdict, err := in.receive(ctx, notifyID, &report)
@@ -115,9 +115,6 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 	if in.machine.StateIndex(state) < 0 {
 		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q",
 			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
-	}
-	if report.Results != nil && !json.Valid(report.Results) {
-		return lifecycle.Refused, in.refused("report", report.ID, "", CRM, fmt.Errorf("%w: the results are not JSON", lifecycle.ErrInvalid))
 	}
 	e, ok := report.event()
 	if !ok {
@@ -141,7 +138,7 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 		}
 	}
 	change := &lifecycle.Change[T]{Reason: report.reason()}
-	if state == Ready && report.Results != nil {
+	if state == Ready && len(report.Results) > 0 {
 		change.Edit = func(s *T) error { *in.results(s) = report.Results; return nil }
 	}
 	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, change)

@@ -182,6 +182,16 @@ func TestReconnectWithForeignRecord(t *testing.T) {
 	requireCluster(t, c, "c3", edgecloud.Ready)
 }
 
+// A report about an operation that is over is stale, whatever its results are.
+func TestStaleReportWithBadResults(t *testing.T) {
+	c, op := inState(t, edgecloud.UpdateRequested)
+	v, err := c.Clusters.Receive(t.Context(), 1, edgecloud.Report{
+		ID: "c", Operation: op - 1, State: edgecloud.Ready, Results: json.RawMessage("{"),
+	})
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Stale, v)
+}
+
 // A bad report is refused, and the other reports of the account count.
 func TestBadReportInAccount(t *testing.T) {
 	ctx := t.Context()

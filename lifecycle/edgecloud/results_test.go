@@ -46,6 +46,9 @@ func TestResults(t *testing.T) {
 			return rec
 		}
 		update()
+		serve("") // no results: those from before stay
+		has(`{"address":"10.0.0.1"}`)
+		update()
 		serve(`{"address":"10.0.0.2"}`)
 		has(`{"address":"10.0.0.2"}`)
 		rec := update()
