@@ -24,18 +24,26 @@ import (
 // A CRM is identified by the notify id of its connection. Notify ids grow. A message
 // under a notify id that is not current is [lifecycle.ErrStale] and changes nothing.
 type Cloudlets struct {
-	c       *Coordinator
-	start   *lifecycle.Manager[CloudletState, CloudletEvent, CloudletSpec]
-	upgrade *lifecycle.Manager[CloudletState, CloudletEvent, CloudletSpec]
+	c              *Coordinator
+	start, upgrade *cloudletManager
 }
 
 // CloudletRecord is a record of cloudlets.
 type CloudletRecord = lifecycle.Record[CloudletState, CloudletSpec]
 
 type (
-	cloudletChange = lifecycle.Change[CloudletSpec]
-	cloudletResult = lifecycle.TxResult[CloudletState, CloudletSpec]
+	cloudletManager = lifecycle.Manager[CloudletState, CloudletEvent, CloudletSpec]
+	cloudletChange  = lifecycle.Change[CloudletSpec]
+	cloudletResult  = lifecycle.TxResult[CloudletState, CloudletSpec]
 )
+
+func creationKey(id string) lifecycle.Key {
+	return lifecycle.Key{Machine: CloudletCreate.Name(), ID: id}
+}
+
+func upgradeKey(id string) lifecycle.Key {
+	return lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: id}
+}
 
 // Creation returns the record of the creation: Offline, Init, InitOk or Ready.
 func (c *Cloudlets) Creation(ctx context.Context, id string) (CloudletRecord, error) {
@@ -48,19 +56,14 @@ func (c *Cloudlets) Upgrading(ctx context.Context, id string) (CloudletRecord, e
 	return c.upgrade.Get(ctx, id)
 }
 
-// needs returns the conditions that a change of an instance has on its cloudlet.
-func (c *Cloudlets) needs(id string) []lifecycle.Precondition {
-	return []lifecycle.Precondition{c.upgrade.Require(id, CloudletReady), c.start.Require(id, CloudletReady)}
-}
-
 // add creates both records of a cloudlet, if it has none.
-func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version string) error {
+func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version string, attributes json.RawMessage) error {
 	_, err := c.start.Get(ctx, id)
 	if err == nil || !errors.Is(err, lifecycle.ErrNotFound) {
 		return err
 	}
 	var tx lifecycle.Tx
-	c.start.In(&tx).Add(id, CloudletOffline, actor, CloudletSpec{}, nil)
+	c.start.In(&tx).Add(id, CloudletOffline, actor, CloudletSpec{Attributes: attributes}, nil)
 	c.upgrade.In(&tx).Add(id, CloudletReady, Controller, CloudletSpec{Version: version}, nil)
 	err = tx.Commit(ctx)
 	if errors.Is(err, lifecycle.ErrExists) {
@@ -78,12 +81,10 @@ func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version
 // [lifecycle.Manager.Fire].
 func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes json.RawMessage) (CloudletRecord, error) {
 	if version == "" {
-		return CloudletRecord{}, c.refused(id, Launch, User, fmt.Errorf("%w: a cloudlet needs a version", lifecycle.ErrInvalid))
+		return CloudletRecord{}, refused("fire", creationKey(id), string(Launch), User,
+			fmt.Errorf("%w: a cloudlet needs a version", lifecycle.ErrInvalid))
 	}
-	if err := (lifecycle.Limits{}).CheckPayload(CloudletSpec{Attributes: attributes}); err != nil {
-		return CloudletRecord{}, c.refused(id, Launch, User, err)
-	}
-	if err := c.add(ctx, id, User, version); err != nil {
+	if err := c.add(ctx, id, User, version, attributes); err != nil {
 		return CloudletRecord{}, err
 	}
 	return c.start.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *CloudletSpec) error {
@@ -101,20 +102,24 @@ func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes j
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, version string) (CloudletRecord, error) {
 	if notifyID <= 0 || version == "" {
-		return CloudletRecord{}, c.refused(id, StartUp, CRM,
+		return CloudletRecord{}, refused("fire", creationKey(id), string(StartUp), CRM,
 			fmt.Errorf("%w: a CRM needs a notify id and a version", lifecycle.ErrInvalid))
 	}
-	if err := c.add(ctx, id, CRM, version); err != nil {
+	if err := c.add(ctx, id, CRM, version, nil); err != nil {
 		return CloudletRecord{}, err
 	}
-	return c.fire(ctx, id, CRM, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
-		return StartUp, &cloudletChange{Edit: func(at *CloudletSpec) error {
+	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
+		now, err := c.start.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return c.start.In(tx).Fire(id, StartUp, CRM, &cloudletChange{Expect: now.Revision, Edit: func(at *CloudletSpec) error {
 			if notifyID <= max(at.NotifyID, at.OldNotifyID) {
 				return fmt.Errorf("%w: notify id %d is not new", lifecycle.ErrStale, notifyID)
 			}
 			at.connect(now.State, notifyID, version)
 			return nil
-		}}
+		}}), nil
 	})
 }
 
@@ -125,7 +130,7 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 // either if the store was restored from a backup. Errors: [lifecycle.ErrInvalid] for the
 // id, the store's, and the context's.
 func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
-	rec, err := commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[noteState, note], error) {
+	rec, err := commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[string, note], error) {
 		at, err := c.start.Get(ctx, id)
 		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
 			return nil, err
@@ -139,22 +144,6 @@ func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 	return rec.Payload.NotifyID, err
 }
 
-// fire fires the event that decide returns for the present record of the creation. It
-// decides again if the record has moved.
-func (c *Cloudlets) fire(
-	ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange),
-) (CloudletRecord, error) {
-	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		now, err := c.start.Get(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		e, change := decide(&now)
-		change.Expect = now.Revision
-		return c.start.In(tx).Fire(id, e, actor, change), nil
-	})
-}
-
 // connect records a CRM that has started. The current CRM of another version may run
 // beside it, as in an upgrade, unless its connection has dropped. The same version is the
 // current CRM that has started again; it changes nothing about the other CRM.
@@ -166,17 +155,6 @@ func (at *CloudletSpec) connect(now CloudletState, notifyID int64, version strin
 	at.NotifyID, at.Version = notifyID, version
 	if replaced && now == CloudletOffline {
 		at.drop()
-	}
-}
-
-// makeCurrent returns an edit that makes the old CRM the current one again.
-func makeCurrent(now CloudletState, notifyID int64) func(*CloudletSpec) error {
-	return func(at *CloudletSpec) error {
-		if !at.old(notifyID) {
-			return errNotConnected(notifyID)
-		}
-		at.connect(now, at.OldNotifyID, at.OldVersion)
-		return nil
 	}
 }
 
@@ -206,8 +184,62 @@ func requireCurrent(notifyID int64) func(*CloudletSpec) error {
 	}
 }
 
-func errNotConnected(notifyID int64) error {
-	return fmt.Errorf("%w: the cloudlet has no connection with notify id %d", lifecycle.ErrStale, notifyID)
+// sender is a CRM that sends a message, and the records of its cloudlet.
+type sender struct {
+	notifyID       int64
+	start, upgrade CloudletRecord
+	// actor is CRMv1 or CRMv2 in an upgrade, else CRM.
+	actor fsm.Actor
+}
+
+// current reports whether the sender is the CRM that has started last.
+func (s *sender) current() bool { return s.start.Payload.NotifyID == s.notifyID }
+
+// sender returns the CRM that has connected under a notify id. The error is
+// [lifecycle.ErrStale] for a connection that is not one of the cloudlet's.
+func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (*sender, error) {
+	s := &sender{notifyID: notifyID, actor: CRM}
+	var err error
+	if s.start, err = c.start.Get(ctx, id); err == nil {
+		s.upgrade, err = c.upgrade.Get(ctx, id)
+	}
+	at, upgrade := &s.start.Payload, &s.upgrade.Payload
+	version := at.Version
+	switch {
+	case err != nil:
+		return nil, err
+	case notifyID == 0:
+		return nil, fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
+	case s.current():
+	case at.old(notifyID):
+		version = at.OldVersion
+	default:
+		return nil, fmt.Errorf("%w: the cloudlet has no connection with notify id %d", lifecycle.ErrStale, notifyID)
+	}
+	switch {
+	case upgrade.OldVersion == "": // no upgrade
+	case version == upgrade.Version:
+		s.actor = CRMv2
+	case version == upgrade.OldVersion:
+		s.actor = CRMv1
+	}
+	return s, nil
+}
+
+// message commits what add adds to a transaction, for an event of a record. It adds again,
+// for the present records, while other writers are faster.
+func (c *Cloudlets) message(
+	ctx context.Context, key lifecycle.Key, notifyID int64, e CloudletEvent,
+	add func(*lifecycle.Tx, *sender) (*cloudletResult, error),
+) error {
+	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
+		from, err := c.sender(ctx, key.ID, notifyID)
+		if err != nil {
+			return nil, refused("fire", key, string(e), "", err)
+		}
+		return add(tx, from)
+	})
+	return err
 }
 
 // Acknowledge records the controller's answer to a CRM that has started: Init to
@@ -218,23 +250,28 @@ func errNotConnected(notifyID int64) error {
 // [lifecycle.ErrBusy] or [fsm.ErrNotAllowed] in another state than Init, those of
 // [lifecycle.Manager.Fire].
 func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) error {
-	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		at, now, sender, err := c.sender(ctx, id, notifyID)
-		if err != nil {
-			return nil, c.refused(id, AckStart, Controller, err)
-		}
-		return c.acknowledge(tx, &at, &now, sender, notifyID), nil
-	})
-	return err
+	return c.message(ctx, creationKey(id), notifyID, AckStart, c.acknowledge)
 }
 
 // acknowledge adds to a transaction what Acknowledge commits.
-func (c *Cloudlets) acknowledge(tx *lifecycle.Tx, at, now *CloudletRecord, sender fsm.Actor, notifyID int64) *cloudletResult {
-	result := c.start.In(tx).Fire(at.ID, AckStart, Controller, &cloudletChange{Expect: at.Revision, Edit: requireCurrent(notifyID)})
-	if sender == CRMv2 && (now.State == CloudletUpdateRequested || now.State == CloudletUpdating) {
-		c.upgrade.In(tx).Fire(at.ID, Connected, Controller, &cloudletChange{Operation: now.Operation})
+func (c *Cloudlets) acknowledge(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+	result := c.start.In(tx).Fire(from.start.ID, AckStart, Controller, &cloudletChange{
+		Expect: from.start.Revision, Edit: requireCurrent(from.notifyID),
+	})
+	if from.actor == CRMv2 && (from.upgrade.State == CloudletUpdateRequested || from.upgrade.State == CloudletUpdating) {
+		c.upgrade.In(tx).Fire(from.upgrade.ID, Connected, Controller, &cloudletChange{Operation: from.upgrade.Operation})
 	}
-	return result
+	return result, nil
+}
+
+// makeCurrent adds to a transaction that the old CRM becomes the current one again.
+func (c *Cloudlets) makeCurrent(tx *lifecycle.Tx, from *sender, require ...lifecycle.Precondition) *cloudletResult {
+	return c.start.In(tx).Fire(from.start.ID, StartUp, CRM, &cloudletChange{
+		Expect: from.start.Revision, Require: require, Edit: func(at *CloudletSpec) error {
+			at.connect(from.start.State, at.OldNotifyID, at.OldVersion)
+			return nil
+		},
+	})
 }
 
 // Gathered records that a CRM has gathered its data: InitOk to Ready. The CRM sends
@@ -251,52 +288,52 @@ func (c *Cloudlets) acknowledge(tx *lifecycle.Tx, at, now *CloudletRecord, sende
 // an upgrade that failed meanwhile: then it may be reported again after the repair;
 // [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
-	var err error
-	// ErrPrecondition: the upgrade has moved meanwhile.
-	for more := true; more && (err == nil || errors.Is(err, lifecycle.ErrPrecondition)); {
-		_, err = commit(ctx, func(tx *lifecycle.Tx) (_ *cloudletResult, err error) {
-			var result *cloudletResult
-			result, more, err = c.gathered(ctx, tx, id, notifyID)
-			return result, err
+	for {
+		last := false
+		err := c.message(ctx, creationKey(id), notifyID, Gathered, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+			upgrades := CloudletUpgrade.Kind(from.upgrade.State) == fsm.Transitional
+			last = false // of an earlier attempt
+			switch {
+			case !from.current() && from.actor == CRMv2 && upgrades:
+				return c.makeCurrent(tx, from, c.upgrade.Require(id, from.upgrade.State)), nil
+			case from.current() && from.start.State == CloudletInit:
+				return c.acknowledge(tx, from)
+			}
+			last = true
+			return c.gathered(tx, from)
 		})
+		upgradeMoved := errors.Is(err, lifecycle.ErrPrecondition)
+		if last || err != nil && !upgradeMoved {
+			return err
+		}
 	}
-	return err
 }
 
-// gathered adds to a transaction the next commit of Gathered, and reports whether there is
-// another one.
-func (c *Cloudlets) gathered(ctx context.Context, tx *lifecycle.Tx, id string, notifyID int64) (_ *cloudletResult, more bool, _ error) {
-	at, now, sender, err := c.sender(ctx, id, notifyID)
-	if err != nil {
-		return nil, false, c.refused(id, Gathered, CRM, err)
-	}
-	current := at.Payload.NotifyID == notifyID
+// gathered adds to a transaction that a CRM has gathered its data.
+func (c *Cloudlets) gathered(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+	id, isNew := from.start.ID, from.actor == CRMv2
 	switch {
-	case !current && sender == CRMv2 && CloudletUpgrade.Kind(now.State) == fsm.Transitional:
-		return c.start.In(tx).Fire(id, StartUp, CRM, &cloudletChange{
-			Expect: at.Revision, Edit: makeCurrent(at.State, notifyID),
-			Require: []lifecycle.Precondition{c.upgrade.Require(id, now.State)},
-		}), true, nil
-	case current && at.State == CloudletInit:
-		return c.acknowledge(tx, &at, &now, sender, notifyID), true, nil
-	case current && at.State == CloudletReady && sender != CRMv2:
-		return nil, false, nil // only Gathered leads there
-	case sender == CRMv2 && now.State == CloudletUpdateError:
-		return nil, false, c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
+	case !isNew && from.current() && from.start.State == CloudletReady:
+		return nil, nil // only Gathered leads there
+	case isNew && from.upgrade.State == CloudletUpdateError:
+		return nil, refused("fire", creationKey(id), string(Gathered), CRMv2,
+			fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
 	}
-	result := c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Expect: at.Revision, Edit: func(at *CloudletSpec) error {
-		if sender == CRMv2 {
-			at.drop() // the new CRM has ended the old one
-		}
-		return requireCurrent(notifyID)(at)
-	}})
-	if sender == CRMv2 {
-		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *CloudletSpec) error {
-			u.OldNotifyID, u.OldVersion = 0, ""
-			return nil
-		}})
+	start := &cloudletChange{Expect: from.start.Revision, Edit: requireCurrent(from.notifyID)}
+	if !isNew {
+		return c.start.In(tx).Fire(id, Gathered, CRM, start), nil
 	}
-	return result, false, nil
+	start.Edit = func(at *CloudletSpec) error {
+		at.drop() // the new CRM has ended the old one
+		return requireCurrent(from.notifyID)(at)
+	}
+	upgrade := &cloudletChange{Operation: from.upgrade.Operation, Edit: func(u *CloudletSpec) error {
+		u.OldVersion = ""
+		return nil
+	}}
+	result := c.start.In(tx).Fire(id, Gathered, CRM, start)
+	c.upgrade.In(tx).Fire(id, Gathered, CRMv2, upgrade)
+	return result, nil
 }
 
 // GatherFailed records that a CRM could not gather its data and exits: InitOk to
@@ -305,8 +342,10 @@ func (c *Cloudlets) gathered(ctx context.Context, tx *lifecycle.Tx, id string, n
 // Errors: [lifecycle.ErrStale] for a connection that is not the current one,
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
-	_, err := c.fire(ctx, id, CRM, func(*CloudletRecord) (CloudletEvent, *cloudletChange) {
-		return GatherFailed, &cloudletChange{Edit: requireCurrent(notifyID), Reason: storable.Reason(reason)}
+	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
+		return c.start.In(tx).Fire(id, GatherFailed, CRM, &cloudletChange{
+			Edit: requireCurrent(notifyID), Reason: storable.Reason(reason),
+		}), nil
 	})
 	return err
 }
@@ -320,48 +359,21 @@ func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64,
 // Errors: [lifecycle.ErrNotFound], those of [lifecycle.Manager.Fire]. For a cloudlet
 // that is Offline there is nothing to do, and no error.
 func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64) (bool, error) {
-	moves := true
-	_, err := c.fire(ctx, id, Controller, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
-		if moves = !now.Payload.old(notifyID); moves {
-			return Disconnected, &cloudletChange{Edit: requireCurrent(notifyID)}
+	isOld := false
+	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
+		now, err := c.start.Get(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		return OldDisconnected, &cloudletChange{Force: true, Edit: func(at *CloudletSpec) error { at.drop(); return nil }}
+		change := &cloudletChange{Expect: now.Revision, Edit: requireCurrent(notifyID)}
+		if isOld = now.Payload.old(notifyID); !isOld {
+			return c.start.In(tx).Fire(id, Disconnected, Controller, change), nil
+		}
+		change.Force, change.Edit = true, func(at *CloudletSpec) error { at.drop(); return nil }
+		return c.start.In(tx).Fire(id, OldDisconnected, Controller, change), nil
 	})
 	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, fsm.ErrNotAllowed) {
 		return false, nil
 	}
-	return moves && err == nil, err
-}
-
-// sender returns both records and the actor that sends under a notify id:
-// [CRMv1] or [CRMv2] in an upgrade, else [CRM]. The error is [lifecycle.ErrStale] for a
-// connection that is not one of the cloudlet's.
-func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (at, now CloudletRecord, actor fsm.Actor, err error) {
-	if at, err = c.start.Get(ctx, id); err == nil {
-		now, err = c.upgrade.Get(ctx, id)
-	}
-	version := at.Payload.Version
-	switch {
-	case err != nil:
-		return at, now, "", err
-	case notifyID == 0:
-		return at, now, "", fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
-	case notifyID == at.Payload.NotifyID:
-	case at.Payload.old(notifyID):
-		version = at.Payload.OldVersion
-	default:
-		return at, now, "", errNotConnected(notifyID)
-	}
-	upgrading := now.Payload.OldVersion != ""
-	switch {
-	case upgrading && version == now.Payload.Version:
-		return at, now, CRMv2, nil
-	case upgrading && version == now.Payload.OldVersion:
-		return at, now, CRMv1, nil
-	}
-	return at, now, CRM, nil
-}
-
-func (c *Cloudlets) refused(id string, e CloudletEvent, actor fsm.Actor, err error) error {
-	return refusal("fire", CloudletCreate.Name(), id, string(e), actor, err)
+	return !isOld && err == nil, err
 }

@@ -25,7 +25,7 @@ type Coordinator struct {
 	Cloudlets *Cloudlets
 
 	undoAfter time.Duration
-	notes     *lifecycle.Manager[noteState, noteEvent, note]
+	notes     *lifecycle.Manager[string, string, note]
 }
 
 // Config refines a [Coordinator]. The zero Config and nil are the defaults.
@@ -61,13 +61,11 @@ func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error)
 		c: c, machine: ClusterInst, check: (*ClusterSpec).check,
 		results: func(s *ClusterSpec) *json.RawMessage { return &s.Results },
 		parent:  func(s *ClusterSpec) string { return s.Cloudlet },
-		place:   func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
 	}
 	c.Apps = &Instances[AppSpec]{
 		c: c, machine: AppInst, check: (*AppSpec).check,
 		results: func(s *AppSpec) *json.RawMessage { return &s.Results },
 		parent:  func(s *AppSpec) string { return s.ClusterInst },
-		place:   c.placeOfApp,
 	}
 	insts := ManagerConfig()
 	insts.Observer, insts.BeforeCommit = config.Observer, c.Clusters.beforeCommit
@@ -75,20 +73,6 @@ func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error)
 	insts.BeforeCommit = c.Apps.beforeCommit
 	c.Apps.m = lifecycle.Must(AppInst, store, insts)
 	return c, nil
-}
-
-// place is what an instance depends on.
-type place struct {
-	cloudlet string // empty: unknown, because the ClusterInst does not exist
-	cluster  string // empty for a ClusterInst
-}
-
-func (c *Coordinator) placeOfApp(ctx context.Context, s *AppSpec) (place, error) {
-	cluster, err := c.Clusters.m.Get(ctx, s.ClusterInst)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return place{cluster: s.ClusterInst}, nil
-	}
-	return place{cloudlet: cluster.Payload.Cloudlet, cluster: s.ClusterInst}, err
 }
 
 func (s *ClusterSpec) check() error {
@@ -122,7 +106,7 @@ func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error
 	var errs []error
 	for _, sweep := range []func(context.Context) ([]lifecycle.SweepResult, error){
 		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.start.Sweep, c.Cloudlets.upgrade.Sweep,
-		c.Apps.undoFailed, c.Clusters.undoFailed, // AppInsts first, as they are deleted
+		c.Apps.sweepFailed, c.Clusters.sweepFailed, // AppInsts first, as they are deleted
 	} {
 		found, err := sweep(ctx)
 		results, errs = append(results, found...), append(errs, err)
@@ -133,9 +117,9 @@ func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error
 	return results, errors.Join(errs...)
 }
 
-// undoFailed undoes operations that failed and that no caller has undone: the caller
+// sweepFailed undoes operations that failed and that no caller has undone: the caller
 // has died, or does not wait.
-func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult, error) {
+func (in *Instances[T]) sweepFailed(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	if in.c.undoAfter < 0 {
 		return nil, nil
 	}
@@ -143,30 +127,25 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 	var errs []error
 	failed := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.c.undoAfter}
 	for rec, err := range in.m.All(ctx, failed) {
-		var note note
+		after, kept := rec, false
 		if err == nil {
-			note, err = in.note(ctx, &rec)
+			after, kept, err = in.undoFailed(ctx, &rec)
 		}
-		switch {
-		case ctx.Err() != nil:
-			return results, errors.Join(append(errs, lifecycle.Ended(ctx))...)
-		case err != nil:
-			errs = append(errs, err)
-			continue
-		case note.KeepError:
+		if kept {
 			continue
 		}
-		after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(&rec).Error()))
 		result := lifecycle.SweepResult{
-			Key: in.key(rec.ID), Resolution: lifecycle.Moved, From: string(rec.State), To: string(cmp.Or(after.State, NotPresent)),
-			Operation: rec.Operation, Event: string(Undo), Actor: Controller,
+			Key: in.key(rec.ID), From: string(rec.State), Operation: rec.Operation, Event: string(Undo), Actor: Controller,
 		}
 		switch {
 		case err == nil:
+			result.Resolution, result.To = lifecycle.Moved, string(after.State)
+		case ctx.Err() != nil:
+			return results, errors.Join(append(errs, lifecycle.Ended(ctx))...)
 		case errors.Is(err, ErrNeverCreated):
-			result.Resolution, result.To, result.Err = lifecycle.NotMoved, "", err
+			result.Resolution, result.Err = lifecycle.NotMoved, err
 		case moved(err):
-			result.Resolution, result.To = lifecycle.Overtaken, ""
+			result.Resolution = lifecycle.Overtaken
 		default:
 			errs = append(errs, err)
 			continue
@@ -176,6 +155,17 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 	return results, errors.Join(errs...)
 }
 
+// undoFailed undoes the operation in which an object has failed, unless the request had
+// KeepError.
+func (in *Instances[T]) undoFailed(ctx context.Context, rec *Record[T]) (after Record[T], kept bool, err error) {
+	note, err := in.note(ctx, rec)
+	if err != nil || note.KeepError {
+		return *rec, note.KeepError, err
+	}
+	after, err = in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(rec).Error()))
+	return after, false, err
+}
+
 // moved reports whether a change of an operation was refused because another caller
 // has moved the object.
 func moved(err error) bool {
@@ -183,10 +173,10 @@ func moved(err error) bool {
 		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, fsm.ErrNotAllowed))
 }
 
-// refusal returns the error of a request that was refused before its commit.
-func refusal(verb, machine, id, event string, actor fsm.Actor, err error) error {
+// refused returns the error of a request that was refused before its commit.
+func refused(verb string, key lifecycle.Key, event string, actor fsm.Actor, err error) error {
 	if _, ok := errors.AsType[*lifecycle.Error](err); ok {
 		return err
 	}
-	return &lifecycle.Error{Verb: verb, Machine: machine, ID: id, Event: event, Actor: actor, Err: err}
+	return &lifecycle.Error{Verb: verb, Machine: key.Machine, ID: key.ID, Event: event, Actor: actor, Err: err}
 }

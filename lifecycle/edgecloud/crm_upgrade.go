@@ -103,22 +103,3 @@ func (r *ResourceManager) keepOld(ctx context.Context, to Uplink) error {
 	}
 	return to.Reconnect(ctx, all)
 }
-
-// Uplink returns the connection of a CRM within the process of the controller.
-func (c *Coordinator) Uplink(cloudlet string, notifyID int64) Uplink {
-	return Uplink{
-		Reconnect: func(ctx context.Context, all Account) error {
-			_, err := c.Reconnect(ctx, cloudlet, notifyID, all)
-			return err
-		},
-		Gathered: func(ctx context.Context) error { return c.Cloudlets.Gathered(ctx, cloudlet, notifyID) },
-		GatherFailed: func(ctx context.Context, reason string) error {
-			return c.Cloudlets.GatherFailed(ctx, cloudlet, notifyID, reason)
-		},
-		AckUpgrade: func(ctx context.Context) error { return c.Cloudlets.AckUpgrade(ctx, cloudlet, notifyID) },
-		BringUpFailed: func(ctx context.Context, reason string) error {
-			return c.Cloudlets.BringUpFailed(ctx, cloudlet, notifyID, reason)
-		},
-		KeepOld: func(ctx context.Context) error { return c.Cloudlets.KeepOld(ctx, cloudlet, notifyID) },
-	}
-}

@@ -29,9 +29,8 @@ import (
 // [lifecycle.ErrStale] if the sweeper has ended the delete meanwhile, those of
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Record[T], error) {
-	marked, err := in.request(ctx, id, call, &request[T]{
-		verb: "fire", event: Delete,
-		cluster: []State{Ready, CreateError, UpdateError, DeleteError, NotPresent},
+	marked, err := in.request(ctx, id, Delete, call, nil, func(tx txInstances[T], change *lifecycle.Change[T]) *txInstance[T] {
+		return tx.Fire(id, Delete, User, change)
 	})
 	if err != nil {
 		return Record[T]{}, err
@@ -91,7 +90,8 @@ func (in *Instances[T]) Undo(ctx context.Context, id string, op lifecycle.OpID, 
 			return Record[T]{}, err
 		}
 		if note.NeverCreated {
-			return Record[T]{}, in.refused("fire", id, Undo, Controller, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverCreated))
+			return Record[T]{}, refused("fire", in.key(id), string(Undo), Controller,
+				fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverCreated))
 		}
 	}
 	return in.m.Fire(ctx, id, Undo, Controller, &lifecycle.Change[T]{Operation: op, Reason: reason})

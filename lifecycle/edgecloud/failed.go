@@ -71,30 +71,19 @@ const noAnswer = "the CRM has not answered in time"
 
 // Errors returns the errors of an object in an error state; nil in any other state.
 func Errors[T any](rec Record[T]) []string {
-	if !isError(rec.State) {
+	switch {
+	case !isError(rec.State):
 		return nil
-	}
-	return errorsOf(rec.Event, rec.Reason)
-}
-
-func errorsOf(event, reason string) []string {
-	if event == string(TimedOut) {
+	case rec.Event == string(TimedOut):
 		return []string{noAnswer}
 	}
-	return strings.Split(reason, "\n")
+	return strings.Split(rec.Reason, "\n")
 }
 
 // failure returns the error of an object in an error state.
 func (in *Instances[T]) failure(rec *Record[T]) *FailedError {
-	return in.failedBy(rec.ID, &lifecycle.HistoryRow{
-		Operation: rec.Operation, To: string(rec.State), Event: rec.Event, Reason: rec.Reason,
-	})
-}
-
-// failedBy returns the error of the operation that a history row has ended.
-func (in *Instances[T]) failedBy(id string, row *lifecycle.HistoryRow) *FailedError {
 	return &FailedError{
-		Key: in.key(id), Operation: row.Operation, State: State(row.To),
-		Errors: errorsOf(row.Event, row.Reason), TimedOut: row.Event == string(TimedOut),
+		Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State,
+		Errors: Errors(*rec), TimedOut: rec.Event == string(TimedOut),
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -26,7 +25,6 @@ type Instances[T any] struct {
 	machine *fsm.Machine[State, Event, T]
 	m       *lifecycle.Manager[State, Event, T]
 	parent  func(*T) string // id of the cloudlet or ClusterInst that the instance is in
-	place   func(context.Context, *T) (place, error)
 	check   func(*T) error
 	results func(*T) *json.RawMessage
 	counts  [lifecycle.Refused + 1]atomic.Uint64 // by verdict
@@ -65,9 +63,11 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 // for a spec without cloudlet or ClusterInst or with attributes that are not JSON,
 // [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Create].
 func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Call) (Record[T], error) {
-	return in.request(ctx, id, call, &request[T]{
-		verb: "create", event: Create, spec: &spec, cluster: []State{Ready},
-		edit: func(s *T) error { *s = spec; return nil },
+	if err := in.check(&spec); err != nil {
+		return Record[T]{}, refused("create", in.key(id), string(Create), User, err)
+	}
+	return in.request(ctx, id, Create, call, &spec, func(tx txInstances[T], change *lifecycle.Change[T]) *txInstance[T] {
+		return tx.Create(id, Create, User, spec, change)
 	})
 }
 
@@ -80,8 +80,11 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 // NotPresent, and for a spec without cloudlet or ClusterInst; [fsm.ErrUnknownState];
 // [lifecycle.ErrPrecondition]; those of [lifecycle.Manager.Add].
 func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T) (Record[T], error) {
-	return in.request(ctx, id, &Call{KeepError: true}, &request[T]{
-		verb: "add", to: state, spec: &spec, cluster: []State{Ready, CreateError, UpdateError, DeleteError},
+	if err := in.check(&spec); err != nil {
+		return Record[T]{}, refused("add", in.key(id), string(added), User, err)
+	}
+	return in.request(ctx, id, added, &Call{KeepError: true}, &spec, func(tx txInstances[T], change *lifecycle.Change[T]) *txInstance[T] {
+		return tx.Add(id, state, User, spec, change)
 	})
 }
 
@@ -96,9 +99,8 @@ func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T)
 // content with another parent, [lifecycle.ErrPrecondition], that of edit, those of
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) error, call *Call) (Record[T], error) {
-	return in.request(ctx, id, call, &request[T]{
-		verb: "fire", event: Update, cluster: []State{Ready},
-		edit: func(spec *T) error {
+	return in.request(ctx, id, Update, call, nil, func(tx txInstances[T], change *lifecycle.Change[T]) *txInstance[T] {
+		change.Edit = func(spec *T) error {
 			parent := in.parent(spec)
 			if edit != nil {
 				if err := edit(spec); err != nil {
@@ -109,116 +111,116 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 				return fmt.Errorf("%w: %s %q stays in %q", lifecycle.ErrInvalid, in.machine.Name(), id, parent)
 			}
 			return in.check(spec)
-		},
+		}
+		return tx.Fire(id, Update, User, change)
 	})
 }
 
-// request is a change of an instance that a user requests.
-type request[T any] struct {
-	verb    string
-	event   Event // empty: the instance is added
-	to      State // of an added instance
-	spec    *T    // of an instance that does not exist
-	edit    func(*T) error
-	cluster []State // the ClusterInst of an AppInst must be in one of them
+// The verbs of a transaction, and the result of one.
+type (
+	txInstances[T any] = lifecycle.TxManager[State, Event, T]
+	txInstance[T any]  = lifecycle.TxResult[State, T]
+)
+
+// added stands for the event of an object that is added: no event has created it.
+const added Event = ""
+
+// clusterStates are the states that the ClusterInst of an AppInst may be in, by the event
+// of the AppInst.
+var clusterStates = map[Event][]State{
+	Create: {Ready},
+	Update: {Ready},
+	added:  {Ready, CreateError, UpdateError, DeleteError},
+	Delete: {Ready, CreateError, UpdateError, DeleteError, NotPresent},
 }
 
-// request commits a change of an instance with its conditions, and writes the notes.
-func (in *Instances[T]) request(ctx context.Context, id string, call *Call, r *request[T]) (Record[T], error) {
+// request commits a change of an instance that a user requests, with its conditions, and
+// writes the notes. The instance has spec if it does not exist; spec is nil otherwise.
+func (in *Instances[T]) request(
+	ctx context.Context, id string, e Event, call *Call, spec *T, add func(txInstances[T], *lifecycle.Change[T]) *txInstance[T],
+) (Record[T], error) {
 	opts := *cmp.Or(call, &Call{})
-	if r.spec != nil {
-		if err := in.check(r.spec); err != nil {
-			return Record[T]{}, in.refused(r.verb, id, r.event, User, err)
+	return commit(ctx, func(tx *lifecycle.Tx) (*txInstance[T], error) {
+		now := Record[T]{}
+		if spec == nil {
+			var err error
+			if now, err = in.m.Get(ctx, id); err != nil {
+				return nil, err
+			}
 		}
-	}
-	return commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[State, T], error) {
-		now, err := in.m.Get(ctx, id)
-		if err != nil && (r.spec == nil || !errors.Is(err, lifecycle.ErrNotFound)) {
+		content := cmp.Or(spec, &now.Payload)
+		result := add(in.m.In(tx), &lifecycle.Change[T]{Expect: now.Revision, Reason: opts.Reason, Force: opts.Force})
+		cloudlet, err := in.depend(ctx, tx, content, clusterStates[e])
+		if err != nil {
 			return nil, err
 		}
-		spec := cmp.Or(r.spec, &now.Payload)
-		at, needs, err := in.needs(ctx, spec, r.cluster...)
-		if err != nil {
-			return nil, in.refused(r.verb, id, r.event, User, err)
-		}
-		change := &lifecycle.Change[T]{Edit: r.edit, Reason: opts.Reason, Force: opts.Force, Require: needs}
-		var result *lifecycle.TxResult[State, T]
-		switch {
-		case r.event == "":
-			result = in.m.In(tx).Add(id, r.to, User, *spec, change)
-		case r.spec != nil:
-			result = in.m.In(tx).Create(id, r.event, User, *spec, change)
-		default:
-			change.Expect = now.Revision
-			result = in.m.In(tx).Fire(id, r.event, User, change)
-		}
-		return result, in.writeNotes(ctx, tx, id, spec, at, now.State, &opts, func() error {
+		_, err = in.c.write(ctx, tx, in.noteID(content, id), func(n *note) error {
+			never := now.State == CreateError || n.NeverCreated && now.State == DeleteError
+			*n = note{ID: id, Cloudlet: cmp.Or(cloudlet, n.Cloudlet), KeepError: opts.KeepError, NeverCreated: never}
 			switch {
 			case in.isApp():
-			case r.event == Update:
+			case e == Update:
 				return in.c.checkAppsAtRest(ctx, id)
-			case r.event == Delete && opts.Force && isError(now.State):
+			case e == Delete && opts.Force && isError(now.State):
 				return in.c.checkNoApps(ctx, id)
 			}
 			return nil // a delete checks in DeletePrepare
 		})
+		return result, err
 	})
 }
 
-// needs returns where an instance is, and the states that the cloudlet and the
-// ClusterInst of a request must be in.
-func (in *Instances[T]) needs(
-	ctx context.Context, spec *T, cluster ...State,
-) (at place, needs []lifecycle.Precondition, err error) {
-	if at, err = in.place(ctx, spec); err != nil {
-		return at, nil, err
+// place is what an instance depends on.
+type place struct {
+	cloudlet string // empty: unknown, because the ClusterInst does not exist
+	cluster  string // empty for a ClusterInst
+}
+
+func (in *Instances[T]) place(ctx context.Context, spec *T) (place, error) {
+	parent := in.parent(spec)
+	if !in.isApp() {
+		return place{cloudlet: parent}, nil
 	}
-	if at.cloudlet == "" {
+	cluster, err := in.c.Clusters.m.Get(ctx, parent)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		err = nil
+	}
+	return place{cloudlet: cluster.Payload.Cloudlet, cluster: parent}, err
+}
+
+// depend adds to a transaction the conditions of a request on the cloudlet and the
+// ClusterInst of an instance, and writes their notes. It returns the cloudlet, if it is
+// known.
+func (in *Instances[T]) depend(ctx context.Context, tx *lifecycle.Tx, spec *T, cluster []State) (cloudlet string, err error) {
+	at, err := in.place(ctx, spec)
+	if err != nil {
+		return "", err
+	}
+	cloudlets, clusters := in.c.Cloudlets, in.c.Clusters.m
+	if at.cloudlet != "" {
+		tx.Require(cloudlets.upgrade.Require(at.cloudlet, CloudletReady), cloudlets.start.Require(at.cloudlet, CloudletReady))
+		_, err = in.c.write(ctx, tx, cloudletNote(at.cloudlet), nil)
+	} else {
 		// The ClusterInst does not exist, so its cloudlet is unknown. The bad schedule:
 		// it is created and Ready after this read and before the commit, which would
 		// then depend on no cloudlet.
-		needed := in.c.Clusters.m.Require(at.cluster, cluster...)
-		if !slices.Contains(cluster, NotPresent) {
-			return at, nil, &lifecycle.PreconditionError{
-				Precondition: needed, Current: lifecycle.StoredRecord{Key: needed.Key},
-			}
-		}
-		cluster = []State{NotPresent}
-	} else {
-		needs = in.c.Cloudlets.needs(at.cloudlet)
-	}
-	if at.cluster != "" {
-		needs = append(needs, in.c.Clusters.m.Require(at.cluster, cluster...))
-	}
-	return at, needs, nil
-}
-
-// writeNotes adds to a transaction the notes of an instance, which was in a state before,
-// and of its parents. The function check runs after the instance's note was read.
-func (in *Instances[T]) writeNotes(
-	ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call, check func() error,
-) error {
-	_, err := in.c.write(ctx, tx, in.noteID(spec, id), func(n *note) error {
-		never := before == CreateError || n.NeverCreated && before == DeleteError
-		*n = note{ID: id, Cloudlet: cmp.Or(at.cloudlet, n.Cloudlet), KeepError: opts.KeepError, NeverCreated: never}
-		return check()
-	})
-	if err == nil && at.cloudlet != "" {
-		_, err = in.c.write(ctx, tx, cloudletNote(at.cloudlet), nil)
+		tx.Require(clusters.Require(at.cluster, NotPresent))
 	}
 	if err != nil || at.cluster == "" {
-		return err
+		return at.cloudlet, err
 	}
+	tx.Require(clusters.Require(at.cluster, cluster...))
 	_, err = in.c.write(ctx, tx, clusterNote(at.cluster), func(*note) error {
 		// The bad schedule: after the place was read, the ClusterInst is removed, and
 		// another one of its name is created on another cloudlet. That writes its
 		// note. So the place is read again after the note is read.
-		if now, err := in.place(ctx, spec); err != nil || now != at {
-			return errors.Join(err, fmt.Errorf("%w: ClusterInst %q has moved", lifecycle.ErrConflict, at.cluster))
+		now, err := in.place(ctx, spec)
+		if err == nil && now != at {
+			err = fmt.Errorf("%w: ClusterInst %q has moved", lifecycle.ErrConflict, at.cluster)
 		}
-		return nil
+		return err
 	})
-	return err
+	return at.cloudlet, err
 }
 
 func (in *Instances[T]) key(id string) lifecycle.Key {
@@ -227,8 +229,3 @@ func (in *Instances[T]) key(id string) lifecycle.Key {
 
 // isApp reports whether these are AppInsts, which contain no other instances.
 func (in *Instances[T]) isApp() bool { return in.machine.Name() == AppInst.Name() }
-
-// refused returns the error of a request.
-func (in *Instances[T]) refused(verb, id string, e Event, actor fsm.Actor, err error) error {
-	return refusal(verb, in.machine.Name(), id, string(e), actor, err)
-}

@@ -32,8 +32,7 @@ func (in *Instances[T]) checkAtRest(ctx context.Context, cloudlet string) error 
 		if err != nil {
 			return err
 		}
-		key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
-		return usedBy(key, string(Upgrade), in.key(rec.ID), rec.State)
+		return usedBy(upgradeKey(cloudlet), string(Upgrade), in.key(rec.ID), rec.State)
 	}
 	return nil
 }
@@ -54,7 +53,7 @@ func (c *Coordinator) checkAppsAtRest(ctx context.Context, cluster string) error
 
 // checkNoApps refuses a delete of a ClusterInst while an AppInst is in it.
 func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
-	for n, err := range c.notes.All(ctx, lifecycle.Select[noteState]{Prefix: appNotes(cluster), Limit: 1}) {
+	for n, err := range c.notes.All(ctx, lifecycle.Select[string]{Prefix: appNotes(cluster), Limit: 1}) {
 		if err != nil {
 			return err
 		}

@@ -27,31 +27,33 @@ func (p failingPlatform) Present(context.Context) ([]lifecycle.Key, error) { ret
 // can reconnect.
 func TestLongErrorOfPlatform(t *testing.T) {
 	ctx := t.Context()
-	for text, want := range map[string]string{
-		strings.Repeat("x", 4096): strings.Repeat("x", 4096),
-		strings.Repeat("x", 4097): strings.Repeat("x", 4093) + "...",
-		"a\x00b":                  "a\uFFFDb",
+	for name, tt := range map[string]struct{ text, want string }{
+		"as long as a reason": {strings.Repeat("x", 4096), strings.Repeat("x", 4096)},
+		"longer":              {strings.Repeat("x", 4097), strings.Repeat("x", 4093) + "..."},
+		"with NUL":            {"a\x00b", "a\uFFFDb"},
 	} {
-		c := newCoordinator(t, lifecycle.NewMemoryStore())
-		_, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
-		require.NoError(t, err)
-		crm, err := edgecloud.NewResourceManager(failingPlatform{text}, func(ctx context.Context, k lifecycle.Key, r edgecloud.Report) error {
-			_, err := c.Answer(ctx, 1, k, r)
-			return err
+		t.Run(name, func(t *testing.T) {
+			c := newCoordinator(t, lifecycle.NewMemoryStore())
+			_, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+			require.NoError(t, err)
+			crm, err := edgecloud.NewResourceManager(failingPlatform{tt.text}, func(ctx context.Context, k lifecycle.Key, r edgecloud.Report) error {
+				_, err := c.Answer(ctx, 1, k, r)
+				return err
+			})
+			require.NoError(t, err)
+			orders, err := c.Orders(ctx, "b")
+			require.NoError(t, err)
+			require.NoError(t, crm.Handle(ctx, orders[0]))
+			rec, err := c.Clusters.Get(ctx, "c")
+			require.NoError(t, err)
+			require.Equal(t, []string{tt.want}, edgecloud.Errors(rec))
+			_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v1")
+			require.NoError(t, err)
+			require.NoError(t, crm.Gather(ctx, nil, uplink(c, "b", 2)))
+			at, err := c.Cloudlets.Creation(ctx, "b")
+			require.NoError(t, err)
+			require.Equal(t, edgecloud.CloudletReady, at.State)
 		})
-		require.NoError(t, err)
-		orders, err := c.Orders(ctx, "b")
-		require.NoError(t, err)
-		require.NoError(t, crm.Handle(ctx, orders[0]))
-		rec, err := c.Clusters.Get(ctx, "c")
-		require.NoError(t, err)
-		require.Equal(t, []string{want}, edgecloud.Errors(rec))
-		_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v1")
-		require.NoError(t, err)
-		require.NoError(t, crm.Gather(ctx, nil, c.Uplink("b", 2)))
-		at, err := c.Cloudlets.Creation(ctx, "b")
-		require.NoError(t, err)
-		require.Equal(t, edgecloud.CloudletReady, at.State)
 	}
 }
 
@@ -125,6 +127,6 @@ func TestLongErrorOfUpgrade(t *testing.T) {
 	f.late = true
 	require.NoError(t, f.upgrade())
 	f.unread = errors.New(strings.Repeat("x", 5000))
-	require.ErrorIs(t, f.crm.Gather(t.Context(), f, f.c.Uplink("b", f.running["v2"])), f.unread)
+	require.ErrorIs(t, f.crm.Gather(t.Context(), f, uplink(f.c, "b", f.running["v2"])), f.unread)
 	f.require(edgecloud.CloudletOffline, edgecloud.CloudletInitOk, "v1", "v2")
 }

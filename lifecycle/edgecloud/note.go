@@ -34,26 +34,19 @@ type note struct {
 	NotifyID     int64  // of a cloudlet: the last one that was assigned
 }
 
-type (
-	noteState string
-	noteEvent string
-)
-
 const (
-	noteAbsent noteState = "Absent"
-	noteKept   noteState = "Kept"
-	noteWrite  noteEvent = "Write"
-	noteRemove noteEvent = "Remove"
+	writeNote  = "Write"
+	removeNote = "Remove"
 )
 
-var notes = fsm.Must[note](fsm.Spec[noteState, noteEvent]{
-	Name: "edgecloud-note", Title: "Edge cloud: note", Initial: noteAbsent,
+var notes = fsm.Must[note](fsm.Spec[string, string]{
+	Name: "edgecloud-note", Title: "Edge cloud: note", Initial: "Absent",
 	Actors: []fsm.Actor{Controller},
-	States: []fsm.State[noteState]{{Name: noteAbsent, Kind: fsm.Absent}, {Name: noteKept}},
+	States: []fsm.State[string]{{Name: "Absent", Kind: fsm.Absent}, {Name: "Kept"}},
 	Rows: fsm.Rows(
-		fsm.Move(noteAbsent, noteWrite, noteKept).By(Controller),
-		fsm.Move(noteKept, noteWrite, noteKept).By(Controller),
-		fsm.Move(noteKept, noteRemove, noteAbsent).By(Controller),
+		fsm.Move("Absent", writeNote, "Kept").By(Controller),
+		fsm.Move("Kept", writeNote, "Kept").By(Controller),
+		fsm.Move("Kept", removeNote, "Absent").By(Controller),
 	),
 })
 
@@ -91,7 +84,7 @@ func (in *Instances[T]) note(ctx context.Context, rec *Record[T]) (note, error) 
 // write adds the write of a note to a transaction. The function edit, if it is not nil,
 // runs between the read and the write. The commit fails if another writer has
 // written the note since the read.
-func (c *Coordinator) write(ctx context.Context, tx *lifecycle.Tx, id string, edit func(*note) error) (*lifecycle.TxResult[noteState, note], error) {
+func (c *Coordinator) write(ctx context.Context, tx *lifecycle.Tx, id string, edit func(*note) error) (*lifecycle.TxResult[string, note], error) {
 	rec, err := c.notes.Get(ctx, id)
 	absent := errors.Is(err, lifecycle.ErrNotFound)
 	if err != nil && !absent {
@@ -104,9 +97,9 @@ func (c *Coordinator) write(ctx context.Context, tx *lifecycle.Tx, id string, ed
 		}
 	}
 	if absent {
-		return c.notes.In(tx).Create(id, noteWrite, Controller, content, nil), nil
+		return c.notes.In(tx).Create(id, writeNote, Controller, content, nil), nil
 	}
-	return c.notes.In(tx).Fire(id, noteWrite, Controller, &lifecycle.Change[note]{
+	return c.notes.In(tx).Fire(id, writeNote, Controller, &lifecycle.Change[note]{
 		Expect: rec.Revision, Edit: func(n *note) error { *n = content; return nil },
 	}), nil
 }
@@ -126,7 +119,7 @@ func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredCh
 		return nil, nil
 	}
 	var tx lifecycle.Tx
-	in.c.notes.In(&tx).Fire(id, noteRemove, Controller, nil)
+	in.c.notes.In(&tx).Fire(id, removeNote, Controller, nil)
 	return &tx, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
@@ -65,15 +66,15 @@ func verb(s State) Event {
 	return Delete
 }
 
-// The states that a CRM reports about an order, by its verb.
-var (
-	workingStates = map[Event]State{Create: Creating, Update: Updating, Delete: Deleting}
-	doneStates    = map[Event]State{Create: Ready, Update: Ready, Delete: NotPresent}
-	failedStates  = map[Event]State{Create: CreateError, Update: UpdateError, Delete: DeleteError}
-)
-
-func (o *Order) report(states map[Event]State) Report {
-	return Report{ID: o.Key.ID, Operation: o.Operation, State: states[o.Verb]}
+// operations are the states that a CRM reports in an operation, and its timeout, by the
+// verb.
+var operations = map[Event]struct {
+	working, done, failed State
+	timeout               time.Duration
+}{
+	Create: {Creating, Ready, CreateError, CreateTimeout},
+	Update: {Updating, Ready, UpdateError, UpdateTimeout},
+	Delete: {Deleting, NotPresent, DeleteError, DeleteTimeout},
 }
 
 // path returns the path that the work locks: a ClusterInst with all AppInsts in it, or

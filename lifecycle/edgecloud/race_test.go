@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -291,16 +292,33 @@ func TestClusterMovesDuringCreateOfApp(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A cluster is created and Ready after the create of an app has read that there is none.
+// A cluster is created and Ready after the create of an app has read that there is none:
+// the app is refused, or depends on the cloudlet of the cluster.
 func TestClusterAppearsDuringCreateOfApp(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	c := newCoordinator(t, s)
-	s.once("commit", "", func() { createCluster(t, c, "c") })
-	_, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
-	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-	_, err = c.Apps.Get(ctx, "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	app := edgecloud.AppSpec{ClusterInst: "c"}
+	t.Run("by a request", func(t *testing.T) {
+		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		c := newCoordinator(t, s)
+		s.once("commit", "", func() { createCluster(t, c, "c") })
+		_, err := c.Apps.Create(ctx, "a", app, nil)
+		require.NoError(t, err)
+		_, err = c.Cloudlets.Upgrade(ctx, "b", "v2", "")
+		require.ErrorIs(t, err, edgecloud.ErrInUse)
+	})
+	t.Run("by the manager", func(t *testing.T) {
+		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		c := newCoordinator(t, s)
+		s.once("commit", "", func() {
+			spec := edgecloud.ClusterSpec{Cloudlet: "b"}
+			_, err := c.Clusters.Manager().Add(ctx, "c", edgecloud.Ready, edgecloud.User, spec, nil)
+			require.NoError(t, err)
+		})
+		_, err := c.Apps.Create(ctx, "a", app, nil)
+		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+		_, err = c.Apps.Get(ctx, "a")
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	})
 }
 
 // The commit of an app is late: meanwhile its cluster was undone and created on another
@@ -314,19 +332,20 @@ func TestLateCommitOfApp(t *testing.T) {
 	rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
 	require.NoError(t, err)
 	report(t, c, rec, edgecloud.CreateError)
-	paused, resume, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	paused, resume := make(chan struct{}), make(chan struct{})
 	s.once("commit", "", func() { close(paused); <-resume })
-	go func() {
+	var creating errgroup.Group
+	creating.Go(func() error {
 		_, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
-		done <- err
-	}()
+		return err
+	})
 	<-paused
 	_, err = c.Clusters.Undo(ctx, "c", 0, "")
 	require.NoError(t, err)
 	rec, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "oslo"}, nil)
 	require.NoError(t, err)
 	report(t, c, rec, edgecloud.Ready)
-	s.once("commit", "", func() { close(resume); require.NoError(t, <-done) })
+	s.once("commit", "", func() { close(resume); require.NoError(t, creating.Wait()) })
 	_, err = c.Cloudlets.Upgrade(ctx, "oslo", "v2", "")
 	require.ErrorIs(t, err, edgecloud.ErrInUse)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -64,9 +63,13 @@ func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (b
 		err = errDropped(notifyID)
 	}
 	if err != nil {
-		return false, refusal("fire", CloudletCreate.Name(), id, "", CRM, err)
+		return false, refused("fire", creationKey(id), "", CRM, err)
 	}
 	return at.State == CloudletInit || at.State == CloudletInitOk, nil
+}
+
+func errDropped(notifyID int64) error {
+	return fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID)
 }
 
 // reconnect takes the account of one kind.
@@ -80,49 +83,57 @@ func (in *Instances[T]) reconnect(
 			v, err = lifecycle.Refused, nil
 			in.counts[v].Add(1)
 		}
-		if err == nil {
-			r.Outcomes = append(r.Outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
-		}
 		if errors.Is(err, lifecycle.ErrForeign) {
 			return nil // the result of Reconcile names the record
 		}
+		if err == nil {
+			r.Outcomes = append(r.Outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
+		}
 		return err
 	}
-	reports := map[string]*Report{}
+	reports := map[string]Report{}
 	var account []lifecycle.PeerReport[Event]
-	for i := range all {
-		report := &all[i]
+	for _, report := range all {
 		reports[report.ID] = report
-		present := report.machineState() != NotPresent && report.State != CreateError
-		account = append(account, lifecycle.PeerReport[Event]{ID: report.ID, Operation: report.Operation, Present: present})
+		state, _ := report.parse()
+		account = append(account, lifecycle.PeerReport[Event]{
+			ID: report.ID, Operation: report.Operation, Present: state != NotPresent && state != CreateError,
+		})
 		if report.Operation == 0 {
 			continue
 		}
-		if err := receive(*report); err != nil {
+		if err := receive(report); err != nil {
 			return r, err
 		}
 	}
-	for rec, err := range in.on(ctx, cloudlet, transitional) {
-		if errors.Is(err, lifecycle.ErrForeign) {
+	for rec, err := range in.on(ctx, cloudlet, ordered) {
+		switch {
+		case errors.Is(err, lifecycle.ErrForeign):
 			continue // the result of Reconcile names the record, or that of its ClusterInst
+		case err != nil:
+			return r, err
 		}
-		found := in.implied(ctx, &rec, reports[rec.ID])
+		report, named := reports[rec.ID]
+		if !named {
+			report.State = NotPresent
+		}
+		found := in.implied(ctx, &rec, &report)
+		if found.State == "" {
+			continue
+		}
 		// The bad schedule: an object is missing in the account; it is created, and
 		// then its delete starts; the account is not an outcome of that delete. So the
 		// record is read before the cloudlet: while the CRM gathers, no operation has
 		// started since it has connected.
-		gathers := false
-		if err == nil && found.State != "" {
-			gathers, err = in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
-		}
-		if gathers {
-			if inTransition(found.State) { // the CRM works on it
-				account = append(account, lifecycle.PeerReport[Event]{ID: rec.ID, Operation: rec.Operation})
-			}
+		gathers, err := in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
+		if err == nil && gathers {
 			err = receive(found)
 		}
 		if err != nil {
 			return r, err
+		}
+		if gathers && inTransition(found.State) { // the CRM works on it
+			account = append(account, lifecycle.PeerReport[Event]{ID: rec.ID, Operation: rec.Operation})
 		}
 	}
 	var failed error
@@ -131,42 +142,37 @@ func (in *Instances[T]) reconnect(
 		if !errors.Is(err, lifecycle.ErrForeign) { // the ClusterInsts' result names the record
 			failed = errors.Join(failed, err)
 		}
-		return mine
+		// An object whose creation failed is not missing, and a delete that is only
+		// prepared is not an order yet.
+		return mine && rec.State != CreateError && rec.State != DeletePrepare
 	})
 	result.Outcomes = r.Outcomes
-	// An object whose creation failed is not missing, and a delete that is only
-	// prepared is not an order yet.
-	result.Missing = slices.DeleteFunc(result.Missing, func(rec Record[T]) bool { return rec.State == CreateError })
-	result.Resend = slices.DeleteFunc(result.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare })
 	return result, errors.Join(err, failed)
 }
 
 // implied returns the report that an account implies, without an operation, about the
-// present operation of an object. Its state is empty if there is none. The report is nil
-// for an object that the account does not name.
+// present operation of an object. Its state is empty if there is none.
 func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Report) Report {
 	found := Report{ID: rec.ID, Operation: rec.Operation}
+	state, e := report.parse()
 	switch {
-	case report != nil && report.Operation == rec.Operation: // received already
-	case report == nil || report.machineState() == NotPresent:
+	case report.Operation == rec.Operation: // received already
+	case state == NotPresent:
 		if found.State = resolve(rec.State, false); found.State == UpdateError {
 			found.Errors = []string{"the object does not exist"}
 		}
 	case report.Operation != 0: // about another operation
-	case report.State == Ready:
-		found.State = resolve(rec.State, true)
-		found.Results = report.Results
-	default:
-		if e, ok := report.event(); ok && e != Done && in.mayLeadTo(ctx, rec, report.State) {
-			found.State, found.Errors = report.State, report.Errors
-		}
+	case state == Ready:
+		found.State, found.Results = resolve(rec.State, true), report.Results
+	case e != "" && in.mayLeadTo(ctx, rec, state):
+		found.State, found.Errors = state, report.Errors
 	}
 	return found
 }
 
 // resolve returns the state that a CRM without operations reports about an object that
-// the controller has in a state and that exists or does not exist on the cloudlet. It is
-// empty if the CRM does the work again, or has no order.
+// has an order, and that exists or does not exist on the cloudlet. It is empty if the CRM
+// does the work again.
 //
 //	controller               exists        does not exist
 //	CreateRequested          Ready         do it
@@ -175,29 +181,18 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 //	Updating                 do it         UpdateError
 //	DeleteRequested          do it         NotPresent
 //	Deleting                 do it         NotPresent
-//	all others               nothing       nothing
 //
 // The existence of an object does not imply that its update was done. The document
 // accepts Ready there too; doing the update again has the same result. The CRM reports
 // an object that it finds in an error state with that state.
 func resolve(controller State, exists bool) State {
-	switch controller {
-	case CreateRequested, Creating:
-		if exists {
-			return Ready
-		}
-	case UpdateRequested, Updating:
-		if !exists {
-			return UpdateError
-		}
-	case DeleteRequested, Deleting:
-		if !exists {
-			return NotPresent
-		}
+	switch verb := verb(controller); {
+	case verb == Create && exists:
+		return Ready
+	case verb == Update && !exists:
+		return UpdateError
+	case verb == Delete && !exists:
+		return NotPresent
 	}
 	return ""
-}
-
-func errDropped(notifyID int64) error {
-	return fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID)
 }

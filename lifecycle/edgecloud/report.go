@@ -29,25 +29,20 @@ type Report struct {
 	Results json.RawMessage
 }
 
-// event returns the event that the state reports; false for a state that no CRM has.
-func (r *Report) event() (e Event, ok bool) {
+// parse returns the reported state as the machine has it, and the event; no event for a
+// state that no CRM has.
+func (r *Report) parse() (State, Event) {
 	switch r.State {
 	case Creating, Updating, Deleting:
-		return Working, true
-	case Ready, NotPresent, Deleted:
-		return Done, true
+		return r.State, Working
+	case Ready, NotPresent:
+		return r.State, Done
+	case Deleted:
+		return NotPresent, Done
 	case CreateError, UpdateError, DeleteError:
-		return Fail, true
+		return r.State, Fail
 	}
-	return "", false
-}
-
-// machineState returns the state as the machine has it.
-func (r *Report) machineState() State {
-	if r.State == Deleted {
-		return NotPresent
-	}
-	return r.State
+	return r.State, ""
 }
 
 // reason returns the errors of an error state as a record keeps them: one line each, and
@@ -83,7 +78,7 @@ func (c *Coordinator) Answer(ctx context.Context, notifyID int64, key lifecycle.
 	case AppInst.Name():
 		return c.Apps.Receive(ctx, notifyID, report)
 	}
-	return lifecycle.Refused, refusal("report", key.Machine, key.ID, "", CRM, lifecycle.ErrInvalid)
+	return lifecycle.Refused, refused("report", key, "", CRM, lifecycle.ErrInvalid)
 }
 
 // Receive takes a report of the CRM that is connected under a notify id. It changes the
@@ -111,22 +106,20 @@ func (in *Instances[T]) Receive(ctx context.Context, notifyID int64, report Repo
 }
 
 func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Report) (lifecycle.Verdict, error) {
-	state := report.machineState()
+	state, e := report.parse()
 	if in.machine.StateIndex(state) < 0 {
 		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q",
 			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
 	}
-	e, ok := report.event()
-	if !ok {
+	if e == "" {
 		return lifecycle.Refused, nil
 	}
 	// The states that an operation can lead to do not change between this read and
 	// the report, which compares the operation.
 	rec, err := in.m.Get(ctx, report.ID)
+	exists := err == nil
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		rec = Record[T]{}
-		rec.Status = in.machine.At(NotPresent)
 	case err != nil:
 		return lifecycle.Refused, err
 	default:
@@ -142,7 +135,7 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 		change.Edit = func(s *T) error { *in.results(s) = report.Results; return nil }
 	}
 	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, change)
-	if verdict == lifecycle.Repeated && rec.State == NotPresent && state != NotPresent && e == Done {
+	if verdict == lifecycle.Repeated && !exists && state == Ready {
 		verdict = lifecycle.Refused // no report that the object exists has removed it
 	}
 	return verdict, err

@@ -84,7 +84,8 @@ func NewResourceManager(p Platform, send func(context.Context, lifecycle.Key, Re
 // platform is not an error of Handle: it is reported. So is a panic, which then continues in
 // the caller.
 func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
-	if workingStates[o.Verb] == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
+	states, ok := operations[o.Verb]
+	if !ok || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
 		return fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb)
 	}
 	if known, err := r.repeat(ctx, &o); known {
@@ -99,17 +100,16 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 		if known, err := r.repeat(ctx, &o); known {
 			return err
 		}
-		started := r.report(ctx, o.Key, o.report(workingStates))
-		outcome := o.report(failedStates)
-		outcome.Errors = []string{"the platform has panicked"}
-		defer func() { err = errors.Join(started, r.report(ctx, o.Key, outcome)) }()
+		report := Report{ID: o.Key.ID, Operation: o.Operation, State: states.working}
+		started := r.report(ctx, o.Key, report)
+		report.State, report.Errors = states.failed, []string{"the platform has panicked"}
+		defer func() { err = errors.Join(started, r.report(ctx, o.Key, report)) }()
 		results, failed := r.platform.Do(ctx, o)
 		if failed != nil {
-			outcome.Errors = []string{failed.Error()}
+			report.Errors = []string{failed.Error()}
 			return nil
 		}
-		outcome = o.report(doneStates)
-		outcome.Results = results
+		report.State, report.Errors, report.Results = states.done, nil, results
 		return nil
 	})
 }

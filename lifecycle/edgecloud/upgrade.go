@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -21,7 +20,8 @@ import (
 // [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (CloudletRecord, error) {
 	if version == "" {
-		return CloudletRecord{}, c.refusedUpgrade(id, Upgrade, User, fmt.Errorf("%w: no version", lifecycle.ErrInvalid))
+		return CloudletRecord{}, refused("fire", upgradeKey(id), string(Upgrade), User,
+			fmt.Errorf("%w: no version", lifecycle.ErrInvalid))
 	}
 	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
 		at, err := c.start.Get(ctx, id)
@@ -31,7 +31,8 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 		if at.State != CloudletReady {
 			needed := c.start.Require(id, CloudletReady)
 			now := lifecycle.StoredRecord{Key: needed.Key, State: string(at.State)}
-			return nil, c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
+			return nil, refused("fire", upgradeKey(id), string(Upgrade), User,
+				&lifecycle.PreconditionError{Precondition: needed, Current: now})
 		}
 		result := c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *CloudletSpec) error {
 			runs := cmp.Or(at.Payload.Version, u.Version)
@@ -75,17 +76,11 @@ func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64
 // report fires an event by the CRM with a notify id. The table refuses it for a CRM that
 // takes part in no upgrade.
 func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, reason string) error {
-	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		_, now, sender, err := c.sender(ctx, id, notifyID)
-		if err != nil {
-			return nil, c.refusedUpgrade(id, e, "", err)
-		}
-		if e == KeepOld && now.State == CloudletUpdateError {
-			reason = now.Reason // of the failure
-		}
-		return c.upgrade.In(tx).Fire(id, e, sender, &cloudletChange{Operation: now.Operation, Reason: storable.Reason(reason)}), nil
+	return c.message(ctx, upgradeKey(id), notifyID, e, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+		return c.upgrade.In(tx).Fire(id, e, from.actor, &cloudletChange{
+			Operation: from.upgrade.Operation, Reason: storable.Reason(reason),
+		}), nil
 	})
-	return err
 }
 
 // KeepOld records that the old CRM continues after a failed upgrade and sends all its
@@ -94,20 +89,20 @@ func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e Clo
 //
 // Errors: those of AckUpgrade.
 func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) error {
-	// A CRM whose connection has dropped does not continue: it has to start up.
-	if at, err := c.start.Get(ctx, id); err == nil && at.State == CloudletOffline && at.Payload.NotifyID == notifyID {
-		return c.refusedUpgrade(id, KeepOld, CRMv1, errDropped(notifyID))
-	}
-	if err := c.report(ctx, id, notifyID, KeepOld, ""); err != nil {
-		return err
-	}
-	at, err := c.start.Get(ctx, id)
-	if err == nil && at.Payload.NotifyID != notifyID {
-		at, err = c.fire(ctx, id, CRM, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
-			return StartUp, &cloudletChange{Edit: makeCurrent(now.State, notifyID)}
+	err := c.message(ctx, upgradeKey(id), notifyID, KeepOld, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+		if from.current() && from.start.State == CloudletOffline {
+			// A CRM whose connection has dropped does not continue: it has to start up.
+			return nil, refused("fire", upgradeKey(id), string(KeepOld), CRMv1, errDropped(notifyID))
+		}
+		result := c.upgrade.In(tx).Fire(id, KeepOld, from.actor, &cloudletChange{
+			Operation: from.upgrade.Operation, Reason: from.upgrade.Reason, // of the failure
 		})
-	}
-	if err != nil || at.State == CloudletReady {
+		if !from.current() {
+			c.makeCurrent(tx, from)
+		}
+		return result, nil
+	})
+	if err != nil {
 		return err
 	}
 	return c.Gathered(ctx, id, notifyID)
@@ -124,15 +119,12 @@ func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) erro
 // in another state, those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Repaired(ctx context.Context, id, version, reason string) error {
 	if version == "" || reason == "" {
-		return c.refusedUpgrade(id, Repaired, User, fmt.Errorf("%w: a repair needs a version and a reason", lifecycle.ErrInvalid))
+		return refused("fire", upgradeKey(id), string(Repaired), User,
+			fmt.Errorf("%w: a repair needs a version and a reason", lifecycle.ErrInvalid))
 	}
 	_, err := c.upgrade.Fire(ctx, id, Repaired, User, &cloudletChange{
 		Force: true, Reason: reason,
 		Edit: func(u *CloudletSpec) error { *u = CloudletSpec{Version: version}; return nil },
 	})
 	return err
-}
-
-func (c *Cloudlets) refusedUpgrade(id string, e CloudletEvent, actor fsm.Actor, err error) error {
-	return refusal("fire", CloudletUpgrade.Name(), id, string(e), actor, err)
 }

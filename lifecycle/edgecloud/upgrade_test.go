@@ -1,6 +1,7 @@
 package edgecloud_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,51 +37,55 @@ func requireCloudlet(t *testing.T, c *edgecloud.Cloudlets, creation, upgrade edg
 // upgrade in every state of the old one.
 func TestOldCRMStartsAgain(t *testing.T) {
 	ctx := t.Context()
-	for _, far := range []func(c *edgecloud.Cloudlets) error{
-		func(*edgecloud.Cloudlets) error { return nil },
-		func(c *edgecloud.Cloudlets) error { return c.Acknowledge(ctx, "b", 3) },
-		func(c *edgecloud.Cloudlets) error { return c.Gathered(ctx, "b", 3) },
-		func(c *edgecloud.Cloudlets) error { _, err := c.Disconnected(ctx, "b", 3); return err },
+	for name, far := range map[string]func(c *edgecloud.Cloudlets) error{
+		"started":      func(*edgecloud.Cloudlets) error { return nil },
+		"acknowledged": func(c *edgecloud.Cloudlets) error { return c.Acknowledge(ctx, "b", 3) },
+		"gathered":     func(c *edgecloud.Cloudlets) error { return c.Gathered(ctx, "b", 3) },
+		"disconnected": func(c *edgecloud.Cloudlets) error { _, err := c.Disconnected(ctx, "b", 3); return err },
 	} {
-		c := upgrading(t, lifecycle.NewMemoryStore())
-		_, err := c.StartUp(ctx, "b", 3, "v1")
-		require.NoError(t, err)
-		require.NoError(t, far(c))
-		require.NoError(t, c.Gathered(ctx, "b", 2))
-		requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady,
-			edgecloud.CloudletSpec{NotifyID: 2, Version: "v2", OldNotifyID: 3})
-		_, err = c.StartUp(ctx, "b", 3, "v1")
-		require.ErrorIs(t, err, lifecycle.ErrStale, "a repeated start")
-		require.ErrorIs(t, c.AckUpgrade(ctx, "b", 3), lifecycle.ErrStale, "the new CRM has ended it")
-		_, err = c.StartUp(ctx, "b", 4, "v2")
-		require.NoError(t, err)
+		t.Run(name, func(t *testing.T) {
+			c := upgrading(t, lifecycle.NewMemoryStore())
+			_, err := c.StartUp(ctx, "b", 3, "v1")
+			require.NoError(t, err)
+			require.NoError(t, far(c))
+			require.NoError(t, c.Gathered(ctx, "b", 2))
+			requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady,
+				edgecloud.CloudletSpec{NotifyID: 2, Version: "v2", OldNotifyID: 3})
+			_, err = c.StartUp(ctx, "b", 3, "v1")
+			require.ErrorIs(t, err, lifecycle.ErrStale, "a repeated start")
+			require.ErrorIs(t, c.AckUpgrade(ctx, "b", 3), lifecycle.ErrStale, "the new CRM has ended it")
+			_, err = c.StartUp(ctx, "b", 4, "v2")
+			require.NoError(t, err)
+		})
 	}
 }
 
 // The connection of the new CRM has dropped, and its report arrives after that.
 func TestNewCRMDrops(t *testing.T) {
 	ctx := t.Context()
-	for _, first := range []bool{true, false} {
-		c := upgrading(t, lifecycle.NewMemoryStore())
-		drops := func() {
-			moved, err := c.Disconnected(ctx, "b", 2)
+	for name, first := range map[string]bool{"before the old one starts": true, "after the old one has started": false} {
+		t.Run(name, func(t *testing.T) {
+			c := upgrading(t, lifecycle.NewMemoryStore())
+			drops := func() {
+				moved, err := c.Disconnected(ctx, "b", 2)
+				require.NoError(t, err)
+				require.Equal(t, first, moved)
+			}
+			if first {
+				drops()
+			}
+			_, err := c.StartUp(ctx, "b", 3, "v1")
 			require.NoError(t, err)
-			require.Equal(t, first, moved)
-		}
-		if first {
-			drops()
-		}
-		_, err := c.StartUp(ctx, "b", 3, "v1")
-		require.NoError(t, err)
-		if !first {
-			drops()
-		}
-		require.ErrorIs(t, c.Gathered(ctx, "b", 2), lifecycle.ErrStale)
-		requireCloudlet(t, c, edgecloud.CloudletInit, edgecloud.CloudletInitOk, edgecloud.CloudletSpec{NotifyID: 3, Version: "v1"})
-		_, err = c.StartUp(ctx, "b", 4, "v2")
-		require.NoError(t, err)
-		require.NoError(t, c.Gathered(ctx, "b", 4))
-		requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady, edgecloud.CloudletSpec{NotifyID: 4, Version: "v2"})
+			if !first {
+				drops()
+			}
+			require.ErrorIs(t, c.Gathered(ctx, "b", 2), lifecycle.ErrStale)
+			requireCloudlet(t, c, edgecloud.CloudletInit, edgecloud.CloudletInitOk, edgecloud.CloudletSpec{NotifyID: 3, Version: "v1"})
+			_, err = c.StartUp(ctx, "b", 4, "v2")
+			require.NoError(t, err)
+			require.NoError(t, c.Gathered(ctx, "b", 4))
+			requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady, edgecloud.CloudletSpec{NotifyID: 4, Version: "v2"})
+		})
 	}
 }
 
@@ -102,58 +107,83 @@ func TestOldCRMContinues(t *testing.T) {
 		edgecloud.CloudletSpec{NotifyID: 3, Version: "v1", OldNotifyID: 2, OldVersion: "v2"})
 }
 
+// An operator repairs the cloudlet while the old CRM continues: not both CRMs do.
+func TestRepairWhileOldCRMContinues(t *testing.T) {
+	ctx := t.Context()
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	c := upgrading(t, s)
+	require.NoError(t, c.BringUpFailed(ctx, "b", 1, "no image"))
+	gathered := errors.New("not reported")
+	commits := 0
+	s.before = func(method, _ string) {
+		if method != "commit" {
+			return
+		}
+		if commits++; commits == 2 {
+			require.NoError(t, c.Repaired(ctx, "b", "v2", "it is there"))
+			gathered = c.Gathered(ctx, "b", 2)
+		}
+	}
+	kept := c.KeepOld(ctx, "b", 1)
+	require.False(t, gathered == nil && kept == nil)
+	requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady,
+		edgecloud.CloudletSpec{NotifyID: 1, Version: "v1", OldNotifyID: 2, OldVersion: "v2"})
+}
+
 // The connection of the old CRM drops after or before the start of the new one: the old
 // CRM does not continue under it.
 func TestOldConnectionDrops(t *testing.T) {
 	ctx := t.Context()
-	states := []edgecloud.CloudletState{
+	for _, at := range []edgecloud.CloudletState{
 		edgecloud.CloudletOffline, edgecloud.CloudletInit, edgecloud.CloudletInitOk, edgecloud.CloudletReady,
-	}
-	for _, at := range states {
-		c := newCoordinator(t, lifecycle.NewMemoryStore()).Cloudlets
-		_, err := c.Upgrade(ctx, "b", "v2", "")
-		require.NoError(t, err)
-		_, err = c.StartUp(ctx, "b", 2, "v2")
-		require.NoError(t, err)
-		old, others := int64(1), edgecloud.CloudletSpec{NotifyID: 2, Version: "v2"}
-		switch at {
-		case edgecloud.CloudletOffline:
-			moved, err := c.Disconnected(ctx, "b", 2)
+	} {
+		t.Run("in "+string(at), func(t *testing.T) {
+			c := newCoordinator(t, lifecycle.NewMemoryStore()).Cloudlets
+			_, err := c.Upgrade(ctx, "b", "v2", "")
 			require.NoError(t, err)
-			require.True(t, moved)
-		case edgecloud.CloudletInitOk:
-			require.NoError(t, c.Acknowledge(ctx, "b", 2))
-		case edgecloud.CloudletReady: // the old CRM is the current one again
-			require.NoError(t, c.BringUpFailed(ctx, "b", 1, ""))
-			require.NoError(t, c.KeepOld(ctx, "b", 1))
-			old, others = 2, edgecloud.CloudletSpec{NotifyID: 1, Version: "v1", OldNotifyID: 2}
-		}
-		upgrade, err := c.Upgrading(ctx, "b")
-		require.NoError(t, err)
-		for range 2 {
-			moved, err := c.Disconnected(ctx, "b", old)
+			_, err = c.StartUp(ctx, "b", 2, "v2")
 			require.NoError(t, err)
-			require.False(t, moved)
+			old, others := int64(1), edgecloud.CloudletSpec{NotifyID: 2, Version: "v2"}
+			switch at {
+			case edgecloud.CloudletOffline:
+				moved, err := c.Disconnected(ctx, "b", 2)
+				require.NoError(t, err)
+				require.True(t, moved)
+			case edgecloud.CloudletInitOk:
+				require.NoError(t, c.Acknowledge(ctx, "b", 2))
+			case edgecloud.CloudletReady: // the old CRM is the current one again
+				require.NoError(t, c.BringUpFailed(ctx, "b", 1, ""))
+				require.NoError(t, c.KeepOld(ctx, "b", 1))
+				old, others = 2, edgecloud.CloudletSpec{NotifyID: 1, Version: "v1", OldNotifyID: 2}
+			}
+			upgrade, err := c.Upgrading(ctx, "b")
+			require.NoError(t, err)
+			for range 2 {
+				moved, err := c.Disconnected(ctx, "b", old)
+				require.NoError(t, err)
+				require.False(t, moved)
+				requireCloudlet(t, c, at, upgrade.State, others)
+			}
+			require.ErrorIs(t, c.BringUpFailed(ctx, "b", old, ""), lifecycle.ErrStale)
+			require.ErrorIs(t, c.KeepOld(ctx, "b", old), lifecycle.ErrStale)
 			requireCloudlet(t, c, at, upgrade.State, others)
-		}
-		require.ErrorIs(t, c.BringUpFailed(ctx, "b", old, ""), lifecycle.ErrStale)
-		require.ErrorIs(t, c.KeepOld(ctx, "b", old), lifecycle.ErrStale)
-		requireCloudlet(t, c, at, upgrade.State, others)
-		_, err = c.StartUp(ctx, "b", 2, "v2")
-		require.ErrorIs(t, err, lifecycle.ErrStale, "the notify id is not new")
-		_, err = c.StartUp(ctx, "b", 3, "v1")
-		require.NoError(t, err)
+			_, err = c.StartUp(ctx, "b", 2, "v2")
+			require.ErrorIs(t, err, lifecycle.ErrStale, "the notify id is not new")
+			_, err = c.StartUp(ctx, "b", 3, "v1")
+			require.NoError(t, err)
+		})
 	}
-
-	c := newCoordinator(t, lifecycle.NewMemoryStore())
-	_, err := c.Cloudlets.Upgrade(ctx, "b", "v2", "")
-	require.NoError(t, err)
-	require.NoError(t, c.Cloudlets.BringUpFailed(ctx, "b", 1, ""))
-	_, err = c.Cloudlets.Disconnected(ctx, "b", 1)
-	require.NoError(t, err)
-	_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v2")
-	require.NoError(t, err)
-	require.ErrorIs(t, c.Cloudlets.KeepOld(ctx, "b", 1), lifecycle.ErrStale, "it dropped before the new CRM connected")
+	t.Run("before the new CRM connects", func(t *testing.T) {
+		c := newCoordinator(t, lifecycle.NewMemoryStore())
+		_, err := c.Cloudlets.Upgrade(ctx, "b", "v2", "")
+		require.NoError(t, err)
+		require.NoError(t, c.Cloudlets.BringUpFailed(ctx, "b", 1, ""))
+		_, err = c.Cloudlets.Disconnected(ctx, "b", 1)
+		require.NoError(t, err)
+		_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v2")
+		require.NoError(t, err)
+		require.ErrorIs(t, c.Cloudlets.KeepOld(ctx, "b", 1), lifecycle.ErrStale, "it dropped before the new CRM connected")
+	})
 }
 
 // A new CRM connects while the drop of the current connection is being committed: it is

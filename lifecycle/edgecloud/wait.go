@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -27,10 +26,10 @@ import (
 func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time.Duration) (Record[T], error) {
 	if begun.Operation == 0 || begun.ID == "" || !inTransition(begun.State) {
 		err := fmt.Errorf("%w: no operation of %q is under way", lifecycle.ErrInvalid, begun.ID)
-		return Record[T]{}, in.refused("wait", begun.ID, "", User, err)
+		return Record[T]{}, refused("wait", in.key(begun.ID), "", User, err)
 	}
 	if patience <= 0 {
-		patience = timeouts[verb(begun.State)]
+		patience = operations[verb(begun.State)].timeout
 	}
 	patient, stop := context.WithTimeoutCause(ctx, patience, errImpatient)
 	defer stop()
@@ -52,8 +51,6 @@ func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time
 }
 
 var errImpatient = errors.New("edgecloud: the operation has not ended in time")
-
-var timeouts = map[Event]time.Duration{Create: CreateTimeout, Update: UpdateTimeout, Delete: DeleteTimeout}
 
 // timeOut runs when the patience ends: the operation fails if the CRM has not started.
 // A concurrent report of the CRM wins or loses by the compare-and-set.
@@ -79,18 +76,11 @@ func (in *Instances[T]) timeOut(ctx context.Context, begun *Record[T]) (Record[T
 // failed undoes or keeps the failure of an operation.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T]) (Record[T], error) {
 	failed := in.failure(&rec)
-	note, err := in.note(ctx, &rec)
-	switch {
-	case err != nil:
-		return rec, errors.Join(failed, err)
-	case note.KeepError:
-		return rec, failed
-	}
-	after, err := in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(failed.Error()))
+	after, kept, err := in.undoFailed(ctx, &rec)
 	if err != nil {
 		return rec, errors.Join(failed, err)
 	}
-	failed.Undone = true
+	failed.Undone = !kept
 	return after, failed
 }
 
@@ -101,7 +91,7 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	for after, more := begun.Sequence, true; more; {
 		rows, err := in.m.History(ctx, begun.ID, after, lifecycle.MaxPage)
 		if err != nil {
-			return now, in.refused("wait", begun.ID, "", User, errors.Join(lifecycle.ErrStale, err))
+			return now, refused("wait", in.key(begun.ID), "", User, errors.Join(lifecycle.ErrStale, err))
 		}
 		for _, row := range rows {
 			if after = row.Sequence; row.Operation != begun.Operation {
@@ -116,9 +106,10 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	end := State(last.To)
 	switch {
 	case last.To == "" || inTransition(end), failure.To == "" && last.Event == string(Undo): // the history is cut
-		return now, in.refused("wait", begun.ID, "", User, lifecycle.ErrStale)
+		return now, refused("wait", in.key(begun.ID), "", User, lifecycle.ErrStale)
 	case failure.To != "":
-		failed := in.failedBy(begun.ID, &failure)
+		rec := in.ended(begun, &failure)
+		failed := in.failure(&rec)
 		failed.Undone = !isError(end)
 		return now, failed
 	case string(end) != begun.Target: // a delete that the controller or the sweeper has ended
@@ -126,8 +117,13 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	case end == NotPresent:
 		return Record[T]{ID: begun.ID}, nil
 	}
+	return in.ended(begun, &last), nil
+}
+
+// ended returns the record of an operation as a history row at rest has left it.
+func (in *Instances[T]) ended(begun *Record[T], row *lifecycle.HistoryRow) Record[T] {
 	rec := *begun
-	rec.Status, rec.Sequence, rec.Revision = in.machine.At(end), last.Sequence, last.Revision
-	rec.Event, rec.Actor, rec.Reason, rec.ChangedAt, rec.Deadline = last.Event, last.Actor, last.Reason, last.At, time.Time{}
-	return rec, nil
+	rec.Status, rec.Sequence, rec.Revision = in.machine.At(State(row.To)), row.Sequence, row.Revision
+	rec.Event, rec.Actor, rec.Reason, rec.ChangedAt, rec.Deadline = row.Event, row.Actor, row.Reason, row.At, time.Time{}
+	return rec
 }
