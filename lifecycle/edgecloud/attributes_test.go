@@ -57,16 +57,22 @@ func TestBadAttributes(t *testing.T) {
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
 	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
-	for _, text := range []string{"{", "no JSON", `"` + strings.Repeat("x", 1<<20) + `"`} {
-		bad := json.RawMessage(text)
-		_, err := c.Clusters.Create(ctx, "d", edgecloud.ClusterSpec{Cloudlet: "b", Attributes: bad}, nil)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c", Attributes: bad}, nil)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = c.Clusters.Update(ctx, "c", attributes(text), nil)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = c.Clusters.Add(ctx, "d", edgecloud.Ready, edgecloud.ClusterSpec{Cloudlet: "b", Attributes: bad})
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	for name, text := range map[string]string{
+		"unfinished": "{", "no JSON": "no JSON", "large": `"` + strings.Repeat("x", 1<<20) + `"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := json.RawMessage(text)
+			_, err := c.Clusters.Create(ctx, "d", edgecloud.ClusterSpec{Cloudlet: "b", Attributes: bad}, nil)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c", Attributes: bad}, nil)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = c.Clusters.Update(ctx, "c", attributes(text), nil)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = c.Clusters.Add(ctx, "d", edgecloud.Ready, edgecloud.ClusterSpec{Cloudlet: "b", Attributes: bad})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			_, err = c.Cloudlets.Create(ctx, "d", "v1", bad)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		})
 	}
 }
 
@@ -140,23 +146,25 @@ func TestAddRefusals(t *testing.T) {
 	c := newCoordinator(t, lifecycle.NewMemoryStore())
 	createCluster(t, c, "c")
 	spec := edgecloud.ClusterSpec{Cloudlet: "b"}
-	for _, x := range []struct {
+	for name, tt := range map[string]struct {
 		id    string
 		state edgecloud.State
 		spec  edgecloud.ClusterSpec
 		want  error
 		text  string
 	}{
-		{"d", edgecloud.Updating, spec, lifecycle.ErrInvalid, `state "Updating" is transitional`},
-		{"d", edgecloud.NotPresent, spec, lifecycle.ErrInvalid, `state "NotPresent" is absent`},
-		{"d", "Flying", spec, fsm.ErrUnknownState, "Flying"},
-		{"d", edgecloud.Ready, edgecloud.ClusterSpec{}, lifecycle.ErrInvalid, "needs a cloudlet"},
-		{"d", edgecloud.Ready, edgecloud.ClusterSpec{Cloudlet: "other"}, lifecycle.ErrPrecondition, "other"},
-		{"c", edgecloud.Ready, spec, lifecycle.ErrExists, ""},
+		"transitional":   {"d", edgecloud.Updating, spec, lifecycle.ErrInvalid, `state "Updating" is transitional`},
+		"absent":         {"d", edgecloud.NotPresent, spec, lifecycle.ErrInvalid, `state "NotPresent" is absent`},
+		"unknown state":  {"d", "Flying", spec, fsm.ErrUnknownState, "Flying"},
+		"no cloudlet":    {"d", edgecloud.Ready, edgecloud.ClusterSpec{}, lifecycle.ErrInvalid, "needs a cloudlet"},
+		"other cloudlet": {"d", edgecloud.Ready, edgecloud.ClusterSpec{Cloudlet: "other"}, lifecycle.ErrPrecondition, "other"},
+		"exists":         {"c", edgecloud.Ready, spec, lifecycle.ErrExists, ""},
 	} {
-		_, err := c.Clusters.Add(ctx, x.id, x.state, x.spec)
-		require.ErrorIs(t, err, x.want)
-		require.ErrorContains(t, err, x.text)
+		t.Run(name, func(t *testing.T) {
+			_, err := c.Clusters.Add(ctx, tt.id, tt.state, tt.spec)
+			require.ErrorIs(t, err, tt.want)
+			require.ErrorContains(t, err, tt.text)
+		})
 	}
 	app := edgecloud.AppSpec{ClusterInst: "gone"}
 	_, err := c.Apps.Add(ctx, "a", edgecloud.Ready, app)

@@ -71,20 +71,22 @@ func TestForcedDeleteDies(t *testing.T) {
 func TestDeleteOfStuckCreation(t *testing.T) {
 	ctx := t.Context()
 	force := &edgecloud.Call{Force: true, KeepError: true}
-	for _, deletes := range []int{1, 2} {
-		c := newCoordinator(t, lifecycle.NewMemoryStore())
-		rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
-		require.NoError(t, err)
-		report(t, c, rec, edgecloud.Creating)
-		_, err = c.Clusters.Manager().Override(ctx, "c", edgecloud.CreateError, "operator", "it is stuck", nil)
-		require.NoError(t, err)
-		for range deletes {
-			rec, err = c.Clusters.Delete(ctx, "c", force)
+	for name, deletes := range map[string]int{"one delete": 1, "two deletes": 2} {
+		t.Run(name, func(t *testing.T) {
+			c := newCoordinator(t, lifecycle.NewMemoryStore())
+			rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
 			require.NoError(t, err)
-			report(t, c, rec, edgecloud.DeleteError)
-		}
-		_, err = c.Clusters.Undo(ctx, "c", 0, "")
-		require.ErrorIs(t, err, edgecloud.ErrNeverCreated)
-		requireCluster(t, c, "c", edgecloud.DeleteError)
+			report(t, c, rec, edgecloud.Creating)
+			_, err = c.Clusters.Manager().Override(ctx, "c", edgecloud.CreateError, "operator", "it is stuck", nil)
+			require.NoError(t, err)
+			for range deletes {
+				rec, err = c.Clusters.Delete(ctx, "c", force)
+				require.NoError(t, err)
+				report(t, c, rec, edgecloud.DeleteError)
+			}
+			_, err = c.Clusters.Undo(ctx, "c", 0, "")
+			require.ErrorIs(t, err, edgecloud.ErrNeverCreated)
+			requireCluster(t, c, "c", edgecloud.DeleteError)
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -60,20 +61,21 @@ func TestNewNotifyID(t *testing.T) {
 		c, err := edgecloud.NewCoordinator(store, nil)
 		require.NoError(t, err)
 		before := last
-		var all sync.WaitGroup
+		var all errgroup.Group
 		for range 8 {
-			all.Go(func() {
+			all.Go(func() error {
 				id, err := c.Cloudlets.NewNotifyID(ctx, "b")
 				mu.Lock()
 				defer mu.Unlock()
-				if err != nil || seen[id] || id <= before {
-					t.Errorf("%d after %d: %v", id, before, err)
+				if seen[id] || id <= before {
+					t.Errorf("%d after %d", id, before)
 				}
 				seen[id] = true
 				last = max(last, id)
+				return err
 			})
 		}
-		all.Wait()
+		require.NoError(t, all.Wait())
 		last += 1 << 40
 		_, err = c.Cloudlets.StartUp(ctx, "b", last, "v1")
 		require.NoError(t, err)

@@ -52,9 +52,11 @@ func TestErrors(t *testing.T) {
 		},
 		http.StatusConflict: {edgecloud.ErrStillWorking, fmt.Errorf("wrapped: %w", edgecloud.ErrStillWorking)},
 	} {
-		for _, err := range errs {
-			require.Equal(t, code, lifecycle.HTTPStatus(err), "%v", err)
-		}
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			for _, err := range errs {
+				require.Equal(t, code, lifecycle.HTTPStatus(err), "%v", err)
+			}
+		})
 	}
 }
 

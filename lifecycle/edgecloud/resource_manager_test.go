@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -130,8 +131,8 @@ func TestAccount(t *testing.T) {
 		require.Error(t, r.Handle(ctx, order(appKey("a"), 1, edgecloud.Create)))
 		p.failure = nil
 		require.Error(t, r.Handle(ctx, order(clusterKey("d"), 4, edgecloud.Delete)))
-		running := make(chan error)
-		go func() { running <- r.Handle(ctx, order(appKey("b"), 1, edgecloud.Create)) }()
+		var running errgroup.Group
+		running.Go(func() error { return r.Handle(ctx, order(appKey("b"), 1, edgecloud.Create)) })
 		synctest.Wait()
 		all, err := r.Account(ctx)
 		require.NoError(t, err)
@@ -144,7 +145,7 @@ func TestAccount(t *testing.T) {
 				{ID: "b", Operation: 1, State: edgecloud.Creating},
 			},
 		}, all)
-		require.Error(t, <-running)
+		require.Error(t, running.Wait())
 		crashed, err := edgecloud.NewResourceManager(p, n.send)
 		require.NoError(t, err)
 		all, err = crashed.Account(ctx)
@@ -221,13 +222,13 @@ func TestRepeatedOrderKeepsTheOutcome(t *testing.T) {
 			require.NoError(t, err)
 			return all.Clusters
 		}
-		done := make(chan error)
-		go func() { done <- r.Handle(t.Context(), order(c, 5, edgecloud.Create)) }()
+		var running errgroup.Group
+		running.Go(func() error { return r.Handle(t.Context(), order(c, 5, edgecloud.Create)) })
 		synctest.Wait()
 		read := clusters()
 		require.Equal(t, []edgecloud.Report{{ID: "c", Operation: 5, State: edgecloud.Creating}}, read)
 		n.down.Store(true)
-		require.Error(t, <-done)
+		require.Error(t, running.Wait())
 		n.down.Store(false)
 		require.NoError(t, edgecloud.Deliver(t, r, c, read[0]))
 		require.Equal(t, []edgecloud.Report{{ID: "c", Operation: 5, State: edgecloud.Ready}}, clusters())
@@ -241,20 +242,18 @@ func TestHandleIsCancelled(t *testing.T) {
 		r, p, n := newResourceManager(t)
 		ctx, c := t.Context(), clusterKey("c")
 		require.NoError(t, r.Handle(ctx, order(c, 1, edgecloud.Create)))
-		results := map[lifecycle.OpID]chan error{2: make(chan error, 1), 3: make(chan error, 1), 4: make(chan error, 1)}
 		waiting, stop := context.WithCancel(ctx)
-		for op, by := range map[lifecycle.OpID]context.Context{2: ctx} {
-			go func() { results[op] <- r.Handle(by, order(c, op, edgecloud.Delete)) }()
-		}
+		var second, third, fourth errgroup.Group
+		second.Go(func() error { return r.Handle(ctx, order(c, 2, edgecloud.Delete)) })
 		synctest.Wait() // 2 runs
-		go func() { results[3] <- r.Handle(waiting, order(c, 3, edgecloud.Create)) }()
-		go func() { results[4] <- r.Handle(waiting, order(c, 4, edgecloud.Update)) }()
+		third.Go(func() error { return r.Handle(waiting, order(c, 3, edgecloud.Create)) })
+		fourth.Go(func() error { return r.Handle(waiting, order(c, 4, edgecloud.Update)) })
 		synctest.Wait()
 		stop()
-		require.ErrorIs(t, <-results[3], context.Canceled)
-		require.ErrorIs(t, <-results[4], context.Canceled)
+		require.ErrorIs(t, third.Wait(), context.Canceled)
+		require.ErrorIs(t, fourth.Wait(), context.Canceled)
 		require.ErrorIs(t, r.Handle(ctx, order(c, 1, edgecloud.Create)), lifecycle.ErrStale)
-		require.NoError(t, <-results[2])
+		require.NoError(t, second.Wait())
 		require.Empty(t, p.present)
 		require.NoError(t, r.Handle(ctx, order(c, 2, edgecloud.Delete)))
 		require.Equal(t, "c is NotPresent in operation 2", n.reports[len(n.reports)-1])
@@ -268,12 +267,12 @@ func TestHandleOfWaitingOrderTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, n := newResourceManager(t)
 		c := clusterKey("c")
-		var all sync.WaitGroup
+		var all errgroup.Group
 		for _, op := range []lifecycle.OpID{1, 2, 2} {
-			all.Go(func() { require.NoError(t, r.Handle(t.Context(), order(c, op, edgecloud.Update))) })
+			all.Go(func() error { return r.Handle(t.Context(), order(c, op, edgecloud.Update)) })
 			synctest.Wait()
 		}
-		all.Wait()
+		require.NoError(t, all.Wait())
 		require.Equal(t, 1, strings.Count(strings.Join(n.reports, ";"), "c is Updating in operation 2"))
 	})
 }
