@@ -103,3 +103,21 @@ func (r *ResourceManager) keepOld(ctx context.Context, to Uplink) error {
 	}
 	return to.Reconnect(ctx, all)
 }
+
+// Uplink returns the connection of a CRM within the process of the controller.
+func (c *Coordinator) Uplink(cloudlet string, notifyID int64) Uplink {
+	l := c.Cloudlets
+	return Uplink{
+		Reconnect: func(ctx context.Context, all Account) error {
+			_, err := c.Reconnect(ctx, cloudlet, notifyID, all)
+			return err
+		},
+		Gathered:     func(ctx context.Context) error { return l.Gathered(ctx, cloudlet, notifyID) },
+		GatherFailed: func(ctx context.Context, reason string) error { return l.GatherFailed(ctx, cloudlet, notifyID, reason) },
+		AckUpgrade:   func(ctx context.Context) error { return l.AckUpgrade(ctx, cloudlet, notifyID) },
+		BringUpFailed: func(ctx context.Context, reason string) error {
+			return l.BringUpFailed(ctx, cloudlet, notifyID, reason)
+		},
+		KeepOld: func(ctx context.Context) error { return l.KeepOld(ctx, cloudlet, notifyID) },
+	}
+}

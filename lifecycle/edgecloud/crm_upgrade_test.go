@@ -44,7 +44,7 @@ func (f *fleet) StartNew(ctx context.Context, version string) error {
 	if f.late {
 		return nil
 	}
-	return f.crm.Gather(ctx, f, uplink(f.c, "b", id))
+	return f.crm.Gather(ctx, f, f.c.Uplink("b", id))
 }
 
 func (f *fleet) RemoveNew(context.Context) error { delete(f.running, "v2"); return nil }
@@ -54,7 +54,7 @@ func (f *fleet) EndOld(context.Context) error    { delete(f.running, "v1"); retu
 func (f *fleet) upgrade() error {
 	now, err := f.c.Cloudlets.Upgrading(f.t.Context(), "b")
 	require.NoError(f.t, err)
-	return f.crm.Upgrade(f.t.Context(), now.State, now.Payload.Version, f, uplink(f.c, "b", 1))
+	return f.crm.Upgrade(f.t.Context(), now.State, now.Payload.Version, f, f.c.Uplink("b", 1))
 }
 
 func (f *fleet) require(start, upgrade edgecloud.CloudletState, running ...string) {
@@ -111,13 +111,13 @@ func TestGatherAgain(t *testing.T) {
 	f.late = true
 	gathersAgain := func(version string, upgrade edgecloud.CloudletState) {
 		t.Helper()
-		to := uplink(f.c, "b", f.running[version])
+		to := f.c.Uplink("b", f.running[version])
 		require.NoError(t, f.crm.Gather(ctx, nil, to))
 		f.require(edgecloud.CloudletReady, upgrade, version)
 	}
 	gathersAgain("v1", edgecloud.CloudletUpdateRequested)
 	require.NoError(t, f.upgrade())
-	require.ErrorIs(t, f.crm.Gather(ctx, f, losing(uplink(f.c, "b", f.running["v2"]))), errLost)
+	require.ErrorIs(t, f.crm.Gather(ctx, f, losing(f.c.Uplink("b", f.running["v2"]))), errLost)
 	gathersAgain("v2", edgecloud.CloudletReady)
 	_, err := f.c.Cloudlets.Upgrade(ctx, "b", "v3", "")
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestOldCRMCrashes(t *testing.T) {
 	f.require(edgecloud.CloudletInitOk, edgecloud.CloudletInitOk, "v1", "v2")
 	require.NoError(t, f.upgrade())
 	f.require(edgecloud.CloudletInitOk, edgecloud.CloudletInitOk, "v1", "v2")
-	require.NoError(t, f.crm.Gather(ctx, f, uplink(f.c, "b", f.running["v2"])))
+	require.NoError(t, f.crm.Gather(ctx, f, f.c.Uplink("b", f.running["v2"])))
 	f.require(edgecloud.CloudletReady, edgecloud.CloudletReady, "v2")
 }
 
@@ -159,7 +159,7 @@ func TestNewCRMCannotGather(t *testing.T) {
 	f.late = true
 	require.NoError(t, f.upgrade())
 	f.unread = errors.New("no API")
-	require.ErrorIs(t, f.crm.Gather(t.Context(), f, uplink(f.c, "b", f.running["v2"])), f.unread)
+	require.ErrorIs(t, f.crm.Gather(t.Context(), f, f.c.Uplink("b", f.running["v2"])), f.unread)
 	f.require(edgecloud.CloudletOffline, edgecloud.CloudletInitOk, "v1", "v2")
 	f.unread, f.noImage = nil, errors.New("no API")
 	delete(f.running, "v2")

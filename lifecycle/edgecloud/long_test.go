@@ -49,7 +49,7 @@ func TestLongErrorOfPlatform(t *testing.T) {
 			require.Equal(t, []string{tt.want}, edgecloud.Errors(rec))
 			_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v1")
 			require.NoError(t, err)
-			require.NoError(t, crm.Gather(ctx, nil, uplink(c, "b", 2)))
+			require.NoError(t, crm.Gather(ctx, nil, c.Uplink("b", 2)))
 			at, err := c.Cloudlets.Creation(ctx, "b")
 			require.NoError(t, err)
 			require.Equal(t, edgecloud.CloudletReady, at.State)
@@ -127,6 +127,6 @@ func TestLongErrorOfUpgrade(t *testing.T) {
 	f.late = true
 	require.NoError(t, f.upgrade())
 	f.unread = errors.New(strings.Repeat("x", 5000))
-	require.ErrorIs(t, f.crm.Gather(t.Context(), f, uplink(f.c, "b", f.running["v2"])), f.unread)
+	require.ErrorIs(t, f.crm.Gather(t.Context(), f, f.c.Uplink("b", f.running["v2"])), f.unread)
 	f.require(edgecloud.CloudletOffline, edgecloud.CloudletInitOk, "v1", "v2")
 }

@@ -89,24 +89,6 @@ func answer(ctx context.Context, c *edgecloud.Coordinator) {
 	}
 }
 
-// uplink returns the connection of a CRM within this process.
-func uplink(c *edgecloud.Coordinator, cloudlet string, notifyID int64) edgecloud.Uplink {
-	l := c.Cloudlets
-	return edgecloud.Uplink{
-		Reconnect: func(ctx context.Context, all edgecloud.Account) error {
-			_, err := c.Reconnect(ctx, cloudlet, notifyID, all)
-			return err
-		},
-		Gathered:     func(ctx context.Context) error { return l.Gathered(ctx, cloudlet, notifyID) },
-		GatherFailed: func(ctx context.Context, reason string) error { return l.GatherFailed(ctx, cloudlet, notifyID, reason) },
-		AckUpgrade:   func(ctx context.Context) error { return l.AckUpgrade(ctx, cloudlet, notifyID) },
-		BringUpFailed: func(ctx context.Context, reason string) error {
-			return l.BringUpFailed(ctx, cloudlet, notifyID, reason)
-		},
-		KeepOld: func(ctx context.Context) error { return l.KeepOld(ctx, cloudlet, notifyID) },
-	}
-}
-
 func clusterKey(id string) lifecycle.Key { return lifecycle.Key{Machine: "clusterinst", ID: id} }
 func appKey(id string) lifecycle.Key     { return lifecycle.Key{Machine: "appinst", ID: id} }
 
