@@ -1,12 +1,21 @@
 package queue
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // delay lets the ticket enter its lanes after d. REQUIRES: q.mu.
 func (t *Ticket[K]) delay(d time.Duration) {
 	t.stopTimer()
-	t.due = time.Now().Add(d)
+	t.due = t.q.after(d)
 	t.timer = time.AfterFunc(d, t.arrive)
+}
+
+// after returns the time after d from now, at most the longest time.Duration.
+func (q *Queuer[K]) after(d time.Duration) time.Duration {
+	now := q.now()
+	return now + min(d, math.MaxInt64-now)
 }
 
 // arrive ends the delay of a ticket.
@@ -32,7 +41,7 @@ func (q *Queuer[K]) enter(t *Ticket[K]) {
 		p.lane.queue = append(p.lane.queue, t)
 	}
 	q.wait(t)
-	q.pump(time.Now())
+	q.pump(q.now())
 }
 
 // coalesced returns the ticket if it answers the request of another one with its ID, or
@@ -41,9 +50,9 @@ func (t *Ticket[K]) coalesced(request *Ticket[K]) *Ticket[K] {
 	switch {
 	case t.state == Waiting && t.attempt == 0:
 	case t.state == Delayed && request.act.Delay == 0:
-		t.due = time.Now()
+		t.due = t.q.now()
 		t.q.enter(t)
-	case t.state == Delayed && time.Now().Add(request.act.Delay).Before(t.due):
+	case t.state == Delayed && t.q.after(request.act.Delay) < t.due:
 		t.delay(request.act.Delay)
 	case t.state != Delayed:
 		return nil

@@ -3,7 +3,6 @@ package queue
 import (
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/interlock-go/interlock/internal/tee"
 )
@@ -120,7 +119,7 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
 		return
 	}
 	info := t.Info()
-	info.Ended = time.Now()
+	info.Ended = q.at(q.now())
 	var calls []func()
 	if q.config.Observer.Finished != nil {
 		calls = append(calls, func() { q.config.Observer.Finished(q.config.Base, Finished[K]{info}) })
@@ -153,7 +152,7 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	q.leaveClass(t.class)
 	q.total--
 	t.state = Ended
-	t.ended = time.Now()
+	t.ended = q.now()
 	if t.act.ID != "" && q.ids[t.act.ID] == t {
 		delete(q.ids, t.act.ID)
 		if len(q.ids) == 0 {

@@ -29,10 +29,11 @@ type Info[K comparable] struct {
 
 // info REQUIRES: q.mu.
 func (t *Ticket[K]) info() Info[K] {
+	q := t.q
 	i := Info[K]{
 		Keys: make([]K, len(t.places)), Name: t.act.Name, ID: t.act.ID, Class: t.class.path, Seq: t.seq,
-		State: t.state, Paused: t.class.paused(), Attempt: t.attempt,
-		Accepted: t.accepted, Due: t.due, Started: t.started, Ended: t.ended,
+		State: t.state, Paused: t.class.paused(), Attempt: int(t.attempt),
+		Accepted: q.at(t.accepted), Due: q.at(t.due), Started: q.at(t.started), Ended: q.at(t.ended),
 		Outcome: t.outcome, Err: t.err,
 	}
 	for n, p := range t.places {
@@ -72,10 +73,10 @@ type LaneInfo struct {
 func (l *lane[K]) info() LaneInfo {
 	i := LaneInfo{Waiting: l.waitingBeside(nil), Delayed: len(l.delayed), Halted: l.halted, Stopping: l.drained != nil}
 	if r := l.running(); r != nil {
-		i.Running, i.RunningSince = r.act.Name, r.started
+		i.Running, i.RunningSince = r.act.Name, r.q.at(r.started)
 	}
 	if t := l.oldest(); t != nil {
-		i.WaitingSince = t.waitingSince()
+		i.WaitingSince = t.q.at(max(t.accepted, t.due))
 	}
 	return i
 }
@@ -174,11 +175,11 @@ func (q *Queuer[K]) Stats() Stats {
 		if l.halted {
 			s.Halted++
 		}
-		if t := l.running(); t != nil && !t.started.IsZero() { // zero: the base ended before the attempt
-			s.LongestRunning = max(s.LongestRunning, time.Since(t.started))
+		if t := l.running(); t != nil && t.started > 0 { // 0: the base ended before the attempt
+			s.LongestRunning = max(s.LongestRunning, q.now()-t.started)
 		}
 		if t := l.oldest(); t != nil {
-			s.OldestWaiting = max(s.OldestWaiting, time.Since(t.waitingSince()))
+			s.OldestWaiting = max(s.OldestWaiting, q.now()-max(t.accepted, t.due))
 		}
 		for _, t := range l.tickets() {
 			switch {

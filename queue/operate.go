@@ -1,7 +1,5 @@
 package queue
 
-import "time"
-
 // SetLimit replaces the limit of a class. The path is as in [Config.Classes]: "" is the
 // root, and one that ends in "*" is a pattern, whose limit also applies to the classes
 // that use it now. A class that the queue does not have is made, and so are the classes
@@ -22,7 +20,7 @@ func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 		limit.MaxRunning = defaultMaxRunning
 	}
 	c.rule.limit = limit
-	q.pump(time.Now())
+	q.pump(q.now())
 	return nil
 }
 
@@ -52,7 +50,7 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 	}
 	if now.paused != paused {
 		q.ownRule(class).rule.paused = paused
-		q.pump(time.Now())
+		q.pump(q.now())
 	}
 	return nil
 }
@@ -71,7 +69,7 @@ func (q *Queuer[K]) Resume(key K) bool {
 	if len(l.queue) > 0 {
 		q.enqueue(l.queue[0])
 	}
-	q.pump(time.Now())
+	q.pump(q.now())
 	q.tidy(l)
 	return true
 }

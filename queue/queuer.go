@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"time"
 )
 
 // Queuer runs actions: the actions of one key one at a time in the order of their
@@ -14,6 +15,7 @@ type Queuer[K comparable] struct {
 	// Set by New or by the first submit, never changed after.
 	once   sync.Once
 	config Config[K] // the limits of classes are in the classes
+	epoch  time.Time
 
 	// mu guards everything below, the lanes, the classes and the tickets. It is
 	// never held while user code runs.
@@ -43,6 +45,7 @@ type Queuer[K comparable] struct {
 
 // prepare sets the defaults before the first submit.
 func (q *Queuer[K]) prepare() {
+	q.epoch = time.Now().Add(-1)
 	if q.config.Base == nil {
 		q.config.Base = context.Background()
 	}
@@ -50,6 +53,18 @@ func (q *Queuer[K]) prepare() {
 		q.root.rule = new(rule)
 	}
 	q.root.rule.limit.MaxRunning = cmp.Or(q.root.rule.limit.MaxRunning, defaultMaxRunning)
+}
+
+// now returns the time since just before the first submit, so it is never 0. Tickets
+// keep this instead of a time.Time, which makes them a fifth smaller.
+func (q *Queuer[K]) now() time.Duration { return time.Since(q.epoch) }
+
+// at turns a result of now into a point in time, and 0 into the zero time.
+func (q *Queuer[K]) at(now time.Duration) time.Time {
+	if now == 0 {
+		return time.Time{}
+	}
+	return q.epoch.Add(now)
 }
 
 // running counts the tickets that run. REQUIRES: q.mu.

@@ -25,7 +25,7 @@ func (q *Queuer[K]) refusal(t *Ticket[K], reason error, in *lane[K], err error) 
 		e.Waiting = q.waiting()
 	}
 	if r := busiest.running(); r != nil {
-		e.Running, e.Since = r.act.Name, r.started
+		e.Running, e.Since = r.act.Name, q.at(r.started)
 	}
 	return e
 }

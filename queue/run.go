@@ -45,7 +45,7 @@ func (t *Ticket[K]) dequeue() {
 
 // pump starts every action that may start, makes sure that each has a worker, and
 // gives room to blocked submitters. REQUIRES: q.mu.
-func (q *Queuer[K]) pump(now time.Time) {
+func (q *Queuer[K]) pump(now time.Duration) {
 	for t := q.next(); t != nil; t = q.next() {
 		t.dequeue()
 		t.stopTimer()
@@ -57,7 +57,7 @@ func (q *Queuer[K]) pump(now time.Time) {
 			t.holds = true
 		}
 		t.state = Running
-		t.started, t.ended = now, time.Time{}
+		t.started, t.ended = now, 0
 		t.attempt++
 		q.started = append(q.started, t)
 	}
@@ -123,10 +123,10 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 		return result{outcome: OK}
 	}
 	r = t.judge(ctx, err, result{outcome: Failed, err: err})
-	r.retry = (r.outcome == Failed || r.outcome == TimedOut) && t.attempt < act.Retry.Attempts &&
+	r.retry = (r.outcome == Failed || r.outcome == TimedOut) && int(t.attempt) < act.Retry.Attempts &&
 		!t.signalled() && t.q.config.Base.Err() == nil && (act.Retry.If == nil || act.Retry.If(err))
 	if r.retry && act.Retry.Backoff != nil {
-		r.pause = max(0, act.Retry.Backoff(t.attempt, err))
+		r.pause = max(0, act.Retry.Backoff(int(t.attempt), err))
 	}
 	if r.retry && observer.Retried != nil {
 		observer.Retried(ctx, FailedAttempt[K]{t.Info(), r.outcome, r.err, r.pause})
@@ -184,7 +184,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	if r.unbegun {
 		r.outcome, r.err, r.own = Canceled, &EndError{Canceled, r.cause, t.err}, t.err
 		t.attempt--
-		t.started = time.Time{}
+		t.started = 0
 	}
 	// An action that was signalled to end and returns the error of its context ended for that
 	// reason, and so did one that would be retried or that its guard skipped: Settle of a
@@ -217,7 +217,7 @@ func (q *Queuer[K]) suspend(t *Ticket[K], err error, pause time.Duration) {
 	} else {
 		t.yield()
 	}
-	t.ended = time.Now()
+	t.ended = q.now()
 	t.err = err
 	if pause > 0 {
 		t.state = Retrying
@@ -238,7 +238,7 @@ func (t *Ticket[K]) again() {
 	if t.state == Retrying {
 		t.state = Waiting
 		q.enqueue(t)
-		q.pump(time.Now())
+		q.pump(q.now())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // Submit gives the action a place at the end of the key's lane and returns its
@@ -220,7 +219,7 @@ func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 // pre-empts. REQUIRES: q.mu, and releases it.
 func (q *Queuer[K]) confirm(t *Ticket[K]) {
 	t.state = Waiting
-	t.accepted = time.Now()
+	t.accepted = q.now()
 	q.unblock(t)
 	if t.admitted != nil {
 		close(t.admitted)

@@ -23,13 +23,13 @@ type Ticket[K comparable] struct {
 	err      error  // of the outcome, or of the last attempt
 	state    ActionState
 	outcome  Outcome
-	holds    bool      // it has a share of the limits: it counts as running in its class
-	halts    bool      // its failure halts its lanes
-	attempt  int       // the number of attempts begun
-	accepted time.Time // zero: it has not come
-	started  time.Time // of the last attempt
-	ended    time.Time
-	due      time.Time // end of Delay; zero: the action has none
+	holds    bool          // it has a share of the limits: it counts as running in its class
+	halts    bool          // its failure halts its lanes
+	attempt  int32         // the number of attempts begun
+	accepted time.Duration // of Queuer.now; 0: it has not come
+	started  time.Duration
+	ended    time.Duration
+	due      time.Duration // end of Delay; 0: the action has none
 
 	admitted chan struct{}           // closed when Admit has answered; nil without ID
 	done     chan struct{}           // closed at the end; nil until a caller asks for it
@@ -169,14 +169,6 @@ func (t *Ticket[K]) Info() Info[K] {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
 	return t.info()
-}
-
-// waitingSince returns when the action was accepted, or when its Delay ended. REQUIRES: q.mu.
-func (t *Ticket[K]) waitingSince() time.Time {
-	if t.due.After(t.accepted) {
-		return t.due
-	}
-	return t.accepted
 }
 
 // runs reports whether the action runs. The ticket may be nil. REQUIRES: q.mu.

@@ -14,7 +14,7 @@ type worker[K comparable] struct {
 	// first action that used it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	made   time.Time
+	made   time.Duration
 }
 
 // contextAge is the time for which a worker uses one context for its actions. An action
@@ -74,7 +74,7 @@ func (w *worker[K]) take() *Ticket[K] {
 	}
 	// The context has ended if the last action was cancelled. That action cannot cancel
 	// it any more: its ticket has lost the function, see yield.
-	if w.ctx == nil || w.ctx.Err() != nil || t.started.Sub(w.made) >= contextAge {
+	if w.ctx == nil || w.ctx.Err() != nil || t.started-w.made >= contextAge {
 		if w.cancel != nil {
 			w.cancel(nil)
 		}
