@@ -66,7 +66,7 @@ var budget = []line{
 		why: "a lock knows paths and holders, no tables: it is of use without the rest",
 	},
 	{
-		pkg: "lock/sqllock", may: []string{"lock", "github.com/jackc/pgx/v5", "golang.org/x/sync/semaphore"},
+		pkg: "lock/sqllock", may: []string{"lock", "github.com/jackc/pgx/v5"},
 		why: "a module of its own: notifications of PostgreSQL need its driver",
 	},
 	{
@@ -291,7 +291,7 @@ var budget = []line{
 		why: "a module of its own: metrics for Prometheus need its client library",
 	},
 	{
-		pkg: "lock/etcdlock", may: []string{"lock", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "golang.org/x/sync/semaphore"},
+		pkg: "lock/etcdlock", may: []string{"lock", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/..."},
 		why: "a module of its own: the client of etcd, and the types and errors of its protocol",
 	},
 	{

@@ -33,10 +33,11 @@ type acquisition struct {
 
 	// The Locker's mu guards these.
 	state   state
-	claim   *claim // nil while it enters
-	written int64  // a revision at which the claim was there; 0: none is known
-	obeyed  int64  // the revision of the latest revocation
-	calls   int    // that wait for it or have returned its Grant
+	changed chan struct{} // closed and replaced after a change of state
+	claim   *claim        // nil while it enters
+	written int64         // a revision at which the claim was there; 0: none is known
+	obeyed  int64         // the revision of the latest revocation
+	calls   int           // that wait for it or have returned its Grant
 	fault   *lock.LostError
 }
 
@@ -64,7 +65,7 @@ func (l *Locker) add(rs []lock.Request, o *lock.Options) *acquisition {
 	s.names++
 	a := &acquisition{
 		locker: l, session: s, key: fmt.Sprintf("%s/%016x", s.key, s.names),
-		asked: rs, options: *o, removed: make(chan struct{}),
+		asked: rs, options: *o, removed: make(chan struct{}), changed: make(chan struct{}),
 	}
 	a.grant, a.lose = lock.NewGrant(a)
 	l.own[a.key] = a
@@ -81,9 +82,9 @@ func (a *acquisition) follow(v *view, c *claim) {
 	switch {
 	case a.state == held:
 	case v.free(c):
-		a.state = held
+		a.move(held)
 	case a.state == entering:
-		a.state = waiting
+		a.move(waiting)
 	}
 	a.obey(c)
 }
@@ -94,6 +95,12 @@ func (a *acquisition) keep(c *claim) {
 	if a.claim == nil || a.claim.modified < c.modified {
 		a.claim = c
 	}
+}
+
+func (a *acquisition) move(to state) {
+	a.state = to
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
 // lost returns a fault for end. It needs mu.
@@ -113,8 +120,8 @@ func (a *acquisition) end(fault *lock.LostError, remove removal) {
 		return
 	}
 	l := a.locker
-	a.state, a.fault = gone, fault
-	l.wake()
+	a.fault = fault
+	a.move(gone)
 	delete(l.own, a.key)
 	if l.ids[a.options.ID] == a {
 		delete(l.ids, a.options.ID)
@@ -143,7 +150,7 @@ func (a *acquisition) remove(how removal) bool {
 	if how == deleteLate {
 		// Bad schedule without it: the caller stops waiting for the answer, the key is
 		// deleted, and then the transaction arrives and locks for as long as the session
-		// lives. A transaction with a new claim compares the revision of the session's key.
+		// lives. Every such transaction compares the revision of the session's key.
 		ops = append(ops, clientv3.OpPut(s.key, "", clientv3.WithIgnoreValue(), clientv3.WithIgnoreLease()))
 	}
 	ctx, cancel := l.within(context.Background(), s)
@@ -182,15 +189,15 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (g *lock.Grant, err error) {
 	var a *acquisition
 	first := false
-	err = l.until(ctx, func() bool {
+	err = l.until(ctx, func() (bool, <-chan struct{}) {
 		if l.session == nil {
-			return !wait && !l.closed
+			return !wait && !l.closed, l.changed
 		}
 		if a = l.ids[o.ID]; a == nil {
 			a, first = l.add(rs, o), true
 		}
 		a.calls++
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return nil, err
@@ -210,63 +217,64 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 		} // a wait that ends early lists the holders, too
 	}
 	other := !slices.Equal(a.asked, rs)
-	err = l.until(ctx, func() bool {
-		return a.state == held || a.state == gone || a.state == waiting && (!wait || other)
+	err = l.until(ctx, func() (bool, <-chan struct{}) {
+		return a.state == held || a.state == gone || a.state == waiting && (!wait || other), a.changed
 	})
 	// Bad schedule: the grant and the end of the context come together, and a caller
 	// that no longer waits gets the lock. So the context wins.
 	if err == nil && ctx.Err() != nil {
 		err = lock.Ended(ctx)
 	}
-	l.mu.Lock()
-	state, fault := a.state, a.check()
-	// A downgrade may have left less than what the id stands for.
-	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
-	other = other || state == held && !slices.EqualFunc(a.claim.Requests, rs, covers)
-	l.mu.Unlock()
-	switch {
-	case fault != nil:
-		return nil, fault
-	case err != nil:
-		return nil, a.refuse(ctx, rs, o, err)
-	case state == gone: // another call has released it
-		return nil, nil
-	case other:
-		return nil, a.refuse(ctx, rs, o, lock.ErrIDInUse)
-	case state == waiting:
-		return nil, a.refuse(ctx, rs, o, lock.ErrConflict)
+	g, arrival, err := a.result(rs, err)
+	if g != nil || arrival == 0 {
+		return g, err
 	}
-	return a.grant, nil
-}
-
-// refuse returns the refusal of a call, with the holders of now that arrived before the
-// acquisition. It returns nil for a conflict that has ended meanwhile.
-func (a *acquisition) refuse(ctx context.Context, rs []lock.Request, o *lock.Options, why error) error {
-	l := a.locker
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	v, err := l.read(ctx, l.prefix)
-	if err != nil {
+	v, failed := l.read(short, l.prefix)
+	if failed != nil {
 		v = l.current()
 	}
-	refused := &claim{key: a.key, arrival: never, record: record{Requests: rs, ID: o.ID, Owner: o.Owner}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := v.claim(a.key)
 	if c != nil && a.state == waiting {
 		a.follow(v, c) // the watch may show later that it is held
-		l.wake()
 	}
+	if c != nil && err != lock.ErrIDInUse {
+		arrival = c.arrival // the watch may not have shown the claim yet
+	}
+	if err == lock.ErrConflict && a.state != waiting {
+		return nil, nil
+	}
+	refused := &claim{key: a.key, arrival: arrival, record: record{Requests: rs, ID: o.ID, Owner: o.Owner}}
+	return nil, v.refusal(refused, l.config.MaxHolders, err)
+}
+
+// result returns the grant of an acquisition that is held, or why a call does not get it.
+// The holders that arrived before its arrival are part of a refusal.
+func (a *acquisition) result(rs []lock.Request, ended error) (g *lock.Grant, arrival int64, why error) {
+	a.locker.mu.Lock()
+	defer a.locker.mu.Unlock()
+	if err := a.check(); err != nil {
+		return nil, 0, err
+	}
+	if arrival = never; a.claim != nil {
+		arrival = a.claim.arrival
+	}
+	// A downgrade may have left less than what the id stands for.
+	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
 	switch {
-	case why == lock.ErrConflict && a.state != waiting:
-		return nil
-	case why == lock.ErrIDInUse:
-	case c != nil: // the watch may not have shown the claim yet
-		refused.arrival = c.arrival
-	case a.claim != nil:
-		refused.arrival = a.claim.arrival
+	case ended != nil:
+		return nil, arrival, ended
+	case a.state == gone:
+		return nil, 0, nil // another call has released it
+	case !slices.Equal(a.asked, rs) || a.state == held && !slices.EqualFunc(a.claim.Requests, rs, covers):
+		return nil, never, lock.ErrIDInUse
+	case a.state == waiting:
+		return nil, arrival, lock.ErrConflict
 	}
-	return v.refusal(refused, l.config.MaxHolders, why)
+	return a.grant, arrival, nil
 }
 
 // leave ends a call without the Grant. The last one withdraws the claim, and so does the first
@@ -311,15 +319,10 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	if wait {
 		how = always
 	}
-	next := &claim{key: a.key, lease: a.session.lease, arrival: never, record: record{
+	next := &claim{key: a.key, arrival: never, record: record{
 		Requests: a.asked, Asked: a.asked, ID: o.ID, Owner: o.Owner, Reason: o.Reason, Since: time.Now(),
 	}}
-	bounded, cancel := l.within(ctx, a.session)
-	defer cancel()
-	revision, left, err := l.write(bounded, how, func(v *view) ([]*claim, error) {
-		if v.sessions[a.session.key] == 0 {
-			return nil, &lock.LostError{Reason: "the session's key was deleted", Err: lock.ErrLost}
-		}
+	revision, left, err := l.write(ctx, a.session, how, func(v *view) ([]*claim, error) {
 		return []*claim{next}, l.refused(v, next, wait)
 	})
 	l.mu.Lock()
@@ -335,7 +338,7 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	if err != nil || !wait {
 		return err
 	}
-	_ = l.until(ctx, func() bool { return a.state != entering })
+	_ = l.until(ctx, func() (bool, <-chan struct{}) { return a.state != entering, a.changed })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a.state == waiting {

@@ -6,7 +6,6 @@ require (
 	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/v3 v3.7.3
-	golang.org/x/sync v0.24.0
 )
 
 require (

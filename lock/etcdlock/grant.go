@@ -110,31 +110,16 @@ func (a *acquisition) Downgrade(ctx context.Context, m lock.Mode) error {
 	})
 }
 
-// convert changes the claim by rewrite. If the outcome is unknown, the grant is lost.
+// convert writes the claims that change returns for a view and a copy of the own claim, which
+// has its token fixed. The grant then has what was written, also if the context ends before the
+// view shows it.
 func (a *acquisition) convert(ctx context.Context, when condition, change func(*view, *claim) ([]*claim, error)) error {
 	if ctx.Err() != nil {
 		return lock.Ended(ctx)
 	}
-	left, err := a.rewrite(ctx, when, change)
-	if left == deleteLate {
-		// The key is deleted, and then the conversion cannot be written any more.
-		a.locker.mu.Lock()
-		fault := a.lost("the outcome of a conversion is unknown")
-		a.end(fault, deleteKey)
-		a.locker.mu.Unlock()
-		a.lose(fault) // before convert returns; end may do it later
-	}
-	return err
-}
-
-// rewrite writes the claims that change returns for a view and a copy of the own claim, which
-// has its token fixed. The grant then has what was written, also if the context ends before the
-// view shows it.
-func (a *acquisition) rewrite(ctx context.Context, when condition, change func(*view, *claim) ([]*claim, error)) (removal, error) {
-	ctx, cancel := a.locker.within(ctx, a.session)
-	defer cancel()
+	l := a.locker
 	var next claim
-	revision, left, err := a.locker.write(ctx, when, func(v *view) ([]*claim, error) {
+	revision, left, err := l.write(ctx, a.session, when, func(v *view) ([]*claim, error) {
 		c := v.claim(a.key)
 		if c == nil {
 			return nil, lock.ErrNotHeld
@@ -145,9 +130,17 @@ func (a *acquisition) rewrite(ctx context.Context, when condition, change func(*
 	})
 	if revision > 0 {
 		next.modified = revision
-		a.locker.mu.Lock()
+		l.mu.Lock()
 		a.keep(&next)
-		a.locker.mu.Unlock()
+		l.mu.Unlock()
 	}
-	return left, err
+	if left == deleteLate {
+		// The key is deleted, and then the conversion cannot be written any more.
+		l.mu.Lock()
+		fault := a.lost("the outcome of a conversion is unknown")
+		a.end(fault, deleteKey)
+		l.mu.Unlock()
+		a.lose(fault) // before convert returns; end may do it later
+	}
+	return err
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -47,7 +46,7 @@ type Locker struct {
 	client *clientv3.Client
 	prefix string // of all keys, with its slash
 	config Config
-	turn   *semaphore.Weighted // held by a write that is ifUnchanged
+	turn   chan struct{} // full while a conditional write is under way
 	stop   context.CancelFunc
 	work   sync.WaitGroup // all goroutines of the Locker but those of sessions, for which run waits
 
@@ -58,7 +57,7 @@ type Locker struct {
 	session *session                // nil while there is none
 	own     map[string]*acquisition // by key: those that enter, wait or are held
 	ids     map[string]*acquisition // those of them with an id
-	changed chan struct{}           // closed and replaced after every change of the above
+	changed chan struct{}           // closed and replaced after every change but those of acquisitions
 }
 
 var _ lock.Locker = (*Locker)(nil)
@@ -79,7 +78,7 @@ func Open(ctx context.Context, client *clientv3.Client, prefix string, config *C
 		return nil, &lock.InvalidError{What: "TTL", Value: config.TTL.String(), Reason: "is above 24h"}
 	}
 	l := &Locker{
-		client: client, prefix: prefix + "/", config: *config, turn: semaphore.NewWeighted(1), view: new(view),
+		client: client, prefix: prefix + "/", config: *config, turn: make(chan struct{}, 1), view: new(view),
 		own: map[string]*acquisition{}, ids: map[string]*acquisition{}, changed: make(chan struct{}),
 	}
 	l.config.TTL = (cmp.Or(config.TTL, 15*time.Second) + time.Second - 1).Truncate(time.Second)
@@ -118,12 +117,13 @@ func (l *Locker) wake() {
 	l.changed = make(chan struct{})
 }
 
-// until waits until the condition holds, which is called with mu held. The error is [ErrClosed]
-// or that of the context.
-func (l *Locker) until(ctx context.Context, holds func() bool) error {
+// until waits until the condition holds, which is called with mu held. It also returns the
+// channel that is closed when that may have changed.
+func (l *Locker) until(ctx context.Context, holds func() (bool, <-chan struct{})) error {
 	for {
 		l.mu.Lock()
-		done, closed, changed := holds(), l.closed, l.changed
+		done, changed := holds()
+		closed := l.closed
 		l.mu.Unlock()
 		switch {
 		case done:
@@ -141,7 +141,7 @@ func (l *Locker) until(ctx context.Context, holds func() bool) error {
 
 // seen waits until the view has all changes up to a revision.
 func (l *Locker) seen(ctx context.Context, revision int64) error {
-	return l.until(ctx, func() bool { return l.view.revision >= revision })
+	return l.until(ctx, func() (bool, <-chan struct{}) { return l.view.revision >= revision, l.changed })
 }
 
 func (l *Locker) current() *view {

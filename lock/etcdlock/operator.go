@@ -72,7 +72,7 @@ func (l *Locker) order(ctx context.Context, t lock.Token, o *order) error {
 		return ErrClosed
 	}
 	var c *claim
-	written, _, err := l.write(ctx, noRequest, func(v *view) ([]*claim, error) {
+	written, _, err := l.write(ctx, nil, noRequest, func(v *view) ([]*claim, error) {
 		c = v.find(func(c *claim) bool { return c.token() == t && v.free(c) })
 		if c == nil || c.Order != nil && c.Order.Break && !o.Break {
 			return nil, fmt.Errorf("%w: token %d", lock.ErrNotHeld, t)
@@ -92,9 +92,9 @@ func (l *Locker) order(ctx context.Context, t lock.Token, o *order) error {
 	// renewed nothing since the order was written, and its Check has failed by now.
 	patient, cancel := context.WithTimeout(ctx, time.Duration(lease.GrantedTTL)*time.Second)
 	defer cancel()
-	err = l.until(patient, func() bool {
+	err = l.until(patient, func() (bool, <-chan struct{}) {
 		now := l.view.claim(c.key)
-		return l.view.revision >= written && (now == nil || now.Order == nil)
+		return l.view.revision >= written && (now == nil || now.Order == nil), l.changed
 	})
 	switch {
 	case err == nil || errors.Is(err, ErrClosed):
@@ -127,15 +127,18 @@ func (a *acquisition) obey(c *claim) {
 	a.obeyed = c.modified
 	why := a.lost(c.Order.Reason)
 	why.Err = lock.ErrRevoked
-	a.locker.work.Go(func() {
+	l := a.locker
+	l.work.Go(func() {
 		a.lose(why)
 		// After an error the order may stay in the claim. The grant holds in any case.
-		_, _ = a.rewrite(context.Background(), noRequest, func(_ *view, next *claim) ([]*claim, error) {
-			if next.Order == nil || next.Order.Break {
+		_, _, _ = l.write(context.Background(), a.session, noRequest, func(v *view) ([]*claim, error) {
+			c := v.claim(a.key)
+			if c == nil || c.Order == nil || c.Order.Break {
 				return nil, nil
 			}
-			next.Order = nil
-			return []*claim{next}, nil
+			next := *c
+			next.Token, next.Order = c.token(), nil
+			return []*claim{&next}, nil
 		})
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -31,19 +30,34 @@ const (
 // that is not older than the call, and so is a write that came too late for its view. After an
 // error, left is how the claims are removed that the transaction may have written. Write
 // returns when the view shows the claims, if the context lets it.
-func (l *Locker) write(ctx context.Context, when condition, change func(*view) ([]*claim, error)) (revision int64, left removal, err error) {
+//
+// An operator writes without a session.
+func (l *Locker) write(
+	ctx context.Context, s *session, when condition, change func(*view) ([]*claim, error),
+) (revision int64, left removal, err error) {
 	if when == ifUnchanged {
 		// One at a time: of several in one process, all but one would come too late.
-		if l.turn.Acquire(ctx, 1) != nil {
+		// The turn is not a mutex: a context and the end of the session end the wait for it.
+		select {
+		case l.turn <- struct{}{}:
+			defer func() { <-l.turn }()
+		case <-ctx.Done():
 			return 0, keepKey, lock.Ended(ctx)
+		case <-s.alive.Done():
+			return 0, keepKey, &lock.LostError{Reason: "the session has ended", Err: lock.ErrLost}
 		}
-		defer l.turn.Release(1)
+	}
+	bounded := ctx
+	if s != nil {
+		var cancel context.CancelFunc
+		bounded, cancel = l.within(ctx, s)
+		defer cancel()
 	}
 	v := l.current()
 	for fresh := false; ; fresh = true {
 		next, err := change(v)
 		if err != nil && !fresh {
-			if v, err = l.read(ctx, l.prefix); err == nil {
+			if v, err = l.read(bounded, l.prefix); err == nil {
 				continue
 			}
 		}
@@ -59,12 +73,13 @@ func (l *Locker) write(ctx context.Context, when condition, change func(*view) (
 			}
 			lease := clientv3.WithIgnoreLease()
 			if c.modified == 0 {
-				lease = clientv3.WithLease(c.lease)
-				session := path.Dir(c.key) // see deleteLate
-				conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(session), "=", v.sessions[session]))
+				lease = clientv3.WithLease(s.lease)
 			}
 			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(c.key), "=", c.modified))
 			ops = append(ops, clientv3.OpPut(c.key, string(value), lease))
+		}
+		if s != nil {
+			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.key), "=", v.sessions[s.key]))
 		}
 		if when == ifUnchanged {
 			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(l.prefix+treeKey), "=", v.latest))
@@ -72,7 +87,7 @@ func (l *Locker) write(ctx context.Context, when condition, change func(*view) (
 		if when != noRequest {
 			ops = append(ops, clientv3.OpPut(l.prefix+treeKey, ""))
 		}
-		r, err := l.client.Txn(ctx).If(conditions...).Then(ops...).
+		r, err := l.client.Txn(bounded).If(conditions...).Then(ops...).
 			Else(clientv3.OpGet(l.prefix, clientv3.WithPrefix())).Commit()
 		switch {
 		case err != nil:
@@ -80,14 +95,17 @@ func (l *Locker) write(ctx context.Context, when condition, change func(*view) (
 			if answered(err) {
 				left = deleteKey
 			}
-			return 0, left, failed(ctx, "write a claim", err)
+			return 0, left, failed(bounded, "write a claim", err)
 		case r.Succeeded:
 			if when != always { // that one waits for more anyway
-				_ = l.seen(ctx, r.Header.Revision)
+				_ = l.seen(bounded, r.Header.Revision)
 			}
 			return r.Header.Revision, keepKey, nil
 		}
 		v = newView(l.prefix, r.Header.Revision, r.Responses[0].GetResponseRange().Kvs)
+		if s != nil && v.sessions[s.key] == 0 {
+			return 0, keepKey, &lock.LostError{Reason: "the session's key was deleted", Err: lock.ErrLost}
+		}
 	}
 }
 

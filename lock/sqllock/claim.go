@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -19,9 +17,11 @@ type claim struct {
 	asked    []lock.Request // normalized
 	grant    *lock.Grant
 	lose     func(*lock.LostError) bool
-	released chan struct{}       // closed when the engine has removed it or its session has ended
-	freed    bool                // the engine has removed it; set before released is closed
-	turn     *semaphore.Weighted // held by a conversion
+	answered chan struct{} // closed when the engine has answered the first call
+	granted  chan struct{} // closed when it is held or cannot be any more
+	released chan struct{} // closed when the engine has removed it or its session has ended
+	freed    bool          // the engine has removed it; set before released is closed
+	turn     chan struct{} // full during a conversion
 
 	// Locker.mu guards these.
 	state  state
@@ -29,6 +29,7 @@ type claim struct {
 	calls  int   // that wait for it or have returned its Grant
 	number int64 // of arrival; 0 before the engine has answered
 	token  lock.Token
+	err    error // why it is not granted any more
 }
 
 type state uint8
@@ -44,14 +45,13 @@ const (
 func (c *claim) hold(number, token int64) {
 	if c.state == asking || c.state == waiting {
 		c.state, c.number, c.token = held, number, lock.Token(token)
-		c.l.wake()
+		close(c.granted)
 	}
 }
 
 // drop takes the claim out of the locker. Locker.mu is held.
 func (c *claim) drop() {
 	c.state = gone
-	c.l.wake()
 	delete(c.l.claims, c.attempt)
 	if c.l.ids[c.options.ID] == c {
 		delete(c.l.ids, c.options.ID)
@@ -80,7 +80,7 @@ func (c *claim) Check() error {
 	if c.l.holds(c.session) {
 		return nil
 	}
-	return &lock.LostError{Token: c.token, Reason: "the session has ended or was not renewed in time", Err: lock.ErrLost}
+	return &lock.LostError{Token: c.token, Reason: "the session was not renewed in time", Err: lock.ErrLost}
 }
 
 // GuardStatement returns a query for a transaction of the caller in the same database. It
@@ -109,16 +109,6 @@ func (c *claim) Unlock(ctx context.Context) error {
 	case <-ctx.Done():
 		return lock.Ended(ctx)
 	}
-}
-
-// leave takes back one call. The channel is nil if others remain.
-func (c *claim) leave(ctx context.Context) (done <-chan struct{}) {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	if c.calls--; c.calls > 0 {
-		return nil
-	}
-	return c.remove(ctx)
 }
 
 // release begins to remove the claim from the engine, once. It returns a channel that is
@@ -173,10 +163,14 @@ func (c *claim) Upgrade(ctx context.Context, m lock.Mode) error { return c.conve
 func (c *claim) Downgrade(ctx context.Context, m lock.Mode) error { return c.convert(ctx, false, m) }
 
 func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
-	if c.turn.Acquire(ctx, 1) != nil {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return lock.Ended(ctx)
 	}
-	defer c.turn.Release(1)
 	has := c.Requests()
 	var changed []lock.Request
 	for i, r := range has {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -33,9 +32,8 @@ type Locker struct {
 	closed     bool
 	claims     map[int64]*claim  // by attempt: all that are not gone
 	ids        map[string]*claim // those with an id
-	attempts   int64             // the number of claims so far
+	attempt    int64             // of the latest claim
 	generation int64             // of the next attempts
-	changed    chan struct{}     // closed and replaced after every change of the above
 }
 
 var _ lock.Locker = (*Locker)(nil)
@@ -79,146 +77,88 @@ func (l *Locker) acquire(ctx context.Context, rs []lock.Request, o *lock.Options
 		}
 	}
 	for ctx.Err() == nil {
-		if g, err := l.attempt(ctx, rs, o, wait); g != nil || err != nil {
-			return g, err
+		c, first, err := l.enter(rs, o)
+		switch {
+		case wait && errors.Is(err, errSession): // the next one may begin soon
+			sleep(ctx, firstPause)
+			continue
+		case err != nil:
+			return nil, err
+		case first:
+			return l.request(ctx, c, wait)
+		}
+		select {
+		case <-c.answered:
+			if g, err := l.join(ctx, c, rs, o, wait); g != nil || err != nil {
+				return g, err
+			}
+		case <-ctx.Done():
 		}
 	}
 	return nil, &lock.ConflictError{Requests: rs, Err: lock.Ended(ctx)}
 }
 
-// attempt is one round of acquire. It returns neither a grant nor an error if the claim with
-// the same id, which it joined, has gone meanwhile: acquire tries again.
-func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (g *lock.Grant, err error) {
-	var c *claim
-	first, none := false, errSession
-	err = l.until(ctx, func() bool {
-		switch {
-		case l.closed:
-			none = ErrClosed
-			return true
-		case !l.holds(l.session): // a Lock waits for the next one
-			return !wait
-		}
-		if c = l.ids[o.ID]; c == nil {
-			c, first = l.add(rs, o), true
-		}
-		c.calls++
-		return true
-	})
-	if err != nil {
-		return nil, &lock.ConflictError{Requests: rs, Err: err}
-	}
-	if c == nil {
-		return nil, none
-	}
-	defer func() {
-		if g == nil { // an error, or a panic of the context
-			awaitSoon(c.leave(ctx))
-		}
-	}()
-	if first {
-		err := c.request(ctx, wait)
-		if err != nil && (!wait || ctx.Err() == nil) {
-			return nil, err
-		} // a wait that ends early lists the holders, too
-	}
-	other := !slices.Equal(c.asked, rs)
-	err = l.until(ctx, func() bool {
-		return c.state == held || c.state == gone || c.state == waiting && (!wait || other)
-	})
-	// The grant and the end of the context may come together. The context wins, so that an
-	// error means that nothing is held.
-	if err == nil && ctx.Err() != nil {
-		err = lock.Ended(ctx)
-	}
+// enter returns the claim with the id, or a new one, which the caller requests.
+func (l *Locker) enter(rs []lock.Request, o *lock.Options) (c *claim, first bool, err error) {
 	l.mu.Lock()
-	state := c.state
-	// A downgrade may have left less than what the id stands for.
-	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
-	other = other || state == held && !slices.EqualFunc(c.has, rs, covers)
-	l.mu.Unlock()
-	fault := c.grant.Check()
-	switch {
-	case errors.Is(fault, lock.ErrLost):
-		return nil, fault
-	case err != nil:
-		return nil, c.refuse(ctx, rs, o, err)
-	case state == gone: // another call has released it
-		return nil, nil
-	case other:
-		return nil, c.refuse(ctx, rs, o, lock.ErrIDInUse)
-	case state == held:
-		return c.grant, nil
+	defer l.mu.Unlock()
+	if c := l.ids[o.ID]; c != nil {
+		return c, false, nil
 	}
-	if err := c.refuse(ctx, rs, o, lock.ErrConflict); err != nil {
-		return nil, err
+	if l.closed {
+		return nil, false, ErrClosed
 	}
-	c.session.look() // it has no news of the grant yet
-	return l.attempt(ctx, rs, o, true)
-}
-
-// until waits until the condition holds, which is called with mu held.
-func (l *Locker) until(ctx context.Context, holds func() bool) error {
-	for {
-		l.mu.Lock()
-		done, changed := holds(), l.changed
-		l.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return lock.Ended(ctx)
-		}
+	if !l.holds(l.session) {
+		return nil, false, errSession
 	}
-}
-
-// wake ends the waits for l.changed. Locker.mu is held.
-func (l *Locker) wake() {
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// add makes a claim of the current session. Locker.mu is held.
-func (l *Locker) add(rs []lock.Request, o *lock.Options) *claim {
-	l.attempts++
-	c := &claim{
-		l: l, session: l.session, attempt: l.attempts, options: *o, asked: rs, has: rs,
-		released: make(chan struct{}), turn: semaphore.NewWeighted(1),
+	l.attempt++
+	c = &claim{
+		l: l, session: l.session, attempt: l.attempt, options: *o, asked: rs, has: rs, calls: 1,
+		answered: make(chan struct{}), granted: make(chan struct{}), released: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	c.grant, c.lose = lock.NewGrant(c)
 	l.claims[c.attempt] = c
 	if o.ID != "" {
 		l.ids[o.ID] = c
 	}
-	return c
+	return c, true, nil
 }
 
-// refuse returns the refusal of a call, with the holders of now that arrived before the claim.
-// It returns nil for a conflict that has ended meanwhile.
-func (c *claim) refuse(ctx context.Context, rs []lock.Request, o *lock.Options, why error) error {
-	l := c.l
+// join is a repeated acquisition of a claim that the engine has answered. It returns neither a
+// grant nor an error if the claim has gone.
+func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	l.mu.Lock()
-	before := c.number
+	covers := func(has, r lock.Request) bool { return has.Mode.Covers(r.Mode) }
+	why, before := error(nil), c.number
+	switch {
+	case c.state == gone:
+		l.mu.Unlock()
+		return nil, nil
+	case !slices.Equal(c.asked, rs), c.state == held && !slices.EqualFunc(c.has, rs, covers):
+		why, before = lock.ErrIDInUse, math.MaxInt64
+	case c.state == waiting && !wait:
+		why = lock.ErrConflict
+	default:
+		c.calls++
+	}
 	l.mu.Unlock()
-	blocking, id := conflicts(rs), o.ID
-	switch {
-	case why == lock.ErrIDInUse:
-		blocking, before = ranges{}, math.MaxInt64
-	case before == 0: // the claim itself may be in the tree, with its id
-		id, before = "", math.MaxInt64
+	if why == nil {
+		return l.wait(ctx, c)
 	}
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	found, err := l.report(soon, blocking, id, before, l.config.MaxHolders+1)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		return err
-	case why == lock.ErrConflict && len(found) == 0:
-		return nil
+	var blocking ranges
+	if why == lock.ErrConflict {
+		blocking = conflicts(rs)
 	}
-	return l.refusal(rs, why, found)
+	found, err := l.report(ctx, blocking, o.ID, before, l.config.MaxHolders+1)
+	if why == lock.ErrConflict && err == nil && len(found) == 0 {
+		// The engine has granted the claim, and the session has no news of that yet.
+		c.session.look()
+		return l.join(ctx, c, rs, o, true)
+	}
+	if err == nil {
+		err = l.refusal(rs, why, found)
+	}
+	return nil, err
 }
 
 // refusal returns a ConflictError with as many holders as the configuration permits.
@@ -250,10 +190,28 @@ func (l *Locker) ask(ctx context.Context, s *session, function string, args ...a
 	return a, err
 }
 
-// request sends a new claim to the engine and records the answer. After an error, or a panic
-// of the context, the engine may still grant the claim, so request removes it.
-func (c *claim) request(ctx context.Context, wait bool) (err error) {
-	l := c.l
+// request makes the first call for a claim.
+func (l *Locker) request(ctx context.Context, c *claim, wait bool) (*lock.Grant, error) {
+	a, err := l.send(ctx, c, wait)
+	switch {
+	case err != nil && ctx.Err() != nil && wait: // the request may have waited before its answer came
+		return nil, l.cancelled(ctx, c, math.MaxInt64)
+	case err != nil && ctx.Err() != nil:
+		return nil, &lock.ConflictError{Requests: c.asked, Err: lock.Ended(ctx)}
+	case err != nil:
+		return nil, err
+	case a.outcome == "conflict":
+		return nil, l.refusal(c.asked, lock.ErrConflict, a.holders)
+	case a.outcome == "full":
+		return nil, l.refusal(c.asked, lock.ErrQueueFull, a.holders)
+	}
+	return l.wait(ctx, c)
+}
+
+// send sends a claim to the engine and records the answer. After an error, or a panic of the
+// context, the engine may still grant the claim, so send removes it.
+func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err error) {
+	defer close(c.answered)
 	decided := false
 	defer func() {
 		if !decided {
@@ -262,18 +220,14 @@ func (c *claim) request(ctx context.Context, wait bool) (err error) {
 	}()
 	paths, modes := columns(c.asked)
 	r := conflicts(c.asked)
-	a := answer{outcome: "late"}
-	for a.outcome == "late" {
+	for a.outcome = "late"; a.outcome == "late"; {
 		l.mu.Lock()
 		generation := l.generation
 		l.mu.Unlock()
 		a, err = l.ask(ctx, c.session, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
 			c.options.ID, c.options.Owner, c.options.Reason, l.config.MaxWaiters, l.config.MaxHolders+1)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return &lock.ConflictError{Requests: c.asked, Err: lock.Ended(ctx)}
-		case err != nil:
-			return err
+		if err != nil {
+			return a, err
 		}
 	}
 	decided = true
@@ -282,26 +236,70 @@ func (c *claim) request(ctx context.Context, wait bool) (err error) {
 	switch a.outcome {
 	case "granted":
 		c.hold(a.number, a.number)
-		return nil
 	case "waiting":
 		c.number = a.number
 		if c.state == asking { // it may be granted already, see apply
 			c.state = waiting
 		}
-		l.wake()
+	case "ended":
+		c.drop()
+		return a, errSession
+	default:
+		c.drop()
+	}
+	return a, nil
+}
+
+// wait returns the grant of a claim when it is held. If the context ends first, it takes back
+// the call, and with the last call the claim.
+func (l *Locker) wait(ctx context.Context, c *claim) (g *lock.Grant, err error) {
+	defer func() {
+		if g == nil { // an error, or a panic of the context
+			awaitSoon(l.leave(ctx, c))
+		}
+	}()
+	granted := false
+	select {
+	case <-c.granted:
+		granted = true
+	case <-ctx.Done():
+	}
+	// The grant and the end of the context may come together. The context wins, so that an
+	// error means that nothing is held.
+	ended := !granted || ctx.Err() != nil
+	l.mu.Lock()
+	number, err := c.number, c.err
+	l.mu.Unlock()
+	switch {
+	case !ended && err != nil:
+		return nil, err
+	case !ended:
+		return c.grant, nil
+	}
+	return nil, l.cancelled(ctx, c, number)
+}
+
+// cancelled returns the error of a wait whose context has ended, with the holders that
+// arrived before a number, as of now.
+func (l *Locker) cancelled(ctx context.Context, c *claim, before int64) error {
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	id := c.options.ID
+	if before == math.MaxInt64 { // the claim itself may be in the tree, with its id
+		id = ""
+	}
+	blockers, _ := l.report(soon, conflicts(c.asked), id, before, l.config.MaxHolders+1) // none without an answer
+	return l.refusal(c.asked, lock.Ended(ctx), blockers)
+}
+
+// leave takes back one call. The channel is nil if others remain.
+func (l *Locker) leave(ctx context.Context, c *claim) (done <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.calls--; c.calls > 0 {
 		return nil
 	}
-	if c.state != gone {
-		c.drop()
-		close(c.released)
-	}
-	switch a.outcome {
-	case "conflict":
-		return l.refusal(c.asked, lock.ErrConflict, a.holders)
-	case "full":
-		return l.refusal(c.asked, lock.ErrQueueFull, a.holders)
-	}
-	return errSession
+	return c.remove(ctx)
 }
 
 // patience bounds how long a call that ends with an error waits for its own removal.

@@ -113,7 +113,6 @@ func (l *Locker) run(ctx context.Context, s *session) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.session = s
-			l.wake()
 			return true
 		})
 	}
@@ -126,10 +125,13 @@ func (l *Locker) end(s *session, reason string) {
 	claims := l.claims
 	l.claims, l.ids = map[int64]*claim{}, map[string]*claim{}
 	for _, c := range claims {
+		if c.state != held {
+			c.err = errSession
+			close(c.granted)
+		}
 		c.state = gone
 		close(c.released)
 	}
-	l.wake()
 	l.mu.Unlock()
 	for _, c := range claims {
 		c.lose(&lock.LostError{Token: c.Token(), Reason: reason, Err: lock.ErrLost})

@@ -86,7 +86,7 @@ func Open(ctx context.Context, db *sql.DB, listen *pgx.ConnConfig, tree string, 
 	}
 	l := &Locker{
 		db: db, listen: listen.Copy(), tree: tree, config: c, generation: 1,
-		claims: map[int64]*claim{}, ids: map[string]*claim{}, changed: make(chan struct{}), ended: make(chan struct{}),
+		claims: map[int64]*claim{}, ids: map[string]*claim{}, ended: make(chan struct{}),
 	}
 	l.session, err = l.begin(ctx, 0)
 	var state interface{ SQLState() string } // of pgx
@@ -114,7 +114,6 @@ func (l *Locker) Close() error {
 	l.mu.Lock()
 	closed := l.closed
 	l.closed = true
-	l.wake()
 	l.mu.Unlock()
 	if closed {
 		return nil

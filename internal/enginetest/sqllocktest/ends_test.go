@@ -75,6 +75,30 @@ func TestCloseWhileTheEngineDoesNotAnswer(t *testing.T) {
 	free()
 }
 
+// The context of a request ends while the engine does not answer. The call waits for the removal
+// of its request once, for two seconds.
+func TestCancelWhileTheEngineDoesNotAnswer(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, &sqllock.Config{TTL: slow})
+	free := d.hold(t, tree)
+	for name, call := range map[string]func(context.Context, lock.Request, *lock.Options) (*lock.Grant, error){
+		"TryLock": l.TryLock, "Lock": l.Lock,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			_, err := call(ctx, at(lock.X, "/a"), nil)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Less(t, time.Since(began), 3500*time.Millisecond)
+		})
+	}
+	free()
+	g, err := l.Lock(t.Context(), at(lock.X, "/a"), nil)
+	require.NoError(t, err)
+	require.NoError(t, g.Unlock(t.Context()))
+}
+
 // A session ends while a transaction guards its grant. What waits for the grant is granted soon
 // after the end of the transaction, and not at the next renewal, which may be hours later.
 func TestCloseOfAGuardedGrant(t *testing.T) {

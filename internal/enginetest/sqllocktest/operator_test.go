@@ -203,6 +203,50 @@ func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
+// A TryLock joins a claim that is granted, and that its holder releases before the TryLock knows.
+// It does not wait for the next holder.
+func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
+	held := take(t, first, at(lock.X, "/a"))
+	deploy := &lock.Options{ID: "deploy"}
+	waits := make(chan result, 1)
+	go func() {
+		g, err := second.Lock(t.Context(), at(lock.X, "/a"), deploy)
+		waits <- result{g, err}
+	}()
+	eventually(t, func() bool {
+		s, err := first.Snapshot(t.Context())
+		require.NoError(t, err)
+		return s.Waiting == 1
+	}, "the Lock does not wait")
+	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO fast_report;
+		CREATE FUNCTION interlock_lock_report(t text, l text[], h text[], m integer[], i text, before bigint, own bigint, most integer)
+		RETURNS json LANGUAGE plpgsql AS $$
+		DECLARE
+			found json;
+		BEGIN
+			PERFORM pg_sleep(0.3);
+			found := fast_report(t, l, h, m, i, before, own, most);
+			PERFORM pg_sleep(1);
+			RETURN found;
+		END $$`)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tried := make(chan error, 1)
+	go func() {
+		_, err := second.TryLock(ctx, at(lock.X, "/a"), deploy)
+		tried <- err
+	}()
+	time.Sleep(100 * time.Millisecond)
+	require.NoError(t, held.Unlock(t.Context()))
+	require.NoError(t, granted(t, waits).Unlock(t.Context()))
+	next := take(t, first, at(lock.X, "/a"))
+	require.ErrorIs(t, <-tried, lock.ErrConflict)
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
 // A session expires after the engine has looked at it for a request, and the same request ends
 // all sessions that have expired. The request is refused: nothing would ever remove its row.
 func TestExpiryWithinARequest(t *testing.T) {

@@ -163,7 +163,7 @@ func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}))
-	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: time.Minute})
+	l := open(t, client, freshPrefix()+"/", &etcdlock.Config{TTL: time.Minute}) // two slashes stay two
 	g := take(t, l, at(lock.S, "/g"), "upgraded")
 	for _, c := range []struct {
 		what string

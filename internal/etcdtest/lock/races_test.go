@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -340,4 +342,59 @@ func TestPanicBeforeAClaimIsWritten(t *testing.T) {
 	require.Equal(t, "hostile", <-panicked)
 	require.NoError(t, err)
 	require.NoError(t, g.Unlock(t.Context()))
+}
+
+// Etcd takes longer for a conditional write than the session was certain to live when the next
+// ones began. They have their turn after it: the session was renewed meanwhile.
+func TestTurnAfterARenewal(t *testing.T) {
+	sent := make(chan struct{})
+	client, arm := nextTxn(t, etcdtest.Start(t, nil), func(execute func() error) error {
+		close(sent)
+		time.Sleep(5 * time.Second)
+		return execute()
+	})
+	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: 4 * time.Second})
+	g := take(t, l, at(lock.S, "/upgraded"), "holder")
+	arm()
+	var calls errgroup.Group
+	calls.Go(func() error {
+		_, err := l.TryLock(t.Context(), at(lock.X, "/slow"), nil)
+		if !errors.Is(err, lock.ErrLost) {
+			return fmt.Errorf("the slow write: %w", err)
+		}
+		return nil
+	})
+	awaited(t, sent)
+	calls.Go(func() error { return g.Upgrade(t.Context(), lock.X) })
+	calls.Go(func() error { _, err := l.TryLock(t.Context(), at(lock.X, "/next"), nil); return err })
+	require.NoError(t, calls.Wait())
+	require.NoError(t, g.Check())
+}
+
+// A call that waits does not wake when other locks come and go: it would cost each of them the
+// time of all that wait.
+func TestOthersDoNotWakeAWait(t *testing.T) {
+	client, prefix := etcdtest.Start(t, nil).Client(t), freshPrefix()
+	l := open(t, client, prefix, nil)
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	var looks atomic.Int64 // a call that wakes looks at its context again
+	ctx := hostileContext{t.Context(), func() { looks.Add(1) }}
+	var waits errgroup.Group
+	waits.Go(func() error {
+		next, err := l.Lock(ctx, at(lock.X, "/a"), by("next"))
+		if err == nil {
+			err = next.Unlock(t.Context())
+		}
+		return err
+	})
+	pair := func() { require.NoError(t, take(t, l, at(lock.X, "/b"), "other").Unlock(t.Context())) }
+	require.Eventually(t, func() bool { return leaseOf(t, client, prefix, "next") != 0 }, 10*time.Second, 5*time.Millisecond)
+	pair() // its answer comes after that of the claim
+	before := looks.Load()
+	for range 20 {
+		pair()
+	}
+	require.Less(t, looks.Load()-before, int64(10))
+	require.NoError(t, g.Unlock(t.Context()))
+	require.NoError(t, waits.Wait())
 }
