@@ -147,14 +147,26 @@ func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
 			return &lock.InvalidError{What: "mode", Value: m.String(), Reason: "is not weaker than " + r.String()}
 		}
 	}
+	if n.fault == "a downgrade returns before its effect" {
+		time.AfterFunc(time.Millisecond, func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			p.lower(m)
+		})
+		return nil
+	}
+	p.lower(m)
+	return nil
+}
+
+func (p *place) lower(m lock.Mode) {
 	p.has = slices.Clone(p.has)
 	for i := range p.has {
 		p.has[i].Mode = m
 	}
-	if n.fault != "a downgrade wakes no waiter" {
-		n.wake()
+	if p.n.fault != "a downgrade wakes no waiter" {
+		p.n.wake()
 	}
-	return nil
 }
 
 func (n *naive) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.Holder, error) {
@@ -166,6 +178,9 @@ func (n *naive) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.
 	defer n.mu.Unlock()
 	var found []lock.Holder
 	for _, other := range n.all {
+		if n.fault == "Holders does not list the latest grant at once" && time.Since(other.since) < time.Millisecond {
+			continue
+		}
 		for _, r := range other.has {
 			if scopeOf(r.Path, p)&s != 0 && !(other.waiting && n.fault == "Holders lists no waiters") {
 				found = append(found, other.holder(r))
@@ -225,7 +240,12 @@ func (n *naive) Revoke(ctx context.Context, token lock.Token, reason string) err
 	if p == nil {
 		return lock.ErrNotHeld
 	}
-	p.lose(&lock.LostError{Token: token, Reason: reason, Err: lock.ErrRevoked})
+	lose := func() { p.lose(&lock.LostError{Token: token, Reason: reason, Err: lock.ErrRevoked}) }
+	if n.fault == "Revoke returns before its effect" {
+		time.AfterFunc(time.Millisecond, lose)
+		return nil
+	}
+	lose()
 	if n.fault == "Revoke releases" {
 		return p.Unlock(ctx)
 	}

@@ -91,21 +91,29 @@ func (sys *system) take(s step) {
 	}
 }
 
-// compare requires that the call of the step has the same answer, if it does not wait, and that
-// the locker then shows what the Tree shows.
+// compare requires that the calls have the same answers, and that the locker then shows what
+// the Tree shows. A call has its effect before it returns. So a grant shows it before the waits
+// that it ends return, and only the snapshot may come later: it shows a new wait.
 func (sys *system) compare() {
 	if sys.want.last.returned() {
 		sys.wait(sys.got.last)
 		require.Equal(sys, sys.want.outcome(sys.want.last), sys.got.outcome(sys.got.last), "the answers of the Tree and of the locker")
 	}
-	want, got := sys.want.view(), ""
+	for i, a := range sys.want.all {
+		if a.returned() {
+			sys.wait(sys.got.all[i].call)
+		}
+		require.Equal(sys, sys.want.view(a), sys.got.view(sys.got.all[i]), "what a call of the Tree shows, and of the locker")
+	}
+	require.Equal(sys, sys.want.scopes(), sys.got.scopes(), "Holders of the Tree and of the locker")
+	want, got := sys.want.snapshot(), ""
 	_ = sys.eventually(func() error {
-		if got = sys.got.view(); got != want {
-			return errors.New("the views differ")
+		if got = sys.got.snapshot(); got != want {
+			return errors.New("the snapshots differ")
 		}
 		return nil
 	})
-	require.Equal(sys, want, got, "what the Tree shows, and the locker")
+	require.Equal(sys, want, got, "the snapshots of the Tree and of the locker")
 }
 
 // sorted returns every name once.

@@ -134,17 +134,33 @@ func acquire(ctx context.Context, l lock.Locker, op string, rs []lock.Request, o
 	return l.LockAll(ctx, rs, o)
 }
 
-// view describes everything that the locker and its grants show. A token is shown as the number
-// of its acquisition, because every locker has tokens of its own.
-func (p *player) view() string {
-	var b strings.Builder
-	for i, a := range p.all {
-		fmt.Fprintf(&b, "%d %s: %s\n", i+1, a.client, p.outcome(a.call))
-		if a.returned() && a.grant != nil {
-			fmt.Fprintf(&b, "grant %d, new token: %t, %s, check: %s, lost: %t\n", p.number(a.grant.Token()),
-				a.grant.Token() != a.token, a.grant.Requests(), p.show(a.grant.Check()), closed(a.grant.Lost()))
-		}
+// view describes what the call of an acquisition has returned, and what its grant shows. A token
+// is shown as the number of its acquisition, because every locker has tokens of its own.
+func (p *player) view(a *acquisition) string {
+	text := a.client + ": " + p.outcome(a.call)
+	if a.returned() && a.grant != nil {
+		text += fmt.Sprintf("\ngrant %d, new token: %t, %s, check: %s, lost: %t", p.number(a.grant.Token()),
+			a.grant.Token() != a.token, a.grant.Requests(), p.show(a.grant.Check()), closed(a.grant.Lost()))
 	}
+	return text
+}
+
+// scopes describes what Holders returns for the path of the step, if it has one.
+func (p *player) scopes() string {
+	if p.step.op != "holders" || p.last.err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for scope := lock.Above; scope <= lock.Above|lock.At|lock.Below; scope++ {
+		holders, err := p.l.Holders(p.Context(), p.step.path, scope)
+		fmt.Fprintf(&b, "holders %d: %v\n%s\n", scope, err, strings.Join(p.holders(holders), "\n"))
+	}
+	return b.String()
+}
+
+// snapshot describes the snapshot of the locker.
+func (p *player) snapshot() string {
+	var b strings.Builder
 	s, err := p.l.Snapshot(p.Context())
 	fmt.Fprintf(&b, "snapshot: %v, %d held, %d waiting\n", err, s.Held, s.Waiting)
 	if s.Held+s.Waiting == 0 {
@@ -154,12 +170,6 @@ func (p *player) view() string {
 	for _, t := range p.issued {
 		if s.LastToken < t.token {
 			fmt.Fprintf(&b, "the last token is %d, but %d was granted\n", s.LastToken, t.token)
-		}
-	}
-	if p.step.op == "holders" && p.last.err == nil {
-		for scope := lock.Above; scope <= lock.Above|lock.At|lock.Below; scope++ {
-			holders, err := p.l.Holders(p.Context(), p.step.path, scope)
-			fmt.Fprintf(&b, "holders %d: %v\n%s\n", scope, err, strings.Join(p.holders(holders), "\n"))
 		}
 	}
 	return b.String()
