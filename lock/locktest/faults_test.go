@@ -28,6 +28,7 @@ var faults = []struct{ fault, demand string }{
 	{"a cancelled wait lists later requests", "G6_conflicts_have_names/cancelled_waits"},
 	{"a cancelled wait lists no holder", "G6_conflicts_have_names/cancelled_waits"},
 	{"an upgrade lists itself", "G6_conflicts_have_names/upgrades"},
+	{"MaxHolders is ignored", "G6_conflicts_have_names/up_to_a_limit"},
 	{"More is not set", "G6_conflicts_have_names/up_to_a_limit"},
 	{"More is always set", "G6_conflicts_have_names/up_to_a_limit"},
 	{"a limited refusal lists one holder", "G6_conflicts_have_names/up_to_a_limit"},

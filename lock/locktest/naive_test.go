@@ -375,7 +375,7 @@ func (n *naive) refusal(rs []lock.Request, blocked []*place, why error) *lock.Co
 			if !n.conflict(rs, []lock.Request{r}) && !errors.Is(why, lock.ErrIDInUse) && n.fault != "a waiter blocks every request" {
 				continue
 			}
-			if len(e.Holders) == cmp.Or(n.c.MaxHolders, 16) {
+			if len(e.Holders) == cmp.Or(n.c.MaxHolders, 16) && n.fault != "MaxHolders is ignored" {
 				e.More = n.fault != "More is not set"
 				if n.fault == "a limited refusal lists one holder" {
 					e.Holders = e.Holders[:1]
