@@ -58,6 +58,7 @@
 //   - Waiters that one call grants have tokens in the order of their arrival, also
 //     if they do not conflict.
 //   - No two grants have the same token.
+//   - A conversion, Revoke and Break have their effect before they return: the grant shows it.
 //   - All grants of one id report the end at the first release.
 //   - A refusal is of one moment: it lists exactly the requests that conflict then.
 //   - A refused try leaves the snapshot unchanged, except for the last token.
