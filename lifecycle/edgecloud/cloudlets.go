@@ -227,15 +227,16 @@ func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (*sen
 }
 
 // message commits what add adds to a transaction, for an event of a record. It adds again,
-// for the present records, while other writers are faster.
+// for the present records, while other writers are faster. The error about an unknown
+// sender names the actor, if the event has the same one for every sender.
 func (c *Cloudlets) message(
-	ctx context.Context, key lifecycle.Key, notifyID int64, e CloudletEvent,
+	ctx context.Context, key lifecycle.Key, notifyID int64, e CloudletEvent, actor fsm.Actor,
 	add func(*lifecycle.Tx, *sender) (*cloudletResult, error),
 ) error {
 	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
 		from, err := c.sender(ctx, key.ID, notifyID)
 		if err != nil {
-			return nil, refused("fire", key, string(e), "", err)
+			return nil, refused("fire", key, string(e), actor, err)
 		}
 		return add(tx, from)
 	})
@@ -250,7 +251,7 @@ func (c *Cloudlets) message(
 // [lifecycle.ErrBusy] or [fsm.ErrNotAllowed] in another state than Init, those of
 // [lifecycle.Manager.Fire].
 func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) error {
-	return c.message(ctx, creationKey(id), notifyID, AckStart, c.acknowledge)
+	return c.message(ctx, creationKey(id), notifyID, AckStart, Controller, c.acknowledge)
 }
 
 // acknowledge adds to a transaction what Acknowledge commits.
@@ -290,7 +291,7 @@ func (c *Cloudlets) makeCurrent(tx *lifecycle.Tx, from *sender, require ...lifec
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
 	for {
 		last := false
-		err := c.message(ctx, creationKey(id), notifyID, Gathered, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+		err := c.message(ctx, creationKey(id), notifyID, Gathered, CRM, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
 			upgrades := CloudletUpgrade.Kind(from.upgrade.State) == fsm.Transitional
 			last = false // of an earlier attempt
 			switch {

@@ -76,7 +76,7 @@ func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64
 // report fires an event by the CRM with a notify id. The table refuses it for a CRM that
 // takes part in no upgrade.
 func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, reason string) error {
-	return c.message(ctx, upgradeKey(id), notifyID, e, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+	return c.message(ctx, upgradeKey(id), notifyID, e, "", func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
 		return c.upgrade.In(tx).Fire(id, e, from.actor, &cloudletChange{
 			Operation: from.upgrade.Operation, Reason: storable.Reason(reason),
 		}), nil
@@ -89,7 +89,7 @@ func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e Clo
 //
 // Errors: those of AckUpgrade.
 func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) error {
-	err := c.message(ctx, upgradeKey(id), notifyID, KeepOld, func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
+	err := c.message(ctx, upgradeKey(id), notifyID, KeepOld, "", func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
 		if from.current() && from.start.State == CloudletOffline {
 			// A CRM whose connection has dropped does not continue: it has to start up.
 			return nil, refused("fire", upgradeKey(id), string(KeepOld), CRMv1, errDropped(notifyID))
