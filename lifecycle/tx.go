@@ -38,9 +38,10 @@ type Tx struct {
 func (tx *Tx) Require(conditions ...Precondition) { tx.require = append(tx.require, conditions...) }
 
 // Commit writes all changes, or none. The error is that of the change that fails,
-// as its own verb returns it: an [*Error] about that object. It is [ErrConflict]
-// if another writer has moved one of the objects. It is [ErrInvalid] for a Tx
-// without changes, for one that was used before, for two changes of one object and
+// as its own verb returns it: an [*Error] about that object. An error about the whole
+// transaction, or about a condition of Require, is that of the first change. It is
+// [ErrConflict] if another writer has moved one of the objects. It is [ErrInvalid] for a
+// Tx without changes, for one that was used before, for two changes of one object and
 // for managers of different stores; [errors.ErrUnsupported] if the store cannot
 // commit so many changes and conditions. Nothing is written then, except after
 // [ErrUnknownOutcome].
@@ -49,7 +50,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		return fmt.Errorf("%w: transaction without changes", ErrInvalid)
 	}
 	if err := tx.use(); err != nil {
-		return err
+		return tx.requests[0].fail(ctx, err)
 	}
 	if culprit, err := apply(ctx, tx.requests, tx.require); err != nil {
 		return culprit.fail(ctx, err)

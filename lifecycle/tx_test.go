@@ -181,7 +181,9 @@ func TestTxRequiresNothing(t *testing.T) {
 	var tx lifecycle.Tx
 	m.In(&tx).Fire("v", "update", user, nil)
 	tx.Require(m.Require("v", "Ready"), lifecycle.Precondition{Key: lifecycle.Key{Machine: "vm", ID: "w"}})
-	require.ErrorIs(t, tx.Commit(t.Context()), lifecycle.ErrInvalid)
+	err := tx.Commit(t.Context())
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorContains(t, err, `lifecycle: fire vm "v": update by user: invalid request: `)
 }
 
 // Another writer moves one of the objects between load and commit.

@@ -92,6 +92,13 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+// The conditions of a request are those of its transaction, and its error names the request.
+func TestInvalidCloudletNamesTheInstance(t *testing.T) {
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	_, err := c.Clusters.Create(t.Context(), "c", edgecloud.ClusterSpec{Cloudlet: "\x00"}, nil)
+	require.EqualError(t, err, `lifecycle: create clusterinst "c": Create by user: invalid request: NUL in id "\x00"`)
+}
+
 // The last request determines whether a failure is kept, for Wait and for the sweep.
 func TestKeepError(t *testing.T) {
 	force, keep := &edgecloud.Call{Force: true}, &edgecloud.Call{KeepError: true}
