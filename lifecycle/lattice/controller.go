@@ -86,7 +86,7 @@ type Controller struct {
 
 	inits sync.WaitGroup // calls of Infrastructure.Initialize
 
-	closed context.Context // its end cancels the runs of deploys and teardowns, and none starts
+	closed context.Context // its end cancels the runs of deploys and teardowns; a later run ends before its work
 	end    func()          // ends closed
 
 	mu   sync.Mutex
