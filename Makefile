@@ -16,7 +16,7 @@ FUZZTIME ?= 60s
 TOOLS := internal/tools
 TOOL  := $(GO) tool -modfile="$(CURDIR)/$(TOOLS)/go.mod"
 
-# Found by looking, so that they are found before a commit and without git too.
+# The modules are found in the file system, which also works before a commit and without git.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . \( -name '.?*' -o -name testdata -o -name vendor \) -prune -o -name go.mod -print)))
 # The module of the tools has no packages.
 CODE := $(filter-out ./$(TOOLS),$(MODULES))
@@ -29,15 +29,15 @@ define in_each
 status=0; for m in $(1); do (cd "$$m" && $(2)) || { status=1; echo "make $@: failed in $$m" >&2; }; done; exit $$status
 endef
 
-# Sets the shell variable race. The question is put to Go itself, by building
-# something that needs C and the race detector: the platform may lack one too.
+# Sets the shell variable race. Building a package that needs C and the race detector shows
+# whether Go has both on this platform.
 define find_race
 race=-race; $(GO) build -race runtime/cgo 2>/dev/null || { race=; echo "make $@: no C compiler that Go can use, therefore no race detector"; }
 endef
 
-# SQLite for Go is C that was translated into one package: with the race detector
-# it is built for minutes, and runs several times as long. So does etcd. "make long" does
-# that; "make test" leaves it out here. Stores of the root module are raced on fakes.
+# SQLite for Go is C that was translated into one package. With the race detector its build
+# takes minutes, and its tests take several times as long. So do those of etcd. "make test"
+# therefore leaves out the race detector here; "make long" uses it.
 UNRACED := ./internal/enginetest ./internal/etcdtest ./examples/sqlite ./examples/service ./lifecycle/cmd/interlock
 
 .PHONY: help
@@ -62,22 +62,21 @@ test: vet fmt-check tidy-check ## check and test every module, most with the rac
 # A package takes minutes where it waits for servers, and much longer on a busy machine.
 IN_TIME := -timeout=30m
 
-# The two parts of the tests run at once: one computes, one waits for servers.
+# The two parts of the tests run at the same time: one computes, one waits for servers.
 .PHONY: raced unraced
 raced:
 	@$(find_race); ( $(call in_each,$(filter-out $(UNRACED) $(BROWSER),$(CODE)),$(GO) test $$race $(IN_TIME) -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; exit $$status
 unraced:
 	@$(call in_each,$(UNRACED),$(GO) test $(IN_TIME) -shuffle=on ./...)
 
-# An int has 32 bits on 386, and atomic words want to be aligned there. Whether
-# this machine runs such a program is found by running one.
+# On 386 an int has 32 bits, and atomic words must be aligned. Running a program shows
+# whether this machine can execute it.
 narrow = if ! CGO_ENABLED=0 GOARCH=386 $(GO) test -run '^$$' ./internal/ratio >/dev/null 2>&1; \
 	then echo "make $@: this machine runs no program for 386: its tests are left out"; \
 	else CGO_ENABLED=0 GOARCH=386 $(GO) test ./fsm ./lock ./queue; fi
 
-# The race detector allocates on its own account: what is pinned of allocations
-# is judged without it, in the packages that have such tests: the others would be built
-# for nothing. Only what fails is of interest the second time.
+# The race detector allocates. Tests that pin allocations therefore run again without it, in
+# the packages that have such tests. Only failures are printed.
 pinned = { dirs=$$($(GO) list -f '{{.Dir}}' ./... | while read -r d; do \
 		if grep -qsE '^func Test[A-Za-z]*(Alloc|CostsTheSame)' "$$d"/*_test.go; then echo "$$d"; fi; done); \
 	[ -z "$$dirs" ] || out=$$($(GO) test -run 'Alloc|CostsTheSame' $$dirs 2>&1) || { echo "$$out"; false; }; }
@@ -103,14 +102,14 @@ browser: ## the operator's page in Chromium; SHOTS=DIRECTORY keeps the screensho
 long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1
 	@$(find_race); ( $(call in_each,$(filter-out $(BROWSER),$(CODE)),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
-# What kills, stops, cuts off and fills the processes and servers that replicas share.
+# Tests that kill and stop processes and servers, cut connections and fill disks.
 FAULTS := ./internal/etcdtest ./internal/enginetest/sqllocktest ./internal/enginetest/pgqueuetest ./examples/replicas
 
 .PHONY: faults
 faults: ## the faults of several replicas at full size, with their counts: make engines RUN=faults
 	@$(call in_each,$(FAULTS),INTERLOCK_LONG=1 $(GO) test -count=1 -timeout=0 -v ./...)
 
-# go test without a package leaves the terminal to the tests: they show how far they are.
+# Without a package argument, go test connects the tests to the terminal: they show their progress.
 .PHONY: verify
 verify: ## explore the protocols of internal/models to their end, and print the counts
 	@INTERLOCK_LONG=1 $(GO) test -C internal/models -count=1 -timeout=0 -v -run '^TestVerify'
@@ -166,10 +165,10 @@ bench: ## measure every ratio that has a goal, judge none
 fuzz: ## run every fuzz test for FUZZTIME (60s)
 	@$(call in_each,$(CODE),sh "$(CURDIR)/$(TOOLS)/fuzz.sh" $(FUZZTIME))
 
-# Every change of the code runs the tests of its package, which takes an hour for some
-# packages. The time limit of a run is that of the unchanged tests, times the
-# coefficient: on a busy machine a smaller one takes slow tests for killed ones. Without
-# -count=1 the unchanged tests may come from the cache, and every changed one is too slow.
+# Every mutant runs the tests of its package, which takes an hour for some packages. The time
+# limit of a run is the time of the unchanged tests, times the coefficient. With a smaller
+# coefficient, slow tests on a busy machine count as killed mutants. Without -count=1 the
+# unchanged tests may come from the cache, and then every mutant exceeds the limit.
 MUTANTS ?= fsm lifecycle lock queue
 
 .PHONY: mutants
