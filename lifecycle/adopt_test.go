@@ -145,7 +145,7 @@ func TestAdoptMeetsOthers(t *testing.T) {
 	}
 }
 
-// TestAdoptWithVersions: another program knows no versions. Its objects are of the version
+// TestAdoptWithVersions: another program writes no versions. Its objects are of the version
 // of new objects, unless an older version has no name.
 func TestAdoptWithVersions(t *testing.T) {
 	for name, x := range map[string]struct {

@@ -228,7 +228,7 @@ func (p *Precondition) check() error {
 	return nil
 }
 
-// held refuses a grant that was released, or lost as far as this process knows.
+// held refuses a grant that was released, or that this process has lost.
 func (p *Precondition) held() error {
 	if err := p.Grant.Check(); err != nil && !errors.Is(err, lock.ErrRevoked) {
 		return fmt.Errorf("%w: %w", ErrPrecondition, err)

@@ -43,8 +43,8 @@ type MemoryStore struct {
 	messages uint64            // number of the last message
 }
 
-// object is a key that the store knows. If the object is removed, its record has
-// no state.
+// object is a key that has a record, or had one that the store has not forgotten. If the object
+// is removed, its record has no state.
 type object struct {
 	record StoredRecord
 	number uint64 // of the revision; no less than the sequence number

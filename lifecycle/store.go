@@ -237,8 +237,8 @@ type Precondition struct {
 	// Grant, if it is not nil, must be held; Key and States are then empty. The commit and
 	// the loss of the grant exclude each other, so a late holder writes nothing: no clock is
 	// involved. This needs the lock and the records in one database, or a [lock.Tree] and a
-	// [MemoryStore]. With a grant of any other lock, a MemoryStore compares what this process
-	// knows of it, which may be late; any other store refuses the commit with
+	// [MemoryStore]. With a grant of any other lock, a MemoryStore compares the state of the
+	// grant in this process, which may be late; any other store refuses the commit with
 	// [errors.ErrUnsupported], see [Change].Fence for it. A revoked grant is still held.
 	Grant *lock.Grant
 }

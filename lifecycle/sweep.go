@@ -208,7 +208,7 @@ func (s *sweep) ownerless(ctx context.Context) error {
 }
 
 // undated acts on transitional objects without a deadline whose state has one in the
-// table, see [Manager.Sweep]. It asks the store for their age, because the store's clock
+// table, see [Manager.Sweep]. The query has their age, because the clock of the store
 // counts: for the shortest timeout of the table first, and for a longer one only if that
 // finds an object which has it.
 func (s *sweep) undated(ctx context.Context) error {

@@ -128,8 +128,8 @@ func (c *core) newVersion() string {
 	return c.older[len(c.older)-1].Name
 }
 
-// adoptable sets the version of a record that another program has written, which knows no
-// versions: the record is of the version of new objects. See [Adopt].
+// adoptable sets the version of a record that another program has written without a
+// version: the record is of the version of new objects. See [Adopt].
 func (c *core) adoptable(r *StoredRecord) {
 	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
 		r.Version = c.newVersion()

@@ -27,7 +27,7 @@ var (
 	// ErrLost reports that the grant was taken away; another caller may hold the
 	// lock. Stop at once and write nothing more.
 	ErrLost = errors.New("lock: lost")
-	// ErrRevoked asks the holder to stop. The holder keeps the lock until it
+	// ErrRevoked signals the holder to stop. The holder keeps the lock until it
 	// unlocks. Finish or abort, and unlock.
 	ErrRevoked = errors.New("lock: revoked")
 	// ErrStaleToken reports that a later grant has passed the fence. React as to

@@ -45,7 +45,7 @@ type Locker interface {
 	// Snapshot returns everything that is held or waiting.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Revoke asks the holder of a token to stop: [Grant.Lost] and the contexts of
+	// Revoke signals the holder of a token to stop: [Grant.Lost] and the contexts of
 	// the grant end, and [Grant.Check] fails with [ErrRevoked]. The holder keeps
 	// the lock until it unlocks. The error is [ErrNotHeld] if no grant has that
 	// token; an upgraded grant has another one. The error is [ErrInvalid] for a

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Request asks for the node of Path in mode Mode, and for the mode's intention on
+// Request is for the node of Path in mode Mode, and for the mode's intention on
 // every ancestor. Two requests conflict if some node is marked by both in modes
 // that are not compatible.
 type Request struct {

@@ -70,9 +70,9 @@ func (q *Queuer[K]) pattern(path string) *class[K] {
 	return q.classes[strings.TrimSuffix(path, last)+"*"]
 }
 
-// knows reports whether the configuration allows actions of the class. REQUIRES:
+// allows reports whether the configuration allows actions of the class. REQUIRES:
 // q.mu.
-func (q *Queuer[K]) knows(path string) bool {
+func (q *Queuer[K]) allows(path string) bool {
 	_, last := cut(path)
 	return last != "*" && q.ruleOf(path) != nil
 }

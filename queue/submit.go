@@ -47,7 +47,7 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 		ended = ctx.Done() // not later: it may panic
 	}
 	q.mu.Lock()
-	if !q.knows(act.Class) {
+	if !q.allows(act.Class) {
 		q.mu.Unlock()
 		return nil, &InvalidError{"Class", "unknown: " + act.Class}
 	}

@@ -32,7 +32,7 @@ type Ticket[K comparable] struct {
 	due      time.Duration // end of Delay; 0: the action has none
 
 	admitted chan struct{}           // closed when Admit has answered; nil without ID
-	done     chan struct{}           // closed at the end; nil until a caller asks for it
+	done     chan struct{}           // closed at the end; nil until a caller needs it
 	cancel   context.CancelCauseFunc // of the context; nil if no worker runs the ticket
 	signal   *EndError               // why it has to end; the first reason counts
 	timer    *time.Timer             // of Delay, then of QueueTimeout, then of the back-off
@@ -67,7 +67,7 @@ func (t *Ticket[K]) Done() <-chan struct{} {
 }
 
 // ending returns the channel that is closed at the end. Most actions end before a
-// caller asks for it. REQUIRES: q.mu.
+// caller needs it. REQUIRES: q.mu.
 func (t *Ticket[K]) ending() <-chan struct{} {
 	if t.done == nil {
 		t.done = make(chan struct{})

@@ -99,7 +99,7 @@ func TestWitnessesReplay(t *testing.T) {
 		e, err := evolve.Diff(f.tables[0], f.tables[1], &config)
 		require.NoError(t, err)
 		for _, h := range e.Hazards {
-			// No machine knows the anonymous actor of a table that names the sweeper only.
+			// No machine has the anonymous actor of a table that names the sweeper only.
 			anonymous := slices.ContainsFunc(h.Witness, func(a evolve.Act) bool { return a.Event != "" && a.Actor == "" })
 			if len(h.Witness) > 0 && !anonymous {
 				f.replay(t, h)

@@ -8,8 +8,8 @@ import (
 
 // pass looks for a fair run that stays in a region of states forever. The states that such
 // a run visits again and again are strongly connected. So it takes the strongly connected
-// components of the region, by the algorithm of Tarjan, and asks for each whether a run
-// that visits all of its states and takes all of its steps is fair.
+// components of the region, by the algorithm of Tarjan, and checks for each whether a
+// run that visits all of its states and takes all of its steps is fair.
 type pass struct {
 	*search
 	// By state. The states of one group are examined together. Group 0 is outside.

@@ -327,7 +327,7 @@ func TestFireWithWork(t *testing.T) {
 	})
 }
 
-// polls asks again after a minute, and gives up some time.
+// polls looks again after a minute, and fails in the end.
 var polls = fsm.Must[int](spec{
 	Name: "poll", Initial: "Idle", Actors: actors,
 	States: []fsm.State[string]{{Name: "Idle"}, {Name: "Asking", Kind: fsm.Transitional}},
@@ -408,7 +408,7 @@ func TestNoAllocation(t *testing.T) {
 	require.NoError(t, sink.Err)
 }
 
-// A user asks to resize a disk; one of two guards refuses, the other agrees.
+// A user requests another size of a disk. One of two guards refuses, and the other one passes.
 func ExampleRequest() {
 	state, _ := disks.StateIndex("Ready")
 	resize, _ := disks.EventIndex("resize")

@@ -40,8 +40,8 @@ func TestMeasureGivesTheRatio(t *testing.T) {
 	}, got)
 }
 
-// Whoever goes second in one round goes first in the next, with slices of the
-// same length all the time.
+// The function that goes second in one round goes first in the next one, always with slices
+// of the same length.
 func TestMeasureAlternates(t *testing.T) {
 	var m machine
 	Measure([]Pair{{Name: "x", Base: m.op("base", time.Microsecond), Subject: m.op("subject", 4*time.Microsecond)}},

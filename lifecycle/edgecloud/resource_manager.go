@@ -33,7 +33,7 @@ type Platform interface {
 // Orders may be late, repeated and in any order. An order that is older than the last
 // one of its object is refused, also after the object was removed, unless 4096 others were
 // removed later. The memory is that of the process: after a crash a new
-// ResourceManager knows which instances exist, and no operations. Orders that were sent
+// ResourceManager has the instances that exist, and no operations. Orders that were sent
 // to the one before must not reach it.
 type ResourceManager struct {
 	platform Platform
@@ -172,7 +172,7 @@ func (r *ResourceManager) deliver(ctx context.Context, key lifecycle.Key, report
 type Account struct{ Clusters, Apps []Report }
 
 // Account returns what a CRM sends first when it connects: all instances that it has,
-// with the operations that it knows. An instance without an order since the start of
+// with their operations. An instance without an order since the start of
 // the CRM is Ready, without an operation. The error is the platform's.
 func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	r.mu.Lock()

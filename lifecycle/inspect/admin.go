@@ -57,7 +57,7 @@ var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 //	/resume     queue, class         queue.Queuer.ResumeClass
 //	/continue   queue, machine, id   queue.Queuer.Resume: continues a halted key
 //	/abandon    queue, machine, id   queue.Queuer.Abandon: frees a key from its action
-//	/revoke     lock, token          lock.Locker.Revoke: asks a holder to stop
+//	/revoke     lock, token          lock.Locker.Revoke: signals a holder to stop
 //	/break      lock, token          lock.Locker.Break: takes a grant away
 //
 // All of them need a reason. The parameter key replaces machine and id for the keys of

@@ -220,7 +220,7 @@ func TestCrashes(t *testing.T) {
 			if d1.overlaps(d2) || d1.overlaps(t1) || d2.overlaps(t1) {
 				return fmt.Errorf("two run at once: %v, %v, %v", d1, d2, t1)
 			}
-			// Nobody is refused for nothing.
+			// A refusal has a reason.
 			if t1.from.IsZero() && !d1.has(t1.to) && !d2.has(t1.to) {
 				return fmt.Errorf("the teardown was refused without a conflict: %v, %v, %v", d1, d2, t1)
 			}

@@ -170,8 +170,8 @@ func (t *Type) sql(e *engine) string {
 	return name
 }
 
-// on returns the type for an engine. PostgreSQL gets texts: a driver that knows the type of
-// the column would refuse a number outside of its range without asking the engine, and
+// on returns the type for an engine. PostgreSQL gets texts: a driver with the type of
+// the column would refuse a number outside of its range before it sends the statement, and
 // nothing shows that such an error is not an outage.
 func (t Type) on(e *engine) *Type {
 	write := t.Write

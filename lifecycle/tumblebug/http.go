@@ -80,8 +80,7 @@ func (s *System) serveAction(r *http.Request) (string, error) {
 }
 
 // parameters returns the parameters of a request, which has each of these names at most
-// once and no others. A client that asks for a dry run, for example, must not be answered
-// by an action.
+// once and no others. A request for a dry run, for example, must not start an action.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

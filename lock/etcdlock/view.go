@@ -39,7 +39,7 @@ type record struct {
 	Order *order     `json:"order,omitempty"` // that the holder has not obeyed yet
 }
 
-// order is what an operator asks of the holder of a claim.
+// order is the request of an operator to the holder of a claim.
 type order struct {
 	Break  bool   `json:"break,omitempty"` // otherwise Revoke
 	Reason string `json:"reason,omitempty"`

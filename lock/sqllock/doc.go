@@ -87,7 +87,7 @@
 //
 //   - Advisory locks of sessions for the paths: they need no rows and are faster, but have no
 //     token, no holder's name and no order of arrival, and end with the connection.
-//   - An exclusion constraint over ranges of paths: it knows S and X only, and no queue.
+//   - An exclusion constraint over ranges of paths: it has modes S and X only, and no queue.
 //   - One statement that latches and decides: its snapshot is older than the latch.
 //   - Waiting requests that check after every release whether they are granted: all of them
 //     wake although one is granted, and a TryLock can overtake them.

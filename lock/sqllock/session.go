@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// session is what the engine knows of a locker: while it is renewed, it holds.
+// session is a locker in the engine. Its grants hold while it is renewed.
 //
 //	the locker sends a renewal at t      the grants hold until t + 0.9 TTL
 //	the engine records it at u, u >= t   the engine removes the locks after u + TTL
@@ -30,8 +30,8 @@ type session struct {
 	renewed time.Time // when the last successful renewal was sent; guarded by Locker.mu
 }
 
-// bound returns a context that ends with the session too. What a call of the session asks the
-// engine then is of no effect, and a connection that hangs must not hold the call.
+// bound returns a context that ends with the session too. A statement of the session has no
+// effect after that, and a connection that hangs must not hold the call.
 func (s *session) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := context.AfterFunc(s.alive, cancel)

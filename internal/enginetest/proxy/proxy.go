@@ -1,6 +1,6 @@
 // Package proxy has a TCP proxy that breaks the connections between a store and its
 // engine at exact places. Proxy is the [storetest.Network] of the stores of this
-// repository. It knows no protocol: a request begins with the first byte from the store
+// repository. It depends on no protocol: a request begins with the first byte from the store
 // after a byte from the engine.
 package proxy
 
