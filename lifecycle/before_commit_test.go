@@ -379,3 +379,35 @@ func TestLostGrantOfASecondChange(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, "b", failed.ID)
 }
+
+// TestErrorOfASecondChange: the error of a caller's change stays, also if another object of the
+// transaction has moved meanwhile.
+func TestErrorOfASecondChange(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	ready(t, m, "b")
+	err := commitAll(t.Context(), firing(m, "a", "touch", user, nil), firing(m, "b", "touch", user, &lifecycle.Change[size]{
+		Edit: func(*size) error {
+			fire(t, store.others(), "a", "touch", user, nil)
+			return errBoom
+		},
+	}))
+	require.ErrorIs(t, err, errBoom)
+	require.NotErrorIs(t, err, lifecycle.ErrConflict)
+}
+
+// TestBeforeCommitFailsWithoutStore: if the store cannot show whether the object has moved, the
+// error of BeforeCommit stays.
+func TestBeforeCommitFailsWithoutStore(t *testing.T) {
+	vm, store := vms(t)
+	ready(t, vm, "v")
+	m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{
+		BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+			require.NoError(t, store.Close())
+			return nil, errBoom
+		},
+	})
+	_, err := m.Fire(t.Context(), "v", "touch", user, nil)
+	require.ErrorIs(t, err, errBoom)
+	require.NotErrorIs(t, err, lifecycle.ErrConflict)
+}

@@ -21,7 +21,7 @@ const maxAttempts = 16
 func pin(requests []*request) {
 	for _, r := range requests {
 		switch {
-		case r.retry || r.expect != "":
+		case r.retry:
 		case !r.before.Exists():
 			r.ask.MayExist = false
 		case r.ifMatch != "":
