@@ -411,3 +411,17 @@ func TestBeforeCommitFailsWithoutStore(t *testing.T) {
 	require.ErrorIs(t, err, errBoom)
 	require.NotErrorIs(t, err, lifecycle.ErrConflict)
 }
+
+// TestConflictBeyondTheCommit: a store that names a change which the commit does not have gets an
+// error about the first change.
+func TestConflictBeyondTheCommit(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "v")
+	store.reset()
+	store.onCommit = func(int, *lifecycle.Commit, func() error) error {
+		return &lifecycle.ConflictError{Change: 1, From: "Ready"}
+	}
+	_, err := m.Fire(t.Context(), "v", "touch", user, nil)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.ErrorContains(t, err, `fire vm "v"`)
+}
