@@ -312,6 +312,7 @@ var foreignErrors = map[string]error{
 	"conflict":    lifecycle.ErrConflict,
 	"not found":   lifecycle.ErrNotFound,
 	"busy":        lifecycle.ErrBusy,
+	"unknown":     lifecycle.ErrUnknownOutcome,
 	"lost create": &lifecycle.ConflictError{},
 	"lost race":   &lifecycle.ConflictError{From: "Ready", Current: lifecycle.StoredRecord{State: "Busy"}},
 	"late create": &lifecycle.ConflictError{Current: lifecycle.StoredRecord{State: "Ready"}},
