@@ -177,23 +177,32 @@ func TestIDOfAnotherLocker(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
+// deploy is the id of the acquisition that several calls make.
+var deploy = &lock.Options{ID: "deploy"}
+
+// deployBehind makes a Lock of one locker that waits for a holder in another one.
+func deployBehind(t *testing.T, holder, l lock.Locker) chan result {
+	t.Helper()
+	waits := make(chan result, 1)
+	go func() {
+		g, err := l.Lock(t.Context(), at(lock.X, "/a"), deploy)
+		waits <- result{g, err}
+	}()
+	eventually(t, func() bool {
+		s, err := holder.Snapshot(t.Context())
+		require.NoError(t, err)
+		return s.Waiting == 1
+	}, "the Lock does not wait")
+	return waits
+}
+
 // A TryLock with the id of a Lock gets its grant, also if the engine has granted it so recently
 // that the locker has no news of it yet.
 func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	first, second := d.open(t, tree, nil), d.silent(t, tree)
 	held := take(t, first, at(lock.X, "/a"))
-	deploy := &lock.Options{ID: "deploy"}
-	waits := make(chan result, 1)
-	go func() {
-		g, err := second.Lock(t.Context(), at(lock.X, "/a"), deploy)
-		waits <- result{g, err}
-	}()
-	eventually(t, func() bool {
-		s, err := first.Snapshot(t.Context())
-		require.NoError(t, err)
-		return s.Waiting == 1
-	}, "the Lock does not wait")
+	waits := deployBehind(t, first, second)
 	_, err := second.TryLock(t.Context(), at(lock.X, "/a"), deploy)
 	require.ErrorIs(t, err, lock.ErrConflict)
 	require.NoError(t, held.Unlock(t.Context()))
@@ -209,17 +218,7 @@ func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
 	held := take(t, first, at(lock.X, "/a"))
-	deploy := &lock.Options{ID: "deploy"}
-	waits := make(chan result, 1)
-	go func() {
-		g, err := second.Lock(t.Context(), at(lock.X, "/a"), deploy)
-		waits <- result{g, err}
-	}()
-	eventually(t, func() bool {
-		s, err := first.Snapshot(t.Context())
-		require.NoError(t, err)
-		return s.Waiting == 1
-	}, "the Lock does not wait")
+	waits := deployBehind(t, first, second)
 	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO fast_report;
 		CREATE FUNCTION interlock_lock_report(t text, l text[], h text[], m integer[], i text, before bigint, own bigint, most integer)
 		RETURNS json LANGUAGE plpgsql AS $$
@@ -239,7 +238,11 @@ func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 		_, err := second.TryLock(ctx, at(lock.X, "/a"), deploy)
 		tried <- err
 	}()
-	time.Sleep(100 * time.Millisecond)
+	eventually(t, func() (looks bool) {
+		require.NoError(t, d.db.QueryRow("SELECT EXISTS (SELECT FROM pg_stat_activity"+
+			" WHERE datname = current_database() AND wait_event = 'PgSleep')").Scan(&looks))
+		return looks
+	}, "the TryLock does not read the holders")
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, granted(t, waits).Unlock(t.Context()))
 	next := take(t, first, at(lock.X, "/a"))
@@ -293,7 +296,7 @@ func (c hostileContext) Done() <-chan struct{} { c.done(); return c.Context.Done
 // waits for this request, makes one of its own.
 func TestPanicBeforeARequest(t *testing.T) {
 	l := newDatabase(t).open(t, newTree(), nil)
-	deploy, entered, joined := &lock.Options{ID: "deploy"}, make(chan struct{}), make(chan struct{})
+	entered, joined := make(chan struct{}), make(chan struct{})
 	panicked := make(chan any)
 	go func() {
 		defer func() { panicked <- recover() }()

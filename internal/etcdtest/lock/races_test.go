@@ -347,15 +347,18 @@ func TestPanicBeforeAClaimIsWritten(t *testing.T) {
 // Etcd takes longer for a conditional write than the session was certain to live when the next
 // ones began. They have their turn after it: the session was renewed meanwhile.
 func TestTurnAfterARenewal(t *testing.T) {
+	var armed atomic.Bool
 	sent := make(chan struct{})
-	client, arm := nextTxn(t, etcdtest.Start(t, nil), func(execute func() error) error {
-		close(sent)
-		time.Sleep(5 * time.Second)
+	client := etcdtest.Start(t, nil).Client(t, etcdtest.Through(func(ctx context.Context, req, _ any, execute func() error) error {
+		if _, txn := req.(*etcdserverpb.TxnRequest); txn && armed.CompareAndSwap(true, false) {
+			close(sent)
+			<-ctx.Done() // the time that the session was certain to live
+		}
 		return execute()
-	})
+	}))
 	l := open(t, client, freshPrefix(), &etcdlock.Config{TTL: 4 * time.Second})
 	g := take(t, l, at(lock.S, "/upgraded"), "holder")
-	arm()
+	armed.Store(true)
 	var calls errgroup.Group
 	calls.Go(func() error {
 		_, err := l.TryLock(t.Context(), at(lock.X, "/slow"), nil)
