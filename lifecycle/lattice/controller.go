@@ -86,8 +86,10 @@ type Controller struct {
 
 	inits sync.WaitGroup // calls of Infrastructure.Initialize
 
-	closed context.Context // its end cancels the runs of deploys and teardowns; a later run ends before its work
-	end    func()          // ends closed
+	// The end of closed cancels the runs of deploys and teardowns. A later run ends before its
+	// work.
+	closed context.Context
+	end    func() // ends closed
 
 	mu   sync.Mutex
 	runs map[lifecycle.Key]*run
