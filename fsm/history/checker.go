@@ -118,7 +118,9 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 	linked = true
 	numbered := row.Sequence != 0 && o.sequence != 0
 	if numbered {
+		created := o.ended > 0 && (row.From == "" || m.absent[row.From])
 		switch next := o.sequence + 1; {
+		case row.Sequence > next && created: // the store may have forgotten the removed object, see first
 		case row.Sequence > next && c.config.Gaps:
 			c.sum.Missing = int(min(uint64(c.sum.Missing)+min(row.Sequence-next, math.MaxInt32), math.MaxInt32))
 			linked = false

@@ -45,6 +45,8 @@
 // Check runs no guards. It sees what the rows state and not whether they are true.
 // If guards decide whether a step supersedes the operation or continues it, both are
 // legal: a greater operation number starts an operation, and the same one continues it.
+// A row that creates a removed object again may skip numbers, because a store may have
+// forgotten the object: rows that are missing between the two are not found.
 // [Read] follows encoding/json: of a repeated field the last one counts, and the
 // case of letters in field names does not matter.
 package history

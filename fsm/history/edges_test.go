@@ -1,7 +1,9 @@
 package history_test
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +39,33 @@ func TestTwoAbsentStates(t *testing.T) {
 		history.Row{ID: "1", Sequence: 2, From: "A", To: "Gone", Event: "delete", Actor: "u"},
 		history.Row{ID: "1", Sequence: 3, From: "None", To: "A", Event: "create", Actor: "u"})
 	require.True(t, s.OK(), "%v", s)
+}
+
+// A store may forget a removed object. If the object is created again, its numbers continue
+// above those of all forgotten objects. A number that is missing elsewhere is a finding.
+func TestNumbersAfterARemoval(t *testing.T) {
+	life := []history.Row{
+		{ID: "1", Sequence: 1, From: "None", To: "A", Event: "create", Actor: "u"},
+		{ID: "1", Sequence: 2, From: "A", To: "Gone", Event: "delete", Actor: "u"},
+	}
+	for name, c := range map[string]struct {
+		next  history.Row
+		found map[string]int
+	}{
+		"created by a name":    {next: history.Row{From: "None", To: "A", Event: "create"}},
+		"created without one":  {next: history.Row{To: "A", Event: "create"}},
+		"not created":          {next: history.Row{From: "A", To: "A", Event: "stay"}, found: map[string]int{"skipped-sequence": 1}},
+		"the number came late": {next: history.Row{Sequence: 2, To: "A", Event: "create"}, found: map[string]int{"repeated-sequence": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.next.ID, c.next.Actor, c.next.Sequence = "1", "u", cmp.Or(c.next.Sequence, 9)
+			s := checked(t, nil, append(slices.Clone(life), c.next)...)
+			require.Equal(t, len(c.found) == 0, s.OK(), "%v", s)
+			for id, n := range c.found {
+				require.Equal(t, n, s.Counts[id], "%v", s)
+			}
+		})
+	}
 }
 
 // The count of missing rows ends at the greatest int of 32 bits.
