@@ -120,13 +120,14 @@ func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e *E, actor f
 	if change == nil {
 		return c
 	}
-	c.reason, c.require, c.messages = change.Reason, change.Require, change.Messages
-	c.expect, c.operation, c.admission, c.ask.Force = change.Expect, change.Operation, change.Admission, change.Force
-	c.ifMatch, c.client, c.fence = change.IfMatch, change.Request, change.Fence
-	c.named = change.Expect != "" || change.IfMatch != ""
-	if change.Edit != nil {
-		c.ask.Edits, c.edit = true, editBytes(change.Edit, m.core.limits.Payload)
+	c.Change = Change[[]byte]{
+		Reason: change.Reason, Require: change.Require, Fence: change.Fence, Messages: change.Messages, Force: change.Force,
+		Expect: change.Expect, IfMatch: change.IfMatch, Request: change.Request, Operation: change.Operation, Admission: change.Admission,
 	}
+	if change.Edit != nil {
+		c.Edit = editBytes(change.Edit, m.core.limits.Payload)
+	}
+	c.ask.Force, c.ask.Edits = c.Force, c.Edit != nil
 	return c
 }
 
@@ -150,7 +151,7 @@ func (m *Manager[S, E, T]) decode(data []byte) error {
 	return err
 }
 
-func (m *Manager[S, E, T]) editPayload(edit any) (func([]byte) ([]byte, error), bool) {
+func (m *Manager[S, E, T]) editPayload(edit any) (func(*[]byte) error, bool) {
 	typed, ok := edit.(func(*T) error)
 	if !ok {
 		return nil, false
@@ -193,15 +194,15 @@ func unpack[T any](data []byte) (v T, err error) {
 
 // editBytes returns an edit of the encoded payload for an edit of the payload. The
 // result shares no memory with what the edit has put into the payload.
-func editBytes[T any](edit func(*T) error, limit int) func([]byte) ([]byte, error) {
-	return func(data []byte) ([]byte, error) {
-		payload, err := unpack[T](data)
+func editBytes[T any](edit func(*T) error, limit int) func(*[]byte) error {
+	return func(data *[]byte) error {
+		payload, err := unpack[T](*data)
 		if err == nil {
 			err = edit(&payload)
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			*data, err = pack(payload, limit)
 		}
-		return pack(payload, limit)
+		return err
 	}
 }

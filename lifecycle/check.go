@@ -83,34 +83,34 @@ func (r *request) checkCaller() error {
 	if r.ask.Actor == fsm.Sweeper {
 		return fmt.Errorf("%w: only sweeps act as %s", fsm.ErrWrongActor, fsm.Sweeper)
 	}
-	err := checkText("reason", r.reason, limits.Reason)
+	err := checkText("reason", r.Reason, limits.Reason)
 	if r.work != nil {
 		err = errors.Join(err, checkSize("arguments", len(r.work.Args), limits.Args), limits.checkCarrier(r.work.carrier))
 	}
-	for i := range r.messages {
-		m := &r.messages[i]
+	for i := range r.Messages {
+		m := &r.Messages[i]
 		err = errors.Join(err, checkText("topic", m.Topic, limits.MessageName), checkText("key", m.Key, limits.MessageName),
 			checkSize("message", len(m.Payload), limits.MessagePayload))
 	}
 	if err != nil {
 		return err
 	}
-	for i := range r.require {
-		if err := r.require[i].check(); err != nil {
+	for i := range r.Require {
+		if err := r.Require[i].check(); err != nil {
 			return err
 		}
 	}
 	switch {
-	case r.ifMatch != "" && strings.TrimSpace(r.ifMatch) != "*" && !eTagList.MatchString(r.ifMatch):
-		return fmt.Errorf("%w: If-Match %q is neither * nor a list of ETags in double quotes", ErrInvalid, shown(r.ifMatch))
-	case r.client == RequestID{}:
+	case r.IfMatch != "" && strings.TrimSpace(r.IfMatch) != "*" && !eTagList.MatchString(r.IfMatch):
+		return fmt.Errorf("%w: If-Match %q is neither * nor a list of ETags in double quotes", ErrInvalid, shown(r.IfMatch))
+	case r.Request == RequestID{}:
 		return nil
-	case r.client.ID == "":
+	case r.Request.ID == "":
 		return fmt.Errorf("%w: the hash of a request without an id", ErrInvalid)
 	case r.ask.Verb == decide.Report:
 		return fmt.Errorf("%w: a report has the number of its operation, and no request id", ErrInvalid)
 	}
-	return errors.Join(checkText("request id", r.client.ID, MaxID), checkSize("hash of a request", len(r.client.Hash), MaxID))
+	return errors.Join(checkText("request id", r.Request.ID, MaxID), checkSize("hash of a request", len(r.Request.Hash), MaxID))
 }
 
 // checkCarrier refuses a carrier above the limit, and text that JSON would change.

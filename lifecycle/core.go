@@ -62,7 +62,7 @@ type payloads interface {
 	decoder
 	// editPayload returns an edit of bytes for an edit of the payload, which is a
 	// func(*T) error. It returns false for any other type.
-	editPayload(edit any) (func([]byte) ([]byte, error), bool)
+	editPayload(edit any) (func(*[]byte) error, bool)
 }
 
 // decoder decodes a payload. The error matches ErrForeign.

@@ -279,7 +279,7 @@ func (o *operation) noteAdmitted(r *request) {
 
 // owns reports whether the commit of a request may have started an operation that this
 // process owns. A change of Work.With may continue the operation of another process.
-func (o *operation) owns(r *request) bool { return r.change != nil && r.starts() }
+func (o *operation) owns(r *request) bool { return !r.sent.IsZero() && r.starts() }
 
 // run makes one attempt to do the work.
 func (o *operation) run(ctx context.Context) error {

@@ -254,8 +254,8 @@ func (m *Manager[S, E, T]) adding(id string, state S, actor fsm.Actor, payload T
 		c.invalid = m.unknownState(state, actor)
 	} else if kind := m.machine.Kind(state); kind == fsm.Absent || kind == fsm.Transitional && c.ask.To != m.core.table.Initial {
 		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
-	} else if c.reason == "" && c.ask.To != m.core.table.Initial {
-		c.reason = "added: it exists already"
+	} else if c.Reason == "" && c.ask.To != m.core.table.Initial {
+		c.Reason = "added: it exists already"
 	}
 	return c
 }
@@ -304,7 +304,7 @@ func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor 
 
 func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
 	c := m.call(decide.Override, "override", id, nil, actor, change)
-	c.ask.To, c.reason = m.machine.StateIndex(to), reason
+	c.ask.To, c.Reason = m.machine.StateIndex(to), reason
 	c.invalid = checkSigned("an override", actor, reason)
 	if c.ask.To < 0 {
 		c.invalid = m.unknownState(to, actor)

@@ -167,7 +167,7 @@ type sentOutcome struct {
 func changesOf(requests []*request) map[Key]*StoredChange {
 	changes := map[Key]*StoredChange{}
 	for _, r := range requests {
-		if r.change != nil {
+		if !r.sent.IsZero() {
 			change := *r.change
 			change.To = r.left()
 			changes[r.key] = &change
@@ -217,7 +217,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 		r.ask.Actor = t.core.worker
 		r.ending, r.outcome = o, decide.Outcome(outcome)
 		if why != nil {
-			r.reason = storable.Text(why.Error(), maxReason)
+			r.Reason = storable.Text(why.Error(), maxReason)
 		}
 		list = append(list, r)
 	}
@@ -264,7 +264,7 @@ func (r *request) chooseEvent() bool {
 	report.Actor, report.Force = c.worker, false // an earlier attempt may have chosen the deadline's row
 	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
 	if ok {
-		ask.Edits = r.edit != nil
+		ask.Edits = r.Edit != nil
 		r.ask, r.event = ask, c.table.Events[ask.Event]
 		return true
 	}
@@ -310,18 +310,14 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 	if !ok {
 		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
 	}
-	r.edit = func(payload []byte) (edited []byte, err error) {
-		if err := o.core.payloads.decode(payload); err != nil {
-			return nil, err // the record is foreign, and the edit has not failed
+	r.Edit = func(payload *[]byte) error {
+		if err := o.core.payloads.decode(*payload); err != nil {
+			return err // the record is foreign, and the edit has not failed
 		}
-		err = protect(func() (err error) {
-			edited, err = typed(payload)
-			return err
-		})
-		if err != nil {
-			return nil, &editError{err}
+		if err := protect(func() error { return typed(payload) }); err != nil {
+			return &editError{err}
 		}
-		return edited, nil
+		return nil
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 	o := &Owner{ttl: ttl, core: newOwners(store, ttl)}
 	r := o.request("join", name, decide.Fire, ownerJoin)
 	r.ask.MayExist = true
-	r.edit = editBytes(func(terms *ownerTerms) error { terms.TTL = ttl; return nil }, o.core.limits.Payload)
+	r.Edit = editBytes(func(terms *ownerTerms) error { terms.TTL = ttl; return nil }, o.core.limits.Payload)
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {
 		return nil, r.fail(ctx, err)
 	}

@@ -19,12 +19,13 @@ const Migrated = "(migrate)"
 
 // plan sets the change that the decision makes, in the commit with this token. The error is that
 // of the caller's edit, or matches [ErrForeign].
-func (r *request) plan(change *StoredChange, token Token) (err error) {
+func (r *request) plan(token Token) (err error) {
 	d, table := &r.decision, r.core.table
-	*change = StoredChange{
+	change := &StoredChange{
 		Expect: r.before.Revision, From: r.before.State, FromOrigin: r.before.Origin, To: r.before,
 		Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
 	}
+	r.change, r.form = change, change
 	to := &change.To
 	to.Version = r.core.version
 	if d.MetadataOnly {
@@ -46,13 +47,13 @@ func (r *request) plan(change *StoredChange, token Token) (err error) {
 	if d.Begins {
 		to.Admission = token
 	}
-	to.Actor, to.Event, to.Reason = r.ask.Actor, r.event, r.reason
+	to.Actor, to.Event, to.Reason = r.ask.Actor, r.event, r.Reason
 	if r.ask.Verb == decide.Override || r.ask.Verb == decide.Add && d.State != table.Initial {
 		to.Event = Overridden // the table has no event for it
 	}
-	to.ChangeToken, to.Fence = token, max(to.Fence, r.fence)
-	if r.client.ID != "" {
-		change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
+	to.ChangeToken, to.Fence = token, max(to.Fence, r.Fence)
+	if r.Request.ID != "" {
+		change.Request, change.Fingerprint = r.Request.ID, r.fingerprint()
 	}
 	if err := r.planWork(change); err != nil {
 		return err
@@ -62,20 +63,20 @@ func (r *request) plan(change *StoredChange, token Token) (err error) {
 
 // planForm brings the change into the form of the record's version, so that programs of
 // that version still read the record.
-func (r *request) planForm(change *StoredChange) error {
-	own := *change
-	r.planned = &own
-	change.From, change.FromOrigin = r.stored.State, r.stored.Origin
-	switch to := &change.To; {
+func (r *request) planForm() error {
+	form, own := *r.change, &r.change.To
+	r.form = &form
+	form.From, form.FromOrigin = r.stored.State, r.stored.Origin
+	switch to := &form.To; {
 	case r.older == nil:
 		return nil
-	case change.MetadataOnly:
+	case form.MetadataOnly:
 		*to = *r.stored
-		to.Owner, to.Epoch = own.To.Owner, own.To.Epoch
-		to.Work, to.Args, to.WorkOptions = own.To.Work, own.To.Args, own.To.WorkOptions
+		to.Owner, to.Epoch = own.Owner, own.Epoch
+		to.Work, to.Args, to.WorkOptions = own.Work, own.Args, own.WorkOptions
 		return nil
 	}
-	return r.older.downgrade(change)
+	return r.older.downgrade(&form)
 }
 
 // planWork sets owner and work of the record. An operation that starts with an owner waits

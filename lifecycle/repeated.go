@@ -48,7 +48,7 @@ func (r *request) fingerprint() string {
 	if r.ask.Verb == decide.Add || r.ask.Verb == decide.Override {
 		to = r.core.table.States[r.ask.To].Name
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", r.verb, r.event, to, r.ask.Actor, r.client.Hash))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", r.verb, r.event, to, r.ask.Actor, r.Request.Hash))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -59,13 +59,13 @@ func (r *request) repeated(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("%w: a request id: the store keeps no history", errors.ErrUnsupported)
 	}
-	row, err := historian.Requested(ctx, r.core.table.Name, r.client.ID)
+	row, err := historian.Requested(ctx, r.core.table.Name, r.Request.ID)
 	if err != nil || row.Request == "" {
 		return err
 	}
 	// The service may choose a new id for the object each time.
 	if row.Fingerprint != r.fingerprint() || row.ID != r.key.ID && row.From != "" {
-		return fmt.Errorf("%w: request id %q is that of a different request", ErrInvalid, shown(r.client.ID))
+		return fmt.Errorf("%w: request id %q is that of a different request", ErrInvalid, shown(r.Request.ID))
 	}
 	current, err := r.core.get(ctx, row.Key)
 	if err != nil {
@@ -86,7 +86,7 @@ func orRepeated(ctx context.Context, requests []*request, culprit *request, err 
 		return culprit, err
 	}
 	for _, r := range requests {
-		if r.client.ID == "" || r.check() != nil {
+		if r.Request.ID == "" || r.check() != nil {
 			continue // it was never accepted
 		}
 		found := r.repeated(ctx)

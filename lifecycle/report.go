@@ -68,7 +68,7 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 	if reported := m.core.observer.Reported; reported != nil {
 		reported(ctx, Reported{
 			Key: r.key, Operation: operation, Present: r.before.Operation, State: r.before.State,
-			Event: r.event, Actor: actor, Reason: r.reason, Verdict: verdict, Err: r.decision.Err,
+			Event: r.event, Actor: actor, Reason: r.Reason, Verdict: verdict, Err: r.decision.Err,
 		})
 	}
 	return verdict, nil
@@ -76,7 +76,7 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 
 func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) *request {
 	c := m.call(decide.Report, "report", id, &e, actor, change)
-	c.ask.Operation, c.operation, c.retry = uint64(operation), 0, true
+	c.ask.Operation, c.Operation, c.retry = uint64(operation), 0, true
 	return &c.request
 }
 

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,28 +17,18 @@ import (
 // request is one change of one object on its way to the store. A verb fills the
 // first part; [transaction] fills the second part anew in every attempt.
 type request struct {
-	core   *core
-	verb   string // for errors: "fire", "report"
-	key    Key
-	event  string         // for errors, because the table may not have it; empty: no event
-	ask    decide.Request // for package decide; the one of an outcome is made anew in every attempt
-	reason string
+	core           *core
+	verb           string // for errors: "fire", "report"
+	key            Key
+	event          string         // for errors, because the table may not have it; empty: no event
+	ask            decide.Request // for package decide; the one of an outcome is made anew in every attempt
+	Change[[]byte]                // with an Edit of the encoded payload
 
-	caller  bool                                 // of the request is a user of the library, not the library
-	invalid error                                // why the request is refused at once; nil: it is not
-	payload []byte                               // of a new object
-	edit    func(payload []byte) ([]byte, error) // nil: the payload stays
-	result  decoder                              // receives the payload that the object has afterwards; nil: it is only checked
-
-	expect    Revision // the revision that the object must have; empty: any
-	ifMatch   string   // the ETags that the object may have; empty: any
-	named     bool     // the caller has named the revision or ETags
-	client    RequestID
-	operation OpID       // the operation that the object must be in; 0: any
-	admission Token      // of the operation that the request continues; zero: only the number is compared
-	fence     lock.Token // of the caller's lock; 0: none
-	require   []Precondition
-	messages  []Message
+	caller  bool     // of the request is a user of the library, not the library
+	invalid error    // why the request is refused at once; nil: it is not
+	payload []byte   // of a new object
+	result  decoder  // receives the payload that the object has afterwards; nil: it is only checked
+	pinned  Revision // of the record that the request was decided on before; empty: none
 
 	work    *Work              // what starts with the operation; nil: nothing
 	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
@@ -67,11 +58,10 @@ type attempt struct {
 	after    []byte        // the payload to write
 	edited   bool          // after is set
 	older    *older        // version, if it is not the manager's; else nil
-	planned  *StoredChange // in the form of the manager's version; nil: as in the commit
-	change   *StoredChange // the same once all requests are prepared; nil: nothing is to be written
-	form     *StoredChange // change as the commit has it, in the form of the record's version
+	change   *StoredChange // in the form of the manager's version; nil: nothing is to be written
+	form     *StoredChange // the same in the form of the record's version; change, if that is the manager's
 	token    Token         // of the commit; zero: nothing was written
-	sent     time.Time     // before the commit, by the clock of this process
+	sent     time.Time     // before the commit, by the clock of this process; zero: nothing was sent
 }
 
 // written reports whether the request was committed.
@@ -98,11 +88,12 @@ func (r *request) load(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
-		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
+	expect := cmp.Or(r.pinned, r.Expect)
+	if expect != "" && expect != r.before.Revision || r.IfMatch != "" && !r.before.matches(r.IfMatch) {
+		return &ConflictError{Expect: expect, From: r.before.State, Current: r.before}
 	}
-	if r.fence != 0 && r.fence < r.before.Fence {
-		return &lock.StaleTokenError{Token: r.fence, Highest: r.before.Fence}
+	if r.Fence != 0 && r.Fence < r.before.Fence {
+		return &lock.StaleTokenError{Token: r.Fence, Highest: r.before.Fence}
 	}
 	r.core.adoptable(&r.before)
 	r.stored = &r.before
@@ -127,7 +118,7 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	r.older = r.core.olderVersion(r.version)
-	if r.operation != 0 && r.before.Exists() && r.before.Operation != r.operation {
+	if r.Operation != 0 && r.before.Exists() && r.before.Operation != r.Operation {
 		return stale(&r.before, r.version)
 	}
 	return nil
@@ -135,7 +126,7 @@ func (r *request) load(ctx context.Context) (err error) {
 
 // discards reports whether nothing of the payload is kept, so that it need not be readable.
 func (r *request) discards() bool {
-	return r.ask.Verb == decide.Override && r.edit == nil && r.core.table.States[r.ask.To].Kind == fsm.Absent
+	return r.ask.Verb == decide.Override && r.Edit == nil && r.core.table.States[r.ask.To].Kind == fsm.Absent
 }
 
 // differ reports whether two tokens are known and differ.
@@ -149,7 +140,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	case r.before.Exists() && differ(r.admission, r.before.Admission):
+	case r.before.Exists() && differ(r.Admission, r.before.Admission):
 		// The numbers may be equal: the store has lost the commit that admitted the request's
 		// operation. Some stores keep no token.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
@@ -163,10 +154,10 @@ func (r *request) decide(ctx context.Context) (err error) {
 			r.decision = decide.Decision{Row: -1}
 			return nil
 		}
-		r.reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
+		r.Reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
 	case ask.MayExist:
 		ask.Verb = decide.Fire
-		if !r.known.Exists && r.operation == 0 && r.admission == (Token{}) {
+		if !r.known.Exists && r.Operation == 0 && r.Admission == (Token{}) {
 			ask.Verb = decide.Create
 		}
 	}
@@ -308,13 +299,11 @@ func (r *request) runEdit() (err error) {
 	default:
 		r.after = r.before.Payload
 	}
-	if r.edit != nil {
-		if r.after, err = r.edit(r.after); err != nil {
-			return err
-		}
+	if r.Edit != nil {
+		err = r.Edit(&r.after)
 	}
-	r.edited = true
-	return nil
+	r.edited = err == nil
+	return err
 }
 
 // refusal returns why the decision permits no change, in terms that users know,

@@ -24,10 +24,10 @@ func pin(requests []*request) {
 		case r.retry:
 		case !r.before.Exists():
 			r.ask.MayExist = false
-		case r.ifMatch != "":
-			r.ifMatch = r.before.etag()
+		case r.IfMatch != "":
+			r.IfMatch = r.before.etag()
 		default:
-			r.expect = r.before.Revision
+			r.pinned = r.before.Revision
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (t *transaction) overtaken(ctx context.Context, culprit *request, err error
 		return nil, nil
 	}
 	for i, r := range t.writes {
-		ch := &t.commit.Changes[i]
+		ch := r.form
 		now, err := r.core.get(ctx, r.key)
 		if err == nil && now.Revision != ch.Expect {
 			t.answered = true
@@ -64,9 +64,9 @@ func (t *transaction) culprit(err error) *request {
 	case ownerLost(err):
 		blamed = func(r *request) bool { _, owned := r.writer(); return owned }
 	case errors.As(err, &again):
-		blamed = func(r *request) bool { return r.client.ID == again.Row.Request && r.key.Machine == again.Row.Machine }
+		blamed = func(r *request) bool { return r.Request.ID == again.Row.Request && r.key.Machine == again.Row.Machine }
 	case errors.As(err, &failed):
-		blamed = func(r *request) bool { return slices.ContainsFunc(r.require, failed.Precondition.equal) }
+		blamed = func(r *request) bool { return slices.ContainsFunc(r.Require, failed.Precondition.equal) }
 	}
 	return t.writes[max(0, slices.IndexFunc(t.writes, blamed))]
 }
@@ -101,7 +101,7 @@ func (t *transaction) retries(culprit *request, err error) bool {
 		return lost.Current.Key == culprit.key
 	case !t.answered:
 		return false
-	case culprit.retry, culprit.ifMatch != "" && lost.Current.matches(culprit.before.etag()):
+	case culprit.retry, culprit.IfMatch != "" && lost.Current.matches(culprit.before.etag()):
 		return true
 	}
 	return lost.From == "" && !lost.Current.Exists()
@@ -117,8 +117,8 @@ func (t *transaction) blame(ctx context.Context, requests []*request, culprit *r
 		if failed, ok := err.(*PreconditionError); ok && slices.ContainsFunc(t.hooked, failed.Precondition.equal) {
 			err = &hookError{err}
 		}
-		if lost, ok := err.(*ConflictError); ok && culprit.named {
-			err = &revisionError{lost, culprit.ifMatch}
+		if lost, ok := err.(*ConflictError); ok && (culprit.Expect != "" || culprit.IfMatch != "") {
+			err = &revisionError{lost, culprit.IfMatch}
 		}
 	} else {
 		err = &hookError{culprit.fail(ctx, err)}

@@ -367,7 +367,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	result.Event, result.Actor = event, ask.Actor
 	// The object is moved from the record that was found, and from no other.
 	move := &request{
-		core: s.core, verb: "sweep", key: r.Key, event: event, ask: ask, reason: result.Cause, expect: r.Revision,
+		core: s.core, verb: "sweep", key: r.Key, event: event, ask: ask, Change: Change[[]byte]{Reason: result.Cause}, pinned: r.Revision,
 		attempt: attempt{before: *r},
 	}
 	how, err := Moved, error(nil)

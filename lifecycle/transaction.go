@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +74,9 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 		return nil, nil
 	}
 	c, now := t.writes[0].core, time.Now()
-	for i, r := range t.writes {
-		r.form, r.sent = &t.commit.Changes[i], now
-		r.change = cmp.Or(r.planned, r.form)
+	for _, r := range t.writes {
+		r.sent = now
+		t.commit.Changes = append(t.commit.Changes, *r.form)
 		if owner, ok := r.writer(); ok {
 			t.commit.Owner = owner
 		}
@@ -100,13 +99,11 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 		}
 		return culprit, err
 	}
-	for _, r := range t.writes {
+	for i, r := range t.writes {
 		r.token = t.commit.Token
-		if r.planned != nil { // what the store has set
-			to, set := &r.change.To, &r.form.To
-			to.Revision, to.ChangedAt, to.Deadline = set.Revision, set.ChangedAt, set.Deadline
-			to.Admission, to.ChangeToken = set.Admission, set.ChangeToken
-		}
+		to, set := &r.change.To, &t.commit.Changes[i].To // what the store has set
+		to.Revision, to.ChangedAt, to.Deadline = set.Revision, set.ChangedAt, set.Deadline
+		to.Admission, to.ChangeToken = set.Admission, set.ChangeToken
 	}
 	return nil, nil
 }
@@ -128,27 +125,22 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 	}
 	var added []*request
 	for _, r := range requests {
-		n := len(t.commit.Changes)
-		t.commit.Changes = append(t.commit.Changes, StoredChange{})
-		change := &t.commit.Changes[n]
-		if err := r.prepare(ctx, change, t.commit.Token); err != nil {
-			t.commit.Changes = t.commit.Changes[:n]
+		if err := r.prepare(ctx, t.commit.Token); err != nil {
 			return r, err
 		}
 		if !r.decision.Write {
-			t.commit.Changes = t.commit.Changes[:n]
 			continue
 		}
 		t.writes = append(t.writes, r)
-		t.commit.Require = append(t.commit.Require, r.require...)
+		t.commit.Require = append(t.commit.Require, r.Require...)
 		if r.by != nil {
-			t.hooked = append(t.hooked, r.require...)
+			t.hooked = append(t.hooked, r.Require...)
 		}
-		t.commit.Messages = append(t.commit.Messages, r.messages...)
-		if r.core.beforeCommit == nil || change.MetadataOnly { // a deadline that is extended is not a change of the object
+		t.commit.Messages = append(t.commit.Messages, r.Messages...)
+		if r.core.beforeCommit == nil || r.change.MetadataOnly { // a deadline that is extended is not a change of the object
 			continue
 		}
-		more, err := t.runHook(ctx, r, *cmp.Or(r.planned, change))
+		more, err := t.runHook(ctx, r)
 		if err != nil {
 			return r, &hookError{err}
 		}
@@ -162,9 +154,9 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 
 // prepare loads the record, decides, and plans the change, if the decision is to
 // write one.
-func (r *request) prepare(ctx context.Context, change *StoredChange, token Token) (err error) {
+func (r *request) prepare(ctx context.Context, token Token) (err error) {
 	r.attempt = attempt{}
-	if r.client.ID != "" {
+	if r.Request.ID != "" {
 		err = r.repeated(ctx)
 	}
 	if err == nil {
@@ -179,9 +171,9 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 	switch {
 	case err != nil:
 	case r.decision.Write:
-		err = r.plan(change, token)
+		err = r.plan(token)
 		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
-			err = r.planForm(change)
+			err = r.planForm()
 		}
 	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
 		err = r.result.decode(r.before.Payload)
@@ -207,7 +199,8 @@ func (r *request) writer() (OwnerRef, bool) {
 
 // runHook calls the BeforeCommit of the object's manager with a copy of the change, and
 // returns the changes that it adds.
-func (t *transaction) runHook(ctx context.Context, r *request, change StoredChange) ([]*request, error) {
+func (t *transaction) runHook(ctx context.Context, r *request) ([]*request, error) {
+	change := *r.change
 	more, err := r.core.beforeCommit(ctx, &change)
 	if err != nil || more == nil {
 		return nil, err
@@ -243,9 +236,9 @@ func (t *transaction) publish(ctx context.Context) {
 			r.onCommit(r)
 		}
 	}
-	for _, r := range t.writes {
+	for i, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			event := CommittedChange{HistoryRow: r.form.Row(r.token)}
+			event := CommittedChange{HistoryRow: t.commit.Changes[i].Row(r.token)}
 			if r.before.Exists() && !r.before.ChangedAt.IsZero() {
 				event.InState = max(0, r.change.To.ChangedAt.Sub(r.before.ChangedAt)) // clocks may go back
 			}
