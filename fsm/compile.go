@@ -180,6 +180,12 @@ func (c *compiled) fits(e *edge, origin int) bool {
 	return e.flags&returns == 0 || c.resting.Has(origin)
 }
 
+// agrees reports whether a request, forced or not, may take the edge from this
+// origin. The caller checks actor and guard.
+func (c *compiled) agrees(e *edge, origin int, force bool) bool {
+	return (force || e.flags&forced == 0) && c.fits(e, origin)
+}
+
 // actorBit returns the mask of an actor, or 0 if it is not declared. Without any actors
 // it is the same mask for all.
 func (c *compiled) actorBit(a Actor) uint64 {
@@ -192,4 +198,27 @@ func (c *compiled) actorBit(a Actor) uint64 {
 		}
 	}
 	return 0
+}
+
+// index finds the number of a state or event by its value. The zero index finds
+// nothing.
+type index[K comparable] map[K]int32
+
+// newIndex numbers the keys in their order. Of equal keys, the first counts.
+func newIndex[K comparable](keys []K) index[K] {
+	x := make(index[K], len(keys))
+	for i, k := range keys {
+		if _, taken := x[k]; !taken {
+			x[k] = int32(i)
+		}
+	}
+	return x
+}
+
+// of returns the number of k, or -1.
+func (x index[K]) of(k K) int {
+	if i, ok := x[k]; ok {
+		return int(i)
+	}
+	return -1
 }

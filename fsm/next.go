@@ -148,9 +148,3 @@ func (m *Machine[S, E, T]) Permitted(at Status[S], actor Actor) iter.Seq[Row[S, 
 		}
 	}
 }
-
-// agrees reports whether a request, forced or not, may take the edge from this
-// origin. The caller checks actor and guard.
-func (c *compiled) agrees(ed *edge, origin int, force bool) bool {
-	return (force || ed.flags&forced == 0) && c.fits(ed, origin)
-}
