@@ -222,3 +222,25 @@ func TestRefusedKey(t *testing.T) {
 		require.NoError(t, q.Terminate(t.Context()))
 	})
 }
+
+// A key without actions has no lane. Stop refuses the submitters that wait there for room in the
+// queue as a whole, and those behind them get room.
+func TestStopRefusesBlockedOfAnIdleKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q, log := makeQueue(t, &queue.Config[string]{MaxWaiting: 1}), new(notes)
+		submit(t, q, "a", takes("running", time.Minute, nil))
+		waiting := submit(t, q, "a", takes("waiting", time.Minute, nil))
+		waiters(t.Context(), q, log, []string{"b"}, []string{"b", "c"}, []string{"c"})
+		require.NoError(t, q.Stop(t.Context(), "b"))
+		synctest.Wait()
+		require.ElementsMatch(t, []string{
+			"0 queue: stopping: key b: 0 refused, 0 waiting",
+			"1 queue: stopping: key b: 1 refused, 0 waiting",
+		}, log.all())
+		waiting.Cancel(nil)
+		synctest.Wait()
+		require.Contains(t, log.all(), "2 accepted")
+		require.NoError(t, q.Terminate(t.Context()))
+		requireEmpty(t, q)
+	})
+}

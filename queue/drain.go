@@ -20,15 +20,12 @@ func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 	if self.runs() {
 		return fmt.Errorf("%w: stop inside %q", ErrWouldDeadlock, self.act.Name)
 	}
-	l := q.lanes[key]
-	if l == nil {
-		return nil
-	}
+	l := cmp.Or(q.lanes[key], &lane[K]{key: key})
 	if l.drained == nil {
 		l.drained = make(chan struct{})
 	}
 	drained := l.drained
-	q.dismiss(ErrStopping, l)
+	q.dismiss(ErrStopping, l) // also if the key has no actions: they may wait for room in the queue
 	q.grant()
 	q.tidy(l)
 	if q.await(ctx, drained) {

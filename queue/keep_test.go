@@ -33,14 +33,15 @@ func keeps(name string, started *list) *queue.Action {
 	}
 }
 
-func sharesOf(t *testing.T, q *queue.Queuer[string], class string) int {
+// awsShares returns the number of actions with a share of the limits of the class aws.
+func awsShares(t *testing.T, q *queue.Queuer[string]) int {
 	t.Helper()
 	for _, c := range q.Classes() {
-		if c.Path == class {
+		if c.Path == "aws" {
 			return c.Running
 		}
 	}
-	t.Fatal("no class " + class)
+	t.Fatal("no class aws")
 	return 0
 }
 
@@ -62,7 +63,7 @@ func TestKeepShare(t *testing.T) {
 
 		require.Equal(t, "first second", started.String())
 		require.Equal(t, queue.Stats{Keys: 3, Waiting: 3, Retrying: 2, OldestWaiting: time.Minute + time.Second}, q.Stats())
-		require.Equal(t, 2, sharesOf(t, q, "aws"))
+		require.Equal(t, 2, awsShares(t, q))
 		require.Equal(t, queue.LaneInfo{Waiting: 1, WaitingSince: first.Info().Accepted}, maps.Collect(q.All())["a"])
 
 		require.NoError(t, first.Wait(t.Context()))
@@ -110,16 +111,16 @@ func TestKeepUntilTheEnd(t *testing.T) {
 		settles := keeps("first", &started)
 		settles.Settle = func(context.Context, queue.Outcome, error) {
 			require.Empty(t, maps.Collect(q.All())["a"].Running)
-			require.Equal(t, 1, sharesOf(t, q, "aws"))
+			require.Equal(t, 1, awsShares(t, q))
 			require.Equal(t, queue.Stats{Keys: 1, Waiting: 1}, q.Stats())
 		}
 		first := submit(t, q, "a", settles)
 		synctest.Wait()
-		require.Equal(t, 1, sharesOf(t, q, "aws"))
+		require.Equal(t, 1, awsShares(t, q))
 		require.False(t, q.Abandon("a"), "it does not run")
 		require.Equal(t, queue.Withdrawn, first.Cancel(nil))
 		require.Equal(t, queue.Canceled, first.Outcome())
-		require.Zero(t, sharesOf(t, q, "aws"))
+		require.Zero(t, awsShares(t, q))
 		require.Error(t, submit(t, q, "a", takes("next", time.Second, errBoom)).Wait(t.Context()))
 		requireEmpty(t, q)
 	})
