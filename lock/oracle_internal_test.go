@@ -80,7 +80,7 @@ func check(t *trie) string {
 		return "the root is not the root"
 	}
 	nodes := -1 // the root does not count
-	fault, _, _ := checkNode(&t.root, &nodes)
+	fault, _ := checkNode(&t.root, &nodes)
 	if fault != "" {
 		return fault
 	}
@@ -106,7 +106,7 @@ func check(t *trie) string {
 
 // checkNode returns the first fault at n and below, and the number of entries of
 // each class.
-func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
+func checkNode(n *node, nodes *int) (fault string, all [2]int) {
 	*nodes++
 	var marks modeSet
 	waits := 0
@@ -116,7 +116,7 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 		count := 0
 		for e := l.first; e != nil; prev, e = e, e.next {
 			if e.node != n || e.prev != prev || e.Mode != m || prev != nil && prev.claim.arrival >= e.claim.arrival {
-				return fmt.Sprintf("the entries of %q are not linked in order", n.key), all, 0
+				return fmt.Sprintf("the entries of %q are not linked in order", n.key), all
 			}
 			count++
 			marks |= e.Mode.bit()
@@ -128,15 +128,15 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 				blocked = e
 			}
 			if blocked != nil && !e.blocked {
-				return fmt.Sprintf("an entry of %q passes a blocked one", n.key), all, 0
+				return fmt.Sprintf("an entry of %q passes a blocked one", n.key), all
 			}
 		}
 		if l.last != prev || l.blocked != blocked || l.count != count {
-			return fmt.Sprintf("the list %s of %q has a wrong end, count or first blocked entry", m, n.key), all, 0
+			return fmt.Sprintf("the list %s of %q has a wrong end, count or first blocked entry", m, n.key), all
 		}
 	}
 	if marks != n.marks {
-		return fmt.Sprintf("%q is marked %b, has %b", n.key, n.marks, marks), all, 0
+		return fmt.Sprintf("%q is marked %b, has %b", n.key, n.marks, marks), all
 	}
 	var below [2]int
 	one := func(kid *node) string {
@@ -146,7 +146,7 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 		if found, _ := n.kid(kid.key); found != kid {
 			return fmt.Sprintf("%q is not found from %q", kid.key, n.key)
 		}
-		fault, some, _ := checkNode(kid, nodes)
+		fault, some := checkNode(kid, nodes)
 		below[0] += some[0]
 		below[1] += some[1]
 		waits += kid.waits
@@ -154,33 +154,33 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 	}
 	for _, kid := range n.kids {
 		if fault := one(kid); fault != "" {
-			return fault, all, 0
+			return fault, all
 		}
 	}
 	for name, kid := range n.byName {
 		if name != firstSegment(kid.key, len(n.key)) {
-			return fmt.Sprintf("%q is below %q as %q", kid.key, n.key, name), all, 0
+			return fmt.Sprintf("%q is below %q as %q", kid.key, n.key, name), all
 		}
 		if unsafe.StringData(name) != unsafe.StringData(kid.key[len(n.key):]) {
-			return fmt.Sprintf("the name of %q is part of another text, and keeps it alive", kid.key), all, 0
+			return fmt.Sprintf("the name of %q is part of another text, and keeps it alive", kid.key), all
 		}
 		if fault := one(kid); fault != "" {
-			return fault, all, 0
+			return fault, all
 		}
 	}
-	switch kids = len(n.kids) + len(n.byName); {
+	switch kids := len(n.kids) + len(n.byName); {
 	case waits != n.waits:
-		return fmt.Sprintf("%d wait at and below %q, %d are counted", waits, n.key, n.waits), all, 0
+		return fmt.Sprintf("%d wait at and below %q, %d are counted", waits, n.key, n.waits), all
 	case below != n.below:
-		return fmt.Sprintf("below %q are %v, %v are counted", n.key, below, n.below), all, 0
+		return fmt.Sprintf("below %q are %v, %v are counted", n.key, below, n.below), all
 	case n.byName == nil && len(n.kids) > mostKids, n.byName != nil && (len(n.byName) <= fewKids || len(n.kids) > 0):
-		return fmt.Sprintf("%q has %d children in a list, %d in a map", n.key, len(n.kids), len(n.byName)), all, 0
+		return fmt.Sprintf("%q has %d children in a list, %d in a map", n.key, len(n.kids), len(n.byName)), all
 	case n.parent != nil && n.marks == 0 && kids < 2:
-		return fmt.Sprintf("%q is not needed", n.key), all, 0
+		return fmt.Sprintf("%q is not needed", n.key), all
 	}
 	all[0] += below[0]
 	all[1] += below[1]
-	return "", all, kids
+	return "", all
 }
 
 // checkTree checks the trie and the counters of the tree.

@@ -175,7 +175,7 @@ func (f *fleet) requests(h int, yield func(request)) {
 }
 
 // fire fires a request on a node. A refusal is an error.
-func (f *fleet) fire(t require.TestingT, h int, r record, q request) (to record, ignored, begins bool, err error) {
+func (f *fleet) fire(h int, r record, q request) (to record, ignored, begins bool, err error) {
 	m := f.nodes[h]
 	if r.state == "" && f.absent(h) == "" {
 		return r, false, false, fsm.ErrNotAllowed
@@ -214,7 +214,7 @@ func (f *fleet) spread(t require.TestingT, records map[record]bool, hold func(in
 				}
 				f.requests(h, func(q request) {
 					if hold == nil || !hold(h, r, q) {
-						if to, _, _, err := f.fire(t, h, r, q); err == nil {
+						if to, _, _, err := f.fire(h, r, q); err == nil {
 							records[to] = true
 						}
 					}
@@ -306,7 +306,7 @@ func (f *fleet) wrong(t require.TestingT, drain []string, hold []evolve.Withheld
 	f.spread(t, records, withheld, 0, 1)
 	for r := range records {
 		f.requests(0, func(q request) {
-			if to, _, _, err := f.fire(t, 0, r, q); err == nil && !withheld(0, r, q) {
+			if to, _, _, err := f.fire(0, r, q); err == nil && !withheld(0, r, q) {
 				byOld[to] = true
 			}
 		})
@@ -370,8 +370,8 @@ func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record,
 			if withheld(h, r, q) || q.actor == fsm.Sweeper && !f.sweeps(at, q.event) {
 				return
 			}
-			to, ignored, begins, err := f.fire(t, h, r, q)
-			to2, ignored2, begins2, err2 := f.fire(t, 1-h, r, q)
+			to, ignored, begins, err := f.fire(h, r, q)
+			to2, ignored2, begins2, err2 := f.fire(1-h, r, q)
 			switch {
 			case err != nil:
 			case err2 != nil && h == 1 && may(r.state, q.event):

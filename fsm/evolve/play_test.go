@@ -138,13 +138,13 @@ func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 				q.agrees[g] = true
 			}
 			require.Equal(t, r, f.named(node, a.State, a.Origin), "%s", a)
-			got, _, _, err := f.fire(t, node, r, q)
+			got, _, _, err := f.fire(node, r, q)
 			require.NoError(t, err, "%s", a)
 			require.Equal(t, to, got, "%s", a)
 		}
 		r = to
 	}
-	other := func(node int) (record, bool, bool, error) { return f.fire(t, node, last, q) }
+	other := func(node int) (record, bool, bool, error) { return f.fire(node, last, q) }
 	read := func(node int) fsm.Status[string] {
 		at, err := f.read(node, r)
 		require.NoError(t, err)
