@@ -20,7 +20,9 @@ import (
 // [MaxActors] are refused. In a table without actors every row is for every actor. The
 // call panics for an index out of range and for a Table that the caller has put together.
 func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, force bool) ([]int, error) {
-	_ = t.Events[event] // panics: an index behind the last one would find rows of another state
+	// Panics: the index behind the last event would find rows of another state, and no row may
+	// compare the origin.
+	_, _, _ = t.States[state], t.States[origin], t.Events[event]
 	c, word := t.decider(), wordOf(state, origin)
 	bit, n := c.actorBit(actor), len(rows)
 	for i := c.first(state, event); i != 0; i = c.edges[i].next {

@@ -141,14 +141,14 @@ func TestTableWithoutMachineDoesNotDecide(t *testing.T) {
 	require.Panics(t, func() { newDisks(t).Table().After(0, 0, 5) }, "a row of another state")
 }
 
-// The index behind the last event is the cell of another state.
+// The index behind the last event is the cell of another state, and no row compares the origin.
 func TestCandidatesOutOfRange(t *testing.T) {
 	table := fsm.Must[struct{}](fsm.Spec[string, string]{
 		Name: "x", Initial: "A", Actors: []fsm.Actor{"u"},
 		States: []fsm.State[string]{{Name: "A"}, {Name: "B"}},
 		Rows:   fsm.Rows(fsm.Move("A", "go", "B"), fsm.Move("B", "go", "A")),
 	}).Table()
-	for _, event := range []int{-1, 1} {
-		require.Panics(t, func() { _, _ = table.Candidates(nil, 0, 0, event, "u", false) })
+	for _, at := range [][3]int{{0, 0, -1}, {0, 0, 1}, {-1, 0, 0}, {2, 0, 0}, {0, -1, 0}, {0, 2, 0}} {
+		require.Panics(t, func() { _, _ = table.Candidates(nil, at[0], at[1], at[2], "u", false) }, "%v", at)
 	}
 }

@@ -80,9 +80,9 @@ func ParseTable(data []byte) (*Table, error) {
 // faults is written too.
 //
 // WriteTable refuses a table that [ParseTable] would not return, and then writes
-// nothing: a text is not UTF-8 or over a limit, a row has no source, an index is out
-// of range, or a list is too long. That error is a [*DocumentError] and matches
-// [ErrInvalid]. WriteTable returns an error of w wrapped.
+// nothing: a text is not UTF-8 or over a limit, a row has no source, a row with a timeout
+// is not for [Sweeper], an index is out of range, or a list is too long. That error is a
+// [*DocumentError] and matches [ErrInvalid]. WriteTable returns an error of w wrapped.
 func WriteTable(w io.Writer, t *Table) error {
 	data, err := t.document()
 	if err != nil {

@@ -296,15 +296,20 @@ func TestWriteTableRefuses(t *testing.T) {
 		"unknown kind":       {func(t *fsm.Table) { t.States[0].Kind = 5 }, "states[0].kind", "no kind has the number 5"},
 		"unknown hint":       {func(t *fsm.Table) { t.States[0].Target = 9 }, "states[0].target", "no state has the index 9"},
 		"row without source": {func(t *fsm.Table) { t.Rows[1].From = nil }, "transitions[1].from", "a row without source"},
-		"unknown source":     {func(t *fsm.Table) { t.Rows[1].From = []int{0, -1} }, "transitions[1].from", "no state has the index -1"},
-		"unknown target":     {func(t *fsm.Table) { t.Rows[1].To = -1 }, "transitions[1].to", "no state has the index -1"},
-		"unknown event":      {func(t *fsm.Table) { t.Rows[1].Event = 1 }, "transitions[1].event", "no event has the index 1"},
-		"unknown actor":      {func(t *fsm.Table) { t.Rows[1].Actors = []int{0, 1} }, "transitions[1].actors", "no actor has the index 1"},
-		"unknown Then":       {func(t *fsm.Table) { t.Rows[1].Then = 3 }, "transitions[1].to", "no Then has the number 3"},
-		"unknown cell":       {func(t *fsm.Table) { t.Illegal = [][2]int{{0, 0}, {0, 4}} }, "illegal[1].event", "no event has the index 4"},
-		"source of text":     {func(t *fsm.Table) { t.Source = json.RawMessage(`"x"`) }, "source", `want an object, found "x"`},
-		"source of two":      {func(t *fsm.Table) { t.Source = json.RawMessage(`{} {}`) }, "source", "json: error calling MarshalJSON for type json.RawMessage: invalid character '{' after top-level value"},
-		"many states":        {func(t *fsm.Table) { t.States = append(t.States, make([]fsm.TableState, fsm.MaxStates)...) }, "states[4096]", "more than 4096 states"},
+		"no sweeper":         {func(t *fsm.Table) { t.Rows[1].Timeout = time.Second }, "transitions[1].within", "the row is not for the sweeper"},
+		"not for the sweeper": {func(t *fsm.Table) {
+			t.Actors = append(t.Actors, fsm.Sweeper)
+			t.Rows[1].Timeout, t.Rows[1].Actors = time.Second, []int{0}
+		}, "transitions[1].within", "the row is not for the sweeper"},
+		"unknown source": {func(t *fsm.Table) { t.Rows[1].From = []int{0, -1} }, "transitions[1].from", "no state has the index -1"},
+		"unknown target": {func(t *fsm.Table) { t.Rows[1].To = -1 }, "transitions[1].to", "no state has the index -1"},
+		"unknown event":  {func(t *fsm.Table) { t.Rows[1].Event = 1 }, "transitions[1].event", "no event has the index 1"},
+		"unknown actor":  {func(t *fsm.Table) { t.Rows[1].Actors = []int{0, 1} }, "transitions[1].actors", "no actor has the index 1"},
+		"unknown Then":   {func(t *fsm.Table) { t.Rows[1].Then = 3 }, "transitions[1].to", "no Then has the number 3"},
+		"unknown cell":   {func(t *fsm.Table) { t.Illegal = [][2]int{{0, 0}, {0, 4}} }, "illegal[1].event", "no event has the index 4"},
+		"source of text": {func(t *fsm.Table) { t.Source = json.RawMessage(`"x"`) }, "source", `want an object, found "x"`},
+		"source of two":  {func(t *fsm.Table) { t.Source = json.RawMessage(`{} {}`) }, "source", "json: error calling MarshalJSON for type json.RawMessage: invalid character '{' after top-level value"},
+		"many states":    {func(t *fsm.Table) { t.States = append(t.States, make([]fsm.TableState, fsm.MaxStates)...) }, "states[4096]", "more than 4096 states"},
 		"many transitions": {func(t *fsm.Table) {
 			for range 4000 {
 				t.States = append(t.States, fsm.TableState{Name: strings.Repeat("x", 200), Target: -1})

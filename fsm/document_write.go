@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -113,6 +114,10 @@ func (w *writer) rowForm(r *TableRow) rowForm {
 		Forced: r.Forced, Supersede: r.Supersede, Return: r.Then == ThenReturn, Ignore: r.Then == ThenIgnore,
 		Action: text(r.Action), Section: text(r.Section), Note: text(r.Doc),
 		Any: r.Any, Except: w.states("except", r.Except),
+	}
+	sweeper, declared := w.t.ActorIndex(Sweeper)
+	if r.Timeout > 0 && !(declared && (len(r.Actors) == 0 || slices.Contains(r.Actors, sweeper))) {
+		w.fail("within", "the row is not for the sweeper") // a reader would add it
 	}
 	if len(r.Actors) == 0 && r.Timeout > 0 { // a reader would let the sweeper alone fire it
 		f.Actors = convert[string](w.t.Actors)

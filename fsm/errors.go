@@ -39,7 +39,7 @@ var (
 type TransitionError struct {
 	Machine string
 	From    string // state
-	Origin  string // empty if the origin is not the reason
+	Origin  string // may be empty if it is not the reason
 	Event   string // empty in a refusal of NextTo
 	To      string // the target of NextTo
 	Actor   Actor

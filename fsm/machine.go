@@ -76,7 +76,7 @@ func newMachine[T any, S, E comparable](t *Table, states []S, events []E, guards
 	return m
 }
 
-// Must is [New] for package variables. It panics with the error of New.
+// Must is [New] for package variables. It panics with the text of the error of New.
 func Must[T any, S, E comparable](spec Spec[S, E]) *Machine[S, E, T] {
 	m, err := New[T](spec)
 	if err != nil {
