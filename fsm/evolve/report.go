@@ -118,7 +118,7 @@ func (a Act) conditions() (text string) {
 // state is refused until the code names one.
 func (r *Report) Code() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "// Records of the old %s.\nlifecycle.Version{\n", r.Old)
+	fmt.Fprintf(&b, "// Records of the old %s.\nlifecycle.Version{\n", visible.Text(r.Old))
 	b.WriteString("\tName: \"\", // Config.Version of the old binaries\n\tStates: map[string]string{\n")
 	for _, s := range r.States {
 		if s.New != "" {

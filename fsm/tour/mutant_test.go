@@ -189,7 +189,7 @@ func TestFaultyTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, plan.String(), "missed: row 3: it has no source")
 
-	huge := &fsm.Table{Name: "huge", Actors: []fsm.Actor{"a"}, Events: []string{"e"}}
+	huge := &fsm.Table{Name: "hu\nge", Actors: []fsm.Actor{"a"}, Events: []string{"e"}}
 	for range 300 {
 		huge.States = append(huge.States, fsm.TableState{Name: "s", Target: -1}, fsm.TableState{Name: "t", Kind: fsm.Transitional, Target: -1})
 	}
@@ -199,4 +199,5 @@ func TestFaultyTables(t *testing.T) {
 	huge.Events = append(huge.Events, "f")
 	_, err = tour.Mutants(huge)
 	require.ErrorIs(t, err, tour.ErrTooLarge)
+	require.ErrorContains(t, err, "hu<U+000A>ge")
 }

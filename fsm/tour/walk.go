@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // ErrTooLarge reports a table with too many statuses, or with too many rows that
@@ -79,7 +80,7 @@ func newWalk(t *fsm.Table) (*walk, error) {
 			w.ways = append(w.ways, x)
 		}
 		if w.looks > maxLooks || len(w.ways) > maxWays || len(w.places) > maxPlaces {
-			return nil, fmt.Errorf("%w: %s: more than %d statuses or %d ways between them", ErrTooLarge, t.Name, maxPlaces, maxWays)
+			return nil, fmt.Errorf("%w: %s: more than %d statuses or %d ways between them", ErrTooLarge, visible.Text(t.Name), maxPlaces, maxWays)
 		}
 	}
 	return w, nil
