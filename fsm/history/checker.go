@@ -119,7 +119,14 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 	numbered := row.Sequence != 0 && o.sequence != 0
 	if numbered {
 		created := o.ended > 0 && (row.From == "" || m.absent[row.From])
-		switch next := o.sequence + 1; {
+		next := o.sequence + 1 // if it wraps, every row is late
+		switch late := row.Sequence <= o.sequence; {
+		case late && c.config.Gaps:
+			c.sum.Repeated++
+			return false, false
+		case late:
+			c.found(row, "repeated-sequence", fmt.Sprintf("number %d comes after %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
+			return false, false
 		case row.Sequence > next && created: // the store may have forgotten the removed object, see first
 		case row.Sequence > next && c.config.Gaps:
 			c.sum.Missing = int(min(uint64(c.sum.Missing)+min(row.Sequence-next, math.MaxInt32), math.MaxInt32))
@@ -127,12 +134,6 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 		case row.Sequence > next:
 			c.found(row, "skipped-sequence", fmt.Sprintf("number %d follows %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
 			linked = false
-		case row.Sequence < next && c.config.Gaps:
-			c.sum.Repeated++
-			return false, false
-		case row.Sequence < next:
-			c.found(row, "repeated-sequence", fmt.Sprintf("number %d comes after %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
-			return false, false
 		}
 	}
 	if !row.At.IsZero() && !o.at.IsZero() && row.At.Before(o.at.Add(-c.config.ClockSlack)) {

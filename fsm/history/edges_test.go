@@ -76,3 +76,22 @@ func TestMostMissingRows(t *testing.T) {
 		history.Row{ID: "1", Sequence: 1 << 50, From: "A", To: "A", Event: "stay", Actor: "u"})
 	require.Equal(t, math.MaxInt32, s.Missing)
 }
+
+// No number follows the greatest one: every other one is late.
+func TestAfterTheGreatestSequence(t *testing.T) {
+	for name, gaps := range map[string]bool{"gaps": true, "no gaps": false} {
+		t.Run(name, func(t *testing.T) {
+			stay := func(sequence uint64) history.Row {
+				return history.Row{ID: "1", Sequence: sequence, From: "A", To: "A", Event: "stay", Actor: "u"}
+			}
+			s := checked(t, &history.Config{Gaps: gaps}, stay(math.MaxUint64-1), stay(math.MaxUint64), stay(math.MaxUint64), stay(7))
+			require.Zero(t, s.Counts["skipped-sequence"])
+			require.Zero(t, s.Missing)
+			if gaps {
+				require.Equal(t, 2, s.Repeated)
+			} else {
+				require.Equal(t, 2, s.Counts["repeated-sequence"])
+			}
+		})
+	}
+}
