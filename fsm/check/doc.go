@@ -29,7 +29,7 @@
 // version changed.
 //
 //	id                    severity        meaning
-//	no-name               error           this and the next 21 ids are the codes of package fsm
+//	no-name               error           this and the next 22 ids are the codes of package fsm
 //	bad-name              error
 //	duplicate-name        error
 //	too-large             error

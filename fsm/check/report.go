@@ -13,8 +13,8 @@ import (
 // A transition is a row for one of its sources. An edge is a transition from one
 // declared state to another or the same one. An ignored event has no edge. A return
 // row has an edge to each resting origin that an object may have there. An exit is
-// an edge to another state. Guards and origin conditions do not change the edges.
-// Forced rows count like others.
+// an edge to another state. Guards do not change the edges. Origin conditions change only
+// those of return rows. Forced rows count like others.
 type Report struct {
 	Name       string `json:"-"`          // of the table
 	Confidence string `json:"confidence"` // from the table

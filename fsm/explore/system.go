@@ -63,8 +63,8 @@ type property struct {
 // New returns a system without parts. The name appears in verdicts and errors.
 func New(name string) *System { return &System{name: name, declared: make(map[string]bool)} }
 
-// Budget limits how often faults happen in one run. [System.Budget] makes one. The
-// zero Budget is empty: its faults never happen.
+// Budget limits how often faults happen in one run. [System.Budget] makes one. In a
+// [ChannelSpec] the zero Budget is empty: its faults never happen. [System.Fault] refuses it.
 type Budget struct {
 	sys *System
 	at  int

@@ -47,7 +47,8 @@ var kindNames = [...]string{"states", "transitions", "guard results"}
 
 // Watch returns a machine that behaves like m, and the coverage of its table. The
 // coverage counts everything that instances of the new machine do. A system that
-// moves its objects itself, such as a manager, reports its moves to [Coverage.Saw].
+// moves its objects itself, such as a manager, reports its moves to [Coverage.Saw]. Watch
+// panics for a table that is too large for a tour, see [tour.ErrTooLarge].
 func Watch[S, E comparable, T any](m *fsm.Machine[S, E, T], config *CoverConfig) (*fsm.Machine[S, E, T], *Coverage) {
 	c := newCoverage(m.Table(), config)
 	watched := remade(m, func(row int) guardFunc[T] {
@@ -65,7 +66,7 @@ func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
 	c := &Coverage{table: t, except: cmp.Or(config, &CoverConfig{}).Except, seen: make(map[string]bool)}
 	plan, err := tour.New(t, nil)
 	if err != nil {
-		panic(fmt.Sprintf("fsmtest: tour of the table of a machine: %v", err)) // New has checked it
+		panic(fmt.Sprintf("fsmtest: tour of the table of a machine: %v", err))
 	}
 	add := func(kind int, name string) {
 		if !slices.Contains(c.items[kind], name) {
