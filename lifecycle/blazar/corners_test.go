@@ -166,22 +166,38 @@ func TestUpdateDuringUpdate(t *testing.T) {
 // An operator has added the record of a reservation that is not in the content of the lease:
 // it gets the new times, and its amount stays.
 func TestUpdateOfAddedReservation(t *testing.T) {
-	ctx := t.Context()
-	var updated []int
-	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-		Update: func(_ context.Context, a blazar.Allocation) error { updated = append(updated, a.Amount); return nil },
-	}}})
-	lease := createLease(t, s, inAnHour("host"))
-	added := lease.Reservations[0].ID + "0"
-	_, err := s.Reservations.Add(ctx, added, blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{
-		Lease: "l", Request: blazar.Request{Resource: "host", Amount: 7},
-	}, nil)
-	require.NoError(t, err)
-	_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
-	require.NoError(t, err)
-	require.Equal(t, []int{1, 7}, updated)
-	_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{added: 8}})
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	for name, added := range map[string]string{
+		"like those of the lease": "l/1/reservation-10",
+		"in front of them":        "l/added",
+		"without an operation":    "l/reservation-1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			updated := map[string]int{}
+			s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+				Update: func(_ context.Context, a blazar.Allocation) error { updated[a.Reservation] = a.Amount; return nil },
+			}}})
+			lease := createLease(t, s, inAnHour("host"))
+			own := lease.Reservations[0].ID
+			require.Equal(t, "l/1/reservation-1", own)
+			_, err := s.Reservations.Add(ctx, added, blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{
+				Lease: "l", Request: blazar.Request{Resource: "host", Amount: 7},
+			}, nil)
+			require.NoError(t, err)
+			_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+			require.NoError(t, err)
+			require.Equal(t, map[string]int{own: 1, added: 7}, updated)
+			_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{added: 8}})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			lease, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{own: 2}})
+			require.NoError(t, err)
+			amounts := map[string]int{}
+			for _, r := range lease.Reservations {
+				amounts[r.ID] = r.Amount
+			}
+			require.Equal(t, map[string]int{own: 2, added: 7}, amounts)
+		})
+	}
 }
 
 // The delete of a lease that has not begun hangs. The next lease on resources of its

@@ -128,8 +128,8 @@ func (l *LeaseDetails) allocations(i int, content *LeaseSpec) (before, after All
 	before = l.allocation(&l.Reservations[i])
 	after = before
 	after.Start, after.End = content.Start, content.End
-	if i < len(content.Reservations) {
-		after.Amount = content.Reservations[i].Amount
+	if request := requestOf(content, l.Reservations[i].ID); request != nil {
+		after.Amount = request.Amount
 	}
 	same := before.Start.Equal(after.Start) && before.End.Equal(after.End) && before.Amount == after.Amount
 	return before, after, !same && l.Reservations[i].Status != ReservationDeleted

@@ -99,14 +99,15 @@ func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, 
 	}
 	spec.Reservations = slices.Clone(spec.Reservations)
 	for id, amount := range update.Amounts {
-		i := slices.IndexFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == id })
+		has := slices.ContainsFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == id })
+		request := requestOf(&spec, id)
 		switch {
-		case i < 0 || i >= len(spec.Reservations):
+		case !has || request == nil:
 			return spec, &InputError{"reservation " + id, "the lease has no such reservation"}
 		case amount < 0:
 			return spec, &InputError{"reservation", fmt.Sprintf("an amount of %d", amount)}
 		}
-		spec.Reservations[i].Amount = amount
+		request.Amount = amount
 	}
 	if update.Name != "" {
 		spec.Name = update.Name

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -45,6 +47,22 @@ func membersOf[S comparable, T any](
 // not find the reservations of a later lease with the same id.
 func memberID(ch *lifecycle.StoredChange, name string) string {
 	return fmt.Sprintf("%s/%d/%s", ch.To.ID, ch.To.Operation, name)
+}
+
+var requestedID = regexp.MustCompile(`^[^/]+/\d+/reservation-([1-9]\d*)$`)
+
+// requestOf returns the request in the content of a lease that a reservation was made for, or
+// nil for one that an operator has added.
+func requestOf(content *LeaseSpec, reservation string) *Request {
+	parts := requestedID.FindStringSubmatch(reservation)
+	if parts == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil || n > len(content.Reservations) {
+		return nil
+	}
+	return &content.Reservations[n-1]
 }
 
 // beforeCommit adds to the commit of a change of a lease: its reservations and
@@ -97,12 +115,13 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 // moveReservations changes the amounts of reservations whose lease was updated. It
 // returns all reservations for the check of the combination.
 func (s *Service) moveReservations(tx *lifecycle.Tx, m members, spec LeaseSpec, updated bool) (related []relation.Related) {
-	for i, r := range m.reservations {
-		if !updated || i >= len(spec.Reservations) || spec.Reservations[i].Amount == r.Payload.Amount || r.State == ReservationDeleted {
+	for _, r := range m.reservations {
+		request := requestOf(&spec, r.ID)
+		if !updated || request == nil || request.Amount == r.Payload.Amount || r.State == ReservationDeleted {
 			related = append(related, reservationRole.Saw(r.ID, r.State))
 			continue
 		}
-		amount := spec.Reservations[i].Amount
+		amount := request.Amount
 		s.Reservations.In(tx).Fire(r.ID, Update, Manager, &lifecycle.Change[ReservationSpec]{
 			Force: true, Expect: r.Revision, // the combination is checked with the state of this revision
 			Edit: func(r *ReservationSpec) error { r.Amount = amount; return nil },
