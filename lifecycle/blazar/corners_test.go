@@ -3,6 +3,7 @@ package blazar_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // inAnHour is a lease of one resource that starts in an hour and ends an hour later.
@@ -319,4 +321,17 @@ func TestInvalidTimeouts(t *testing.T) {
 			require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		})
 	}
+}
+
+// A plugin that ends its goroutine has failed, and the text of the error states how.
+func TestPluginGoexit(t *testing.T) {
+	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+		OnStart: func(context.Context, blazar.Allocation) error { runtime.Goexit(); return nil },
+	}}})
+	lease := createLease(t, s, inAnHour("host"))
+	_, err := s.StartLease(t.Context(), lease.ID)
+	failed, ok := errors.AsType[*queue.PanicError](err)
+	require.True(t, ok)
+	require.Equal(t, &queue.PanicError{Goexit: true}, failed)
+	requireLease(t, s, lease.ID, blazar.LeaseError)
 }

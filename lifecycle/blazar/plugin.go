@@ -81,7 +81,7 @@ func (s *Service) checkPlugins(ctx context.Context, id string, call Call) error 
 
 // perform calls a function of a plugin, and waits for it until the context ends. Nil
 // succeeds. The goroutine belongs to the plugin: it ends when the function does. A panic
-// is the error.
+// or runtime.Goexit is the error.
 func perform(ctx context.Context, f func(context.Context, Allocation) error, a Allocation) error {
 	if f == nil {
 		return nil
@@ -94,9 +94,14 @@ func perform(ctx context.Context, f func(context.Context, Allocation) error, a A
 	go func() {
 		returned := false
 		defer func() {
-			if !returned {
-				result <- &queue.PanicError{Value: recover(), Stack: debug.Stack()}
+			if returned {
+				return
 			}
+			panicked := &queue.PanicError{Goexit: true}
+			if v := recover(); v != nil {
+				panicked = &queue.PanicError{Value: v, Stack: debug.Stack()}
+			}
+			result <- panicked
 		}()
 		err := f(ctx, a)
 		returned = true
