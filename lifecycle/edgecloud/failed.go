@@ -69,13 +69,16 @@ func (e *FailedError) Is(target error) bool {
 
 const noAnswer = "the CRM has not answered in time"
 
-// Errors returns the errors of an object in an error state; nil in any other state.
+// Errors returns the errors of an object in an error state; nil in any other state, and if
+// the CRM has reported none.
 func Errors[T any](rec Record[T]) []string {
 	switch {
 	case !isError(rec.State):
 		return nil
 	case rec.Event == string(TimedOut):
 		return []string{noAnswer}
+	case rec.Reason == "":
+		return nil
 	}
 	return strings.Split(rec.Reason, "\n")
 }

@@ -16,6 +16,21 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
+// A CRM reports a failure without a reason. No error is better than an empty one.
+func TestFailureWithoutErrors(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	created, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+	require.NoError(t, err)
+	_, err = c.Clusters.Receive(ctx, 1, edgecloud.Report{ID: "c", Operation: created.Operation, State: edgecloud.CreateError})
+	require.NoError(t, err)
+	_, err = c.Clusters.Wait(ctx, created, 0)
+	require.EqualError(t, err, `edgecloud: operation 1 of clusterinst "c" failed: CreateError (undone)`)
+	failed, ok := errors.AsType[*edgecloud.FailedError](err)
+	require.True(t, ok)
+	require.Empty(t, failed.Errors)
+}
+
 func TestErrors(t *testing.T) {
 	ctx := t.Context()
 	c := newCoordinator(t, lifecycle.NewMemoryStore())
