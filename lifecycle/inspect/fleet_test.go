@@ -210,16 +210,23 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 	_, err = m.Create(t.Context(), "a", "create", "user", vm{}, nil)
 	require.NoError(t, err)
 	disks := lifecycle.Must(vmTable("disk"), broken, &lifecycle.Config[string]{})
-	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(disks, nil), inspect.Of(m, nil)}})
+	failed := 0
+	page, err := inspect.New(&inspect.Config{
+		Machines: []inspect.Machine{inspect.Of(disks, nil), inspect.Of(m, nil)},
+		Failed:   func(context.Context, error) { failed++ },
+	})
 	require.NoError(t, err)
 	object := document[inspect.ObjectPage](t, page, "/object?machine=vm&id=a")
 	require.Equal(t, "creating", object.Explanation.State)
 	require.Equal(t, "unavailable", object.HistoryProblem.Code)
+	require.Equal(t, 1, failed)
 	require.Contains(t, body(t, ask(page, "GET", "/object?machine=vm&id=a")), "<code>unavailable</code>")
 	require.Equal(t, 503, ask(page, "GET", "/object?machine=vm&id=b").StatusCode)
+	failed = 0
 	owners := document[inspect.OwnerPage](t, page, "/owners")
 	require.Equal(t, "host-1", owners.Owners[0].Name)
 	require.Equal(t, "unavailable", owners.Problem.Code)
+	require.Equal(t, 1, failed)
 	require.Contains(t, body(t, ask(page, "GET", "/owners")), "<code>unavailable</code>")
 }
 

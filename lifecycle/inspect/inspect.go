@@ -29,9 +29,9 @@ type Config struct {
 	// MaxObjects is how many objects of each machine one answer counts: it reads all of
 	// them, without payloads, in pages of [lifecycle.MaxPage]. 0: 100,000.
 	MaxObjects int
-	// Failed receives the errors of answers with a status of 500 and above, and of streams,
-	// for the log: the answers do not have the texts of stores. It is called concurrently.
-	// Default: nothing.
+	// Failed receives the errors with a status of 500 and above of answers, of their parts,
+	// and of streams, for the log: the answers do not have the texts of stores. It is called
+	// concurrently. Default: nothing.
 	Failed func(context.Context, error)
 }
 

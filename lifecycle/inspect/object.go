@@ -93,7 +93,7 @@ func (p *Page) objectPage(ctx context.Context, r *http.Request) (view, error) {
 	case failed != nil && doc.Explanation == nil:
 		return view{}, failed
 	case failed != nil:
-		doc.HistoryProblem = new(lifecycle.Problem(late(storeOf(doc.Machine), failed)))
+		doc.HistoryProblem = p.problem(ctx, late(storeOf(doc.Machine), failed))
 	}
 	if gone && len(rows) == 0 {
 		return view{}, err

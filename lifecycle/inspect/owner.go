@@ -38,7 +38,7 @@ func (p *Page) ownerPage(ctx context.Context, _ *http.Request) (view, error) {
 	owners, err := p.readOwners(ctx)
 	doc := OwnerPage{Time: now(), Owners: owners}
 	if len(owners) > 0 && err != nil {
-		doc.Problem, err = new(lifecycle.Problem(err)), nil
+		doc.Problem, err = p.problem(ctx, err), nil
 	}
 	return view{Heading: "Owners", Doc: doc}, err
 }
