@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -128,7 +129,8 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 // processes get different ids, and a process that has restarted does not repeat any. It
 // is at least the time of this process in microseconds since 1970, so it does not go back
 // either if the store was restored from a backup. Errors: [lifecycle.ErrInvalid] for the
-// id, the store's, and the context's.
+// id, [lifecycle.ErrStale] if a CRM has started with the greatest int64, the store's, and
+// the context's.
 func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 	rec, err := commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[string, note], error) {
 		at, err := c.start.Get(ctx, id)
@@ -137,6 +139,9 @@ func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 		}
 		return c.c.write(ctx, tx, cloudletNote(id), func(n *note) error {
 			last := max(n.NotifyID, at.Payload.NotifyID, at.Payload.OldNotifyID)
+			if last == math.MaxInt64 {
+				return fmt.Errorf("%w: no notify id is greater than %d", lifecycle.ErrStale, last)
+			}
 			n.NotifyID = max(last+1, time.Now().UnixMicro())
 			return nil
 		})

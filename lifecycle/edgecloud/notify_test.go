@@ -1,6 +1,7 @@
 package edgecloud_test
 
 import (
+	"math"
 	"sync"
 	"testing"
 
@@ -80,6 +81,13 @@ func TestNewNotifyID(t *testing.T) {
 		_, err = c.Cloudlets.StartUp(ctx, "b", last, "v1")
 		require.NoError(t, err)
 	}
+	c, err := edgecloud.NewCoordinator(store, nil)
+	require.NoError(t, err)
+	_, err = c.Cloudlets.StartUp(ctx, "b", math.MaxInt64, "v1")
+	require.NoError(t, err)
+	id, err := c.Cloudlets.NewNotifyID(ctx, "b")
+	require.ErrorIs(t, err, lifecycle.ErrStale)
+	require.Zero(t, id)
 }
 
 // The notify id 0 means no connection, also of a cloudlet that no CRM has connected to since it
