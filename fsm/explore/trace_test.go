@@ -146,3 +146,11 @@ func FuzzParseTrace(f *testing.F) {
 		roundTrip(t, tr)
 	})
 }
+
+// The names of a system and its properties take one line, as those of its parts do.
+func TestVerdictOfOddNames(t *testing.T) {
+	v := explore.Verdict{System: "a\nb", Outcome: explore.Violated, Property: "c\x1b"}
+	require.Equal(t, "a<U+000A>b: violated: c<U+001B> (0 states, 0 steps, depth 0)", v.String())
+	v = explore.Verdict{System: "s", Outcome: explore.Holds, Live: []string{"a\nb"}}
+	require.Equal(t, "s: holds (0 states, 0 steps, depth 0)\n  leads to: a<U+000A>b", v.String())
+}

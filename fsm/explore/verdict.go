@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // Outcome is how an exploration ended.
@@ -82,9 +84,9 @@ func (e *verdictError) Unwrap() error { return errors.Join(e.v.Problem, e.v.Reas
 // depend on the text.
 func (v *Verdict) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", v.System, v.Outcome)
+	fmt.Fprintf(&b, "%s: %s", visible.Text(v.System), v.Outcome)
 	if v.Property != "" {
-		b.WriteString(": " + v.Property)
+		b.WriteString(": " + visible.Text(v.Property))
 	}
 	for _, err := range []error{v.Problem, v.Reason} {
 		if err != nil {
@@ -96,7 +98,7 @@ func (v *Verdict) String() string {
 		b.WriteString("\n  never happened: " + strings.Join(v.Unused, ", "))
 	}
 	for _, name := range v.Live {
-		b.WriteString("\n  leads to: " + name)
+		b.WriteString("\n  leads to: " + visible.Text(name))
 	}
 	if v.Trace != nil {
 		b.WriteString("\n" + v.Trace.String())
