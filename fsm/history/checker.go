@@ -127,10 +127,10 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 		case late:
 			c.found(row, "repeated-sequence", fmt.Sprintf("number %d comes after %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
 			return false, false
-		case row.Sequence > next && created: // the store may have forgotten the removed object, see first
 		case row.Sequence > next && c.config.Gaps:
 			c.sum.Missing = int(min(uint64(c.sum.Missing)+min(row.Sequence-next, math.MaxInt32), math.MaxInt32))
 			linked = false
+		case row.Sequence > next && created: // the store may have forgotten the removed object, see first
 		case row.Sequence > next:
 			c.found(row, "skipped-sequence", fmt.Sprintf("number %d follows %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
 			linked = false
@@ -154,10 +154,13 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 	if row.From != "" && !m.has(row.From) {
 		return true // judge reports the state
 	}
-	if row.From == o.state || m.absent[o.state] && (row.From == "" || m.absent[row.From]) {
+	switch {
+	case row.From == o.state:
 		if row.From != "" && row.FromOrigin != "" && o.origin != "" && row.FromOrigin != o.origin {
 			c.found(row, "wrong-origin", "the origin before was "+row.FromOrigin, o.origin)
 		}
+		return false
+	case m.absent[o.state] && (row.From == "" || m.absent[row.From]):
 		return false
 	}
 	was := o.state

@@ -36,9 +36,19 @@ func checked(t *testing.T, config *history.Config, rows ...history.Row) *history
 func TestTwoAbsentStates(t *testing.T) {
 	s := checked(t, nil,
 		history.Row{ID: "1", Sequence: 1, From: "None", To: "A", Event: "create", Actor: "u"},
-		history.Row{ID: "1", Sequence: 2, From: "A", To: "Gone", Event: "delete", Actor: "u"},
-		history.Row{ID: "1", Sequence: 3, From: "None", To: "A", Event: "create", Actor: "u"})
+		history.Row{ID: "1", Sequence: 2, From: "A", FromOrigin: "A", To: "Gone", Event: "delete", Actor: "u"},
+		history.Row{ID: "1", Sequence: 3, From: "None", FromOrigin: "None", To: "A", Event: "create", Actor: "u"})
 	require.True(t, s.OK(), "%v", s)
+}
+
+// A feed with gaps may have lost the rows between a removal and the next creation.
+func TestGapAfterARemoval(t *testing.T) {
+	s := checked(t, &history.Config{Gaps: true},
+		history.Row{ID: "1", Sequence: 1, From: "None", To: "A", Event: "create", Actor: "u"},
+		history.Row{ID: "1", Sequence: 2, From: "A", To: "Gone", Event: "delete", Actor: "u"},
+		history.Row{ID: "1", Sequence: 9, From: "None", FromOrigin: "None", To: "A", Event: "create", Actor: "u"})
+	require.True(t, s.OK(), "%v", s)
+	require.Equal(t, 6, s.Missing)
 }
 
 // A store may forget a removed object. If the object is created again, its numbers continue
