@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,74 +17,99 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// demo is the store, the clock and the processes. It keeps the first error, and prints
-// nothing after it.
+// demo is the store, the clock, the resources and process alpha. It keeps the first error, and
+// prints nothing after it.
 type demo struct {
-	out       io.Writer
-	store     *lifecycle.MemoryStore
-	hosts     *hosts
-	processes []*process
-	group     errgroup.Group // the heartbeats of the processes
-	hours     atomic.Int64   // the clock of the leases
-	err       error
+	store      *lifecycle.MemoryStore
+	hours      atomic.Int64 // the clock of the leases
+	alpha      *blazar.Service
+	heartbeats errgroup.Group // of all processes
+
+	mu      sync.Mutex // guards what follows: plugins print in other goroutines
+	err     error      // only the goroutine of run sets it, and reads it without the mutex
+	out     io.Writer
+	holders map[string]string // the lease by resource: one host, one rack and one network
 }
 
 func newDemo(out io.Writer) *demo {
-	return &demo{out: out, store: lifecycle.NewMemoryStore(), hosts: newHosts()}
+	return &demo{out: out, store: lifecycle.NewMemoryStore(), holders: map[string]string{}}
 }
 
 // hour returns the time n hours after the start of the clock.
 func hour(n int64) time.Time { return time.Date(2030, 1, 1, 8+int(n), 0, 0, 0, time.UTC) }
 
-// process is one process of the service.
-type process struct {
-	*blazar.Service
-	name string
-	kill context.CancelFunc // ends the heartbeats
-}
-
-// start starts a process. It is considered dead if it sends no heartbeat within ttl.
-func (d *demo) start(ctx context.Context, name string, ttl time.Duration) (*process, error) {
+// start starts a process. It is considered dead if it sends no heartbeat within ttl. Function
+// kill ends its heartbeats.
+func (d *demo) start(ctx context.Context, name string, ttl time.Duration) (p *blazar.Service, kill func()) {
 	owner, err := lifecycle.Join(ctx, d.store, name, ttl)
 	if err != nil {
-		return nil, err
+		d.keep(err)
+		return nil, nil
 	}
-	service, err := blazar.New(d.store, &blazar.Config{
+	p, err = blazar.New(d.store, &blazar.Config{
 		Now:      func() time.Time { return hour(d.hours.Load()) },
-		Patience: 50 * time.Millisecond, Owner: owner, Queue: queue.Must[lifecycle.Key](nil), Plugins: d.hosts.plugins(),
+		Patience: 50 * time.Millisecond, Owner: owner, Queue: queue.Must(&queue.Config[lifecycle.Key]{Base: ctx}),
+		Plugins: map[string]blazar.Plugin{"host": d.plugin("host"), "rack": d.plugin("rack"), "network": d.plugin("network")},
 	})
-	if err != nil {
-		return nil, err
-	}
+	d.keep(err)
 	alive, kill := context.WithCancel(ctx)
-	d.group.Go(func() error { return owner.Run(alive) })
-	p := &process{service, name, kill}
-	d.processes = append(d.processes, p)
-	return p, nil
+	d.heartbeats.Go(func() error { return owner.Run(alive) })
+	return p, kill
 }
 
-// close ends the processes and the calls of plugins that hang.
-func (d *demo) close() {
-	close(d.hosts.wake)
-	for _, p := range d.processes {
-		p.kill()
+// faults are the calls of plugins that do not succeed.
+var faults = map[string]func(context.Context) error{
+	"start network for lease-4": func(context.Context) error { return errors.New("the switch is down") },
+	"update host for lease-3": func(context.Context) error {
+		return fmt.Errorf("%w: reserved by another lease", blazar.ErrRefused)
+	},
+	"start rack for lease-5": func(ctx context.Context) error {
+		<-ctx.Done() // the call hangs
+		return context.Cause(ctx)
+	},
+}
+
+// plugin returns the plugin of a resource, which one lease holds at a time.
+func (d *demo) plugin(kind string) blazar.Plugin {
+	call := func(verb string) func(context.Context, blazar.Allocation) error {
+		return func(ctx context.Context, a blazar.Allocation) error { return d.call(ctx, verb, kind, a.Lease) }
 	}
-	_ = d.group.Wait() // an error means that a process was declared dead
+	return blazar.Plugin{Update: call("update"), OnStart: call("start"), OnEnd: call("release")}
+}
+
+func (d *demo) call(ctx context.Context, verb, kind, lease string) error {
+	call := fmt.Sprintf("%s %s for %s", verb, kind, lease)
+	d.printf("  %s", call)
+	if fault := faults[call]; fault != nil {
+		return fault(ctx)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch holder, held := d.holders[kind]; {
+	case verb == "start" && held:
+		return fmt.Errorf("%s holds the %s", holder, kind)
+	case verb == "start":
+		d.holders[kind] = lease
+	case verb == "release" && holder == lease:
+		delete(d.holders, kind)
+	}
+	return nil
 }
 
 func (d *demo) printf(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.err == nil {
 		fmt.Fprintf(d.out, format+"\n", args...)
 	}
 }
 
-// keep keeps the first error, and prints the calls of plugins.
+// keep keeps the first error.
 func (d *demo) keep(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.err == nil {
 		d.err = err
-	}
-	for _, call := range d.hosts.take() {
-		d.printf("  %s", call)
 	}
 }
 
@@ -92,22 +118,21 @@ func (d *demo) refused(err, sentinel error) {
 	if !errors.Is(err, sentinel) {
 		d.keep(fmt.Errorf("got %w, want %v", err, sentinel))
 	}
-	d.keep(nil)
 	d.printf("  HTTP %d: %v", lifecycle.HTTPStatus(err), err)
 }
 
 // create creates a lease between two hours.
-func (d *demo) create(ctx context.Context, p *process, id string, start, end int64, resources ...string) {
+func (d *demo) create(ctx context.Context, id string, start, end int64, resources ...string) {
 	spec := blazar.LeaseSpec{Name: id, Start: hour(start), End: hour(end), Attributes: json.RawMessage(`{"budget":1}`)}
 	for _, r := range resources {
 		spec.Reservations = append(spec.Reservations, blazar.Request{Resource: r, Amount: 1})
 	}
-	_, err := p.CreateLease(ctx, id, spec)
+	_, err := d.alpha.CreateLease(ctx, id, spec)
 	d.keep(err)
 }
 
 // process processes the events that are due.
-func (d *demo) process(ctx context.Context, p *process) {
+func (d *demo) process(ctx context.Context, p *blazar.Service) {
 	handled, err := p.Process(ctx)
 	d.keep(err)
 	for _, h := range handled {
@@ -116,28 +141,22 @@ func (d *demo) process(ctx context.Context, p *process) {
 }
 
 // sweep sweeps until an object is found.
-func (d *demo) sweep(ctx context.Context, p *process) {
-	for d.err == nil {
-		results, err := p.Sweep(ctx)
+func (d *demo) sweep(ctx context.Context) {
+	for found := false; !found && d.err == nil; {
+		results, err := d.alpha.Sweep(ctx)
 		d.keep(err)
 		for _, r := range results {
-			d.printf("  %s sweeps %s of %s: %v to %s", p.name, r.ID, r.Owner, r.Resolution, r.To)
+			d.printf("  alpha sweeps %s of %s: %v to %s", r.ID, r.Owner, r.Resolution, r.To)
+			found = true
 		}
-		if len(results) > 0 {
-			return
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			d.keep(lifecycle.Ended(ctx))
-		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
 // show prints the statuses of leases and their reservations.
-func (d *demo) show(ctx context.Context, p *process, ids ...string) {
+func (d *demo) show(ctx context.Context, ids ...string) {
 	for _, id := range ids {
-		l, err := p.GetLease(ctx, id)
+		l, err := d.alpha.GetLease(ctx, id)
 		d.keep(err)
 		text := fmt.Sprintf("  %s: %s", id, l.Status)
 		if l.Degraded {

@@ -38,22 +38,24 @@ func TestCanceled(t *testing.T) {
 }
 
 func TestVerifyDetectsFaults(t *testing.T) {
-	ctx := t.Context()
+	ctx, stop := context.WithCancel(t.Context())
 	d := newDemo(io.Discard)
-	defer d.close()
-	p, err := d.start(ctx, "alpha", time.Minute)
-	require.NoError(t, err)
-	d.verify(ctx, p)
+	defer d.heartbeats.Wait()
+	defer stop()
+	d.alpha, _ = d.start(ctx, "alpha", time.Minute)
+	d.verify(ctx)
 	require.NoError(t, d.err)
 
-	d.create(ctx, p, "l", 0, 1, "host")
-	d.verify(ctx, p)
+	d.create(ctx, "l", 0, 1, "host")
+	d.verify(ctx)
 	require.EqualError(t, d.err, "l ended in PENDING, not in TERMINATED")
 
-	d.hosts.holders["host"] = "l"
-	require.EqualError(t, d.hosts.verify(), "l still holds the host")
-	require.NoError(t, d.hosts.call(ctx, "start", "host", "k"))
-	require.ErrorContains(t, d.hosts.verify(), "k acquires the host of l")
+	d.err = nil
+	require.NoError(t, d.alpha.DeleteLease(ctx, "l"))
+	require.NoError(t, d.call(ctx, "start", "host", "l"))
+	require.EqualError(t, d.call(ctx, "start", "host", "k"), "l holds the host")
+	d.verify(ctx)
+	require.EqualError(t, d.err, "l still holds the host")
 
 	d.err = nil
 	d.refused(nil, lifecycle.ErrPrecondition)
