@@ -18,7 +18,6 @@ type demo struct {
 	out    io.Writer
 	clouds *cloud
 	system *tumblebug.System
-	client http.Client
 	url    string
 	err    error
 }
@@ -43,7 +42,7 @@ func (d *demo) request(ctx context.Context, method, path string, code int, into 
 	if err != nil {
 		return "", err
 	}
-	resp, err := d.client.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return "", err
 	}

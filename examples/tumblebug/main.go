@@ -33,7 +33,7 @@ func main() {
 
 // run starts the server, performs all steps, and ends the server.
 func run(ctx context.Context, out io.Writer) error {
-	clouds := newCloud(30 * time.Millisecond)
+	clouds := newCloud()
 	system, err := tumblebug.New(lifecycle.NewMemoryStore(), clouds, &tumblebug.Config{Poll: 10 * time.Millisecond})
 	if err != nil {
 		return err
@@ -43,30 +43,23 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	server := &http.Server{Handler: tumblebug.Handler(system), ReadHeaderTimeout: time.Second}
-	var group errgroup.Group
-	group.Go(func() error {
-		if err := server.Serve(listener); err != http.ErrServerClosed {
-			return err
-		}
-		return nil
-	})
+	var serving errgroup.Group
+	serving.Go(func() error { return server.Serve(listener) })
+	defer serving.Wait() // the error is that of Close
+	defer server.Close()
 	d := &demo{out: out, clouds: clouds, system: system, url: "http://" + listener.Addr().String()}
-	group.Go(func() error {
-		defer server.Close()
-		defer d.client.CloseIdleConnections()
-		for _, scenario := range []func(context.Context){d.create, d.suspend, d.loseAnswer, d.withdraw, d.terminate, d.verify} {
-			if scenario(ctx); d.err != nil {
-				return d.err
-			}
-		}
-		return system.Close(ctx)
-	})
-	return group.Wait()
+	d.create(ctx)
+	d.suspend(ctx)
+	d.loseAnswer(ctx)
+	d.withdraw(ctx)
+	d.terminate(ctx)
+	d.keep(system.Close(ctx))
+	d.verify()
+	return d.err
 }
 
 func (d *demo) create(ctx context.Context) {
 	d.printf("create an MCI of five VMs; the cloud rejects web-3")
-	d.clouds.answer("Create web-3", errRejected)
 	d.createMci(ctx, "shop", false, group("web", 3, "aws", "ap-northeast-2"), group("db", 2, "azure", "koreacentral"))
 	d.rests(ctx, "shop", "Partial-Running:4 (R:4/5)")
 	d.post(ctx, "shop?action=refine", 200)
@@ -75,11 +68,11 @@ func (d *demo) create(ctx context.Context) {
 
 func (d *demo) suspend(ctx context.Context) {
 	d.printf("suspend the MCI; requests during the action, and requests that the matrix excludes")
-	d.clouds.pause()
+	d.clouds.gate.Lock()
 	d.post(ctx, "shop?action=suspend", 200)
 	d.post(ctx, "shop?action=resume", 409)
 	d.post(ctx, "shop/vm/db-1?action=terminate", 409)
-	d.clouds.resume()
+	d.clouds.gate.Unlock()
 	d.rests(ctx, "shop", "Suspended:4 (R:0/4)")
 	d.post(ctx, "shop?action=suspend", 403)
 	d.post(ctx, "shop?action=unknown", 400)
@@ -89,7 +82,6 @@ func (d *demo) suspend(ctx context.Context) {
 
 func (d *demo) loseAnswer(ctx context.Context) {
 	d.printf("suspend one VM; the cloud does it and does not answer")
-	d.clouds.answer("Suspend db-2", errLost)
 	d.post(ctx, "shop/vm/db-2?action=suspend", 200)
 	d.rests(ctx, "shop", "Partial-Running:3 (R:3/4)")
 	d.post(ctx, "shop/vm/db-2?action=resume", 200)
@@ -103,25 +95,24 @@ func (d *demo) withdraw(ctx context.Context) {
 	d.post(ctx, "later?action=withdraw", 200)
 	d.get(ctx, "later", 404)
 	d.printf("  GET later: HTTP 404")
-	d.clouds.answer(string(tumblebug.SSHKey), errRejected)
 	d.createMci(ctx, "none", false, group("a", 2, "ncp", "kr"))
 	d.rests(ctx, "none", "Failed")
 }
 
 func (d *demo) terminate(ctx context.Context) {
 	d.printf("terminate by force during a suspend")
-	d.clouds.pause()
+	d.clouds.gate.Lock()
 	d.post(ctx, "shop?action=suspend", 200)
 	d.post(ctx, "shop?action=terminate", 409)
 	d.post(ctx, "shop?action=terminate&force=true", 200)
-	d.clouds.resume()
+	d.clouds.gate.Unlock()
 	d.rests(ctx, "shop", "Terminated:4 (R:0/4)")
 	d.post(ctx, "shop?action=resume&force=true", 409)
 }
 
 // verify keeps an error if a resource is left.
-func (d *demo) verify(context.Context) {
-	if n := d.clouds.left(); n > 0 {
+func (d *demo) verify() {
+	if n := len(d.clouds.resources); n > 0 {
 		d.keep(fmt.Errorf("%d resources are left in the clouds", n))
 	}
 	d.printf("end: no network, security group or key is left in the clouds")

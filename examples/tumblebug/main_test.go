@@ -38,7 +38,7 @@ func TestOutput(t *testing.T) {
 }
 
 func start(t *testing.T) *demo {
-	c := newCloud(0)
+	c := newCloud()
 	system, err := tumblebug.New(lifecycle.NewMemoryStore(), c, &tumblebug.Config{Poll: time.Millisecond})
 	require.NoError(t, err)
 	server := httptest.NewServer(tumblebug.Handler(system))
@@ -64,7 +64,7 @@ func TestUnexpectedResults(t *testing.T) {
 	d.rests(t.Context(), "none", "Failed")
 	require.ErrorIs(t, d.err, lifecycle.ErrNotFound)
 	d.err = nil
-	d.verify(t.Context())
+	d.verify()
 	require.EqualError(t, d.err, "3 resources are left in the clouds")
 	_, err := (&demo{url: "http://%"}).request(t.Context(), http.MethodGet, "m", 200, nil)
 	require.ErrorContains(t, err, "invalid URL")
