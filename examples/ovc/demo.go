@@ -29,9 +29,9 @@ type demo struct {
 
 func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
-// end releases held methods and waits until nothing runs.
+// end ends held methods, and waits until nothing runs.
 func (d *demo) end(ctx context.Context) {
-	d.hypervisor.release()
+	close(d.hypervisor.ended)
 	_ = d.cloud.Close(context.WithoutCancel(ctx)) // it waits for all actions
 }
 
@@ -105,46 +105,35 @@ func (d *demo) show(ctx context.Context) error {
 	return err
 }
 
-// hypervisor performs methods at once, and held ones after their release.
+// hypervisor performs methods at once, and held ones after its answer. It has no context,
+// like many clients of remote services.
 type hypervisor struct {
-	started chan struct{} // receives for each held method that starts
+	held    map[ovc.Event]chan struct{} // by method; closed: the hypervisor answers
+	started chan struct{}               // receives for each held method that starts
+	ended   chan struct{}               // closed at the end: no method is held
 
 	mu    sync.Mutex
-	held  chan struct{} // closed by release; nil: methods are not held
-	calls []ovc.Call    // ended calls
+	calls map[string][]string // methods that have ended, by object
 }
 
-func newHypervisor() *hypervisor { return &hypervisor{started: make(chan struct{}, 100)} }
+func newHypervisor() *hypervisor {
+	return &hypervisor{
+		held:    map[ovc.Event]chan struct{}{ovc.Migrate: make(chan struct{}), ovc.Reboot: make(chan struct{})},
+		started: make(chan struct{}, 10), ended: make(chan struct{}), calls: map[string][]string{},
+	}
+}
 
-// perform has no context, like many clients of remote services.
 func (h *hypervisor) perform(call ovc.Call) {
-	h.mu.Lock()
-	held := h.held
-	h.mu.Unlock()
-	if held != nil {
+	if answer := h.held[call.Method]; answer != nil {
 		h.started <- struct{}{}
-		<-held
+		select {
+		case <-answer:
+		case <-h.ended:
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.calls = append(h.calls, call)
-}
-
-// hold delays methods until their release.
-func (h *hypervisor) hold() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.held = make(chan struct{})
-}
-
-// release ends the delay, if there is one.
-func (h *hypervisor) release() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.held != nil {
-		close(h.held)
-		h.held = nil
-	}
+	h.calls[call.ID] = append(h.calls[call.ID], strings.TrimSpace(fmt.Sprintf("%s %s", call.Method, call.Args)))
 }
 
 // await returns when n held methods have started.
@@ -157,16 +146,4 @@ func (h *hypervisor) await(ctx context.Context, n int) error {
 		}
 	}
 	return nil
-}
-
-// methods returns the methods that have ended for a machine, with their arguments.
-func (h *hypervisor) methods(vm string) (list []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, c := range h.calls {
-		if c.ID == vm {
-			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s", c.Method, c.Args)))
-		}
-	}
-	return list
 }

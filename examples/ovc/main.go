@@ -66,7 +66,6 @@ func (d *demo) setUp(ctx context.Context) error {
 // maintenance migrates the machines of the node while users request actions.
 func (d *demo) maintenance(ctx context.Context) error {
 	d.printf("n1 is put in maintenance: its machines are migrated, and keep their status")
-	d.hypervisor.hold()
 	n1, err := d.cloud.Do(ctx, ovc.KindNode, "n1", ovc.PutInMaintenance, nil)
 	if err := errors.Join(err, d.hypervisor.await(ctx, len(machines)), d.show(ctx)); err != nil {
 		return err
@@ -82,12 +81,12 @@ func (d *demo) maintenance(ctx context.Context) error {
 	_, err2 = d.cloud.Do(ctx, ovc.KindVM, "m2", ovc.Delete, nil)
 	err = errors.Join(d.refused(err1), d.refused(err2))
 	d.printf("the migrations end, and the accepted actions are performed")
-	d.hypervisor.release()
+	close(d.hypervisor.held[ovc.Migrate])
 	for _, t := range []*ovc.Ticket{n1, m1, m2} {
 		_, failed := t.Wait(ctx)
 		err = errors.Join(err, failed)
 	}
-	d.printf("  methods of m1: %s", strings.Join(d.hypervisor.methods("m1"), ", "))
+	d.printf("  methods of m1: %s", strings.Join(d.hypervisor.calls["m1"], ", "))
 	if n := len(d.cloud.Queuer().Inspect(ovc.KindVM.Key("m1"))); n > 0 {
 		err = errors.Join(err, fmt.Errorf("m1 is destroyed and has %d actions in its queue", n))
 	}
@@ -97,7 +96,6 @@ func (d *demo) maintenance(ctx context.Context) error {
 // unanswered reboots a machine. The answer arrives after the timeout.
 func (d *demo) unanswered(ctx context.Context) error {
 	d.printf("reboot m2: the hypervisor does not answer")
-	d.hypervisor.hold()
 	reboot, err := d.cloud.Do(ctx, ovc.KindVM, "m2", ovc.Reboot, nil)
 	if err := errors.Join(err, d.hypervisor.await(ctx, 1)); err != nil {
 		return err
@@ -106,7 +104,7 @@ func (d *demo) unanswered(ctx context.Context) error {
 	for _, r := range healing.Stuck {
 		d.printf("  %s: stuck in %s, moved to %s", r.ID, r.From, r.To)
 	}
-	d.hypervisor.release()
+	close(d.hypervisor.held[ovc.Reboot])
 	_, late := reboot.Wait(ctx)
 	if !errors.Is(late, lifecycle.ErrStale) {
 		return errors.Join(err, fmt.Errorf("the late answer of m2 was written: %w", late))
