@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
@@ -35,29 +34,25 @@ func (d *demo) printf(format string, args ...any) {
 	}
 }
 
-// request sends a request, and decodes the answer or returns the detail of the problem.
-// Another status code is an error.
-func (d *demo) request(ctx context.Context, method, path string, code int, into any) (detail string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, d.url+"/tumblebug/ns/"+ns+"/mci/"+path, nil)
+// send sends a request, and decodes the answer, which must have the status code.
+func (d *demo) send(ctx context.Context, method, path string, code int, into any) {
+	request, err := http.NewRequestWithContext(ctx, method, d.url+"/tumblebug/ns/"+ns+"/mci/"+path, nil)
 	if err != nil {
-		return "", err
+		d.keep(err)
+		return
 	}
-	resp, err := http.DefaultClient.Do(req)
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", err
+		d.keep(err)
+		return
 	}
-	defer resp.Body.Close()
-	var problem lifecycle.ProblemDetails
-	if resp.StatusCode != http.StatusOK {
-		into = &problem
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	d.keep(err)
+	if answer.StatusCode != code {
+		d.keep(fmt.Errorf("%s %s: HTTP %d, want %d: %s", method, path, answer.StatusCode, code, body))
 	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return "", err
-	}
-	if resp.StatusCode != code {
-		return "", fmt.Errorf("%s %s: HTTP %d, want %d: %+v", method, path, resp.StatusCode, code, into)
-	}
-	return problem.Detail, nil
+	d.keep(json.Unmarshal(body, into))
 }
 
 func (d *demo) createMci(ctx context.Context, name string, hold bool, groups ...tumblebug.SubGroup) {
@@ -71,17 +66,9 @@ func group(name string, size int, provider, region string) tumblebug.SubGroup {
 
 // post sends an action, whose answer must have the status code.
 func (d *demo) post(ctx context.Context, path string, code int) {
-	var m struct{ Message string }
-	detail, err := d.request(ctx, http.MethodPost, path, code, &m)
-	d.keep(err)
-	d.printf("  POST %s: HTTP %d %s", path, code, m.Message+detail)
-}
-
-// get returns the status of an MCI. The answer must have the status code.
-func (d *demo) get(ctx context.Context, mci string, code int) (status tumblebug.MciStatus) {
-	_, err := d.request(ctx, http.MethodGet, mci+"?option=status", code, &status)
-	d.keep(err)
-	return status
+	var answer struct{ Message, Detail string } // a refusal has a detail
+	d.send(ctx, http.MethodPost, path, code, &answer)
+	d.printf("  POST %s: HTTP %d %s", path, code, answer.Message+answer.Detail)
 }
 
 // rests waits until the MCI and its VMs are at rest or the MCI is on hold. The MCI must then
@@ -89,7 +76,8 @@ func (d *demo) get(ctx context.Context, mci string, code int) (status tumblebug.
 func (d *demo) rests(ctx context.Context, mci, want string) {
 	_, err := d.system.Wait(ctx, ns, mci)
 	d.keep(err)
-	status := d.get(ctx, mci, http.StatusOK)
+	var status tumblebug.MciStatus
+	d.send(ctx, http.MethodGet, mci+"?option=status", http.StatusOK, &status)
 	if status.Status != want {
 		d.keep(fmt.Errorf("%s: status is %s, want %s", mci, status.Status, want))
 	}

@@ -93,7 +93,7 @@ func (d *demo) withdraw(ctx context.Context) {
 	d.createMci(ctx, "later", true, group("a", 2, "gcp", "asia-northeast3"))
 	d.rests(ctx, "later", "Prepared")
 	d.post(ctx, "later?action=withdraw", 200)
-	d.get(ctx, "later", 404)
+	d.send(ctx, http.MethodGet, "later?option=status", 404, &struct{}{})
 	d.printf("  GET later: HTTP 404")
 	d.createMci(ctx, "none", false, group("a", 2, "ncp", "kr"))
 	d.rests(ctx, "none", "Failed")

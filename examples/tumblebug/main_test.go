@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -66,6 +65,7 @@ func TestUnexpectedResults(t *testing.T) {
 	d.err = nil
 	d.verify()
 	require.EqualError(t, d.err, "3 resources are left in the clouds")
-	_, err := (&demo{url: "http://%"}).request(t.Context(), http.MethodGet, "m", 200, nil)
-	require.ErrorContains(t, err, "invalid URL")
+	d = &demo{out: io.Discard, url: "http://%"}
+	d.post(t.Context(), "m", 200)
+	require.ErrorContains(t, d.err, "invalid URL")
 }
