@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	s := &service{out: out, monitor: &monitor{out: out, waiting: make(chan struct{}, 1)}}
-	s.start()
+	s.start(1)
 	for _, scenario := range []func(context.Context) error{s.deploys, s.restart, s.teardown} {
 		if err := scenario(ctx); err != nil {
 			return err
@@ -47,9 +46,7 @@ func run(ctx context.Context, out io.Writer) error {
 func (s *service) deploys(ctx context.Context) error {
 	fmt.Fprintln(s.out, "three deploys at disjoint paths run at once")
 	return errors.Join(
-		s.deploy(ctx, "/shop/api", "deploy-1", "version 12"),
-		s.deploy(ctx, "/shop/web", "deploy-2", "version 7"),
-		s.deploy(ctx, "/blog", "deploy-3", "first version"),
+		s.acquireAll(ctx),
 		s.refused(ctx, "/shop/api/db", "deploy-4"),
 		s.refused(ctx, "/shop", "deploy-5"),
 	)
@@ -63,14 +60,8 @@ func (s *service) restart(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintln(s.out, "the process restarts and acquires the locks of all actions in progress")
-	s.restarts++
-	s.start()
-	for _, r := range s.records {
-		if err := s.acquire(ctx, r); err != nil {
-			return err
-		}
-	}
-	if err := s.deploy(ctx, "/shop/web", "deploy-2", "version 7"); err != nil {
+	s.start(1<<32 + 1)
+	if err := errors.Join(s.acquireAll(ctx), s.deploy(ctx, "/shop/web", "deploy-2", "version 7")); err != nil {
 		return err
 	}
 	if token := s.held["deploy-2"].Token(); token <= before.LastToken {
@@ -96,8 +87,8 @@ func (s *service) teardown(ctx context.Context) error {
 	}
 	err := errors.Join(
 		s.refused(ctx, "/shop/jobs", "deploy-6"),
-		s.end(ctx, "deploy-1"),
-		s.end(ctx, "deploy-2"),
+		s.held["deploy-1"].Unlock(ctx),
+		s.held["deploy-2"].Unlock(ctx),
 		group.Wait(),
 	)
 	if err != nil {
@@ -107,30 +98,35 @@ func (s *service) teardown(ctx context.Context) error {
 	return errors.Join(
 		teardown.Unlock(ctx),
 		s.deploy(ctx, "/shop/jobs", "deploy-6", "version 1"),
-		s.end(ctx, "deploy-6"),
-		s.end(ctx, "deploy-3"),
+		s.held["deploy-6"].Unlock(ctx),
+		s.held["deploy-3"].Unlock(ctx),
 	)
 }
 
 // service is one process that runs deploys.
 type service struct {
-	out      io.Writer
-	tree     *lock.Tree
-	monitor  *monitor
-	held     map[string]*lock.Grant // by owner
-	records  []record               // of the actions in progress; a real service keeps them in its store
-	restarts lock.Token
+	out     io.Writer
+	tree    *lock.Tree
+	monitor *monitor
+	held    map[string]*lock.Grant // by owner
 }
 
-// record is an action in progress. It survives a restart of the process.
-type record struct{ path, owner, reason string }
-
-// start creates the lock tree of a new process. Its tokens are greater than all tokens
-// that earlier processes have granted.
-func (s *service) start() {
+// start creates the lock tree of a new process. Its tokens begin with first: they have to be
+// greater than all tokens that earlier processes have granted.
+func (s *service) start(first lock.Token) {
 	s.monitor.restarted()
-	s.tree = lock.Must(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.monitor.observer()})
+	s.tree = lock.Must(&lock.Config{FirstToken: first, Observer: s.monitor.observer()})
 	s.held = map[string]*lock.Grant{}
+}
+
+// acquireAll acquires the locks of the actions in progress. A real service reads them from its
+// store.
+func (s *service) acquireAll(ctx context.Context) error {
+	return errors.Join(
+		s.deploy(ctx, "/shop/api", "deploy-1", "version 12"),
+		s.deploy(ctx, "/shop/web", "deploy-2", "version 7"),
+		s.deploy(ctx, "/blog", "deploy-3", "first version"),
+	)
 }
 
 // at returns a request for X at a path, the mode of deploys and teardowns.
@@ -142,25 +138,11 @@ func options(owner, reason string) *lock.Options {
 	return &lock.Options{ID: owner, Owner: owner, Reason: reason}
 }
 
-// deploy records an action and acquires its lock without waiting.
+// deploy acquires the lock of an action without waiting.
 func (s *service) deploy(ctx context.Context, path, owner, reason string) error {
-	r := record{path, owner, reason}
-	if !slices.Contains(s.records, r) {
-		s.records = append(s.records, r)
-	}
-	return s.acquire(ctx, r)
-}
-
-func (s *service) acquire(ctx context.Context, r record) error {
-	grant, err := s.tree.TryLock(ctx, at(r.path), options(r.owner, r.reason))
-	s.held[r.owner] = grant
+	grant, err := s.tree.TryLock(ctx, at(path), options(owner, reason))
+	s.held[owner] = grant
 	return err
-}
-
-// end removes the record of an action and releases its lock.
-func (s *service) end(ctx context.Context, owner string) error {
-	s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.owner == owner })
-	return s.held[owner].Unlock(ctx)
 }
 
 // refused requests a lock that must be refused, and prints the holders in the error.

@@ -57,7 +57,7 @@ func TestMonitorDetectsConflicts(t *testing.T) {
 
 func TestRefusedDetectsGrants(t *testing.T) {
 	s := &service{out: io.Discard, monitor: &monitor{out: io.Discard}}
-	s.start()
+	s.start(1)
 	require.ErrorContains(t, s.refused(t.Context(), "/x", "a"), "a at /x was not refused")
 }
 
@@ -66,6 +66,6 @@ func TestCanceled(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, run(ctx, io.Discard), context.Canceled)
 	s := &service{out: io.Discard, monitor: &monitor{out: io.Discard}}
-	s.start()
+	s.start(1)
 	require.ErrorIs(t, s.teardown(ctx), context.Canceled)
 }
