@@ -19,15 +19,27 @@ import (
 // machines are those of node n1.
 var machines = []string{"m1", "m2", "m3"}
 
-// demo performs the steps of main.go.
+// demo performs the steps of main.go. It keeps the first error, and prints nothing after it.
 type demo struct {
 	out        io.Writer
 	cloud      *ovc.Service
 	hypervisor *hypervisor
 	timeout    time.Duration
+	err        error
 }
 
-func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+func (d *demo) printf(format string, args ...any) {
+	if d.err == nil {
+		fmt.Fprintf(d.out, format+"\n", args...)
+	}
+}
+
+// keep keeps the first error.
+func (d *demo) keep(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
 
 // end ends held methods, and waits until nothing runs.
 func (d *demo) end(ctx context.Context) {
@@ -53,57 +65,69 @@ func (d *demo) method(ctx context.Context, call ovc.Call) error {
 	return group.Wait()
 }
 
-func (d *demo) add(ctx context.Context, kind ovc.Kind, id string) error {
+func (d *demo) add(ctx context.Context, kind ovc.Kind, id string) {
 	_, err := d.cloud.Add(ctx, kind, id, "", ovc.Model{})
-	return err
+	d.keep(err)
 }
 
-// perform requests an action and waits for its outcome.
-func (d *demo) perform(ctx context.Context, kind ovc.Kind, id string, action ovc.Event, with string) error {
+// do requests an action, which must be accepted.
+func (d *demo) do(ctx context.Context, kind ovc.Kind, id string, action ovc.Event, with string) *ovc.Ticket {
 	t, err := d.cloud.Do(ctx, kind, id, action, &ovc.Options{With: with})
-	if err == nil {
-		_, err = t.Wait(ctx)
+	d.keep(err)
+	return t
+}
+
+// wait waits for the outcomes of actions, which must succeed.
+func (d *demo) wait(ctx context.Context, tickets ...*ovc.Ticket) {
+	for _, t := range tickets {
+		if d.err == nil {
+			_, err := t.Wait(ctx)
+			d.keep(err)
+		}
 	}
-	return err
 }
 
 // refused prints the error of a request that must be refused.
-func (d *demo) refused(err error) error {
+func (d *demo) refused(err error) {
 	if err == nil {
-		return errors.New("a request was not refused")
+		d.keep(errors.New("a request was not refused"))
 	}
 	d.printf("  %d: %v", lifecycle.HTTPStatus(err), err)
-	return nil
+}
+
+// await returns when n held methods have started.
+func (d *demo) await(ctx context.Context, n int) {
+	for i := 0; i < n && d.err == nil; i++ {
+		select {
+		case <-d.hypervisor.started:
+		case <-ctx.Done():
+			d.keep(lifecycle.Ended(ctx))
+		}
+	}
 }
 
 // heal waits for the timeout, and moves stuck and expired objects.
-func (d *demo) heal(ctx context.Context) (ovc.Healing, error) {
-	select {
-	case <-time.After(d.timeout + d.timeout/4):
-		return d.cloud.SelfHeal(ctx)
-	case <-ctx.Done():
-		return ovc.Healing{}, lifecycle.Ended(ctx)
+func (d *demo) heal(ctx context.Context) (healing ovc.Healing) {
+	if d.err == nil {
+		time.Sleep(d.timeout + d.timeout/4)
+		healing, d.err = d.cloud.SelfHeal(ctx)
 	}
+	return healing
 }
 
-func (d *demo) states(ctx context.Context) (list []string, err error) {
+func (d *demo) states(ctx context.Context) string {
+	var list []string
 	for kind := range ovc.Kinds() {
 		for rec, err := range d.cloud.Objects(kind).All(ctx, lifecycle.Select[ovc.State]{}) {
-			if err != nil {
-				return nil, err
-			}
+			d.keep(err)
 			list = append(list, rec.ID+" "+string(rec.State))
 		}
 	}
-	return list, nil
+	return strings.Join(list, ", ")
 }
 
 // show prints all states.
-func (d *demo) show(ctx context.Context) error {
-	list, err := d.states(ctx)
-	d.printf("  %s", strings.Join(list, ", "))
-	return err
-}
+func (d *demo) show(ctx context.Context) { d.printf("  %s", d.states(ctx)) }
 
 // hypervisor performs methods at once, and held ones after its answer. It has no context,
 // like many clients of remote services.
@@ -136,14 +160,9 @@ func (h *hypervisor) perform(call ovc.Call) {
 	h.calls[call.ID] = append(h.calls[call.ID], strings.TrimSpace(fmt.Sprintf("%s %s", call.Method, call.Args)))
 }
 
-// await returns when n held methods have started.
-func (h *hypervisor) await(ctx context.Context, n int) error {
-	for range n {
-		select {
-		case <-h.started:
-		case <-ctx.Done():
-			return lifecycle.Ended(ctx)
-		}
-	}
-	return nil
+// methods returns the methods that have ended for an object.
+func (h *hypervisor) methods(id string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls[id]
 }

@@ -37,21 +37,24 @@ func TestCanceled(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, run(ctx, io.Discard, time.Hour), context.Canceled)
 	require.ErrorIs(t, run(ctx, io.Discard, -time.Hour), lifecycle.ErrInvalid)
-	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil), timeout: time.Hour}
+	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil)}
 	defer d.end(ctx)
-	require.ErrorIs(t, d.maintenance(ctx), context.Canceled)
-	require.ErrorIs(t, d.unanswered(ctx), context.Canceled)
+	for _, step := range []func(context.Context){d.setUp, d.maintenance, d.unanswered, d.updates, d.retention, d.verify} {
+		d.err = nil
+		step(ctx)
+		require.ErrorIs(t, d.err, context.Canceled)
+	}
 	require.ErrorIs(t, d.method(ctx, ovc.Call{Method: ovc.PutInMaintenance}), context.Canceled)
-	_, err := d.heal(ctx)
-	require.ErrorIs(t, err, context.Canceled)
 }
 
 // The checks make the program fail, so they must find every fault.
 func TestChecks(t *testing.T) {
 	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil)}
 	defer d.end(t.Context())
-	_, err := d.cloud.Add(t.Context(), ovc.KindVM, "m1", "", ovc.Model{})
-	require.NoError(t, err)
-	require.EqualError(t, d.verify(t.Context()), "the states are m1 VIRTUAL")
-	require.EqualError(t, d.refused(nil), "a request was not refused")
+	d.add(t.Context(), ovc.KindVM, "m1")
+	d.verify(t.Context())
+	require.EqualError(t, d.err, "the states are m1 VIRTUAL")
+	d.err = nil
+	d.refused(nil)
+	require.EqualError(t, d.err, "a request was not refused")
 }
