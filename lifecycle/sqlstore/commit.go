@@ -110,8 +110,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		p.existing = p.existing || ch.l.objects.existing
 		p.targets = append(p.targets, target{Key: ch.To.Key, change: ch})
 	}
-	for i := range c.Require {
-		r := &c.Require[i]
+	for _, r := range c.Require {
 		if r.Grant != nil {
 			if _, ok := r.Grant.Driver().(guarded); !ok {
 				return nil, fmt.Errorf("%w: the grant with token %v is not of a lock in this database", errors.ErrUnsupported, r.Grant.Token())
@@ -126,10 +125,8 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		}
 		p.targets = append(p.targets, target{Key: r.Key, absent: slices.Contains(r.States, "")})
 	}
-	if c.Owner.Name != "" {
-		if err := checkKey(c.Owner.Key()); err != nil {
-			return nil, err
-		}
+	if err := checkKey(c.Owner.Key()); err != nil && c.Owner.Name != "" {
+		return nil, err
 	}
 	// Stable: the change of an object comes before its requirements, which go.
 	slices.SortStableFunc(p.targets, func(a, b target) int {
@@ -182,9 +179,7 @@ func (ch *change) check() error {
 		return err
 	}
 	for v, x := range ch.row.cells()[:values] {
-		var name string
-		var set bool
-		c := &columns[v]
+		c, name, set := &columns[v], "", false
 		switch x := x.(type) {
 		case *string:
 			name, set = *x, *x != ""
@@ -212,10 +207,13 @@ func (ch *change) check() error {
 			return fmt.Errorf("%w: change of %q: the table has no column for %s", errors.ErrUnsupported, to.ID, c.objects)
 		}
 	}
+	if !l.objects.existing {
+		return nil
+	}
 	if ch.Request != "" && l.history.col(vRequest) == "" {
 		return errRequests
 	}
-	_, err := ch.write.bind(&ch.row)
+	_, err := ch.write.bind(&ch.row) // the types of columns may refuse values
 	if err == nil && l.st.addRow != nil && !ch.MetadataOnly {
 		_, err = l.st.addRow.bind(&ch.row)
 	}

@@ -183,21 +183,22 @@ func (b *builder) between(owners []lifecycle.OwnerRef) string {
 	var ranges []string
 	add := func(conditions ...string) { ranges = append(ranges, "("+strings.Join(conditions, " AND ")+")") }
 	var last lifecycle.OwnerRef
+	endName := func() { // later epochs of the last name
+		if last.Name != "" {
+			add(owner(" = ", last.Name), epoch(" > ", last.Epoch))
+		}
+	}
 	for _, o := range owners {
 		if o.Name == last.Name {
 			add(owner(" = ", o.Name), epoch(" > ", last.Epoch), epoch(" < ", o.Epoch))
 		} else {
-			if last.Name != "" {
-				add(owner(" = ", last.Name), epoch(" > ", last.Epoch))
-			}
+			endName()
 			add(owner(" > ", last.Name), owner(" < ", o.Name))
 			add(owner(" = ", o.Name), epoch(" < ", o.Epoch))
 		}
 		last = o
 	}
-	if last.Name != "" {
-		add(owner(" = ", last.Name), epoch(" > ", last.Epoch))
-	}
+	endName()
 	add(owner(" > ", last.Name))
 	return " AND (" + strings.Join(ranges, " OR ") + ")"
 }

@@ -155,12 +155,12 @@ func (s *Store) inRecords(ctx context.Context, ch *change) (*row, error) {
 	if token == nil && ch.l.objects.col(vToken) != "" { // another program has written the row
 		token = ch.l.noToken
 	}
-	found := &row{token: token, at: now.ChangedAt}
-	if ch.MetadataOnly {
-		found.at = time.Time{}
-		if ch.Timeout > 0 {
-			found.at = now.Deadline.Add(-time.Duration(micros(ch.Timeout)) * time.Microsecond)
-		}
+	found := &row{token: token}
+	switch {
+	case !ch.MetadataOnly:
+		found.at = now.ChangedAt
+	case ch.Timeout > 0:
+		found.at = now.Deadline.Add(-time.Duration(micros(ch.Timeout)) * time.Microsecond)
 	}
 	return found, nil
 }

@@ -49,11 +49,9 @@ func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lo
 	if err != nil {
 		return failed(ctx, err)
 	}
+	defer tx.Rollback() // does nothing after Commit
 	if err = (&Store{shared: s.shared, q: tx}).raise(ctx, int64(cmp.Or(lost, 1_000_000))); err == nil {
 		err = tx.Commit()
-	}
-	if err != nil {
-		_ = tx.Rollback()
 	}
 	return failed(ctx, err)
 }

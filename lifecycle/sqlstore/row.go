@@ -165,32 +165,34 @@ func (r *row) cells() []any {
 	return cells
 }
 
-// cell is where a query reads a value of a row to.
-type cell struct{ in any }
+// cell is where a query reads a value of a row to. The other fields are what the engine returned.
+type cell struct {
+	in     any
+	text   sql.NullString
+	number sql.NullInt64
+	data   sql.Null[[]byte]
+}
 
 // Scan implements [sql.Scanner]. NULL is as if no commit had written the value.
 func (c *cell) Scan(x any) (err error) {
-	var text sql.NullString
-	var number sql.NullInt64
-	var data sql.Null[[]byte]
 	switch in := c.in.(type) {
 	case *string:
-		err = text.Scan(x)
-		*in = text.String
+		err = c.text.Scan(x)
+		*in = c.text.String
 	case *uint64:
-		err = number.Scan(x)
-		*in = uint64(number.Int64)
+		err = c.number.Scan(x)
+		*in = uint64(c.number.Int64)
 	case *time.Time:
-		err = number.Scan(x)
-		if number.Int64 != 0 {
-			*in = time.UnixMicro(number.Int64).UTC()
+		err = c.number.Scan(x)
+		if c.number.Int64 != 0 {
+			*in = time.UnixMicro(c.number.Int64).UTC()
 		}
 	case *[]byte:
-		err = data.Scan(x)
-		*in = data.V
+		err = c.data.Scan(x)
+		*in = c.data.V
 	case *lifecycle.Token:
-		err = data.Scan(x)
-		copy(in[:], data.V)
+		err = c.data.Scan(x)
+		copy(in[:], c.data.V)
 	case sql.Scanner:
 		err = in.Scan(x)
 	}
