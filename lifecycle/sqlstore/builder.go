@@ -6,28 +6,24 @@ import (
 	"time"
 )
 
-// builder writes a statement. All names in its text are valid identifiers; all
-// data are arguments.
+// builder collects the arguments of a statement, while its text is written from the first word
+// to the last. All names in the text are valid identifiers; all data are arguments.
 type builder struct {
 	*engine
 	*layout
-	text strings.Builder
-	args []any
+	args  []any
+	from  *table
+	reads []value
 }
 
-// build returns the statement that write writes.
-func (e *engine) build(l *layout, write func(*builder)) *statement {
+// build returns the statement whose text write returns.
+func (e *engine) build(l *layout, write func(*builder) string) *statement {
 	b := &builder{engine: e, layout: l}
-	write(b)
-	return b.statement()
+	return b.statement(write(b))
 }
 
-func (b *builder) statement() *statement { return &statement{b.text.String(), b.args} }
-
-func (b *builder) add(parts ...string) {
-	for _, p := range parts {
-		b.text.WriteString(p)
-	}
+func (b *builder) statement(text ...string) *statement {
+	return &statement{text: strings.Join(text, ""), args: b.args, layout: b.layout, from: b.from, reads: b.reads}
 }
 
 // place returns the placeholder of an argument.
@@ -39,13 +35,18 @@ func (b *builder) place(arg any, sqlType string) string {
 // value returns the placeholder of a value of a change.
 func (b *builder) value(v value) string { return b.place(param{v: v}, b.newTypes[v.kind()]) }
 
-// placeIn returns the placeholder of a value or a name for a column of a table.
-func (b *builder) placeIn(t *table, v value, p param) string {
-	if c := &t.column[v]; c.typ != nil {
-		p.in = c
-		return b.place(p, c.sqlType)
+// placeIn returns the placeholder of an argument for a column of a table: a param, or a name
+// that the type of the column takes.
+func (b *builder) placeIn(t *table, v value, arg any) string {
+	c := &t.column[v]
+	if c.typ == nil {
+		return b.place(arg, b.newTypes[v.kind()])
 	}
-	return b.place(p, b.newTypes[v.kind()])
+	if p, ok := arg.(param); ok {
+		return b.place(param{p.v, c}, c.sqlType)
+	}
+	written, _ := c.write(arg) // the caller has checked it
+	return b.place(written, c.sqlType)
 }
 
 // literal returns the placeholder of a string, an int64 or a []byte.
@@ -108,8 +109,8 @@ func (b *builder) assigned(v value) string {
 	switch v {
 	case vChangedAt:
 		return b.time(&b.objects, b.reported(b.now()))
-	case vDeadline: // NULL if the value is NULL
-		return b.time(&b.objects, b.reported(b.now())+" + "+b.value(vDeadline))
+	case vDeadline: // NULL if there is no timeout
+		return b.time(&b.objects, b.reported(b.now())+" + "+b.value(vTimeout))
 	}
 	return b.placeIn(&b.objects, v, param{v: v})
 }
@@ -151,17 +152,18 @@ func (b *builder) useIndex(t *table, end string) string {
 	return fmt.Sprintf(b.hint, b.quoted(b.unquoted(t.name)+end))
 }
 
-// read returns the expressions that read columns of a table; see table.scan.
+// read returns the expressions that read columns of a table; see statement.scan.
 func (b *builder) read(t *table, list []value) string {
-	names := make([]string, len(list))
-	for i, v := range list {
-		switch names[i] = t.col(v); {
+	b.from, b.reads = t, list
+	return literals(list, func(v value) string {
+		switch name := t.col(v); {
 		case t.column[v].typ != nil:
 			// PostgreSQL would give the text the name of its column, and order rows by it.
-			names[i] = fmt.Sprintf(b.asText, names[i]) + " AS as_text"
+			return fmt.Sprintf(b.asText, name) + " AS as_text"
 		case v.isTime() && t.nativeTimes:
-			names[i] = fmt.Sprintf(b.toMicros, names[i])
+			return fmt.Sprintf(b.toMicros, name)
+		default:
+			return name
 		}
-	}
-	return strings.Join(names, ", ")
+	})
 }

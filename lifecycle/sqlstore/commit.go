@@ -1,11 +1,13 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -33,11 +35,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
-	for r := (retry{most: s.config.RetryFor}); ; {
+	err = s.call(ctx, func() error {
 		err := s.send(ctx, p)
 		if errors.Is(err, errMissed) {
 			err = s.explain(ctx, p, err)
@@ -46,311 +44,197 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			p.lost = err
 			err = s.resolve(ctx, p)
 		}
-		switch {
-		case err == nil:
-			p.stamp()
-			return nil
-		case errors.Is(err, lifecycle.ErrConflict) && (p.lost == nil || p.superseded):
-			return err
-		case s.tx == nil && r.again(ctx, err):
-			continue
-		case p.lost != nil:
-			return unknown(ctx, p, err)
-		case isVerdict(err):
-			return err
-		case s.tx != nil && !errors.Is(err, errMissed) && (classify(err) == busy || classify(err) == duplicate):
-			return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
-		}
-		return s.refusal(ctx, err)
-	}
-}
-
-// send writes a commit once. After errLost it may have been written; after any other error it
-// was not.
-func (s *Store) send(ctx context.Context, p *plan) error {
+		return err
+	})
 	switch {
-	case s.tx != nil:
-		return s.part(ctx, p)
-	case !s.e.returning || p.existing || p.several || len(p.commit.Messages) > 0 || p.commit.Owner.Name != "":
-		return s.transaction(ctx, p)
-	}
-	// One statement, which commits itself. It has a connection of its own: an error before
-	// that is not the statement's, and database/sql does not send the statement twice.
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
+	case err == nil:
+		p.stamp()
+		return nil
+	case errors.Is(err, lifecycle.ErrConflict) && (p.lost == nil || p.superseded):
 		return err
+	case p.lost != nil:
+		return unknown(ctx, p, err)
+	case isVerdict(err):
+		return err
+	case s.tx != nil && !errors.Is(err, errMissed) && (classify(err) == busy || classify(err) == duplicate):
+		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 	}
-	defer conn.Close()
-	err = s.on(conn).write(ctx, p)
-	if err != nil && (classify(err) == noAnswer || errors.Is(err, errRead)) {
-		return fmt.Errorf("%w: %w", errLost, err)
-	}
-	return err
+	return s.refusal(ctx, err)
 }
 
-// transaction writes any commit.
-func (s *Store) transaction(ctx context.Context, p *plan) error {
-	if s.e.oneWriter { // a wait here ends when the engine is free; a wait in the engine polls
-		if s.writer.Acquire(ctx, 1) != nil {
-			return lifecycle.Ended(ctx)
-		}
-		defer s.writer.Release(1)
-	}
-	options := &sql.TxOptions{Isolation: s.e.isolation}
-	if s.e.readsLock && p.commit.Owner.Name != "" {
-		// The owner's record is read without a lock, also where the connection's default is
-		// SERIALIZABLE, and as of the transaction or later.
-		options.Isolation = sql.LevelRepeatableRead
-	}
-	tx, err := s.db.BeginTx(ctx, options)
-	if err != nil {
-		return err
-	}
-	accepted := false
-	defer func() {
-		if !accepted { // write returned an error, or a Type of the caller panicked in it
-			// A rollback that fails ends the connection, and the transaction with it.
-			_ = finish(ctx, tx.Rollback)
-		}
-	}()
-	if err := s.on(tx).write(ctx, p); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return lifecycle.Ended(ctx)
-	}
-	accepted = true
-	err = finish(ctx, tx.Commit)
-	if err != nil && classify(err) == noAnswer { // sql.ErrTxDone is none: COMMIT was not sent
-		return fmt.Errorf("%w: %w", errLost, err)
-	}
-	return err
+// plan is a commit with the rows that it writes.
+type plan struct {
+	commit  *lifecycle.Commit
+	changes []change // in the order of the commit
+	// targets are the objects of the commit in the order of their keys, each once. All
+	// commits lock their rows in this order, so that two commits never wait for each
+	// other.
+	targets      []target
+	several      bool // there is more than one change or precondition
+	metadataOnly bool // a change is MetadataOnly
+	existing     bool // a change is in an existing table
+
+	at         time.Time // of the commit; zero: not known yet
+	lost       error     // the last lost answer: the commit may be found in the records
+	superseded bool      // another commit is at the place of this one, which never will be written
 }
 
-// finish commits a transaction or rolls it back. It waits for the driver until
-// shortly after the end of the context: some drivers ignore the context here. The
-// goroutine ends when the driver has the answer or drops the connection.
-func finish(ctx context.Context, end func() error) error {
-	const grace = 20 * time.Millisecond // most answers are on their way
-	done := make(chan error, 1)
-	go func() { done <- end() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(grace):
-		return lifecycle.Ended(ctx)
-	}
+// change is one change of a plan.
+type change struct {
+	*lifecycle.StoredChange
+	l     *layout
+	row   row
+	write *statement // writes the record; insert: the object may have no row
 }
 
-// part writes a commit in the caller's transaction. A savepoint takes back what a commit has
-// written before it is refused.
-func (s *Store) part(ctx context.Context, p *plan) error {
-	savepoint := p.several || p.existing || p.commit.Owner.Name != ""
-	if savepoint {
-		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
-			return err
-		}
-	}
-	err := s.write(ctx, p)
-	if savepoint && (errors.Is(err, errMissed) || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrPrecondition)) {
-		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
-			return err
-		}
-	}
-	return err
+// target is an object that a plan changes or, without a change, requires.
+type target struct {
+	lifecycle.Key
+	change *change
+	absent bool // it may be required to be absent
 }
 
-// write executes the statements of a commit: one compare-and-set per change, in the
-// order of the keys, with its history row; a locking read per required object; the
-// messages. It returns errMissed for a change without its expected record, and for a
-// precondition that does not hold; see explain.
-func (s *Store) write(ctx context.Context, p *plan) (err error) {
-	p.at = sql.NullInt64{}
-	if !s.e.returning && (s.e.oneWriter || p.existing) { // the statements do not report it: see builder.reported
-		if p.at.Int64, err = s.now(ctx); err != nil {
-			return err
-		}
-		p.at.Valid = true
+// plan checks a commit and computes its rows.
+func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
+	if err := c.Check(s.has); err != nil {
+		return nil, err
 	}
-	if s.e.oneWriter && (p.several || p.existing) {
-		// The lock of the database, before a read: the engine refuses a transaction that
-		// reads first, and writes after another writer has committed.
-		if _, err := s.q.ExecContext(ctx, "UPDATE "+s.own.objects.name+" SET id = id WHERE 1 = 0"); err != nil {
-			return err
+	p := &plan{commit: c, changes: make([]change, len(c.Changes)), several: len(c.Changes)+len(c.Require) > 1}
+	for i := range c.Changes {
+		ch := &p.changes[i]
+		ch.StoredChange, ch.l = &c.Changes[i], s.of(c.Changes[i].To.Machine)
+		if err := ch.fill(p); err != nil {
+			return nil, err
 		}
+		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
+		p.existing = p.existing || ch.l.objects.existing
+		p.targets = append(p.targets, target{Key: ch.To.Key, change: ch})
 	}
-	states := make(map[lifecycle.Key]string, len(p.commit.Require))
-	for _, t := range p.targets {
-		if t.change != nil {
-			err = s.change(ctx, p, t.change)
-			states[t.Key] = t.change.From
-		} else {
-			states[t.Key], err = s.hold(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	// These come after the changes, so that a commit that is sent again is found first, and a
-	// conflict is reported as one.
-	for _, r := range p.commit.Require {
+	for _, r := range c.Require {
 		if r.Grant != nil {
-			err = s.checkGrant(ctx, r)
-		} else if !slices.Contains(r.States, states[r.Key]) {
-			err = errMissed
+			if _, ok := r.Grant.Driver().(guarded); !ok {
+				return nil, fmt.Errorf("%w: the grant with token %v is not of a lock in this database", errors.ErrUnsupported, r.Grant.Token())
+			}
+			continue
 		}
-		if err != nil {
+		if err := checkKey(r.Key); err != nil {
+			return nil, err
+		}
+		if _, err := s.of(r.Machine).objects.column[vID].write(r.ID); err != nil {
+			return nil, err
+		}
+		p.targets = append(p.targets, target{Key: r.Key, absent: slices.Contains(r.States, "")})
+	}
+	if err := checkKey(c.Owner.Key()); err != nil && c.Owner.Name != "" {
+		return nil, err
+	}
+	// Stable: the change of an object comes before its requirements, which go.
+	slices.SortStableFunc(p.targets, func(a, b target) int {
+		return cmp.Or(strings.Compare(a.Machine, b.Machine), strings.Compare(a.ID, b.ID))
+	})
+	p.targets = slices.CompactFunc(p.targets, func(a, b target) bool { return a.Key == b.Key })
+	return p, nil
+}
+
+// fill computes the row of a change, selects its statement, and checks both.
+func (ch *change) fill(p *plan) error {
+	to, l := &ch.To, ch.l
+	expect, before := l.parse(ch.Expect)
+	if before == nil {
+		before = l.noToken
+	}
+	ch.row = row{
+		StoredRecord: ch.Result(), number: expect + 1, token: p.commit.Token[:],
+		from: ch.From, fromOrigin: ch.FromOrigin, to: to.State, toOrigin: to.Origin,
+		request:     sql.NullString{String: ch.Request, Valid: ch.Request != ""},
+		fingerprint: sql.NullString{String: ch.Fingerprint, Valid: ch.Request != ""},
+		expect:      expect, expectToken: before,
+		timeout: sql.NullInt64{Int64: micros(ch.Timeout), Valid: ch.Timeout > 0 && !ch.Remove},
+		fields:  make([]sql.NullString, len(l.objects.column)-int(values)),
+	}
+	ch.row.Version, ch.row.Reason = to.Version, cleaned(to.Reason)
+	if len(ch.row.fields) > 0 {
+		if err := l.objects.split(&ch.row); err != nil {
 			return err
 		}
 	}
-	if owner := p.commit.Owner; owner.Name != "" {
-		// Without a lock: heartbeats of the owner wait for no commit.
-		now, err := s.record(ctx, owner.Key(), false)
-		if err != nil {
-			return err
-		}
-		if !owner.Alive(&now) {
-			return &lifecycle.OwnerError{Owner: owner}
-		}
-	}
-	return s.addMessages(ctx, p.commit.Messages)
-}
-
-// guarded is the driver of a grant that is a row of this database. The query returns a row
-// if the grant is held, and locks the row until the end of the transaction: the grant is
-// lost after this commit, or the commit is refused.
-type guarded interface {
-	GuardStatement() (query string, args []any)
-}
-
-// checkGrant refuses a commit under a grant that is lost.
-func (s *Store) checkGrant(ctx context.Context, r lifecycle.Precondition) error {
-	query, args := r.Grant.Driver().(guarded).GuardStatement() // see plan
-	held := false
-	err := s.query(ctx, &statement{text: query, args: args}, nil, func(*sql.Rows) error { held = true; return nil })
-	if err == nil && !held {
-		err = &lifecycle.PreconditionError{Precondition: r}
-	}
-	return err
-}
-
-// change writes one change and its history row.
-func (s *Store) change(ctx context.Context, p *plan, ch *change) error {
-	st := ch.l.st
-	creates, existing := ch.write == st.insert, ch.l.objects.existing
-	if creates && existing {
-		if err := s.reserve(ctx, ch); err != nil {
-			return err
-		}
-	}
-	n, err := s.writeRow(ctx, p, ch, ch.write)
-	if creates && (err == nil && n == 0 || s.e.insertNew == "" && classify(err) == duplicate) {
-		if !existing { // the object has a row already: a reserved or a removed one
-			n, err = s.writeRow(ctx, p, ch, st.update)
-		} else if err == nil {
-			err = errTaken
-		}
-	}
+	ch.write = l.st.update
 	switch {
-	case err == nil && n == 0:
-		return errMissed
-	case err == nil && n > 1:
-		return fmt.Errorf("%w: %d rows of %q", errRows, n, ch.To.ID)
-	case err == nil && st.addRow != nil && !ch.MetadataOnly:
-		_, err = s.exec(ctx, st.addRow, ch.vals)
+	case ch.MetadataOnly:
+		ch.write = l.st.setMetadata
+	case ch.Remove && l.objects.existing:
+		ch.write = l.st.remove
+	case ch.From == "" && (expect == l.floor || l.objects.existing):
+		ch.write = l.st.insert
 	}
-	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
-		return err // without a savepoint, or the transaction may not see the row that has the request
-	}
-	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
-	return fmt.Errorf("%w: %w", errMissed, err)
+	return ch.check()
 }
 
-// reserve returns errMissed if an object of an existing table cannot be created. Commits wait
-// that require the absence of the object: both lock the key's row in the store's own tables, see
-// hold. The row is written, so that a transaction of the caller whose reads are older is refused.
-//
-// There is no row to compare with: the history has the expected revision. If another commit
-// comes in between, it takes the place of this one's history row.
-func (s *Store) reserve(ctx context.Context, ch *change) error {
-	if claim := s.own.st.claim; claim != nil {
-		if _, err := s.exec(ctx, claim, ch.vals); err != nil {
-			return err
+// check refuses values that the engines would not return as they were given, and fields that
+// the table has no column for, if their loss would be unsound. The store's own table lacks a
+// column in version 1.
+func (ch *change) check() error {
+	to, l := &ch.To, ch.l
+	if err := checkKey(to.Key); err != nil {
+		return err
+	}
+	for v, x := range ch.row.cells()[:values] {
+		c, name, set := &columns[v], "", false
+		switch x := x.(type) {
+		case *string:
+			name, set = *x, *x != ""
+		case *sql.NullString:
+			name = x.String
+		case *uint64:
+			set = *x != 0
+			if *x > maxNumber && value(v) != vExpect {
+				return fmt.Errorf("%w: %s of %q is above %d", lifecycle.ErrInvalid, c.objects, to.ID, uint64(maxNumber))
+			}
+		case *[]byte:
+			set = len(*x) > 0 || *x != nil && value(v) == vSaved
+		case *time.Time:
+			set = value(v) == vDeadline && ch.row.timeout.Valid
+		}
+		if c.most > 0 {
+			if err := checkName(cmp.Or(c.objects, c.history), name, c.most); err != nil {
+				return err
+			}
+		}
+		if value(v) == vOrigin && to.Origin == to.State {
+			continue // it is read so
+		}
+		if set && c.field != "" && l.objects.column[v].name == "" {
+			return fmt.Errorf("%w: change of %q: the table has no column for %s", errors.ErrUnsupported, to.ID, c.objects)
 		}
 	}
-	r, err := s.record(ctx, ch.To.Key, false)
-	if err == nil && (r.Exists() || r.Revision != ch.Expect) {
-		err = errMissed
+	if !l.objects.existing {
+		return nil
+	}
+	if ch.Request != "" && l.history.col(vRequest) == "" {
+		return errRequests
+	}
+	_, err := ch.write.bind(&ch.row) // the types of columns may refuse values
+	if err == nil && l.st.addRow != nil && !ch.MetadataOnly {
+		_, err = l.st.addRow.bind(&ch.row)
 	}
 	return err
 }
 
-// writeRow executes a statement that writes one row, and returns the number of rows. The engine
-// may report the time of the commit.
-func (s *Store) writeRow(ctx context.Context, p *plan, ch *change, st *statement) (n int64, err error) {
-	if s.e.returning {
-		err = s.query(ctx, st, ch.vals, func(rows *sql.Rows) error {
-			n++
-			return rows.Scan(&p.at)
-		})
-		return n, err
-	}
-	result, err := s.exec(ctx, st, ch.vals)
-	if err != nil {
-		return 0, err
-	}
-	if n, err = result.RowsAffected(); err != nil || n == 0 || p.at.Valid {
-		return n, err
-	}
-	p.at.Int64, err = result.LastInsertId() // see builder.reported; 0: not reported
-	p.at.Valid = p.at.Int64 != 0
-	return n, err
-}
-
-// hold locks the row of a required object until the end of the transaction, and
-// returns the state. An object that does not exist has no row in an existing table: its
-// row in the store's own tables is locked, before the existing table is read.
-func (s *Store) hold(ctx context.Context, t target) (state string, err error) {
-	l := s.of(t.Machine)
-	if l.objects.existing && t.absent {
-		if _, err := s.holdRow(ctx, s.own, t.Key); err != nil {
-			return "", err
+// stamp sets the results in the caller's commit.
+func (p *plan) stamp() {
+	for i := range p.changes {
+		ch := &p.changes[i]
+		ch.Stamp(ch.l.revision(ch.row.number, p.commit.Token[:]), p.at)
+		if ch.Timeout > 0 { // as the table keeps it
+			ch.To.Deadline = time.UnixMicro(p.at.UnixMicro() + micros(ch.Timeout)).UTC()
+		}
+		// A token that the table does not keep must not be sent to peers: a report with it
+		// would be stale.
+		if ch.l.objects.column[vAdmission].name == "" {
+			ch.To.Admission = lifecycle.Token{}
+		}
+		if ch.l.objects.column[vChangeToken].name == "" {
+			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}
-	r, err := s.holdRow(ctx, l, t.Key)
-	return r.State, err
-}
-
-// holdRow locks the row of a key in the tables of a layout. In the store's own tables an
-// object that never existed gets a row that can be locked.
-func (s *Store) holdRow(ctx context.Context, l *layout, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	r, row, err := s.recordIn(ctx, l, key, true)
-	if err != nil || row || l.st.claim == nil {
-		return r, err
-	}
-	if _, err := s.exec(ctx, l.st.claim, ofKey(key)); err != nil {
-		return r, err
-	}
-	r, _, err = s.recordIn(ctx, l, key, true)
-	return r, err
-}
-
-// addMessages writes the messages of a commit.
-func (s *Store) addMessages(ctx context.Context, messages []lifecycle.Message) error {
-	for list := range slices.Chunk(messages, perStatement) {
-		err := s.do(ctx, s.own, func(b *builder) {
-			b.add("INSERT INTO ", s.table("messages"), " (topic, subject, payload) VALUES ", literals(list, func(m lifecycle.Message) string {
-				return "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
-			}))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

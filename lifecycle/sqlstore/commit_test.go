@@ -28,8 +28,8 @@ func moved() *lifecycle.Commit {
 	}}}
 }
 
-// row is the row of the crane.
-func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
+// craneRow is the row of the crane.
+func craneRow(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
 		"crane", "a", state, state, "", revision, sequence, int64(0), nil, nil, int64(0), "", "", int64(0), "", empty, empty, nil,
@@ -82,31 +82,31 @@ func TestLostCommit(t *testing.T) {
 		{
 			name: "the history has it", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {historyRow(c.Token)},
+				"COMMIT": {cut}, isRecord: {{rows: craneRow("moving", 5, 3, c.Token)}}, isHistory: {historyRow(c.Token)},
 			},
 		},
 		{
 			name: "the history has it, at the second look", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {cut, {rows: row("broken", 6, 4, other)}}, isHistory: {historyRow(c.Token)},
+				"COMMIT": {cut}, isRecord: {cut, {rows: craneRow("broken", 6, 4, other)}}, isHistory: {historyRow(c.Token)},
 			},
 		},
 		{
 			name: "another commit has its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 6, 4, other)}}, isHistory: {historyRow(other)},
+				"COMMIT": {cut}, isRecord: {{rows: craneRow("broken", 6, 4, other)}}, isHistory: {historyRow(other)},
 			},
 		},
 		{
 			name: "the row at its place was trimmed", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 16, 14, other)}}, isHistory: {{}},
+				"COMMIT": {cut}, isRecord: {{rows: craneRow("broken", 16, 14, other)}}, isHistory: {{}},
 			},
 		},
 		{
 			name: "the record is unchanged: the commit is sent again", commits: 2, attempts: 2,
 			by: map[string][]reply{
-				"COMMIT": {cut, done}, isRecord: {{rows: row("idle", 4, 2, before)}},
+				"COMMIT": {cut, done}, isRecord: {{rows: craneRow("idle", 4, 2, before)}},
 			},
 		},
 		{
@@ -120,7 +120,7 @@ func TestLostCommit(t *testing.T) {
 		{
 			name: "the engine refuses the second attempt", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 2,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("idle", 4, 2, before)}}, isUpdate: {done, {err: stateError("23514")}},
+				"COMMIT": {cut}, isRecord: {{rows: craneRow("idle", 4, 2, before)}}, isUpdate: {done, {err: stateError("23514")}},
 			},
 		},
 		{
@@ -206,9 +206,9 @@ func TestLostThenOwnerDead(t *testing.T) {
 			sent++
 			return reply{affected: 1, last: 1}
 		case strings.HasPrefix(query, isRecord) && args[0].Value == "interlock.owner":
-			return reply{rows: row([]string{"alive", "dead"}[sent-1], 1, 1, before)}
+			return reply{rows: craneRow([]string{"alive", "dead"}[sent-1], 1, 1, before)}
 		case strings.HasPrefix(query, isRecord):
-			return reply{rows: row("idle", 4, 2, before)}
+			return reply{rows: craneRow("idle", 4, 2, before)}
 		}
 		return reply{affected: 1}
 	})
@@ -232,13 +232,13 @@ func TestLostMetadataOnly(t *testing.T) {
 		records []reply
 		is      error
 	}{
-		{"the record has its token", c, []reply{{rows: row("idle", 5, 2, c.Token)}}, nil},
-		{"the record has another token and its number", c, []reply{{rows: row("idle", 5, 2, other)}}, lifecycle.ErrConflict},
-		{"the record has a later number", c, []reply{{rows: row("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
-		{"it is written during the search", c, []reply{{rows: row("idle", 4, 2, before)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
+		{"the record has its token", c, []reply{{rows: craneRow("idle", 5, 2, c.Token)}}, nil},
+		{"the record has another token and its number", c, []reply{{rows: craneRow("idle", 5, 2, other)}}, lifecycle.ErrConflict},
+		{"the record has a later number", c, []reply{{rows: craneRow("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
+		{"it is written during the search", c, []reply{{rows: craneRow("idle", 4, 2, before)}, {rows: craneRow("idle", 5, 2, c.Token)}}, nil},
 		{
 			"the second of two objects has a later number", both,
-			[]reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}},
+			[]reply{{rows: craneRow("idle", 5, 2, c.Token)}, {rows: craneRow("idle", 5, 2, c.Token)}, {rows: craneRow("broken", 6, 4, other)}},
 			lifecycle.ErrUnknownOutcome,
 		},
 	} {
@@ -326,7 +326,7 @@ func TestReadsAreRetried(t *testing.T) {
 // A row that cannot be read, and a transaction of the caller that has ended, stay as they
 // are: the error is no outage, and nothing is tried again.
 func TestFaultsThatStay(t *testing.T) {
-	bad := row("idle", 4, 2, before)
+	bad := craneRow("idle", 4, 2, before)
 	bad[0][5] = "four"
 	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isRecord: {{rows: bad}}, isUpdate: {{affected: 0}}}))
 	_, err := store.Get(t.Context(), crane)
@@ -402,7 +402,7 @@ func TestTxIsTheCallers(t *testing.T) {
 // has written.
 func TestTxKeepsNothingOfARefusedCommit(t *testing.T) {
 	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{
-		isUpdate: {done, {affected: 0}}, isRecord: {{rows: row("idle", 4, 2, before)}, {rows: row("broken", 5, 3, lifecycle.Token{9})}},
+		isUpdate: {done, {affected: 0}}, isRecord: {{rows: craneRow("idle", 4, 2, before)}, {rows: craneRow("broken", 5, 3, lifecycle.Token{9})}},
 		isHistory: {historyRow(lifecycle.Token{9})},
 	}))
 	tx, err := db.BeginTx(t.Context(), nil)

@@ -121,17 +121,22 @@
 // these operations. Compare the outside world by [lifecycle.Reconcile]. Changes that were
 // lost stay lost.
 //
-// # Life of a commit
+// # Life of a read and of a commit
 //
-// [Store.Commit] computes a plan (plan.go): the arguments of every statement, and the
-// objects in the order of their keys. An attempt (commit.go) runs the plan in a
-// transaction, or on PostgreSQL in a single statement, see Engines. Per change it
-// executes one compare-and-set and one insert of the history row, and per required object
-// one locking read. If a row is not as expected, the store reads the records
-// and returns the conflict or the precondition (resolve.go). It classifies errors by their
-// numbers, and retries where other transactions were in the way (errors.go). If the answer
-// was lost, it searches the history (resolve.go). The texts of the statements are written
+// A row (row.go) is a record with what the history keeps of its last change. Queries read into
+// a row, and statements get their arguments from one. The texts of the statements are written
 // once, by Open (statements.go).
+//
+// [Store.Get] (get.go) executes one query: it binds the key to the statement of the object's
+// tables, and scans the result into a row, which has the record.
+//
+// [Store.Commit] computes a plan (commit.go): the row of every change, and the objects in the
+// order of their keys. An attempt (write.go) runs the plan in a transaction, or on PostgreSQL in
+// a single statement, see Engines. Per change it executes one compare-and-set and one insert of
+// the history row, and per required object one locking read. If a row is not as expected, the
+// store reads the records and returns the conflict or the precondition (resolve.go). It
+// classifies errors by their numbers (errors.go), and repeats the call where other transactions
+// were in the way (store.go). If the answer was lost, it searches the history (resolve.go).
 //
 // # Engines
 //

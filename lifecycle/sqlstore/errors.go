@@ -124,14 +124,8 @@ var sqliteCodes = map[int]class{
 // The errors of PostgreSQL drivers are a postgresError, and those of SQLite drivers a
 // sqliteError.
 type (
-	postgresError interface {
-		error
-		SQLState() string
-	}
-	sqliteError interface {
-		error
-		Code() int
-	}
+	postgresError interface{ SQLState() string }
+	sqliteError   interface{ Code() int }
 )
 
 // classify reads an error without knowledge of the driver. The errors of MySQL drivers are
@@ -171,7 +165,7 @@ func classify(err error) class {
 const stalePlan = "RevalidateCachedQuery"
 
 // field returns a field of an error that is a struct, and otherwise the zero Value.
-func field(err error, name string) reflect.Value {
+func field(err any, name string) reflect.Value {
 	v := reflect.Indirect(reflect.ValueOf(err))
 	if v.Kind() != reflect.Struct {
 		return reflect.Value{}
@@ -225,7 +219,7 @@ func failed(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
-	case errors.Is(err, ErrHistory), errors.Is(err, ErrSchema):
+	case matches(err, ErrHistory, ErrSchema, lifecycle.ErrClosed):
 		return err
 	}
 	if sentinel := reactions[classify(err)]; sentinel != nil {
@@ -237,7 +231,7 @@ func failed(ctx context.Context, err error) error {
 // refusal returns the error of a call that has written nothing. If the engine does not
 // know a name in the statement, a migration may have made the tables incompatible.
 func (s *Store) refusal(ctx context.Context, err error) error {
-	if s.tx == nil && classify(err) == unknownName {
+	if err != nil && s.tx == nil && classify(err) == unknownName {
 		if _, schema := s.schema(ctx); errors.Is(schema, ErrSchema) {
 			return fmt.Errorf("%w: %w", schema, err)
 		}
@@ -257,47 +251,6 @@ func unknown(ctx context.Context, p *plan, last error) error {
 		lost = fmt.Errorf("%w; sent again: %v", lost, last)
 	}
 	return &lifecycle.UnknownOutcomeError{Token: p.commit.Token, Err: fmt.Errorf("sqlstore: %w", lost)}
-}
-
-// mostBroken is the number of attempts after errors that time alone does not heal:
-// broken connections (a pool may keep connections that ended long ago), and keys of
-// another unique index, which may belong to a row that is being removed.
-const mostBroken = 3
-
-// retry decides whether a call is made again. It is the only place that does.
-type retry struct {
-	most     time.Duration // how long attempts are made while other transactions are in the way
-	until    time.Time     // the end of that time, after the first error
-	attempts int
-	broken   int
-}
-
-// patiently calls run until it succeeds or its error is final. In a transaction of the caller
-// every error is.
-func (s *Store) patiently(ctx context.Context, run func() error) error {
-	for r := (retry{most: s.config.RetryFor}); ; {
-		if err := run(); err == nil || s.tx != nil || !r.again(ctx, err) {
-			return err
-		}
-	}
-}
-
-// again waits before the next attempt. It reports false if the error is final, the
-// time is over, or the context ends.
-func (r *retry) again(ctx context.Context, err error) bool {
-	if r.attempts == 0 {
-		r.until = time.Now().Add(r.most)
-	}
-	c := classify(err)
-	if c != busy {
-		r.broken++
-	}
-	late := c == busy && !time.Now().Before(r.until)
-	if c.refused() || late || r.broken > mostBroken {
-		return false
-	}
-	r.attempts++
-	return pause(ctx, r.attempts)
 }
 
 // pause waits for a random time that grows with the attempts, up to about 60 ms. It

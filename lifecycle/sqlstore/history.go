@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -21,12 +20,13 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 	l := s.of(key.Machine)
 	h := &l.history
 	b := &builder{engine: s.e, layout: l}
-	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", b.key(h), " AND ",
+	st := b.statement("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", b.key(h), " AND ",
 		h.col(vSequence), " > ", b.literal(int64(min(after, maxNumber))), " ORDER BY ", h.col(vSequence), " LIMIT ", b.literal(int64(max(limit, 0))))
-	return collect(ctx, s, b.statement(), ofKey(key), func(rows *sql.Rows) (lifecycle.HistoryRow, error) {
-		row, err := l.scanRow(rows)
-		row.Key = key
-		return row, err
+	of := &row{StoredRecord: lifecycle.StoredRecord{Key: key}}
+	return collect(ctx, s, st, of, func(rows *sql.Rows) (lifecycle.HistoryRow, error) {
+		h, err := st.historyRow(rows)
+		h.Key = key
+		return h, err
 	})
 }
 
@@ -40,7 +40,7 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 		row, err = s.requested(ctx, machine, request)
 		return err
 	})
-	return row, err
+	return row, s.refusal(ctx, err)
 }
 
 var errRequests = fmt.Errorf("%w: a request id: the history has no column for it", errors.ErrUnsupported)
@@ -50,36 +50,35 @@ func (s *Store) requested(ctx context.Context, machine, request string) (row lif
 	l := s.of(machine)
 	h := &l.history
 	b := &builder{engine: s.e, layout: l}
-	b.add("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", h.col(vMachine), " = ", b.literal(machine),
+	st := b.statement("SELECT ", b.read(h, h.all()), " FROM ", h.name, " WHERE ", h.col(vMachine), " = ", b.literal(machine),
 		" AND ", h.col(vRequest), " = ", b.literal(request))
-	err = s.query(ctx, b.statement(), nil, func(rows *sql.Rows) (err error) {
-		row, err = l.scanRow(rows)
+	err = s.query(ctx, st, nil, func(rows *sql.Rows) (err error) {
+		row, err = st.historyRow(rows)
 		return err
 	})
 	return row, err
 }
 
-// scanRow reads a history row.
-func (l *layout) scanRow(rows *sql.Rows) (row lifecycle.HistoryRow, err error) {
-	h := &l.history
-	c, err := h.scan(rows, h.all())
+// historyRow reads a history row.
+func (st *statement) historyRow(rows *sql.Rows) (h lifecycle.HistoryRow, err error) {
+	r, err := st.scan(rows)
 	if err != nil {
-		return row, err
+		return h, err
 	}
-	row = lifecycle.HistoryRow{
-		Key: lifecycle.Key{Machine: cmp.Or(c.text(vMachine), l.machine), ID: c.text(vID)}, Sequence: uint64(c.number(vSequence)),
-		Revision: l.revision(c.number(vRevision), c.data[vToken]), Token: c.token(vToken), Operation: lifecycle.OpID(c.number(vOperation)),
-		From: c.text(vFromState), FromOrigin: c.text(vFromOrigin), To: c.text(vTo), Origin: c.text(vToOrigin),
-		Event: c.text(vEvent), Actor: fsm.Actor(c.text(vActor)), Reason: c.text(vReason), At: c.time(vNow),
-		Version: c.text(vVersion), Request: c.text(vRequest), Fingerprint: c.text(vFingerprint),
+	h = lifecycle.HistoryRow{
+		Key: lifecycle.Key{Machine: cmp.Or(r.Machine, st.layout.machine), ID: r.ID}, Sequence: r.Sequence,
+		Revision: st.layout.revision(r.number, r.token), Operation: r.Operation,
+		From: r.from, FromOrigin: r.fromOrigin, To: r.to, Origin: r.toOrigin, Event: r.Event, Actor: r.Actor, Reason: r.Reason,
+		At: r.at, Version: r.Version, Request: r.request.String, Fingerprint: r.fingerprint.String,
 	}
-	if h.col(vFromOrigin) == "" {
-		row.FromOrigin = row.From
+	copy(h.Token[:], r.token)
+	if st.from.col(vFromOrigin) == "" {
+		h.FromOrigin = h.From
 	}
-	if h.col(vToOrigin) == "" {
-		row.Origin = row.To
+	if st.from.col(vToOrigin) == "" {
+		h.Origin = h.To
 	}
-	return row, nil
+	return h, nil
 }
 
 // Recent implements [lifecycle.Follower]. It reads the history rows of all machines since
@@ -95,26 +94,26 @@ func (s *Store) Recent(
 ) ([]lifecycle.ChangedObject, error) {
 	l := s.of(machine)
 	h := &l.history
-	b := &builder{engine: s.e, layout: l}
+	if _, err := h.column[vID].write(after); err != nil {
+		return nil, failed(ctx, err)
+	}
+	b := &builder{engine: s.e, layout: l, from: h, reads: []value{vID, vSequence}}
 	text := "found.id" // PostgreSQL takes a bare id in ORDER BY for the text of the result
 	if h.column[vID].typ != nil {
 		text = fmt.Sprintf(s.e.asText, text)
 	}
-	b.add("SELECT ", text, ", MAX(sequence) FROM (SELECT ", b.ordered(h, vID, h.col(vID)), " AS id, ", h.col(vSequence), " AS sequence FROM ",
-		h.name, b.useIndex(h, "_at"), " WHERE ", h.col(vNow), " >= ", b.ago(h, within))
+	text = "SELECT " + text + ", MAX(sequence) FROM (SELECT " + b.ordered(h, vID, h.col(vID)) + " AS id, " + h.col(vSequence) +
+		" AS sequence FROM " + h.name + b.useIndex(h, "_at") + " WHERE " + h.col(vNow) + " >= " + b.ago(h, within)
 	if h.col(vMachine) != "" {
-		b.add(" AND ", b.ordered(h, vMachine, h.col(vMachine)), " = ", b.literal(machine))
+		text += " AND " + b.ordered(h, vMachine, h.col(vMachine)) + " = " + b.literal(machine)
 	}
-	b.add(s.e.fence, ") found")
+	text += s.e.fence + ") found"
 	if after != "" {
-		b.add(" WHERE found.id > ", b.placeIn(h, vID, param{name: after}))
+		text += " WHERE found.id > " + b.placeIn(h, vID, after)
 	}
-	b.add(" GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(max(limit, 0))))
-	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (o lifecycle.ChangedObject, err error) {
-		c, err := h.scan(rows, []value{vID, vSequence})
-		if err == nil {
-			o = lifecycle.ChangedObject{ID: c.text(vID), Sequence: uint64(c.number(vSequence))}
-		}
-		return o, err
+	st := b.statement(text, " GROUP BY found.id ORDER BY found.id LIMIT ", b.literal(int64(max(limit, 0))))
+	return collect(ctx, s, st, nil, func(rows *sql.Rows) (lifecycle.ChangedObject, error) {
+		r, err := st.scan(rows)
+		return lifecycle.ChangedObject{ID: r.ID, Sequence: r.Sequence}, err
 	})
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,65 +41,50 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 	list := slices.DeleteFunc(o.all(), func(v value) bool {
 		return q.WithoutPayload && (v == vPayload || v == vSaved || v == vArgs || v >= values)
 	})
-	b := &builder{engine: s.e, layout: l}
-	if s.e.fence != "" && l.index(&q) == "_state" {
-		b.pagesByState(&q, list)
-	} else {
-		b.page(&q, list)
-	}
-	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (lifecycle.StoredRecord, error) {
-		return l.scan(rows, list)
+	st := s.e.build(l, func(b *builder) string {
+		if s.e.fence != "" && l.index(&q) == "_state" {
+			return b.pagesByState(&q, list)
+		}
+		return b.page(&q, list)
 	})
+	return collect(ctx, s, st, nil, st.record)
 }
 
-// page writes the query of a page. All its arguments are literals.
-func (b *builder) page(q *lifecycle.Query, list []value) {
+// page returns the query of a page. All its arguments are literals.
+func (b *builder) page(q *lifecycle.Query, list []value) string {
 	o, index := &b.objects, b.index(q)
 	id := b.ordered(o, vID, o.col(vID))
-	// PostgreSQL has no index hints. It would read the machine's rows in order of id,
-	// in the hope that a page is full soon. A subquery of its own has no order.
-	fenced := b.fence != "" && (q.NotOwnedBy != nil || q.Unowned) && index != ""
-	if fenced {
-		b.add("SELECT * FROM (")
-	}
-	b.record(list)
-	b.add(b.useIndex(o, index), " WHERE ")
+	text := b.record(list) + b.useIndex(o, index) + " WHERE "
 	if machine := o.col(vMachine); machine != "" {
-		b.add(machine, " = ", b.literal(q.Machine), " AND ")
+		text += machine + " = " + b.literal(q.Machine) + " AND "
 	}
 	if q.After != "" || !o.existing {
-		b.add(id, " > ", b.placeIn(o, vID, param{name: q.After}), " AND ")
+		text += id + " > " + b.placeIn(o, vID, q.After) + " AND "
 	}
-	b.inStates(q.States)
-	b.byTime(q)
-	b.byOwner(q)
-	if fenced {
-		b.add(b.fence, ") found")
+	text += b.inStates(q.States) + b.byTime(q) + b.byOwner(q)
+	// PostgreSQL has no index hints. It would read the machine's rows in order of id,
+	// in the hope that a page is full soon. A subquery of its own has no order.
+	if b.fence != "" && (q.NotOwnedBy != nil || q.Unowned) && index != "" {
+		text = "SELECT * FROM (" + text + b.fence + ") found"
 	}
-	b.add(" ORDER BY ", id, " LIMIT ", b.literal(int64(q.Limit)))
+	return text + " ORDER BY " + id + " LIMIT " + b.literal(int64(q.Limit))
 }
 
-// pagesByState writes a query of one page per state, of which the first rows are the page
+// pagesByState returns the query of one page per state, of which the first rows are the page
 // of all. PostgreSQL has no index hints: it would read the machine's rows in order of id
 // where it believes that a page is full soon. Only the index of states has the order of
 // state and id, and only a range of both, not an equality, makes that order count.
-func (b *builder) pagesByState(q *lifecycle.Query, list []value) {
+func (b *builder) pagesByState(q *lifecycle.Query, list []value) string {
 	o, limit := &b.objects, int64(q.Limit)
-	pair := "(" + o.list([]value{vState, vID}) + ")"
-	b.add("SELECT * FROM (")
-	for i, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
-		if i > 0 {
-			b.add(" UNION ALL ")
-		}
-		b.add("(")
-		b.record(list)
-		b.add(" WHERE ", o.col(vMachine), " = ", b.literal(q.Machine),
-			" AND ", pair, " > (", b.literal(state), ", ", b.literal(q.After), ") AND ", o.col(vState), " <= ", b.literal(state))
-		b.byTime(q)
-		b.byOwner(q)
-		b.add(" ORDER BY ", o.list([]value{vState, vID}), " LIMIT ", b.literal(limit), ")")
+	order := o.list([]value{vState, vID})
+	pages := make([]string, 0, len(q.States))
+	for _, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
+		pages = append(pages, "("+b.record(list)+" WHERE "+o.col(vMachine)+" = "+b.literal(q.Machine)+
+			" AND ("+order+") > ("+b.literal(state)+", "+b.literal(q.After)+") AND "+o.col(vState)+" <= "+b.literal(state)+
+			b.byTime(q)+b.byOwner(q)+" ORDER BY "+order+" LIMIT "+b.literal(limit)+")")
 	}
-	b.add(") found ORDER BY ", o.col(vID), " LIMIT ", b.literal(limit))
+	all := strings.Join(pages, " UNION ALL ")
+	return "SELECT * FROM (" + all + ") found ORDER BY " + o.col(vID) + " LIMIT " + b.literal(limit)
 }
 
 // index returns the end of the name of the index of the store's own table that finds the fewest
@@ -121,36 +105,36 @@ func (l *layout) index(q *lifecycle.Query) string {
 	return ""
 }
 
-// inStates writes the condition on the state. Without states the object exists: in an existing
+// inStates returns the condition on the state. Without states the object exists: in an existing
 // table, removed objects have no row.
-func (b *builder) inStates(states []string) {
+func (b *builder) inStates(states []string) string {
+	o := &b.objects
 	in := func() string {
-		return " IN (" + literals(states, func(state string) string { return b.placeIn(&b.objects, vState, param{name: state}) }) + ")"
+		return " IN (" + literals(states, func(state string) string { return b.placeIn(o, vState, state) }) + ")"
 	}
 	switch {
-	case len(states) == 0 && b.objects.existing:
-		b.add("1 = 1")
+	case len(states) == 0 && o.existing:
+		return "1 = 1"
 	case len(states) == 0:
-		b.add(b.objects.col(vState), " <> ''")
-	default:
-		b.add(b.objects.col(vState), in())
-		if b.objects.existing && b.objects.column[vState].typ == nil {
-			b.add(" AND ", b.ordered(&b.objects, vState, b.objects.col(vState)), in())
-		}
+		return o.col(vState) + " <> ''"
+	case o.existing && o.column[vState].typ == nil:
+		return o.col(vState) + in() + " AND " + b.ordered(o, vState, o.col(vState)) + in()
 	}
+	return o.col(vState) + in()
 }
 
-// byTime writes the conditions on age and deadline.
-func (b *builder) byTime(q *lifecycle.Query) {
+// byTime returns the conditions on age and deadline.
+func (b *builder) byTime(q *lifecycle.Query) (text string) {
 	if q.UnchangedFor > 0 {
-		b.add(" AND ", b.objects.col(vChangedAt), " <= ", b.ago(&b.objects, q.UnchangedFor))
+		text += " AND " + b.objects.col(vChangedAt) + " <= " + b.ago(&b.objects, q.UnchangedFor)
 	}
 	if q.Overdue {
-		b.add(" AND ", b.objects.col(vDeadline), " < ", b.time(&b.objects, b.clock()))
+		text += " AND " + b.objects.col(vDeadline) + " < " + b.time(&b.objects, b.clock())
 	}
 	if q.NoDeadline && b.objects.col(vDeadline) != "" {
-		b.add(" AND ", b.objects.col(vDeadline), " IS NULL")
+		text += " AND " + b.objects.col(vDeadline) + " IS NULL"
 	}
+	return text
 }
 
 // maxRanges is the number of owners up to which a query reads the ranges between
@@ -159,62 +143,64 @@ func (b *builder) byTime(q *lifecycle.Query) {
 // query with more owners reads all owned objects.
 const maxRanges = 20
 
-// byOwner writes the conditions on the owner.
-func (b *builder) byOwner(q *lifecycle.Query) {
-	owner, epoch := b.objects.col(vOwner), b.objects.col(vEpoch)
+// byOwner returns the conditions on the owner.
+func (b *builder) byOwner(q *lifecycle.Query) (text string) {
+	owner, epoch, existing := b.objects.col(vOwner), b.objects.col(vEpoch), b.objects.existing
 	if owner == "" {
-		return
+		return ""
 	}
-	if b.objects.existing {
+	if existing {
 		owner, epoch = "COALESCE("+owner+", '')", "COALESCE("+epoch+", 0)"
 	}
 	if q.Unowned {
-		b.add(" AND ", owner, " = ''")
-		if !b.objects.existing {
-			b.add(" AND ", epoch, " = 0") // always true: it lets the index find the deadline too
+		text += " AND " + owner + " = ''"
+		if !existing {
+			text += " AND " + epoch + " = 0" // always true: it lets the index find the deadline too
 		}
 	}
-	if q.NotOwnedBy == nil {
-		return
-	}
 	owners := sorted(q.NotOwnedBy)
-	if !b.objects.existing && len(owners) <= maxRanges {
-		b.between(owners)
-		return
+	switch {
+	case q.NotOwnedBy == nil:
+		return text
+	case !existing && len(owners) <= maxRanges:
+		return text + b.between(owners)
 	}
-	b.add(" AND ", owner, " > ''") // a range of the index
+	text += " AND " + owner + " > ''" // a range of the index
 	if len(owners) > 0 {
-		b.add(" AND (", b.ordered(&b.objects, vOwner, owner), ", ", epoch, ") NOT IN (", b.pairs, literals(owners, func(o lifecycle.OwnerRef) string {
+		pairs := literals(owners, func(o lifecycle.OwnerRef) string {
 			return "(" + b.literal(o.Name) + ", " + b.literal(int64(o.Epoch)) + ")"
-		}), ")")
+		})
+		text += " AND (" + b.ordered(&b.objects, vOwner, owner) + ", " + epoch + ") NOT IN (" + b.pairs + pairs + ")"
 	}
+	return text
 }
 
-// between writes a condition on the ranges of the index between sorted owners. The
+// between returns a condition on the ranges of the index between sorted owners. The
 // empty name, of no owner, is in no range.
-func (b *builder) between(owners []lifecycle.OwnerRef) {
+func (b *builder) between(owners []lifecycle.OwnerRef) string {
 	owner := func(op, name string) string { return b.objects.col(vOwner) + op + b.literal(name) }
 	epoch := func(op string, epoch uint64) string { return b.objects.col(vEpoch) + op + b.literal(int64(epoch)) }
 	var ranges []string
 	add := func(conditions ...string) { ranges = append(ranges, "("+strings.Join(conditions, " AND ")+")") }
 	var last lifecycle.OwnerRef
+	endName := func() { // later epochs of the last name
+		if last.Name != "" {
+			add(owner(" = ", last.Name), epoch(" > ", last.Epoch))
+		}
+	}
 	for _, o := range owners {
 		if o.Name == last.Name {
 			add(owner(" = ", o.Name), epoch(" > ", last.Epoch), epoch(" < ", o.Epoch))
 		} else {
-			if last.Name != "" {
-				add(owner(" = ", last.Name), epoch(" > ", last.Epoch))
-			}
+			endName()
 			add(owner(" > ", last.Name), owner(" < ", o.Name))
 			add(owner(" = ", o.Name), epoch(" < ", o.Epoch))
 		}
 		last = o
 	}
-	if last.Name != "" {
-		add(owner(" = ", last.Name), epoch(" > ", last.Epoch))
-	}
+	endName()
 	add(owner(" > ", last.Name))
-	b.add(" AND (", strings.Join(ranges, " OR "), ")")
+	return " AND (" + strings.Join(ranges, " OR ") + ")"
 }
 
 // sorted returns the owners in order of name and epoch, each once. An owner without

@@ -17,8 +17,9 @@ const perStatement = 100
 // acknowledged, are in the order of the commits.
 func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	b := &builder{engine: s.e, layout: s.own}
-	b.add("SELECT number, topic, subject, payload FROM ", s.table("messages"), " ORDER BY number LIMIT ", b.literal(int64(max(limit, 0))))
-	return collect(ctx, s, b.statement(), nil, func(rows *sql.Rows) (m lifecycle.OutboxMessage, err error) {
+	st := b.statement("SELECT number, topic, subject, payload FROM ", s.table("messages"),
+		" ORDER BY number LIMIT ", b.literal(int64(max(limit, 0))))
+	return collect(ctx, s, st, nil, func(rows *sql.Rows) (m lifecycle.OutboxMessage, err error) {
 		err = rows.Scan(&m.Number, &m.Topic, &m.Key, &m.Payload)
 		return m, err
 	})
@@ -27,12 +28,12 @@ func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMess
 // Discard implements [lifecycle.Outbox]. After an error some messages may be
 // discarded.
 func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
-	return s.call(ctx, func() error {
+	err := s.call(ctx, func() error {
 		for list := range slices.Chunk(numbers, perStatement) {
-			err := s.do(ctx, s.own, func(b *builder) {
-				b.add("DELETE FROM ", s.table("messages"), " WHERE number IN (", literals(list, func(number uint64) string {
+			err := s.do(ctx, s.own, func(b *builder) string {
+				return "DELETE FROM " + s.table("messages") + " WHERE number IN (" + literals(list, func(number uint64) string {
 					return b.literal(int64(min(number, maxNumber))) // no message has that number
-				}), ")")
+				}) + ")"
 			})
 			if err != nil {
 				return err
@@ -40,4 +41,5 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 		}
 		return nil
 	})
+	return s.refusal(ctx, err)
 }

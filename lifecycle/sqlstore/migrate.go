@@ -61,7 +61,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	if err != nil {
 		return err
 	}
-	return s.patiently(ctx, func() error { return s.migrate(ctx) })
+	return s.call(ctx, func() error { return s.migrate(ctx) })
 }
 
 // migrate executes a migration on a connection of its own.
@@ -84,7 +84,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
-	in := s.on(conn)
+	in := &Store{shared: s.shared, q: conn}
 	if err := in.beginMigrate(ctx); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (s *Store) beginMigrate(ctx context.Context) error {
 // that of another engine. A file that cannot be opened, and the error of a PostgreSQL
 // server in its dialect, have other reasons.
 func (e *engine) hinted(err error) error {
-	_, postgres := errors.AsType[postgresError](err)
-	if c := classify(err); err == nil || !c.refused() || c == unable || postgres && e.name == "postgres" {
+	var state postgresError
+	if c := classify(err); err == nil || !c.refused() || c == unable || e == postgres && errors.As(err, &state) {
 		return err
 	}
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)

@@ -51,7 +51,7 @@ func (s *Store) explain(ctx context.Context, p *plan, missed error) error {
 		if required.Grant != nil {
 			continue // see checkGrant
 		}
-		now, err := s.record(ctx, required.Key, s.tx != nil)
+		now, _, err := s.record(ctx, s.of(required.Machine), required.Key, s.tx != nil)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Store) checkPlaces(ctx context.Context, p *plan) error {
 func (s *Store) compare(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
-		now, err := s.record(ctx, ch.To.Key, s.tx != nil)
+		now, _, err := s.record(ctx, ch.l, ch.To.Key, s.tx != nil)
 		if err != nil {
 			return err
 		}
@@ -121,68 +121,60 @@ func (s *Store) find(ctx context.Context, p *plan) (written bool, err error) {
 	if p.metadataOnly && p.lost == nil {
 		return false, nil
 	}
-	look := s.inHistory
+	look := s.place
 	if p.metadataOnly {
 		look = s.inRecords
 	}
 	for i := range p.changes {
-		token, at, err := look(ctx, &p.changes[i])
-		if err != nil || token == nil {
+		// Without a row or a token nothing is proved: a history row may have been trimmed.
+		found, err := look(ctx, &p.changes[i])
+		if err != nil || found == nil || len(found.token) == 0 {
 			return false, err
 		}
-		if !bytes.Equal(token, p.commit.Token[:]) {
+		if !bytes.Equal(found.token, p.commit.Token[:]) {
 			// Several records prove nothing, because they are read one after the other.
 			p.superseded = !p.metadataOnly || len(p.changes) == 1
 			return false, nil
 		}
-		if at != 0 {
-			p.at = sql.NullInt64{Int64: at, Valid: true}
+		if !found.at.IsZero() {
+			p.at = found.at
 		}
 	}
 	return true, nil
 }
 
-// inHistory returns the token and the time of the history row at the place of a change. nil: the
-// row is missing, or has no token. That proves nothing: the row may have been trimmed.
-func (s *Store) inHistory(ctx context.Context, ch *change) (token []byte, at int64, err error) {
-	row, err := s.place(ctx, ch)
-	if err != nil || row == nil || len(row.data[vToken]) == 0 {
-		return nil, 0, err
-	}
-	return row.data[vToken], row.number(vNow), nil
-}
-
 // inRecords returns the token of the record, which is that of its last commit, if the record has
-// the number that a change would have written, or nil. The time is 0 if the record does not
+// the number that a change would have written, or nil. The time is zero if the record does not
 // show it.
-func (s *Store) inRecords(ctx context.Context, ch *change) (token []byte, at int64, err error) {
-	now, err := s.record(ctx, ch.To.Key, s.tx != nil)
-	if err != nil {
-		return nil, 0, err
-	}
+func (s *Store) inRecords(ctx context.Context, ch *change) (*row, error) {
+	now, _, err := s.record(ctx, ch.l, ch.To.Key, s.tx != nil)
 	number, token := ch.l.parse(now.Revision)
-	if number != ch.expect+1 || ch.l.objects.col(vToken) == "" {
-		return nil, 0, nil
+	if err != nil || number != ch.row.number {
+		return nil, err
 	}
+	if token == nil && ch.l.objects.col(vToken) != "" { // another program has written the row
+		token = ch.l.noToken
+	}
+	found := &row{token: token}
 	switch {
-	case ch.MetadataOnly && ch.Timeout > 0:
-		at = now.Deadline.UnixMicro() - micros(ch.Timeout)
-	case !ch.MetadataOnly && !now.ChangedAt.IsZero():
-		at = now.ChangedAt.UnixMicro()
+	case !ch.MetadataOnly:
+		found.at = now.ChangedAt
+	case ch.Timeout > 0:
+		found.at = now.Deadline.Add(-time.Duration(micros(ch.Timeout)) * time.Microsecond)
 	}
-	return append([]byte{}, token...), at, nil
+	return found, nil
 }
 
 // place returns the token and the time of the history row at the place of a change, or nil. In
 // a transaction of the caller it reads the newest version.
-func (s *Store) place(ctx context.Context, ch *change) (row *cells, err error) {
+func (s *Store) place(ctx context.Context, ch *change) (found *row, err error) {
 	st := ch.l.st.findRow
 	if s.tx != nil {
 		st = ch.l.st.findRowLocked
 	}
-	err = s.query(ctx, st, ch.vals, func(rows *sql.Rows) (err error) {
-		row, err = ch.l.history.scan(rows, []value{vToken, vNow})
+	err = s.query(ctx, st, &ch.row, func(rows *sql.Rows) (err error) {
+		found, err = st.scan(rows)
 		return err
 	})
-	return row, err
+	return found, err
 }

@@ -49,11 +49,9 @@ func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lo
 	if err != nil {
 		return failed(ctx, err)
 	}
-	if err = s.on(tx).raise(ctx, int64(cmp.Or(lost, 1_000_000))); err == nil {
+	defer tx.Rollback() // does nothing after Commit
+	if err = (&Store{shared: s.shared, q: tx}).raise(ctx, int64(cmp.Or(lost, 1_000_000))); err == nil {
 		err = tx.Commit()
-	}
-	if err != nil {
-		_ = tx.Rollback()
 	}
 	return failed(ctx, err)
 }
@@ -72,14 +70,14 @@ func (s *Store) raise(ctx context.Context, step int64) error {
 	}
 	for _, l := range s.layouts {
 		o := &l.objects
-		err := s.do(ctx, l, func(b *builder) {
-			b.add("UPDATE ", o.name, " SET ", literals(o.named(vRevision, vOperation, vToken), func(v value) string {
+		err := s.do(ctx, l, func(b *builder) string {
+			return "UPDATE " + o.name + " SET " + literals(o.named(vRevision, vOperation, vToken), func(v value) string {
 				if v == vToken {
 					token := lifecycle.NewToken()
 					return o.col(v) + " = " + b.literal(token[:])
 				}
 				return o.col(v) + " = COALESCE(" + o.col(v) + ", 0) + " + b.literal(step)
-			}))
+			})
 		})
 		if err != nil {
 			return err
@@ -104,17 +102,12 @@ func (s *Store) raiseFloor(ctx context.Context, step int64) error {
 	for _, l := range s.layouts {
 		for _, t := range []*table{&l.objects, &l.history} {
 			for _, v := range t.named(vRevision, vSequence, vOperation) {
+				var most int64
 				st := &statement{text: "SELECT COALESCE(MAX(" + t.col(v) + "), 0) FROM " + t.name}
-				err := s.query(ctx, st, nil, func(rows *sql.Rows) error {
-					c, err := t.scan(rows, []value{v})
-					if err == nil {
-						floor = max(floor, c.number(v))
-					}
-					return err
-				})
-				if err != nil {
+				if err := s.query(ctx, st, nil, into(&most)); err != nil {
 					return err
 				}
+				floor = max(floor, most)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestRevision(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		l      *layout
-		number int64
+		number uint64
 		token  []byte
 		is     lifecycle.Revision
 	}{

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // statements are the statements whose text never changes. Nil: the layout does not
@@ -32,27 +31,30 @@ func (s *statements) prepared() []*statement {
 }
 
 func (e *engine) compile(l *layout) *statements {
-	build := func(write func(*builder)) *statement { return e.build(l, write) }
-	locked := func(st *statement) *statement { return &statement{text: st.text + e.forShare, args: st.args} }
+	build := func(write func(*builder) string) *statement { return e.build(l, write) }
+	locked := func(st *statement) *statement {
+		with := *st
+		with.text += e.forShare
+		return &with
+	}
 	o, h := &l.objects, &l.history
 	s := &statements{
-		get:         build(func(b *builder) { b.record(o.all()); b.add(" WHERE ", b.key(o)) }),
-		insert:      build(func(b *builder) { b.change(true, b.insert) }),
-		update:      build(func(b *builder) { b.change(true, func() { b.update(false) }) }),
-		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(true) }) }),
-		findRow: build(func(b *builder) {
-			b.add("SELECT ", b.read(h, []value{vToken, vNow}), " FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " = ", b.value(vSequence))
+		get:         build(func(b *builder) string { return b.record(o.all()) + " WHERE " + b.key(o) }),
+		insert:      build(func(b *builder) string { return b.change(true, b.insert()) }),
+		update:      build(func(b *builder) string { return b.change(true, b.update(false)) }),
+		setMetadata: build(func(b *builder) string { return b.change(false, b.update(true)) }),
+		findRow: build(func(b *builder) string {
+			return "SELECT " + b.read(h, []value{vToken, vNow}) + " FROM " + h.name + " WHERE " + b.key(h) + " AND " +
+				h.col(vSequence) + " = " + b.value(vSequence)
 		}),
 	}
 	s.getLocked, s.findRowLocked = locked(s.get), locked(s.findRow)
 	if !e.returning {
-		s.addRow = build(func(b *builder) { b.addRow(b.value, " VALUES (", ")") })
+		s.addRow = build(func(b *builder) string { return b.addRow(b.value, " VALUES (", ")") })
 	}
 	switch {
 	case o.existing:
-		s.remove = build(func(b *builder) {
-			b.change(true, func() { b.add("DELETE FROM ", o.name, " WHERE ", b.unchanged()) })
-		})
+		s.remove = build(func(b *builder) string { return b.change(true, "DELETE FROM "+o.name+" WHERE "+b.unchanged()) })
 		s.lastRow = build((*builder).lastRow)
 	case e.claim != "":
 		s.claim = build((*builder).claim)
@@ -60,85 +62,82 @@ func (e *engine) compile(l *layout) *statements {
 	return s
 }
 
-// record writes a query of records: a list of columns, and whether Saved is kept, because
-// some drivers return an empty blob as nil. See layout.scan.
-func (b *builder) record(list []value) {
+// record returns a query of records: a list of columns, and whether Saved is kept, because
+// some drivers return an empty blob as nil. See statement.record.
+func (b *builder) record(list []value) string {
 	saved := "0"
 	if slices.Contains(list, vSaved) {
 		saved = "CASE WHEN " + b.objects.col(vSaved) + " IS NULL THEN 0 ELSE 1 END"
 	}
-	b.add("SELECT ", b.read(&b.objects, list), ", ", saved, " FROM ", b.objects.name)
+	return "SELECT " + b.read(&b.objects, list) + ", " + saved + " FROM " + b.objects.name
 }
 
-// change writes a statement that changes one row. On PostgreSQL it also writes the
-// history row and returns the time.
-func (b *builder) change(history bool, write func()) {
+// change returns a statement that changes one row by a text that was written. On PostgreSQL it
+// also writes the history row and returns the time.
+func (b *builder) change(history bool, text string) string {
 	if !b.returning {
-		write()
-		return
+		return text
 	}
-	b.add("WITH changed AS (")
-	write()
-	b.add(" RETURNING ", b.now(), " AS at)")
+	text = "WITH changed AS (" + text + " RETURNING " + b.now() + " AS at)"
 	if history {
-		b.add(", noted AS (")
-		b.addRow(func(v value) string {
+		text += ", noted AS (" + b.addRow(func(v value) string {
 			if v == vNow {
 				return "changed.at"
 			}
 			return b.value(v)
 		}, " SELECT ", " FROM changed)")
 	}
-	b.add(" SELECT at FROM changed")
+	return text + " SELECT at FROM changed"
 }
 
-// insert writes the first row of an object.
-func (b *builder) insert() {
-	b.into(&b.objects, " VALUES (", ")", b.assigned)
+// insert returns the statement that writes the first row of an object.
+func (b *builder) insert() string {
+	text := b.into(&b.objects, " VALUES (", ")", b.assigned)
 	if b.insertNew != "" {
-		b.add(fmt.Sprintf(b.insertNew, b.objects.list(b.objects.key)))
+		text += fmt.Sprintf(b.insertNew, b.objects.list(b.objects.key))
 	}
+	return text
 }
 
-// into writes an INSERT of all columns of a table. before and after stand around the list of
+// into returns an INSERT of all columns of a table. before and after stand around the list of
 // their expressions.
-func (b *builder) into(t *table, before, after string, expression func(value) string) {
+func (b *builder) into(t *table, before, after string, expression func(value) string) string {
 	list := t.all()
-	b.add("INSERT INTO ", t.name, " (", t.list(list), ")", before, literals(list, expression), after)
+	return "INSERT INTO " + t.name + " (" + t.list(list) + ")" + before + literals(list, expression) + after
 }
 
-// update writes the columns of a row that has the expected revision and state, or those of its
-// metadata: the deadline then stays without a new one. Every update writes another revision, so
-// that an engine which counts only rows that differ counts the row.
-func (b *builder) update(onlyMetadata bool) {
+// update returns a statement that writes the columns of a row that has the expected revision and
+// state, or those of its metadata: the deadline then stays without a new one. Every update
+// writes another revision, so that an engine which counts only rows that differ counts the row.
+func (b *builder) update(onlyMetadata bool) string {
 	list := slices.DeleteFunc(b.objects.all(), func(v value) bool {
 		return v == vMachine || v == vID || onlyMetadata && !slices.Contains(metadata, v)
 	})
-	b.add("UPDATE ", b.objects.name, " SET ", literals(list, func(v value) string {
+	return "UPDATE " + b.objects.name + " SET " + literals(list, func(v value) string {
 		assigned := b.assigned(v)
 		if v == vDeadline && onlyMetadata {
 			assigned = "COALESCE(" + assigned + ", " + b.objects.col(v) + ")"
 		}
 		return b.objects.col(v) + " = " + assigned
-	}), " WHERE ", b.unchanged())
+	}) + " WHERE " + b.unchanged()
 }
 
 // unchanged returns the condition of the compare-and-set: see layout.revision.
 func (b *builder) unchanged() string {
-	conditions := []string{b.key(&b.objects), b.objects.col(vRevision) + " = " + b.value(vExpect)}
+	text := b.key(&b.objects) + " AND " + b.objects.col(vRevision) + " = " + b.value(vExpect)
 	if token := b.objects.col(vToken); token != "" {
 		if b.objects.existing { // see layout.noToken
 			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.zeroByte + " END"
 		}
-		conditions = append(conditions, token+" = "+b.value(vExpectToken))
+		text += " AND " + token + " = " + b.value(vExpectToken)
 	}
-	return strings.Join(append(conditions, b.same(&b.objects, vState, vFromState)), " AND ")
+	return text + " AND " + b.same(&b.objects, vState, vFromState)
 }
 
-// claim writes a row without a state, unless the key has a row. Readers see an absent
-// object, as before.
-func (b *builder) claim() {
-	b.into(&b.objects, " VALUES (", ")", func(v value) string {
+// claim returns a statement that writes a row without a state, unless the key has a row. Readers
+// see an absent object, as before.
+func (b *builder) claim() string {
+	return b.into(&b.objects, " VALUES (", ")", func(v value) string {
 		switch {
 		case v == vMachine || v == vID:
 			return b.value(v)
@@ -152,15 +151,14 @@ func (b *builder) claim() {
 			return "0"
 		}
 		return "''"
-	})
-	b.add(b.engine.claim)
+	}) + b.engine.claim
 }
 
-// addRow writes a history row. expression returns that of a value; before and after stand
-// around the list of expressions.
-func (b *builder) addRow(expression func(value) string, before, after string) {
+// addRow returns a statement that writes a history row. expression returns that of a value;
+// before and after stand around the list of expressions.
+func (b *builder) addRow(expression func(value) string, before, after string) string {
 	h := &b.history
-	b.into(h, before, after, func(v value) string {
+	return b.into(h, before, after, func(v value) string {
 		switch {
 		case v == vNow:
 			return b.time(h, expression(v))
@@ -171,10 +169,11 @@ func (b *builder) addRow(expression func(value) string, before, after string) {
 	})
 }
 
-// lastRow writes a query of the newest history row of an object, and of whether the
+// lastRow returns a query of the newest history row of an object, and of whether the
 // object has a row at the same moment.
-func (b *builder) lastRow() {
+func (b *builder) lastRow() string {
 	o, h := &b.objects, &b.history
-	b.add("SELECT ", b.read(h, h.all()), ", CASE WHEN EXISTS (SELECT 1 FROM ", o.name, " WHERE ", b.key(o), ") THEN 1 ELSE 0 END FROM ",
-		h.name, " WHERE ", b.key(h), " ORDER BY ", h.col(vSequence), " DESC LIMIT 1")
+	return "SELECT " + b.read(h, h.all()) +
+		", CASE WHEN EXISTS (SELECT 1 FROM " + o.name + " WHERE " + b.key(o) + ") THEN 1 ELSE 0 END" +
+		" FROM " + h.name + " WHERE " + b.key(h) + " ORDER BY " + h.col(vSequence) + " DESC LIMIT 1"
 }

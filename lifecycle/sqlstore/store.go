@@ -41,10 +41,7 @@ const (
 )
 
 func (c *Config) resolved() (Config, error) {
-	var r Config
-	if c != nil {
-		r = *c
-	}
+	r := *cmp.Or(c, &Config{})
 	r.Prefix = cmp.Or(r.Prefix, defaultPrefix)
 	r.RetryFor = cmp.Or(r.RetryFor, 10*time.Second)
 	if r.Progress == nil {
@@ -111,7 +108,7 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.patiently(ctx, func() error { return s.openTables(ctx) }); err != nil {
+	if err := s.call(ctx, func() error { return s.openTables(ctx) }); err != nil {
 		return nil, err
 	}
 	if !d.prepares {
@@ -199,48 +196,53 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.mu.Lock()
-	closed := s.closed
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
-	if closed {
-		return nil
-	}
 	var err error
 	for _, p := range s.prepared {
-		err = errors.Join(err, p.Close())
+		err = errors.Join(err, p.Close()) // nil if it is closed already
 	}
 	return err
 }
 
-// enter begins a call, unless the context has ended or the store is closed. After
-// nil the caller must call calls.Done.
-func (s *shared) enter(ctx context.Context) error {
+// mostBroken is the number of attempts after errors that time alone does not heal:
+// broken connections (a pool may keep connections that ended long ago), and keys of
+// another unique index, which may belong to a row that is being removed.
+const mostBroken = 3
+
+// call makes a call of the store. It repeats the call until it succeeds, its error is final, the
+// time for retries is over or the context ends. In a transaction of the caller every error is
+// final.
+func (s *Store) call(ctx context.Context, run func() error) error {
 	if ctx.Err() != nil {
 		return lifecycle.Ended(ctx)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.closed {
+		s.mu.Unlock()
 		return lifecycle.ErrClosed
 	}
 	s.calls.Add(1)
-	return nil
-}
-
-// call makes a call that may be repeated: it reads, or has the same effect twice.
-// In a transaction of the caller it is made once.
-func (s *Store) call(ctx context.Context, run func() error) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
+	s.mu.Unlock()
 	defer s.calls.Done()
-	err := s.patiently(ctx, run)
-	if err != nil {
-		err = s.refusal(ctx, err)
+	var until time.Time // the end of retries while other transactions are in the way
+	broken := 0
+	for attempts := 1; ; attempts++ {
+		err := run()
+		if err == nil || s.tx != nil {
+			return err
+		}
+		if attempts == 1 {
+			until = time.Now().Add(s.config.RetryFor)
+		}
+		c := classify(err)
+		if c != busy {
+			broken++
+		}
+		late := c == busy && !time.Now().Before(until)
+		if c.refused() || late || broken > mostBroken || !pause(ctx, attempts) {
+			return err
+		}
 	}
-	return err
 }
-
-// on returns the store with its statements executed by a connection or a transaction of its own.
-func (s *Store) on(q querier) *Store { return &Store{shared: s.shared, q: q} }

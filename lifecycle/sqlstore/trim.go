@@ -38,14 +38,16 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	}
 	var last, now trimmed
 	err = s.call(ctx, func() (err error) {
-		if now.at, err = s.now(ctx); err != nil {
+		at, err := s.now(ctx)
+		if err != nil {
 			return err
 		}
+		now.at = at.UnixMicro()
 		st := &statement{text: "SELECT trimmed_at, trimmed_to, trimmed_keep FROM " + s.table("schema")}
 		return s.query(ctx, st, nil, into(&last.at, &last.to, &last.keep))
 	})
 	if err != nil {
-		return 0, err
+		return 0, s.refusal(ctx, err)
 	}
 	now.to, now.keep = now.at-micros(age), int64(max(keep, leastKept))
 	for _, l := range s.layouts {
@@ -62,12 +64,13 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 			}
 		}
 	}
-	return deleted, s.call(ctx, func() error {
-		return s.do(ctx, s.own, func(b *builder) {
-			b.add("UPDATE ", s.table("schema"), " SET trimmed_at = ", b.literal(now.at), ", trimmed_to = ", b.literal(now.to),
-				", trimmed_keep = ", b.literal(now.keep))
+	err = s.call(ctx, func() error {
+		return s.do(ctx, s.own, func(b *builder) string {
+			return "UPDATE " + s.table("schema") + " SET trimmed_at = " + b.literal(now.at) +
+				", trimmed_to = " + b.literal(now.to) + ", trimmed_keep = " + b.literal(now.keep)
 		})
 	})
+	return deleted, s.refusal(ctx, err)
 }
 
 const (
@@ -83,12 +86,12 @@ const (
 type trimmed struct{ at, to, keep int64 }
 
 // now returns the time of the store's clock.
-func (s *Store) now(ctx context.Context) (micros int64, err error) {
+func (s *Store) now(ctx context.Context) (at time.Time, err error) {
 	if !s.e.ownClock {
-		return time.Now().UnixMicro(), nil
+		return time.Now().UTC().Truncate(time.Microsecond), nil
 	}
-	err = s.query(ctx, &statement{text: "SELECT " + s.e.now}, nil, into(&micros))
-	return micros, err
+	err = s.query(ctx, &statement{text: "SELECT " + s.e.now}, nil, into(&cell{in: &at}))
+	return at, err
 }
 
 // excess returns a query of the objects with an older row that may be deleted, because it is
@@ -96,8 +99,8 @@ func (s *Store) now(ctx context.Context) (micros int64, err error) {
 // deleted. since: one of the two rows, which side names, has at least this time. After a Trim,
 // only these were not examined then: rows that have become old, and rows that were written.
 func (s *Store) excess(l *layout, now *trimmed, side string, since int64) *statement {
-	b := &builder{engine: s.e, layout: l}
 	h := &l.history
+	b := &builder{engine: s.e, layout: l, from: h, reads: []value{vID}}
 	hints := map[string]string{}
 	if since != 0 {
 		hints[side] = b.useIndex(h, "_at")
@@ -110,28 +113,28 @@ func (s *Store) excess(l *layout, now *trimmed, side string, since int64) *state
 	if l.machine != "" {
 		machine = b.literal(l.machine)
 	}
-	b.add("SELECT ", text, ", MAX(older.", h.col(vSequence), ") + 1, ", machine, " FROM ", h.name, " older", hints["older"],
-		" JOIN ", h.name, " newer", hints["newer"], " ON newer.", h.col(vSequence), " = older.", h.col(vSequence), " + ", b.literal(now.keep))
+	text = "SELECT " + text + ", MAX(older." + h.col(vSequence) + ") + 1, " + machine +
+		" FROM " + h.name + " older" + hints["older"] + " JOIN " + h.name + " newer" + hints["newer"] +
+		" ON newer." + h.col(vSequence) + " = older." + h.col(vSequence) + " + " + b.literal(now.keep)
 	for _, v := range h.named(vMachine, vID) {
 		newer, older := "newer."+h.col(v), "older."+h.col(v)
-		b.add(" AND ", newer, " = ", older)
+		text += " AND " + newer + " = " + older
 		if h.existing {
-			b.add(" AND ", b.ordered(h, v, newer), " = ", b.ordered(h, v, older))
+			text += " AND " + b.ordered(h, v, newer) + " = " + b.ordered(h, v, older)
 		}
 	}
-	b.add(" WHERE older.", h.col(vNow), " < ", b.time(h, b.literal(now.to)))
+	text += " WHERE older." + h.col(vNow) + " < " + b.time(h, b.literal(now.to))
 	if since != 0 {
-		b.add(" AND ", side, ".", h.col(vNow), " >= ", b.time(h, b.literal(since-trimOverlap.Microseconds())))
+		text += " AND " + side + "." + h.col(vNow) + " >= " + b.time(h, b.literal(since-trimOverlap.Microseconds()))
 	}
 	if l.machine != "" && h.col(vMachine) != "" {
-		b.add(" AND older.", h.col(vMachine), " = ", b.literal(l.machine))
+		text += " AND older." + h.col(vMachine) + " = " + b.literal(l.machine)
 	}
-	b.add(" GROUP BY ")
+	text += " GROUP BY "
 	if l.machine == "" {
-		b.add(machine, ", ")
+		text += machine + ", "
 	}
-	b.add(b.ordered(h, vID, id), " LIMIT ", b.literal(int64(trimObjects)))
-	return b.statement()
+	return b.statement(text, b.ordered(h, vID, id), " LIMIT ", b.literal(int64(trimObjects)))
 }
 
 // excessive are the rows of an object that may be deleted: sequence numbers below end.
@@ -146,10 +149,8 @@ type excessive struct {
 func (s *Store) trim(ctx context.Context, l *layout, find *statement, deleted *int) error {
 	for last := []excessive(nil); ; {
 		list, err := collect(ctx, s, find, nil, func(rows *sql.Rows) (x excessive, err error) {
-			c, err := l.history.scan(rows, []value{vID}, &x.end, &x.Machine)
-			if err == nil {
-				x.ID = c.text(vID)
-			}
+			r, err := find.scan(rows, &x.end, &x.Machine)
+			x.ID = r.ID
 			return x, err
 		})
 		if err != nil || len(list) > 0 && slices.Equal(list, last) {
@@ -170,18 +171,19 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement, deleted *i
 
 // deleteRows deletes the excessive rows of an object.
 func (s *Store) deleteRows(ctx context.Context, l *layout, x excessive, deleted *int) error {
-	h, vals := &l.history, ofKey(x.Key)
-	oldest := s.e.build(l, func(b *builder) {
-		b.add("SELECT COALESCE(MIN(", h.col(vSequence), "), 0) FROM ", h.name, " WHERE ", b.key(h))
+	h, of := &l.history, &row{StoredRecord: lifecycle.StoredRecord{Key: x.Key}}
+	oldest := s.e.build(l, func(b *builder) string {
+		return "SELECT COALESCE(MIN(" + h.col(vSequence) + "), 0) FROM " + h.name + " WHERE " + b.key(h)
 	})
 	var first int64
-	err := s.call(ctx, func() error { return s.query(ctx, oldest, vals, into(&first)) })
+	err := s.call(ctx, func() error { return s.query(ctx, oldest, of, into(&first)) })
 	for ; err == nil && first < x.end; first += trimRows {
-		st := s.e.build(l, func(b *builder) {
-			b.add("DELETE FROM ", h.name, " WHERE ", b.key(h), " AND ", h.col(vSequence), " < ", b.literal(min(x.end, first+trimRows)))
+		st := s.e.build(l, func(b *builder) string {
+			end := min(x.end, first+trimRows)
+			return "DELETE FROM " + h.name + " WHERE " + b.key(h) + " AND " + h.col(vSequence) + " < " + b.literal(end)
 		})
 		err = s.call(ctx, func() error {
-			result, err := s.exec(ctx, st, vals)
+			result, err := s.exec(ctx, st, of)
 			if err != nil {
 				return err
 			}
@@ -190,5 +192,5 @@ func (s *Store) deleteRows(ctx context.Context, l *layout, x excessive, deleted 
 			return err
 		})
 	}
-	return err
+	return s.refusal(ctx, err)
 }

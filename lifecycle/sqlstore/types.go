@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,10 +85,7 @@ func Codes(codes map[string]int64) Type {
 // Enum is the type of a column that takes these values only. In PostgreSQL its name is that
 // of the enum type; MySQL has an enum, and SQLite text.
 func Enum(name string, list ...string) Type {
-	quoted := make([]string, len(list))
-	for i, value := range list {
-		quoted[i] = "'" + strings.ReplaceAll(value, "'", "''") + "'"
-	}
+	quoted := literals(list, func(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" })
 	return Type{
 		Write: func(text string) (any, error) {
 			if !slices.Contains(list, text) {
@@ -95,7 +93,7 @@ func Enum(name string, list ...string) Type {
 			}
 			return text, nil
 		},
-		Read: same, Postgres: name, MySQL: "enum(" + strings.Join(quoted, ", ") + ")",
+		Read: same, Postgres: name, MySQL: "enum(" + quoted + ")",
 		unfit: []kind{ofNumber, ofBytes},
 	}
 }
@@ -215,54 +213,87 @@ func (c *column) write(x any) (written any, err error) {
 	return written, err
 }
 
-// split returns the payload without the fields that have columns, and sets the values of
-// these columns, which are JSON. A field that is missing or null is NULL.
-func (t *table) split(payload []byte, vals vector) (rest []byte, err error) {
-	if len(t.column) == int(values) || len(payload) == 0 {
-		return payload, nil
+// convert replaces the values that a query has read from columns with a type, but for fields of
+// the payload: see table.join. A value that its type cannot read stays as the engine has
+// converted it. A function of the caller may panic: within [sql.Rows.Scan] it would leave the
+// rows locked.
+func (st *statement) convert(cells []any) {
+	for _, v := range st.reads {
+		typ := st.from.column[v].typ
+		if typ == nil {
+			continue
+		}
+		switch in := cells[v].(type) {
+		case *string:
+			*in = typ.read(*in)
+		case *[]byte:
+			if len(*in) > 0 {
+				*in = []byte(typ.read(string(*in)))
+			}
+		}
+	}
+}
+
+func (t *Type) read(value string) string {
+	if value == "" {
+		return ""
+	}
+	text, err := t.Read(value)
+	if err != nil {
+		return value
+	}
+	return text
+}
+
+// split moves fields of the payload, which are JSON, to those of the row. A field that is
+// missing or null is NULL.
+func (t *table) split(r *row) error {
+	if len(r.Payload) == 0 {
+		return nil
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(payload, &object); err != nil {
-		return nil, fmt.Errorf("%w: payload with columns of its own is not a JSON object: %w", lifecycle.ErrInvalid, err)
+	if err := json.Unmarshal(r.Payload, &object); err != nil {
+		return fmt.Errorf("%w: payload with columns of its own is not a JSON object: %w", lifecycle.ErrInvalid, err)
 	}
-	for v := int(values); v < len(t.column); v++ {
-		name := t.column[v].field
-		if raw := string(object[name]); raw != "null" {
-			vals[v] = raw
-		}
-		delete(object, name)
+	for i, c := range t.column[values:] {
+		raw := string(object[c.field])
+		r.fields[i] = sql.NullString{String: raw, Valid: raw != "" && raw != "null"}
+		delete(object, c.field)
 	}
+	r.Payload = nil
 	if len(object) == 0 {
-		return nil, nil
+		return nil
 	}
 	if t.col(vPayload) == "" {
-		return nil, fmt.Errorf("%w: field %q of the payload: the table has no column for it and none for the payload",
+		return fmt.Errorf("%w: field %q of the payload: the table has no column for it and none for the payload",
 			errors.ErrUnsupported, slices.Sorted(maps.Keys(object))[0])
 	}
-	return json.Marshal(object)
+	var err error
+	r.Payload, err = json.Marshal(object)
+	return err
 }
 
 // join is the inverse of split. A value that its type cannot read becomes a JSON string, so
 // that the payload does not decode, or a commit refuses it: it is never lost. If the rest is
 // no object, the payload is the rest, which does not decode either.
-func (t *table) join(c *cells) []byte {
-	rest, object := c.data[vPayload], make(map[string]json.RawMessage)
-	if len(t.column) == int(values) || len(rest) > 0 && json.Unmarshal(rest, &object) != nil {
-		return rest
+func (t *table) join(r *row) {
+	object := make(map[string]json.RawMessage)
+	if len(r.Payload) > 0 && json.Unmarshal(r.Payload, &object) != nil {
+		return
 	}
-	for v := int(values); v < len(t.column); v++ {
-		if !c.texts[v].Valid {
+	for i, c := range t.column[values:] {
+		field := r.fields[i]
+		if !field.Valid {
 			continue
 		}
-		text, err := t.column[v].typ.Read(c.texts[v].String)
+		text, err := c.typ.Read(field.String)
 		if err != nil || !json.Valid([]byte(text)) {
-			text, _ = readText(c.texts[v].String)
+			text, _ = readText(field.String)
 		}
-		object[t.column[v].field] = json.RawMessage(text)
+		object[c.field] = json.RawMessage(text)
 	}
-	if len(object) == 0 {
-		return nil
+	r.Payload = nil
+	if len(object) > 0 {
+		r.Payload, _ = json.Marshal(object) // all its values are JSON
 	}
-	payload, _ := json.Marshal(object) // all its values are JSON
-	return payload
 }

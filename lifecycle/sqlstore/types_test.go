@@ -32,22 +32,23 @@ func TestUnreadableField(t *testing.T) {
 	vms, n := &l.objects, len(l.objects.column)
 	vms.column[vPayload].name = "spec"
 	join := func(list ...string) []byte {
-		c := &cells{texts: make([]sql.NullString, n), data: make([][]byte, n)}
-		c.data[vPayload] = []byte(`{"zone":"a"}`)
+		r := &row{fields: make([]sql.NullString, n-int(values))}
+		r.Payload = []byte(`{"zone":"a"}`)
 		for i, text := range list {
-			c.texts[int(values)+i] = sql.NullString{String: text, Valid: true}
+			r.fields[i] = sql.NullString{String: text, Valid: true}
 		}
-		return vms.join(c)
+		vms.join(r)
+		return r.Payload
 	}
 	write := func(payload string) error {
-		vals := make(vector, n)
-		_, err := vms.split([]byte(payload), vals)
-		require.NoError(t, err)
+		r := &row{fields: make([]sql.NullString, n-int(values))}
+		r.Payload = []byte(payload)
+		require.NoError(t, vms.split(r))
 		b := &builder{engine: sqlite, layout: l}
 		for v := values; v < value(n); v++ {
 			b.placeIn(vms, v, param{v: v})
 		}
-		_, err = b.statement().bind(vals)
+		_, err := b.statement("").bind(r)
 		return err
 	}
 	payload := join("four", "maybe", "eu")
