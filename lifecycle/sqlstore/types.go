@@ -250,6 +250,9 @@ func (t *table) join(c *cells) []byte {
 	if len(t.column) == int(values) || len(rest) > 0 && json.Unmarshal(rest, &object) != nil {
 		return rest
 	}
+	if object == nil { // another program has written null
+		object = make(map[string]json.RawMessage)
+	}
 	for v := int(values); v < len(t.column); v++ {
 		if !c.texts[v].Valid {
 			continue
