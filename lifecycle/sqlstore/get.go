@@ -50,9 +50,11 @@ func (s *Store) recordIn(
 			return r, row, err
 		}
 		// A key that has neither a row nor a history.
-		r = lifecycle.StoredRecord{
-			Key: key, Sequence: l.floor, Operation: lifecycle.OpID(l.floor), Revision: l.revision(int64(l.floor), nil),
+		operation := lifecycle.OpID(l.floor)
+		if l.objects.col(vOperation) == "" { // a new object could not have a number that continues
+			operation = 0
 		}
+		r = lifecycle.StoredRecord{Key: key, Sequence: l.floor, Operation: operation, Revision: l.revision(int64(l.floor), nil)}
 		if l.st.lastRow == nil {
 			return r, false, nil
 		}
@@ -66,7 +68,7 @@ func (s *Store) recordIn(
 			}
 			floor := int64(l.floor)
 			r.Revision, r.Sequence = l.revision(max(c.number(vRevision), floor), c.data[vToken]), uint64(c.number(vSequence))
-			r.Operation, r.ChangedAt = lifecycle.OpID(max(c.number(vOperation), floor)), c.time(vNow)
+			r.Operation, r.ChangedAt = max(lifecycle.OpID(c.number(vOperation)), operation), c.time(vNow)
 			r.Actor, r.Event, r.Reason = fsm.Actor(c.text(vActor)), c.text(vEvent), c.text(vReason)
 			return nil
 		})
