@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -98,7 +99,8 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 		return Explanation{}, err
 	}
 	for i := range require {
-		if err := require[i].check(); err != nil {
+		// A grant that is not held is in Blocked, like any other precondition that does not hold.
+		if err := require[i].check(); err != nil && !errors.Is(err, ErrPrecondition) {
 			return Explanation{}, err
 		}
 	}
@@ -329,15 +331,16 @@ func (c *core) blocked(ctx context.Context, r *StoredRecord, require []Precondit
 		list = actions(q.Inspect(r.Key), r.Event)
 	}
 	for _, p := range require {
-		if p.Grant != nil {
-			continue // it was checked at the beginning
+		failed := &PreconditionError{Precondition: p}
+		holds := p.Grant != nil && p.held() == nil
+		if p.Grant == nil {
+			if failed.Current, err = c.get(ctx, p.Key); err != nil {
+				return nil, err
+			}
+			holds = slices.Contains(p.States, failed.Current.State)
 		}
-		now, err := c.get(ctx, p.Key)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(p.States, now.State) {
-			list = append(list, "precondition: "+(&PreconditionError{Precondition: p, Current: now}).detail())
+		if !holds {
+			list = append(list, "precondition: "+failed.detail())
 		}
 	}
 	return list, nil
