@@ -127,8 +127,12 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	r.older = r.core.olderVersion(r.version)
-	if r.operation != 0 && r.before.Exists() && r.before.Operation != r.operation {
+	creates := r.ask.Verb == decide.Create || r.ask.Verb == decide.Add
+	switch {
+	case r.operation != 0 && r.before.Exists() && r.before.Operation != r.operation:
 		return stale(&r.before, r.version)
+	case creates && !r.before.Exists() && (r.operation != 0 || r.admission != Token{}):
+		return ErrNotFound // no operation of a missing object continues
 	}
 	return nil
 }
