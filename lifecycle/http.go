@@ -122,12 +122,8 @@ type ProblemDetails struct {
 // has its own text as Detail too.
 func Problem(err error) ProblemDetails {
 	r, listed := replyTo(err)
-	own, hasOwn := errors.AsType[interface {
-		error
-		HTTPStatus() int
-	}](err)
 	detail := r.detail(err)
-	if hasOwn && r.sentinel != ErrUnknownOutcome && r.sentinel != ErrUnavailable && r.code != outcomeReplies[0].code {
+	if own, ok := r.ofService(err); ok {
 		if !listed {
 			r.grpc, r.code = 2, "other"
 		}
@@ -269,6 +265,21 @@ func firstReply(err error) int {
 		}
 	}
 	return first
+}
+
+// withStatus is an error of a service that has its own status code.
+type withStatus interface {
+	error
+	HTTPStatus() int
+}
+
+// ofService returns the error of the service in err whose status code counts instead of that of
+// the reply.
+func (r reply) ofService(err error) (withStatus, bool) {
+	if r.sentinel == ErrUnknownOutcome || r.sentinel == ErrUnavailable || r.code == outcomeReplies[0].code {
+		return nil, false
+	}
+	return errors.AsType[withStatus](err)
 }
 
 // detail returns what a client may read about an error.
