@@ -157,6 +157,9 @@ func (x *Explanation) deadline(c *core, r *StoredRecord, act string) {
 	if x.Deadline = r.Deadline.UTC(); !r.Deadline.IsZero() || timeout == 0 || c.resting(r) || x.OwnerAlive && waits(r) {
 		return
 	}
+	if r.ChangedAt.IsZero() { // the store does not keep it, so no sweep finds the object by its age
+		return
+	}
 	x.Deadline = r.ChangedAt.Add(timeout).UTC()
 	x.Then += "; the record has no deadline, so it counts from the last change"
 }
