@@ -284,7 +284,8 @@ func (r reply) ofService(err error) (withStatus, bool) {
 
 // detail returns what a client may read about an error.
 func (r reply) detail(err error) string {
-	if r.own && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) { // a guard may have met them
+	_, ofStore := errors.AsType[*storeError](err)
+	if r.own && !ofStore && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) { // a guard may have met them
 		if e, ok := errors.AsType[*Error](err); ok {
 			return e.Error()
 		}
