@@ -12,9 +12,10 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Retries repeats work that fails. An attempt fails if it returns an error or exceeds
-// [Work].Timeout. Work is not repeated after a [Permanent] error, after a panic, or if it
-// was ended from outside. The effect of [EditOutcome] in an attempt that fails is dropped.
+// Retries repeats work that fails. An attempt fails if it returns an error. Its context ends
+// after [Work].Timeout, and an attempt that returns nil after that has succeeded. Work is not
+// repeated after a [Permanent] error, after a panic, or if it was ended from outside. The
+// effect of [EditOutcome] in an attempt that fails is dropped.
 //
 // Between two attempts the work keeps the object's turn, and gives back its share of the
 // queue's limits, except in a queue of [Shared], where it keeps both. If the operation is

@@ -118,6 +118,17 @@ func TestLastAttempt(t *testing.T) {
 	require.EqualError(t, lifecycle.Permanent(errBoom), errBoom.Error())
 }
 
+// TestLateSuccess: an attempt that returns nil after its time-out has succeeded.
+func TestLateSuccess(t *testing.T) {
+	inBubble(t, "late", func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		late := func(ctx context.Context) error { <-ctx.Done(); return nil }
+		work := lifecycle.Work{Run: late, Timeout: time.Second, Retries: lifecycle.Retries{Attempts: 3}}
+		require.EqualValues(t, "running", wait(t, do(t, m, "a", "start", user, work, nil)).State)
+	})
+}
+
 // TestAttemptsOfADeadProcess: a sweep that does the work again goes on counting. The
 // attempt that the dead process was making has failed. A pause or a wait is not an attempt.
 func TestAttemptsOfADeadProcess(t *testing.T) {

@@ -49,3 +49,20 @@ func TestChangeNamesAnAdmissionAlone(t *testing.T) {
 	_, err = w.Do(t.Context(), "missing", "create", user, lifecycle.Func(func(context.Context) error { return nil }), other)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
+
+// TestCreateNamesAnOperation: a call that continues an operation creates no object.
+func TestCreateNamesAnOperation(t *testing.T) {
+	m, store := vms(t)
+	for name, change := range map[string]*lifecycle.Change[size]{
+		"number": {Operation: 1}, "token": {Admission: lifecycle.NewToken()},
+	} {
+		_, err := m.Create(t.Context(), "v", "create", user, size{}, change)
+		require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
+		_, err = m.Add(t.Context(), "v", "Ready", user, size{}, change)
+		require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
+		require.Zero(t, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"}).Sequence)
+	}
+	ready(t, m, "v")
+	_, err := m.Create(t.Context(), "v", "create", user, size{}, &lifecycle.Change[size]{Operation: 1})
+	require.ErrorIs(t, err, lifecycle.ErrExists)
+}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -98,7 +99,8 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 		return Explanation{}, err
 	}
 	for i := range require {
-		if err := require[i].check(); err != nil {
+		// A grant that is not held is in Blocked, like any other precondition that does not hold.
+		if err := require[i].check(); err != nil && !errors.Is(err, ErrPrecondition) {
 			return Explanation{}, err
 		}
 	}
@@ -153,6 +155,9 @@ func (x *Explanation) deadline(c *core, r *StoredRecord, act string) {
 		x.Then = fmt.Sprintf("after %v the sweeper %s", timeout, act)
 	}
 	if x.Deadline = r.Deadline.UTC(); !r.Deadline.IsZero() || timeout == 0 || c.resting(r) || x.OwnerAlive && waits(r) {
+		return
+	}
+	if r.ChangedAt.IsZero() { // the store does not keep it, so no sweep finds the object by its age
 		return
 	}
 	x.Deadline = r.ChangedAt.Add(timeout).UTC()
@@ -329,15 +334,16 @@ func (c *core) blocked(ctx context.Context, r *StoredRecord, require []Precondit
 		list = actions(q.Inspect(r.Key), r.Event)
 	}
 	for _, p := range require {
-		if p.Grant != nil {
-			continue // it was checked at the beginning
+		failed := &PreconditionError{Precondition: p}
+		holds := p.Grant != nil && p.held() == nil
+		if p.Grant == nil {
+			if failed.Current, err = c.get(ctx, p.Key); err != nil {
+				return nil, err
+			}
+			holds = slices.Contains(p.States, failed.Current.State)
 		}
-		now, err := c.get(ctx, p.Key)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(p.States, now.State) {
-			list = append(list, "precondition: "+(&PreconditionError{Precondition: p, Current: now}).detail())
+		if !holds {
+			list = append(list, "precondition: "+failed.detail())
 		}
 	}
 	return list, nil

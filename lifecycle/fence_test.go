@@ -64,6 +64,7 @@ func TestGrantIsRequired(t *testing.T) {
 	require.ErrorIs(t, err, lock.ErrLost)
 	require.NotErrorIs(t, &lifecycle.PreconditionError{}, lock.ErrLost, "a condition on an object")
 	require.Equal(t, 412, lifecycle.HTTPStatus(err))
+	require.Equal(t, []string{"precondition: the grant with token 1 is not held"}, explain(t, m, "a", lifecycle.Precondition{Grant: g}).Blocked)
 
 	g = acquire()
 	require.NoError(t, g.Unlock(t.Context()))
@@ -71,6 +72,8 @@ func TestGrantIsRequired(t *testing.T) {
 	g = acquire()
 	for _, mixed := range []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Grant: g}, {States: []string{"Ready"}, Grant: g}} {
 		_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{mixed}})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = m.Explain(t.Context(), "a", mixed)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
 	require.Equal(t, before, get(t, m, "a"))

@@ -122,12 +122,8 @@ type ProblemDetails struct {
 // has its own text as Detail too.
 func Problem(err error) ProblemDetails {
 	r, listed := replyTo(err)
-	own, hasOwn := errors.AsType[interface {
-		error
-		HTTPStatus() int
-	}](err)
 	detail := r.detail(err)
-	if hasOwn && r.sentinel != ErrUnknownOutcome && r.sentinel != ErrUnavailable && r.code != outcomeReplies[0].code {
+	if own, ok := r.ofService(err); ok {
 		if !listed {
 			r.grpc, r.code = 2, "other"
 		}
@@ -271,9 +267,25 @@ func firstReply(err error) int {
 	return first
 }
 
+// withStatus is an error of a service that has its own status code.
+type withStatus interface {
+	error
+	HTTPStatus() int
+}
+
+// ofService returns the error of the service in err whose status code counts instead of that of
+// the reply.
+func (r reply) ofService(err error) (withStatus, bool) {
+	if r.sentinel == ErrUnknownOutcome || r.sentinel == ErrUnavailable || r.code == outcomeReplies[0].code {
+		return nil, false
+	}
+	return errors.AsType[withStatus](err)
+}
+
 // detail returns what a client may read about an error.
 func (r reply) detail(err error) string {
-	if r.own && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) { // a guard may have met them
+	_, ofStore := errors.AsType[*storeError](err)
+	if r.own && !ofStore && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) { // a guard may have met them
 		if e, ok := errors.AsType[*Error](err); ok {
 			return e.Error()
 		}

@@ -62,6 +62,9 @@ func (l eventLog) refused(ctx context.Context, err error) {
 		return
 	}
 	reply, _ := replyTo(err)
+	if own, ok := reply.ofService(err); ok {
+		reply.http = own.HTTPStatus()
+	}
 	level := slog.LevelInfo
 	if reply.http >= http.StatusInternalServerError {
 		level = slog.LevelError

@@ -113,11 +113,13 @@ func TestLogAllocations(t *testing.T) {
 	key := lifecycle.Key{Machine: "vm", ID: "a"}
 	changed := lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{Key: key, From: "a", To: "b", Actor: "user"}, InState: time.Hour}
 	err := error(&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", Err: lifecycle.ErrUnavailable})
+	other := error(&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", Err: errBoom})
 	results := []lifecycle.SweepResult{{Key: key, Resolution: lifecycle.NotMoved, Err: err}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		o.Changed(ctx, changed)
 		o.Refused(ctx, err)
+		o.Refused(ctx, other)
 		o.Reported(ctx, lifecycle.Reported{Key: key, Verdict: lifecycle.Stale, Err: err})
 		o.Retried(ctx, lifecycle.FailedAttempt{Key: key, Err: err})
 		o.Finished(ctx, lifecycle.Finished{Key: key, Err: err})
@@ -145,7 +147,9 @@ func TestLogLevels(t *testing.T) {
 			require.Equal(t, want, level())
 		})
 	}
-	for err, want := range map[error]string{lifecycle.ErrConflict: "INFO", errBoom: "ERROR"} {
+	for err, want := range map[error]string{
+		lifecycle.ErrConflict: "INFO", errBoom: "ERROR", quotaError{}: "INFO", // which has a status of its own
+	} {
 		t.Run(err.Error(), func(t *testing.T) {
 			o.Refused(t.Context(), &lifecycle.Error{Err: err})
 			require.Equal(t, want, level())

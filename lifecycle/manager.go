@@ -128,9 +128,9 @@ type Config[E comparable] struct {
 // New returns a manager of a machine's objects in a store. The error matches
 // [ErrInvalid]: there is no machine or no store, the store's type is not
 // comparable, [Join] did not make the Owner, the name of the machine begins with
-// "interlock.", the older versions are not as [Version] demands, the configuration names
-// an event or actor that the machine does not have, or the store is [Partial] and cannot
-// keep what they need.
+// "interlock.", the name of a version is not up to 255 bytes of text, the older versions are
+// not as [Version] demands, the configuration names an event or actor that the machine does
+// not have, or the store is [Partial] and cannot keep what they need.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
@@ -210,6 +210,11 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 		return fmt.Errorf("%w: New: a store of type %T cannot be compared with another one", ErrInvalid, store)
 	case config.Owner != nil && config.Owner.core == nil:
 		return fmt.Errorf("%w: New: Config.Owner was not made by Join", ErrInvalid)
+	}
+	for _, v := range append([]Version{{Name: config.Version}}, config.Older...) {
+		if err := checkText("version", v.Name, MaxID); err != nil {
+			return err
+		}
 	}
 	table := m.Table()
 	if _, own := any(m).(*fsm.Machine[ownerState, ownerEvent, ownerTerms]); !own && strings.HasPrefix(table.Name, "interlock.") {

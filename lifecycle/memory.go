@@ -37,7 +37,7 @@ type MemoryStore struct {
 	mu       sync.Mutex // guards all fields below; no user code and no I/O runs under it
 	closed   bool
 	shelves  map[string]*shelf // by machine
-	removals []removal         // in order of time
+	removed  []Key             // objects that are removed, in order of time
 	floor    uint64            // >= every sequence, operation and revision number of a forgotten key
 	outbox   []OutboxMessage   // in order of number
 	messages uint64            // number of the last message
@@ -53,12 +53,6 @@ type object struct {
 	// newer and older are the objects of the machine whose last changes are next to this
 	// one's; nil: none.
 	newer, older *object
-}
-
-// removal is the removal of an object.
-type removal struct {
-	key    Key
-	number uint64 // of the revision that the removal made
 }
 
 var (
@@ -84,7 +78,7 @@ func (s *MemoryStore) Capabilities() Capabilities {
 func (s *MemoryStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.shelves, s.removals, s.outbox = true, nil, nil, nil
+	s.closed, s.shelves, s.removed, s.outbox = true, nil, nil, nil
 	return nil
 }
 
@@ -229,9 +223,12 @@ func (s *MemoryStore) written(c *Commit) bool {
 // write makes one change, which was expected.
 func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.Time) {
 	sh := s.shelf(ch.To.Machine)
-	if o == nil {
+	switch {
+	case o == nil:
 		o = &object{}
 		sh.objects[ch.To.ID] = o
+	case !o.record.Exists(): // it is created again
+		s.removed = slices.DeleteFunc(s.removed, func(key Key) bool { return key == ch.To.Key })
 	}
 	// The sequence number of a forgotten key is above its revision number.
 	o.number = max(o.number+1, ch.To.Sequence)
@@ -251,27 +248,23 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 	result := ch.Result()
 	sh.set(o, &result)
 	if ch.Remove {
-		s.removals = append(s.removals, removal{ch.To.Key, o.number})
+		s.removed = append(s.removed, ch.To.Key)
 	}
 }
 
 // forget drops the objects of the oldest removals that are too many.
 func (s *MemoryStore) forget() {
 	keep := cmp.Or(s.keepRemoved, 1024)
-	for len(s.removals) > max(keep, 0) {
-		oldest := s.removals[0]
-		s.removals = s.removals[1:]
-		o := s.object(oldest.key)
-		if o.number != oldest.number {
-			continue // the object was created again; a later removal has its own entry
-		}
+	for len(s.removed) > max(keep, 0) {
+		oldest := s.removed[0]
+		s.removed = s.removed[1:]
+		o, sh := s.object(oldest), s.shelves[oldest.Machine]
 		s.floor = max(s.floor, o.number, uint64(o.record.Operation))
-		sh := s.shelves[oldest.key.Machine]
 		for i := range o.past.rows {
 			delete(sh.requests, o.past.rows[i].Request)
 		}
 		sh.recent.remove(o)
-		delete(sh.objects, oldest.key.ID)
+		delete(sh.objects, oldest.ID)
 	}
 }
 

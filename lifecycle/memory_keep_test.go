@@ -153,6 +153,26 @@ func TestMemoryStoreKeepsRemovedByDefault(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, m.rows("1"))
 }
 
+// An object that is removed again and again is one removed object.
+func TestMemoryStoreCountsRemovedObjects(t *testing.T) {
+	m := memory{new(lifecycle.MemoryStore).KeepRemoved(2), t}
+	for _, id := range []string{"a", "b"} {
+		m.put(id, "idle")
+		m.put(id, "")
+	}
+	for range 10 {
+		m.put("b", "idle")
+		m.put("b", "")
+		m.put("b", "") // created and removed at once
+	}
+	require.Equal(t, []uint64{1, 2}, m.rows("a"))
+	m.put("a", "idle")
+	m.put("a", "")
+	m.put("c", "")
+	require.Len(t, m.rows("a"), 4)
+	require.Empty(t, m.rows("b"), "its removal is the oldest")
+}
+
 // A commit may create and remove at once.
 func TestMemoryStoreRemovesWhatWasNot(t *testing.T) {
 	m := memory{lifecycle.NewMemoryStore(), t}

@@ -88,6 +88,23 @@ func TestProblem(t *testing.T) {
 	}
 }
 
+// TestProblemOfStore: the reason why a database refuses a commit is for the log, not for a client.
+func TestProblemOfStore(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	for refusal, want := range map[error]string{
+		lifecycle.ErrInvalid: "invalid request", lifecycle.ErrPrecondition: "precondition failed",
+	} {
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return fmt.Errorf("%w: %s", refusal, secret) }
+		_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+		require.ErrorIs(t, err, refusal)
+		require.ErrorContains(t, err, secret)
+		p := lifecycle.Problem(err)
+		require.Equal(t, want, p.Detail)
+		require.Equal(t, "a", p.ID)
+	}
+}
+
 // TestProblemOfWork: the object is that of the operation, also if its work has failed with
 // the error of another object.
 func TestProblemOfWork(t *testing.T) {

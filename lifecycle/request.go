@@ -118,8 +118,12 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	r.older = r.core.olderVersion(r.version)
-	if r.Operation != 0 && r.before.Exists() && r.before.Operation != r.Operation {
+	creates := r.ask.Verb == decide.Create || r.ask.Verb == decide.Add
+	switch {
+	case r.Operation != 0 && r.before.Exists() && r.before.Operation != r.Operation:
 		return stale(&r.before, r.version)
+	case creates && !r.before.Exists() && (r.Operation != 0 || r.Admission != Token{}):
+		return ErrNotFound // no operation of a missing object continues
 	}
 	return nil
 }

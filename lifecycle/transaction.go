@@ -90,6 +90,7 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	}
 	if err != nil {
 		t.answered = true
+		err = ofStore(err)
 		culprit := t.culprit(err)
 		if owner := culprit.core.owner; ownerLost(err) && owner != nil {
 			if owner.livesOutside(ctx, t.store) {

@@ -1,6 +1,8 @@
 package lifecycle_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,4 +131,34 @@ func TestSweepWaiting(t *testing.T) {
 		require.Equal(t, lifecycle.Moved, found[0].Resolution)
 		require.Equal(t, `owner "p" of epoch 1 is dead`, found[0].Cause)
 	})
+}
+
+// timeless is a store that does not keep the time of changes, as an existing table without a
+// column for it.
+type timeless struct{ *lifecycle.MemoryStore }
+
+func (s timeless) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := s.MemoryStore.Get(ctx, key)
+	r.ChangedAt = time.Time{}
+	return r, err
+}
+
+func (s timeless) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if q.UnchangedFor > 0 {
+		return nil, errors.ErrUnsupported
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+// TestExplainUndatedWithoutAge: where no sweep finds an object by its age, Explain names no
+// deadline that has passed.
+func TestExplainUndatedWithoutAge(t *testing.T) {
+	store := timeless{lifecycle.NewMemoryStore()}
+	m := lifecycle.Must(lonely, store, nil)
+	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "lonely", ID: "a"}, State: "moving", Origin: "old"})
+	require.Empty(t, sweep(t, m))
+	x := explain(t, m, "a")
+	require.Zero(t, x.Deadline)
+	require.Equal(t, "the operation has neither an owner nor a deadline", x.Cause)
+	require.NotContains(t, x.NextMove, "sweep")
 }

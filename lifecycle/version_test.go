@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -519,6 +520,9 @@ func TestBadVersions(t *testing.T) {
 			c.Older = append(c.Older, lifecycle.Version{Name: "1", States: map[string]string{"Ready": "Attached"}})
 		},
 		`Config.Switch: there is no older version`: func(c *lifecycle.Config[string]) { c.Older = nil },
+		`NUL in version "2\x00"`:                   func(c *lifecycle.Config[string]) { c.Version = "2\x00" },
+		`version "\xff" is not UTF-8`:              func(c *lifecycle.Config[string]) { c.Older[0].Name = "\xff" },
+		`version of 256 bytes`:                     func(c *lifecycle.Config[string]) { c.Version = strings.Repeat("v", 256) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := &lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}

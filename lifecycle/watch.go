@@ -73,8 +73,12 @@ func Watch(ctx context.Context, m AnyManager) iter.Seq2[ChangedObject, error] {
 // watch is the state of one range over [Watch].
 type watch struct {
 	core *core
-	last time.Time         // when the last complete look began
-	seen map[string]uint64 // the sequence numbers that were found in the last look or since
+	last time.Time // when the last complete look began
+	// seen are the sequence numbers that were found in the last complete look or since, and
+	// earlier those of the look before. The bad schedule without earlier: the query of a look
+	// waits in the store, so its time begins later than that of the next look, which finds
+	// again what the first one has missed.
+	seen, earlier map[string]uint64
 }
 
 // look yields what has changed since the last look. It returns false at the end.
@@ -86,8 +90,9 @@ func (w *watch) look(ctx context.Context, yield func(ChangedObject, error) bool)
 			return yield(ChangedObject{}, w.core.failed("watch", "", err)) && errors.Is(err, ErrUnavailable)
 		}
 		for _, o := range page {
-			found[o.ID] = max(o.Sequence, w.seen[o.ID])
-			if o.Sequence <= w.seen[o.ID] {
+			seen := max(w.seen[o.ID], w.earlier[o.ID])
+			found[o.ID] = max(o.Sequence, seen)
+			if o.Sequence <= seen {
 				continue
 			}
 			w.seen[o.ID] = o.Sequence // also if a later page fails
@@ -100,7 +105,7 @@ func (w *watch) look(ctx context.Context, yield func(ChangedObject, error) bool)
 		}
 		after = page[len(page)-1].ID
 	}
-	w.last, w.seen = begin, found
+	w.last, w.seen, w.earlier = begin, found, w.seen
 	return true
 }
 

@@ -246,6 +246,52 @@ func TestWatchFailsBetweenPages(t *testing.T) {
 	})
 }
 
+// slowRecent is a store whose Recent waits before it reads.
+type slowRecent struct {
+	*lifecycle.MemoryStore
+	wait func() time.Duration
+}
+
+func (s *slowRecent) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
+	time.Sleep(s.wait())
+	return s.MemoryStore.Recent(ctx, machine, within, after, limit)
+}
+
+// A look whose query waits in the store misses what the next look finds: it does not come again.
+func TestWatchReportsOnceAfterASlowLook(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			store := &slowRecent{MemoryStore: lifecycle.NewMemoryStore()}
+			store.wait = func() time.Duration { return time.Duration(random.IntN(4)/3) * 5 * time.Second }
+			m := lifecycle.Must(sizedVM, store, nil)
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer stop()
+			var writer errgroup.Group
+			writer.Go(func() error {
+				for i := range 100 {
+					if _, err := m.Create(ctx, fmt.Sprint("vm", i), "create", user, size{}, nil); err != nil {
+						return err
+					}
+					time.Sleep(3 * time.Second)
+				}
+				return nil
+			})
+			got := map[string]int{}
+			for changed, err := range lifecycle.Watch(ctx, m) {
+				if err == nil {
+					got[changed.ID]++
+				}
+			}
+			require.NoError(t, writer.Wait())
+			require.Len(t, got, 100)
+			for id, times := range got {
+				require.Equal(t, 1, times, id)
+			}
+		})
+	}
+}
+
 func TestWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -196,7 +196,7 @@ const (
 	Panicked
 	// Canceled: the work was ended by [Ticket.Cancel] or by the queue.
 	Canceled
-	// TimedOut: the last attempt took longer than Timeout.
+	// TimedOut: the last attempt returned an error after Timeout.
 	TimedOut
 	// Lost: the operation was taken away, by a later operation, by the sweeper or
 	// by another report of its end. The outcome of the work is not written for the object.

@@ -78,6 +78,11 @@ func TestFaults(t *testing.T) {
 	_, err = relation.New(orphan)
 	require.EqualError(t, err, "relation: compile \"orphan\": lifecycle: invalid request:\n\tthe relation has no machine of the parent")
 	require.PanicsWithValue(t, err.Error(), func() { relation.Must(orphan) })
+
+	orphan.Rows = []relation.Row[state]{{States: []state{"Ready"}, Need: []relation.Condition{vmRole.All()}}, {}}
+	_, err = relation.New(orphan)
+	require.EqualError(t, err, "relation: compile \"orphan\": lifecycle: invalid request:\n\tthe relation has no machine of the parent\n"+
+		"\trow 0: all vm:  has no states\n\trow 1: the row has no states", "the other faults are listed too")
 }
 
 // New refuses exactly the rows that no object can satisfy, and Check allows exactly

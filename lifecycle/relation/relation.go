@@ -93,13 +93,14 @@ func New[S comparable](spec Spec[S]) (*Relation[S], error) {
 	}
 	if spec.Parent == nil {
 		fault("the relation has no machine of the parent")
-	} else {
-		for i, row := range spec.Rows {
-			row.Need = slices.Clone(row.Need)
-			for _, text := range append(r.addStates(row), r.addConditions(row)...) {
-				fault("row %d: %s", i, text)
-			}
+	}
+	for i, row := range spec.Rows {
+		row.Need = slices.Clone(row.Need)
+		for _, text := range append(r.addStates(row), r.addConditions(row)...) {
+			fault("row %d: %s", i, text)
 		}
+	}
+	if spec.Parent != nil {
 		for i, st := range spec.Parent.Table().States {
 			if _, ok := r.need[i]; !ok && st.Kind != fsm.Absent {
 				fault("state %s of machine %s has no row", st.Name, spec.Parent.Table().Name)
@@ -125,6 +126,9 @@ func Must[S comparable](spec Spec[S]) *Relation[S] {
 func (r *Relation[S]) addStates(row Row[S]) (faults []string) {
 	if len(row.States) == 0 {
 		faults = append(faults, "the row has no states")
+	}
+	if r.parent == nil {
+		return faults
 	}
 	for _, s := range row.States {
 		st := stateOf(r.parent, s)

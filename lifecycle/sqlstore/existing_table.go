@@ -22,7 +22,8 @@ import (
 //     Payload and Saved: a change that sets such a field is refused with [errors.ErrUnsupported] if
 //     the column is missing, and [lifecycle.New] refuses a machine and a configuration that
 //     need it. No record then has a deadline or an owner, and queries by them select
-//     nothing. A query by age needs ChangedAt and is refused without it.
+//     nothing. [lifecycle.Manager.Override] and [lifecycle.Adopt] set Operation, and are
+//     refused without it. A query by age needs ChangedAt and is refused without it.
 //   - Target, Actor, Event, Reason and ChangedAt are lost without a column. The history has
 //     actors, events and reasons.
 //   - Admission is read as the zero token without a column. Operations are then compared

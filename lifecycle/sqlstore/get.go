@@ -48,9 +48,11 @@ func (s *Store) record(
 			return r, exists, err
 		}
 		// A key that has neither a row nor a history.
-		r = lifecycle.StoredRecord{
-			Key: key, Sequence: l.floor, Operation: lifecycle.OpID(l.floor), Revision: l.revision(l.floor, nil),
+		operation := lifecycle.OpID(l.floor)
+		if l.objects.col(vOperation) == "" { // a new object could not have a number that continues
+			operation = 0
 		}
+		r = lifecycle.StoredRecord{Key: key, Sequence: l.floor, Operation: operation, Revision: l.revision(l.floor, nil)}
 		if l.st.lastRow == nil {
 			return r, false, nil
 		}
@@ -63,7 +65,7 @@ func (s *Store) record(
 				return err
 			}
 			r.Revision, r.Sequence = l.revision(max(h.number, l.floor), h.token), h.Sequence
-			r.Operation, r.ChangedAt = max(h.Operation, lifecycle.OpID(l.floor)), h.at
+			r.Operation, r.ChangedAt = max(h.Operation, operation), h.at
 			r.Actor, r.Event, r.Reason = h.Actor, h.Event, h.Reason
 			return nil
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 // leastKept is the least number of newest rows that [Store.Trim] keeps of every object. The
 // store needs them to find a commit by its token.
 const leastKept = 8
+
+// mostKept is more rows than any object has: the sum of it and a sequence number fits into a
+// column.
+const mostKept = math.MaxInt64 / 2
 
 // Trim deletes history rows that are older than age by the store's clock. It keeps
 // the newest rows of every object: keep of them, or eight if that is more. The
@@ -49,7 +54,7 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	if err != nil {
 		return 0, s.refusal(ctx, err)
 	}
-	now.to, now.keep = now.at-micros(age), int64(max(keep, leastKept))
+	now.to, now.keep = now.at-micros(age), min(max(int64(keep), leastKept), mostKept)
 	for _, l := range s.layouts {
 		if l != s.own && !l.history.existing {
 			continue

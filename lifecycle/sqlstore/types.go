@@ -281,6 +281,9 @@ func (t *table) join(r *row) {
 	if len(r.Payload) > 0 && json.Unmarshal(r.Payload, &object) != nil {
 		return
 	}
+	if object == nil { // another program has written null
+		object = make(map[string]json.RawMessage)
+	}
 	for i, c := range t.column[values:] {
 		field := r.fields[i]
 		if !field.Valid {

@@ -31,9 +31,10 @@ func TestUnreadableField(t *testing.T) {
 		column{name: "cpus", field: "cpus", typ: &Integer}, column{name: "spot", field: "spot", typ: &Bool}, column{name: "region", field: "region", typ: &Text})}}
 	vms, n := &l.objects, len(l.objects.column)
 	vms.column[vPayload].name = "spec"
+	rest := `{"zone":"a"}`
 	join := func(list ...string) []byte {
 		r := &row{fields: make([]sql.NullString, n-int(values))}
-		r.Payload = []byte(`{"zone":"a"}`)
+		r.Payload = []byte(rest)
 		for i, text := range list {
 			r.fields[i] = sql.NullString{String: text, Valid: true}
 		}
@@ -60,4 +61,10 @@ func TestUnreadableField(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.ErrorContains(t, err, `field "region" of the payload: NUL in "e\x00u"`)
 	require.JSONEq(t, `{"zone": "a", "cpus": 4, "spot": true}`, string(join("4", "1")))
+
+	// Another program may write null where the store writes no value.
+	for _, rest = range []string{"null", " null\n"} {
+		require.JSONEq(t, `{"cpus": 4}`, string(join("4")), rest)
+		require.Empty(t, join(), rest)
+	}
 }

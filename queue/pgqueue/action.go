@@ -35,10 +35,11 @@ type Action struct {
 	Retries Retries
 }
 
-// Retries repeats an action that fails. An attempt fails if the handler returns an error or
-// exceeds Timeout. A panic, and an error that [Handler].RetryIf refuses, are not repeated.
-// Between two attempts the action keeps its places, so later actions of its keys do not
-// overtake it, and gives back its share of the limits.
+// Retries repeats an action that fails. An attempt fails if the handler returns an error. Its
+// context ends after Timeout, and an attempt that returns nil after that has succeeded. A
+// panic, and an error that [Handler].RetryIf refuses, are not repeated. Between two attempts
+// the action keeps its places, so later actions of its keys do not overtake it, and gives back
+// its share of the limits.
 //
 // An attempt that ends with its worker, because the process died, lost its lease or stopped,
 // counts. So does a claim whose answer was lost. Retries is a plain value.

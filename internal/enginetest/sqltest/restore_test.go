@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -129,6 +130,39 @@ func TestAfterRestore(t *testing.T) {
 				require.ErrorIs(t, store.Commit(t.Context(), next(unseen, 0)), lifecycle.ErrConflict)
 				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, config, 0), "once more")
 			})
+		}
+	})
+}
+
+// lamps have no operations, so their table needs no column for the number.
+var lamps = fsm.Must[struct{}](fsm.Spec[state, event]{
+	Name: "lamp", Initial: none, Actors: []fsm.Actor{customer},
+	States: []fsm.State[state]{{Name: none, Kind: fsm.Absent}, {Name: open}},
+	Rows:   fsm.Rows(fsm.Move(none, place, open).By(customer), fsm.Move(open, drop, none).By(customer)),
+})
+
+// After AfterRestore, objects of a table without a column for operations are still created.
+func TestAfterRestoreWithoutOperations(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table := sqlstore.ExistingTable{
+			Machine: "lamp", Table: "lamps", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		}
+		text, err := table.Schema(e.dialect)
+		require.NoError(t, err)
+		execAll(t, db, text)
+		m := lifecycle.Must(lamps, existing(t, db, e, table), nil)
+		_, err = m.Create(t.Context(), "removed", place, customer, struct{}{}, nil)
+		require.NoError(t, err)
+		fire(t, m, "removed", drop, customer)
+
+		config := &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}}
+		require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, config, 1000))
+		m = lifecycle.Must(lamps, existing(t, db, e, table), nil)
+		for id, last := range map[string]uint64{"removed": 2, "unseen": 1000} {
+			rec, err := m.Create(t.Context(), id, place, customer, struct{}{}, nil)
+			require.NoError(t, err, id)
+			require.Greater(t, rec.Sequence, last, id)
 		}
 	})
 }

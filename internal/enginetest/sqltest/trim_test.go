@@ -3,6 +3,7 @@ package sqltest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,9 @@ func TestTrim(t *testing.T) {
 		n, err = trim(3*time.Hour, 0)
 		require.NoError(t, err)
 		require.Zero(t, n, "nothing is as old as that")
+		n, err = trim(time.Hour, math.MaxInt)
+		require.NoError(t, err)
+		require.Zero(t, n, "all rows of every object stay")
 		n, err = trim(time.Hour, 13)
 		require.NoError(t, err)
 		require.Equal(t, 2+8, n)

@@ -335,6 +335,25 @@ func TestLongHistory(t *testing.T) {
 	require.True(t, strings.HasSuffix(out, "\nthere are more\n"), out)
 }
 
+// forgetful is a store whose history cannot be read.
+type forgetful struct{ *lifecycle.MemoryStore }
+
+func (forgetful) History(context.Context, lifecycle.Key, uint64, int) ([]lifecycle.HistoryRow, error) {
+	return nil, lifecycle.ErrUnavailable
+}
+
+// TestUnreadHistory: a history that cannot be read is an error, not an empty one.
+func TestUnreadHistory(t *testing.T) {
+	m := fill(t, forgetful{lifecycle.NewMemoryStore()})
+	config := &inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}}
+	code, out, errs := answered(t, config, "history", "vm", "vm-1")
+	require.Equal(t, exitFailure, code)
+	require.Empty(t, out)
+	require.Regexp(t, `^interlock history: unavailable: `, errs)
+	code, _, errs = answered(t, config, "get", "vm", "vm-1")
+	require.Equal(t, exitOK, code, errs)
+}
+
 // TestManyKeysAndHolders: the tables do not hide that there are more rows than they have.
 func TestManyKeysAndHolders(t *testing.T) {
 	q, tree, end := queue.Must[string](nil), lock.Must(nil), make(chan struct{})

@@ -128,11 +128,13 @@ func runObject(ctx context.Context, c *call, args []string) error {
 func runHistory(ctx context.Context, c *call, args []string) error {
 	var doc inspect.ObjectPage
 	err := c.get(ctx, "object", url.Values{"machine": args[:1], "id": args[1:]}, &doc)
-	if err == nil && doc.NoHistory {
-		err = errors.New("the store keeps no history")
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case doc.NoHistory:
+		return errors.New("the store keeps no history")
+	case doc.HistoryProblem != nil: // no row is not the answer
+		return &problemError{*doc.HistoryProblem}
 	}
 	return c.show(doc.History, func(p *printer) {
 		p.table(len(doc.History), "SEQUENCE, AT, OPERATION, EVENT, ACTOR, FROM, TO, REASON")
