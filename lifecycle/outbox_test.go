@@ -1,0 +1,24 @@
+package lifecycle_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestNoMessages: a limit below 1 is no message.
+func TestNoMessages(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	fire(t, m, "a", "touch", user, &lifecycle.Change[size]{Messages: []lifecycle.Message{{Topic: "t"}}})
+	for _, limit := range []int{0, -1} {
+		found, err := store.Messages(t.Context(), limit)
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
+	found, err := store.Messages(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+}
