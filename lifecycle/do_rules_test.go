@@ -31,6 +31,20 @@ func TestWorkWithMisconfigured(t *testing.T) {
 	require.Equal(t, before, all(t, store, "work-vm", "a", "b"))
 }
 
+// TestWorkWithContinues: another object's change continues an operation of a peer, which a sweep
+// may start again. The peer's operation is not part of the work, so it needs no handler.
+func TestWorkWithContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		running(t, m, "b")
+		fire(t, m, "b", "reboot", user, nil)
+		wait(t, doParts(t, m, "a", "start", user, lifecycle.Func(fine), nil, firing(m, "b", "progress", "worker", nil)))
+		require.Equal(t, state("running"), get(t, m, "a").State)
+		require.Equal(t, state("rebooting"), get(t, m, "b").State)
+	})
+}
+
 // TestPreemptEndsTheOccupant: work that pre-empts ends the work that occupies the turn.
 func TestPreemptEndsTheOccupant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,14 +2,15 @@ package lifecycle_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestNoMessages: a limit below 1 is no message.
-func TestNoMessages(t *testing.T) {
+// TestLimitsBelowOne: a limit below 1 is no message and no changed object.
+func TestLimitsBelowOne(t *testing.T) {
 	m, store := vms(t)
 	ready(t, m, "a")
 	fire(t, m, "a", "touch", user, &lifecycle.Change[size]{Messages: []lifecycle.Message{{Topic: "t"}}})
@@ -17,6 +18,9 @@ func TestNoMessages(t *testing.T) {
 		found, err := store.Messages(t.Context(), limit)
 		require.NoError(t, err)
 		require.Empty(t, found)
+		changed, err := store.Recent(t.Context(), "vm", time.Hour, "", limit)
+		require.NoError(t, err)
+		require.Empty(t, changed)
 	}
 	found, err := store.Messages(t.Context(), 1)
 	require.NoError(t, err)

@@ -89,6 +89,7 @@ func TestSweepFailsInEachStep(t *testing.T) {
 			plant(t, store.MemoryStore, lifecycle.StoredRecord{
 				Key: lifecycle.Key{Machine: "work-vm", ID: "b"}, State: "stopping", Origin: "running", Owner: "gone", Epoch: 1,
 			})
+			synctest.Wait() // until the work has begun
 			c.fail(store)
 			if c.stuck {
 				_, err := lifecycle.Stuck(t.Context(), m, 0)
