@@ -292,10 +292,12 @@ func (o *operation) lost(why error) {
 		return
 	}
 	now := to.now
-	if _, err := o.core.known(&now); err == nil && o.core.payloads.decode(now.Payload) == nil {
-		now.Version = to.version
-		o.leaves(now)
+	known, err := o.core.known(&now) // a change that removes the object has the absent state
+	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent || o.core.payloads.decode(now.Payload) != nil {
+		return
 	}
+	now.Version = to.version
+	o.leaves(now)
 }
 
 // attachEdit makes the work's EditOutcome the edit of the outcome.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -107,4 +108,28 @@ func TestOutcome(t *testing.T) {
 			require.ErrorIs(t, d.Err, c.err)
 		})
 	}
+}
+
+// rests are objects with a deadline in a state at rest.
+var rests = fsm.Must[int](spec{
+	Name: "rest", Initial: "Working", Actors: actors,
+	States: []fsm.State[string]{{Name: "Working", Kind: fsm.Transitional, Manual: "tests"}, {Name: "Ready"}, {Name: "Asleep"}},
+	Rows: fsm.Rows(
+		fsm.Move("Working", "done", "Ready").By("agent"),
+		fsm.Move("Working", "failed", "Ready").By("agent"),
+		fsm.Move("Ready", "sleep", "Asleep").After(time.Hour),
+		fsm.Move("Asleep", "wake", "Working").By("user"),
+	),
+}).Table()
+
+// TestOutcomeAtRest: the operation of an object at rest is over, so its outcome is not the
+// deadline row of that state.
+func TestOutcomeAtRest(t *testing.T) {
+	rec := record(t, rests, "Ready", "Ready")
+	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(rests, &rec, decide.Failed, []int{event(t, rests, "failed")})
+	require.True(t, ok)
+	require.Equal(t, "failed", rests.Events[q.Event])
+	d := decision(rests, rec, q, nil)
+	require.Equal(t, decide.Refused, d.Verdict)
+	require.ErrorIs(t, d.Err, fsm.ErrNotAllowed)
 }

@@ -132,6 +132,8 @@ func TestSweep(t *testing.T) {
 		{"orphan before its deadline", disks, "Making", "None", orphan, decide.FireEvent, "late"},
 		{"manual", disks, "Deleting", "Ready", orphan, decide.NeedsOperator, ""},
 		{"at rest", disks, "Ready", "Ready", orphan, decide.LeaveAlone, ""},
+		{"at rest, before its deadline", rests, "Ready", "Ready", orphan, decide.LeaveAlone, ""},
+		{"at rest, after its deadline", rests, "Ready", "Ready", overdue, decide.FireEvent, "sleep"},
 		{"gone", disks, "None", "None", overdue, decide.LeaveAlone, ""},
 		{"again", polls, "Asking", "Idle", overdue, decide.FireEvent, "late"},
 	}
@@ -192,6 +194,7 @@ func TestMayRedo(t *testing.T) {
 			fsm.Move("Booting", "done", "Off").By("agent"),
 			fsm.Redo[string, string]("Booting", "late", time.Minute),
 			fsm.Move("Off", "delete", "Deleting").By("user"),
+			fsm.Move("Off", "wake", "Draining").After(time.Hour), // starts another operation
 			fsm.Move("Deleting", "boot", "Booting").By("user").Superseding(),
 			fsm.Return[string, string]("Deleting", "late").After(time.Minute),
 		),
@@ -223,6 +226,73 @@ func TestRequestRedoes(t *testing.T) {
 	require.False(t, fire.Redoes(polls, &rec), "not by the sweeper")
 	rec.Work = false
 	require.False(t, sweep.Redoes(polls, &rec), "the record names no work")
+
+	rec = record(t, disks, "Making", "None")
+	rec.Work = true
+	sweep, _ = decide.Sweep(disks, &rec, decide.Cause{OwnerDead: true})
+	require.False(t, sweep.Redoes(disks, &rec), "the deadline row ends the operation")
+}
+
+// TestRedoesByOrigin: the first row that fits the origin and has no guard always fires, so
+// the row after it starts nothing.
+func TestRedoesByOrigin(t *testing.T) {
+	table := fsm.Must[int](spec{
+		Name: "ask", Initial: "Idle", Actors: actors,
+		States: []fsm.State[string]{{Name: "Idle"}, {Name: "Off"}, {Name: "Asking", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move("Idle", "ask", "Asking").AlsoFrom("Off").By("user"),
+			fsm.Move("Idle", "switch", "Off").By("user"),
+			fsm.Move("Asking", "done", "Idle").By("agent"),
+			fsm.Return[string, string]("Asking", "late").Of("Idle").After(time.Minute),
+			fsm.Redo[string, string]("Asking", "late", time.Minute),
+		),
+	}).Table()
+	asking := stateOf(t, table, "Asking")
+	require.False(t, decide.Redoes(table, asking, stateOf(t, table, "Idle")))
+	require.True(t, decide.Redoes(table, asking, stateOf(t, table, "Off")))
+}
+
+// TestWorkOfAChange: which process does the work after a change of an object at work.
+func TestWorkOfAChange(t *testing.T) {
+	table := fsm.Must[int](spec{
+		Name: "ask", Initial: "Idle", Actors: actors,
+		States: []fsm.State[string]{
+			{Name: "Idle"}, {Name: "Asking", Kind: fsm.Transitional}, {Name: "Checking", Kind: fsm.Transitional},
+		},
+		Rows: fsm.Rows(
+			fsm.Move("Idle", "ask", "Asking").By("user"),
+			fsm.Move("Asking", "anew", "Asking").By("user").Superseding(),
+			fsm.Move("Asking", "check", "Checking").By("agent"),
+			fsm.Move("Checking", "done", "Idle").By("agent"),
+			fsm.Redo[string, string]("Asking", "late", time.Minute),
+			fsm.Move("Checking", "late", "Asking").After(time.Minute),
+		),
+	}).Table()
+	for _, c := range []struct {
+		name, state, event string
+		actor              fsm.Actor
+		recorded           bool // the record names work
+		with               decide.Request
+		want               decide.Work
+	}{
+		{"the sweeper starts it again", "Asking", "late", fsm.Sweeper, true, decide.Request{Sweep: true}, decide.Redo},
+		{"the sweeper starts again what no process does", "Asking", "late", fsm.Sweeper, false, decide.Request{Sweep: true}, decide.NoWork},
+		{"the sweeper continues it", "Checking", "late", fsm.Sweeper, true, decide.Request{Sweep: true}, decide.SameWork},
+		{"a user starts it again", "Asking", "anew", "user", true, decide.Request{}, decide.NoWork},
+		{"a user starts it again with new work", "Asking", "anew", "user", true, decide.Request{Work: true}, decide.NewWork},
+		{"a peer continues it", "Asking", "check", "agent", true, decide.Request{}, decide.SameWork},
+		{"a peer ends it", "Checking", "done", "agent", true, decide.Request{}, decide.NoWork},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := record(t, table, c.state, "Idle")
+			rec.Work = c.recorded
+			q := c.with
+			q.Verb, q.Event, q.Actor = decide.Fire, event(t, table, c.event), c.actor
+			d := decision(table, rec, q, nil)
+			require.NoError(t, d.Err)
+			require.Equal(t, c.want, d.Work)
+		})
+	}
 }
 
 func TestOwnerDead(t *testing.T) {

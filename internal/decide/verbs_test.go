@@ -66,6 +66,7 @@ var papers = fsm.Must[int](spec{
 	Rows: fsm.Rows(
 		fsm.Move("Draft", "throw", "Gone").By("user"),
 		fsm.Move("Gone", "write", "Draft").By("user"),
+		fsm.Move("Gone", "restore", "Draft").Of("Gone").By("user"),
 	),
 }).Table()
 
@@ -171,6 +172,7 @@ func TestCreate(t *testing.T) {
 	})
 	run(t, papers, decide.Create, []verbCase{
 		{name: "out of an absent state that is not the first", event: "write", actor: "user", to: "Draft", orig: "Draft", opAfter: 4},
+		{name: "out of an absent state, which is its own origin", event: "restore", actor: "user", to: "Draft", orig: "Draft", opAfter: 4},
 	})
 }
 
