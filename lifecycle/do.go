@@ -184,7 +184,7 @@ func (o *operation) submit(ctx context.Context) (err error) {
 		case !ok || full.Reason != queue.ErrFull || full.Key == nil:
 			return r.fail(ctx, err)
 		case full.Admitting == 0:
-			if culprit, refusal := refused(ctx, o.requests, o.require); refusal != nil {
+			if culprit, refusal := refused(ctx, o.requests); refusal != nil {
 				return culprit.fail(ctx, refusal)
 			}
 			return r.fail(ctx, err)

@@ -214,7 +214,6 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	var list []*request
 	for _, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.request("outcome", decide.Report)
-		r.ask.Actor = t.core.worker
 		r.ending, r.outcome = o, decide.Outcome(outcome)
 		if why != nil {
 			r.Reason = storable.Text(why.Error(), maxReason)
@@ -261,7 +260,7 @@ func (r *request) chooseEvent() bool {
 		return false
 	}
 	report := r.ask
-	report.Actor, report.Force = c.worker, false // an earlier attempt may have chosen the deadline's row
+	report.Actor = c.worker // an earlier attempt may have chosen the deadline's row
 	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
 	if ok {
 		ask.Edits = r.Edit != nil
@@ -324,10 +323,9 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 	return nil
 }
 
-// editError is the failure of an EditOutcome.
+// editError is the failure of an EditOutcome. It has no Unwrap: an [ErrForeign] that the edit
+// has returned is not about the record.
 type editError struct{ error }
-
-func (e *editError) Unwrap() error { return e.error }
 
 // protect calls a function of the user in a goroutine of its own and waits for it,
 // so that a panic or runtime.Goexit becomes an error that matches [queue.ErrPanic].

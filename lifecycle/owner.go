@@ -180,7 +180,6 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 		return context.Cause(o.alive)
 	}
 	r := o.request("heartbeat", o.ref.Name, decide.Heartbeat, "")
-	r.ask.Owned = true // an owner's own record has no owner
 	_, err := apply(ctx, []*request{r}, nil)
 	switch {
 	case errors.Is(err, ErrStale):

@@ -64,7 +64,7 @@ func (r *request) plan(token Token) (err error) {
 // planForm brings the change into the form of the record's version, so that programs of
 // that version still read the record.
 func (r *request) planForm() error {
-	form, own := *r.change, &r.change.To
+	form := *r.change
 	r.form = &form
 	form.From, form.FromOrigin = r.stored.State, r.stored.Origin
 	switch to := &form.To; {
@@ -72,8 +72,7 @@ func (r *request) planForm() error {
 		return nil
 	case form.MetadataOnly:
 		*to = *r.stored
-		to.Owner, to.Epoch = own.Owner, own.Epoch
-		to.Work, to.Args, to.WorkOptions = own.Work, own.Args, own.WorkOptions
+		to.WorkOptions = r.change.To.WorkOptions
 		return nil
 	}
 	return r.older.downgrade(&form)
@@ -100,7 +99,7 @@ func (r *request) planWork(change *StoredChange) error {
 		}
 	case decide.NoWork:
 		to.Owner, to.Epoch, to.Work, to.Args, to.WorkOptions = "", 0, "", nil, nil
-		if r.joins && r.starts() {
+		if r.starts() { // by Work.With
 			to.Owner, to.Epoch = self.Name, self.Epoch
 		}
 	}

@@ -189,7 +189,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 	}
 	var few [4]error
 	refusals, err := r.decideOnce(ctx, few[:0])
-	if err != nil || r.decision.Verdict != decide.Refused || ask.Repeats {
+	if err != nil || r.decision.Verdict != decide.Refused {
 		return err
 	}
 	if !resting && r.outcome == 0 {
@@ -246,7 +246,7 @@ func (r *request) changesOptions() bool {
 // their refusals are given, and returns the refusals.
 func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, error) {
 	table, ask := r.core.table, &r.ask
-	ask.Undo = (ask.Verb == decide.Create || ask.Verb == decide.Fire || ask.Verb == decide.Report) && slices.Contains(r.core.undo, ask.Event)
+	ask.Undo = (ask.Verb == decide.Fire || ask.Verb == decide.Report) && slices.Contains(r.core.undo, ask.Event)
 	var few [4]int
 	rows, d, ok := ask.Candidates(table, &r.known, few[:0])
 	if !ok {

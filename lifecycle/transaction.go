@@ -41,8 +41,8 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 
 // refused returns the error that apply would return if all objects stayed as they are,
 // apart from the preconditions, and commits nothing.
-func refused(ctx context.Context, requests []*request, require []Precondition) (*request, error) {
-	t := transaction{store: requests[0].core.store, require: require}
+func refused(ctx context.Context, requests []*request) (*request, error) {
+	t := transaction{store: requests[0].core.store}
 	if culprit, err := t.gather(ctx, requests); err != nil {
 		return t.blame(ctx, requests, culprit, err)
 	}
@@ -179,7 +179,7 @@ func (r *request) prepare(ctx context.Context, token Token) (err error) {
 	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
 		err = r.result.decode(r.before.Payload)
 	}
-	if _, edit := errors.AsType[*editError](err); r.outcome != 0 && !edit && errors.Is(err, ErrForeign) {
+	if r.outcome != 0 && errors.Is(err, ErrForeign) {
 		// The record is foreign. However often it is tried, nothing can be written,
 		// and the outcomes of other objects do not depend on this one.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}

@@ -38,7 +38,7 @@ func TestOutcomeOracle(t *testing.T) {
 		for range 20 {
 			rec := drawRecord(t, table)
 			q := drawRequest(t, table, rec)
-			q.Verb, q.Repeats = decide.Report, false
+			q.Verb, q.Repeats, q.Force = decide.Report, false, false
 			q.Operation = rec.Operation - min(rapid.Uint64Range(0, 1).Draw(t, "behind"), rec.Operation)
 			events := rapid.SliceOfN(rapid.IntRange(0, len(table.Events)-1), 0, 3).Draw(t, "events")
 			outcome := rapid.SampledFrom([]decide.Outcome{decide.Succeeded, decide.Failed, decide.Canceled}).Draw(t, "outcome")
@@ -62,7 +62,7 @@ func TestOutcomeOracle(t *testing.T) {
 					break
 				}
 				late := want
-				late.Event, late.Actor, late.Force = table.Rows[row].Event, fsm.Sweeper, table.Rows[row].Forced
+				late.Event, late.Actor = table.Rows[row].Event, fsm.Sweeper
 				if accepted(late) {
 					want, wantOK = late, true
 				}

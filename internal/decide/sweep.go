@@ -33,9 +33,8 @@ func Sweep(t *fsm.Table, rec *Record, s Cause) (Request, Care) {
 	_, row := t.Timeout(rec.State, rec.Origin)
 	switch {
 	case row >= 0 && (s.Overdue || st.Kind == fsm.Transitional):
-		return Request{
-			Verb: Fire, Event: t.Rows[row].Event, Actor: fsm.Sweeper, Force: t.Rows[row].Forced,
-			Sweep: st.Kind == fsm.Transitional,
+		return Request{ // without Force, because fsm permits no forced row with a timeout
+			Verb: Fire, Event: t.Rows[row].Event, Actor: fsm.Sweeper, Sweep: st.Kind == fsm.Transitional,
 		}, FireEvent
 	case st.Kind != fsm.Transitional:
 		return Request{}, LeaveAlone
@@ -66,7 +65,7 @@ func Redoes(t *fsm.Table, state, origin int) bool {
 		return false
 	}
 	var buf [4]int
-	rows, _ := t.Candidates(buf[:0], state, origin, t.Rows[row].Event, fsm.Sweeper, t.Rows[row].Forced)
+	rows, _ := t.Candidates(buf[:0], state, origin, t.Rows[row].Event, fsm.Sweeper, false)
 	for _, row := range rows {
 		next, _ := t.After(state, origin, row)
 		if begins(t, state, next, row) {
