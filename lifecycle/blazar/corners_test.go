@@ -172,6 +172,8 @@ func TestUpdateOfAddedReservation(t *testing.T) {
 		"like those of the lease": "l/1/reservation-10",
 		"in front of them":        "l/added",
 		"without an operation":    "l/reservation-1",
+		"of another operation":    "l/2/reservation-1",
+		"with a zero":             "l/1/reservation-01",
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
