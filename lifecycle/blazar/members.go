@@ -101,6 +101,9 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 		}
 	}
 	if ch.From == "" {
+		if err := checkID(ch.To.ID); err != nil { // a manager may create a lease too
+			return nil, err
+		}
 		s.addMembers(&tx, ch, spec)
 		return &tx, nil
 	}
