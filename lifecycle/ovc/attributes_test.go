@@ -151,6 +151,10 @@ func TestAddRefusals(t *testing.T) {
 		{"VM of a VM", ovc.KindVM, ovc.Running, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
 		{"disks without a state", ovc.KindVM, "", ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `VIRTUAL has no disks, such as "d"`},
 		{"VM of an unassigned disk", ovc.KindDisk, ovc.Created, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
+		{"a disk twice", ovc.KindVM, ovc.Running, ovc.Model{Disks: []string{"d", "e", "d"}}, lifecycle.ErrInvalid, `"d"`},
+		{"a disk without an id", ovc.KindVM, ovc.Running, ovc.Model{Disks: []string{""}}, lifecycle.ErrInvalid, "empty"},
+		{"id of a disk", ovc.KindVM, ovc.Running, ovc.Model{Disks: []string{"a\x00"}}, lifecycle.ErrInvalid, "NUL"},
+		{"id of a VM", ovc.KindDisk, ovc.ToBeDeleted, ovc.Model{VM: "\xff"}, lifecycle.ErrInvalid, "UTF-8"},
 		{"disks of a disk", ovc.KindDisk, ovc.Assigned, ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `"d"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
