@@ -3,6 +3,7 @@ package lattice_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,16 +131,25 @@ func TestDeleteDuringInitialize(t *testing.T) {
 	})
 }
 
-// A panic of Initialize is a failure.
+// A panic of Initialize is a failure, and so is runtime.Goexit.
 func TestInitializePanics(t *testing.T) {
-	ctx := t.Context()
-	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
-		Initialize: func(context.Context, lattice.SystemID) error { panic(errors.New("broken")) },
-	})
-	created, err := c.CreateSystem(ctx, "s", nil)
-	require.NoError(t, err)
-	rec, err := created.Wait(ctx)
-	require.ErrorContains(t, err, "broken")
-	require.Equal(t, lattice.Failed, rec.State)
-	require.NoError(t, c.Close(ctx))
+	for text, end := range map[string]func(){
+		"broken": func() { panic(errors.New("broken")) },
+		"Goexit": runtime.Goexit,
+	} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
+					Initialize: func(context.Context, lattice.SystemID) error { end(); return nil },
+				})
+				created, err := c.CreateSystem(ctx, "s", nil)
+				require.NoError(t, err)
+				rec, err := created.Wait(ctx)
+				require.ErrorContains(t, err, text)
+				require.Equal(t, lattice.Failed, rec.State)
+				require.NoError(t, c.Close(ctx))
+			})
+		})
+	}
 }
