@@ -335,3 +335,23 @@ func TestTurnOfADeadProcess(t *testing.T) {
 		require.NoError(t, second.Close(ctx))
 	})
 }
+
+type panickingCloud struct{ *cloud }
+
+func (panickingCloud) Validate(context.Context, tumblebug.SubGroup) error {
+	panic("provider is broken")
+}
+
+// A panic of the provider while an MCI is prepared is a failure, and the resources that it has
+// created are released.
+func TestPreparePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clouds := newCloud()
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{clouds}, nil)
+		status := createOne(t, s, 1)
+		require.Equal(t, tumblebug.Failed, status.State)
+		require.Contains(t, status.SystemMessage, "provider is broken")
+		require.Empty(t, clouds.resources)
+		require.NoError(t, s.Close(t.Context()))
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/interlock-go/interlock/internal/storable"
@@ -62,8 +63,14 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	return err
 }
 
-// prepareAll creates all resources and validates all groups.
-func (s *System) prepareAll(ctx context.Context, mci *mciRecord) error {
+// prepareAll creates all resources and validates all groups. A panic of the provider is its
+// failure, as in the work of a VM: nothing else receives it.
+func (s *System) prepareAll(ctx context.Context, mci *mciRecord) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
 	for _, r := range resources(mci) {
 		if err := s.provider.Prepare(ctx, r); err != nil {
 			return fmt.Errorf("create %s in %s %s: %w", r.Kind, r.Provider, r.Region, err)
