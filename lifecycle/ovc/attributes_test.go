@@ -82,6 +82,22 @@ func TestArgs(t *testing.T) {
 	})
 }
 
+// An object that takes part in the action of another one keeps no arguments of an earlier
+// action: a function that looks at stuck objects would take them for those of this one.
+func TestArgsOfOthers(t *testing.T) {
+	s, _ := attached(t)
+	args := &ovc.Options{Args: json.RawMessage(`"soft"`)}
+	perform(t, s, ovc.KindVM, "m", ovc.Reboot, args)
+	require.Equal(t, `"soft"`, string(get(t, s, ovc.KindVM, "m").Payload.Args))
+	perform(t, s, ovc.KindDisk, "d", ovc.Detach, args)
+	require.Empty(t, get(t, s, ovc.KindVM, "m").Payload.Args)
+	perform(t, s, ovc.KindVM, "m", ovc.AttachDisk, &ovc.Options{With: "d"})
+	require.Empty(t, get(t, s, ovc.KindDisk, "d").Payload.Args)
+	perform(t, s, ovc.KindDisk, "e", ovc.Attach, &ovc.Options{With: "m", Args: args.Args})
+	perform(t, s, ovc.KindVM, "m", ovc.Delete, nil)
+	require.Empty(t, get(t, s, ovc.KindDisk, "e").Payload.Args)
+}
+
 // Content that cannot be recorded is refused, and nothing changes.
 func TestBadContent(t *testing.T) {
 	ctx := t.Context()

@@ -20,7 +20,7 @@ type Model struct {
 	// value, or nil. The package does not read them. [Options].Attributes replaces them.
 	Attributes json.RawMessage `json:"attributes,omitempty"`
 	// Args are [Options].Args of the action that [Service.Do] has begun last; nil if it
-	// had none.
+	// had none, or was requested for another object that takes this one along.
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
