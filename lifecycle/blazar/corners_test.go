@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -172,6 +173,8 @@ func TestUpdateOfAddedReservation(t *testing.T) {
 		"like those of the lease": "l/1/reservation-10",
 		"in front of them":        "l/added",
 		"without an operation":    "l/reservation-1",
+		"of another operation":    "l/2/reservation-1",
+		"with a zero":             "l/1/reservation-01",
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
@@ -334,4 +337,29 @@ func TestPluginGoexit(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, &queue.PanicError{Goexit: true}, failed)
 	requireLease(t, s, lease.ID, blazar.LeaseError)
+}
+
+// An id with a slash would make the members of one lease those of another one too. It is
+// refused, whichever call creates the lease.
+func TestIDs(t *testing.T) {
+	long := strings.Repeat("x", lifecycle.MaxID)
+	for name, id := range map[string]string{"slash": "l/1", "long": long} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
+			createLease(t, s, inAnHour("host"))
+			_, created := s.CreateLease(ctx, id, inAnHour("host"))
+			_, added := s.AddLease(ctx, id, blazar.LeaseActive, inAnHour("host"))
+			_, byManager := s.Leases.Add(ctx, id, blazar.LeaseActive, blazar.User, inAnHour("host"), nil)
+			for _, err := range []error{created, added, byManager} {
+				var input *blazar.InputError
+				require.ErrorAs(t, err, &input)
+				require.Equal(t, "id", input.Field)
+			}
+			detail, ok := errors.AsType[*lifecycle.Error](added)
+			require.True(t, ok)
+			require.Equal(t, blazar.User, detail.Actor)
+			require.Len(t, requireLease(t, s, "l", blazar.LeasePending).Reservations, 1)
+		})
+	}
 }

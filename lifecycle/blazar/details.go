@@ -112,14 +112,14 @@ func details(rec lifecycle.Record[LeaseState, LeaseSpec], m members) LeaseDetail
 	return lease
 }
 
-// event returns the status of the event of a type, of which there is one.
-func (l *LeaseDetails) event(eventType string) EventState {
+// event returns the event of a type, of which there is one.
+func (l *LeaseDetails) event(eventType string) EventDetails {
 	for _, e := range l.Events {
 		if e.Type == eventType {
-			return e.Status
+			return e
 		}
 	}
-	return EventAbsent
+	return EventDetails{Status: EventAbsent}
 }
 
 // allocations returns a reservation before and after an update, and whether that changes it.
@@ -128,7 +128,7 @@ func (l *LeaseDetails) allocations(i int, content *LeaseSpec) (before, after All
 	before = l.allocation(&l.Reservations[i])
 	after = before
 	after.Start, after.End = content.Start, content.End
-	if request := requestOf(content, l.Reservations[i].ID); request != nil {
+	if request := requestOf(content, l.event(StartLease).ID, l.Reservations[i].ID); request != nil {
 		after.Amount = request.Amount
 	}
 	same := before.Start.Equal(after.Start) && before.End.Equal(after.End) && before.Amount == after.Amount

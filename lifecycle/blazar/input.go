@@ -88,9 +88,9 @@ func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, 
 	onlyName := !moved && spec.End.Equal(before.End) && len(update.Amounts) == 0
 	switch {
 	case onlyName:
-	case lease.event(EndLease) != EventUndone || before.End.Before(now):
+	case lease.event(EndLease).Status != EventUndone || before.End.Before(now):
 		return spec, &InputError{"end", "only name and attributes of a lease that has ended can change"}
-	case moved && (lease.event(StartLease) != EventUndone || before.Start.Before(now)):
+	case moved && (lease.event(StartLease).Status != EventUndone || before.Start.Before(now)):
 		return spec, &InputError{"start", "the lease has started"}
 	case moved && spec.Start.Before(now):
 		return spec, &InputError{"start", "it must not be in the past"}
@@ -100,7 +100,7 @@ func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, 
 	spec.Reservations = slices.Clone(spec.Reservations)
 	for id, amount := range update.Amounts {
 		has := slices.ContainsFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == id })
-		request := requestOf(&spec, id)
+		request := requestOf(&spec, lease.event(StartLease).ID, id)
 		switch {
 		case !has || request == nil:
 			return spec, &InputError{"reservation " + id, "the lease has no such reservation"}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -49,20 +49,27 @@ func memberID(ch *lifecycle.StoredChange, name string) string {
 	return fmt.Sprintf("%s/%d/%s", ch.To.ID, ch.To.Operation, name)
 }
 
-var requestedID = regexp.MustCompile(`^[^/]+/\d+/reservation-([1-9]\d*)$`)
-
 // requestOf returns the request in the content of a lease that a reservation was made for, or
-// nil for one that an operator has added.
-func requestOf(content *LeaseSpec, reservation string) *Request {
-	parts := requestedID.FindStringSubmatch(reservation)
-	if parts == nil {
-		return nil
-	}
-	n, err := strconv.Atoi(parts[1])
-	if err != nil || n > len(content.Reservations) {
+// nil for one that an operator has added. The id of the event start_lease, which was made in
+// the same commit, gives the operation of the creation.
+func requestOf(content *LeaseSpec, start, reservation string) *Request {
+	operation, _ := strings.CutSuffix(start, StartLease)
+	number, made := strings.CutPrefix(reservation, operation+"reservation-")
+	n, err := strconv.Atoi(number)
+	if !made || err != nil || n < 1 || n > len(content.Reservations) || number != strconv.Itoa(n) {
 		return nil
 	}
 	return &content.Reservations[n-1]
+}
+
+// start returns the id of the event start_lease, "" if there is none.
+func (m *members) start() string {
+	for _, e := range m.events {
+		if e.Payload.Type == StartLease {
+			return e.ID
+		}
+	}
+	return ""
 }
 
 // beforeCommit adds to the commit of a change of a lease: its reservations and
@@ -94,6 +101,9 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 		}
 	}
 	if ch.From == "" {
+		if err := checkID(ch.To.ID); err != nil { // a manager may create a lease too
+			return nil, err
+		}
 		s.addMembers(&tx, ch, spec)
 		return &tx, nil
 	}
@@ -115,8 +125,9 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 // moveReservations changes the amounts of reservations whose lease was updated. It
 // returns all reservations for the check of the combination.
 func (s *Service) moveReservations(tx *lifecycle.Tx, m members, spec LeaseSpec, updated bool) (related []relation.Related) {
+	start := m.start()
 	for _, r := range m.reservations {
-		request := requestOf(&spec, r.ID)
+		request := requestOf(&spec, start, r.ID)
 		if !updated || request == nil || request.Amount == r.Payload.Amount || r.State == ReservationDeleted {
 			related = append(related, reservationRole.Saw(r.ID, r.State))
 			continue

@@ -40,7 +40,7 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 // not read.
 func (s *Service) AddLease(ctx context.Context, id string, status LeaseState, spec LeaseSpec) (LeaseDetails, error) {
 	if err := errors.Join(checkID(id), s.checkSpec(&spec)); err != nil {
-		return LeaseDetails{}, refused("add", id, "", err)
+		return LeaseDetails{}, &lifecycle.Error{Verb: "add", Machine: Lease.Name(), ID: id, Actor: User, Err: err}
 	}
 	if _, err := s.Leases.Add(ctx, id, status, User, spec, nil); err != nil {
 		return LeaseDetails{}, err

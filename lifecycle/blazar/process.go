@@ -182,7 +182,7 @@ func (s *Service) giveUp(ctx context.Context, h *Handled) {
 		return
 	case h.Type == StartLease && lease.Status == LeasePending:
 		return
-	case h.Type == EndLease && (lease.Status != LeaseError || lease.event(StartLease) == EventDone):
+	case h.Type == EndLease && (lease.Status != LeaseError || lease.event(StartLease).Status == EventDone):
 		return
 	}
 	// One commit: an end that is IN_PROGRESS keeps other leases from their start.
@@ -216,8 +216,8 @@ func (s *Service) ending(ctx context.Context, ends []Due) ([]LeaseDetails, error
 		case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, lifecycle.ErrForeign):
 		case err != nil:
 			return nil, err
-		case lease.Status == LeaseDeleting && lease.event(StartLease) == EventUndone: // it has never had its resources
-		case lease.event(EndLease) == EventUndone || lease.event(EndLease) == EventInProgress:
+		case lease.Status == LeaseDeleting && lease.event(StartLease).Status == EventUndone: // it has never had its resources
+		case lease.event(EndLease).Status == EventUndone || lease.event(EndLease).Status == EventInProgress:
 			list = append(list, lease)
 		}
 	}

@@ -20,7 +20,7 @@ type Platform interface {
 	// Do carries out an order and returns the results, which may be nil, see
 	// [Report].Results. Its error is the failure that the CRM reports.
 	Do(ctx context.Context, o Order) (results json.RawMessage, err error)
-	// Present returns the instances that exist.
+	// Present returns the instances that exist. Keys of other objects are in no account.
 	Present(ctx context.Context) ([]lifecycle.Key, error)
 }
 
@@ -79,13 +79,14 @@ func NewResourceManager(p Platform, send func(context.Context, lifecycle.Key, Re
 // that excludes the order's work.
 //
 // Errors: [lifecycle.ErrStale] for an order older than a known one of the object,
-// [lifecycle.ErrInvalid] for an incomplete order, those of the function that sends
+// [lifecycle.ErrInvalid] for an incomplete order and for one about something else than a
+// ClusterInst or an AppInst, those of the function that sends
 // reports, and the context's if it ends before the work starts. A failure of the
 // platform is not an error of Handle: it is reported. So is a panic, which then continues in
 // the caller.
 func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	states, ok := operations[o.Verb]
-	if !ok || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
+	if !ok || !isInstance(o.Key) || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
 		return fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb)
 	}
 	if known, err := r.repeat(ctx, &o); known {
@@ -112,6 +113,11 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 		report.State, report.Errors, report.Results = states.done, nil, results
 		return nil
 	})
+}
+
+// isInstance reports whether a key is that of a ClusterInst or an AppInst.
+func isInstance(key lifecycle.Key) bool {
+	return key.Machine == ClusterInst.Name() || key.Machine == AppInst.Name()
 }
 
 // repeat reports whether an order, or a later one of its object, was started before. It
@@ -184,7 +190,9 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	}
 	reports := make(map[lifecycle.Key]Report, len(present))
 	for _, key := range present {
-		reports[key] = Report{ID: key.ID, State: Ready}
+		if isInstance(key) {
+			reports[key] = Report{ID: key.ID, State: Ready}
+		}
 	}
 	r.mu.Lock()
 	for key, last := range r.last {

@@ -344,6 +344,8 @@ func TestHandleRefuses(t *testing.T) {
 		"empty":        {},
 		"no operation": order(clusterKey("c"), 0, edgecloud.Create),
 		"no id":        order(clusterKey(""), 1, edgecloud.Create),
+		"no machine":   order(lifecycle.Key{ID: "a"}, 1, edgecloud.Create),
+		"no instance":  order(lifecycle.Key{Machine: "cloudlet-create", ID: "b"}, 1, edgecloud.Create),
 		"other verb":   order(clusterKey("c"), 1, edgecloud.Undo),
 		"no cluster":   {Key: appKey("a"), Operation: 1, Verb: edgecloud.Create},
 	} {
@@ -358,4 +360,13 @@ func TestHandleRefuses(t *testing.T) {
 	require.Empty(t, all, "the order was not started")
 	_, err = edgecloud.NewResourceManager(nil, n.send)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
+
+// A platform returns objects of other kinds. They are no AppInsts.
+func TestAccountOfOtherKinds(t *testing.T) {
+	r, p, _ := newResourceManager(t)
+	p.present = map[lifecycle.Key]edgecloud.Order{{Machine: "network", ID: "a"}: {}, clusterKey("c"): {}}
+	all, err := r.Account(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.Account{Clusters: []edgecloud.Report{{ID: "c", State: edgecloud.Ready}}}, all)
 }

@@ -126,13 +126,19 @@ func (c *Controller) forget(ctx context.Context, k *kind, id string, require ...
 	return err
 }
 
-// forgetActions removes the records of the actions of an earlier system of this name,
-// unless the system exists.
-func (c *Controller) forgetActions(ctx context.Context, system SystemID) error {
+// forgetEarlier removes the records of the services and actions of an earlier system of this
+// name, unless the system exists. Only a system that an override has removed leaves services.
+func (c *Controller) forgetEarlier(ctx context.Context, system SystemID) error {
+	absent := c.systems.Require(string(system))
+	if err := c.forgetServices(ctx, system, absent); errors.Is(err, lifecycle.ErrPrecondition) {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	for _, k := range c.kinds() {
 		for rec, err := range k.m.All(ctx, ofSystem[ActionState](system)) {
 			if err == nil && rec.State.ended() {
-				err = c.forget(ctx, k, rec.ID, c.systems.Require(string(system)))
+				err = c.forget(ctx, k, rec.ID, absent)
 			}
 			if errors.Is(err, lifecycle.ErrPrecondition) {
 				return nil

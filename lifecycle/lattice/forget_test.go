@@ -3,6 +3,7 @@ package lattice_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,16 +131,51 @@ func TestDeleteDuringInitialize(t *testing.T) {
 	})
 }
 
-// A panic of Initialize is a failure.
+// A panic of Initialize is a failure, and so is runtime.Goexit.
 func TestInitializePanics(t *testing.T) {
-	ctx := t.Context()
-	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
-		Initialize: func(context.Context, lattice.SystemID) error { panic(errors.New("broken")) },
+	for text, end := range map[string]func(){
+		"broken": func() { panic(errors.New("broken")) },
+		"Goexit": runtime.Goexit,
+	} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
+					Initialize: func(context.Context, lattice.SystemID) error { end(); return nil },
+				})
+				created, err := c.CreateSystem(ctx, "s", nil)
+				require.NoError(t, err)
+				rec, err := created.Wait(ctx)
+				require.ErrorContains(t, err, text)
+				require.Equal(t, lattice.Failed, rec.State)
+				require.NoError(t, c.Close(ctx))
+			})
+		})
+	}
+}
+
+// An operator has removed a system. A new system of its name has none of its services.
+func TestSystemAfterOverride(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, "s", "other")
+		for _, system := range []lattice.SystemID{"s", "other"} {
+			require.NoError(t, c.SetService(ctx, system, lock.MustParse("/a"), lattice.ServiceDegraded))
+		}
+		_, err := c.Systems().Override(ctx, "s", lattice.DoesNotExist, "operator", "lost", nil)
+		require.NoError(t, err)
+		created, err := c.CreateSystem(ctx, "s", nil)
+		require.NoError(t, err)
+		_, err = created.Wait(ctx)
+		require.NoError(t, err)
+		_, err = c.Sweep(ctx)
+		require.NoError(t, err)
+		require.Equal(t, lattice.Stable, stateOf(t, c, "s"))
+		require.Equal(t, lattice.Degraded, stateOf(t, c, "other"))
+		_, err = c.CreateSystem(ctx, "other", nil) // it exists, and keeps its service
+		require.ErrorIs(t, err, lifecycle.ErrExists)
+		_, err = c.Services().Get(ctx, "other/a")
+		require.NoError(t, err)
+		require.NoError(t, c.Close(ctx))
 	})
-	created, err := c.CreateSystem(ctx, "s", nil)
-	require.NoError(t, err)
-	rec, err := created.Wait(ctx)
-	require.ErrorContains(t, err, "broken")
-	require.Equal(t, lattice.Failed, rec.State)
-	require.NoError(t, c.Close(ctx))
 }

@@ -171,14 +171,22 @@ func (c *Controller) closing(ctx context.Context) bool {
 	return ctx.Err() != nil || c.closed.Err() != nil
 }
 
-// recovered calls a function of the user. A panic is a failure.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
+// recovered calls a function of the user and waits for it. A panic is a failure, and so is
+// runtime.Goexit. The goroutine ends with the function: without it, Goexit would end the
+// caller, and the outcome would not be stored.
+func recovered(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errors.New("the function has called runtime.Goexit")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			result <- err
+		}()
+		err = f()
 	}()
-	return f()
+	return <-result
 }
 
 // fail ends an action.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,8 @@ func TestWork(t *testing.T) {
 			switch r.ID {
 			case "panics":
 				panic("too bad")
+			case "exits":
+				runtime.Goexit()
 			case "long":
 				return errors.New(strings.Repeat("\x00\xffé", 10_000))
 			case "fails":
@@ -127,6 +130,7 @@ func TestWork(t *testing.T) {
 		{"part", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 		{"fails", lock.MustParse("/a"), lattice.ActionFailed, "no"},
 		{"panics", lock.MustParse("/a"), lattice.ActionFailed, "panic: too bad\ngoroutine"},
+		{"exits", lock.MustParse("/a"), lattice.ActionFailed, "the function has called runtime.Goexit"},
 		{"long", lock.MustParse("/a"), lattice.ActionFailed, "\uFFFD\uFFFDé\uFFFD\uFFFDé"},
 		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 	} {
@@ -151,7 +155,7 @@ func TestWork(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.WaitTeardown(t.Context(), "s", "t")
 	require.NoError(t, err)
-	require.Len(t, got, 13)
+	require.Len(t, got, 15)
 	for i, r := range got {
 		require.Equal(t, lattice.SystemID("s"), r.System)
 		require.NotZero(t, r.Operation)
@@ -162,7 +166,7 @@ func TestWork(t *testing.T) {
 	}
 	require.Equal(t, lock.Root(), got[0].Path)
 	require.Equal(t, lock.MustParse("/a"), got[2].Path)
-	require.Equal(t, lock.Root(), got[12].Path)
+	require.Equal(t, lock.Root(), got[14].Path)
 }
 
 // A deletion cancels a deploy at once, also if it waits in the queue itself.

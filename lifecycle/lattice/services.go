@@ -114,11 +114,17 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 	})
 }
 
-// forgetServices removes the records of the services of a system.
-func (c *Controller) forgetServices(ctx context.Context, system SystemID) error {
+// forgetServices removes the records of the services of a system, under these conditions.
+func (c *Controller) forgetServices(ctx context.Context, system SystemID, require ...lifecycle.Precondition) error {
 	for rec, err := range c.services.All(ctx, ofSystem[ServiceState](system)) {
 		if err == nil {
-			err = c.saw(ctx, rec.ID, ServiceAbsent)
+			err = again(func() error {
+				_, err := c.services.Fire(ctx, rec.ID, Seen(ServiceAbsent), Observer, &lifecycle.Change[struct{}]{Require: require})
+				if errors.Is(err, lifecycle.ErrNotFound) {
+					return nil
+				}
+				return err
+			})
 		}
 		if err != nil {
 			return err

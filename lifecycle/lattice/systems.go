@@ -29,7 +29,7 @@ type SystemRecord = lifecycle.Record[State, Content]
 // CreateSystem creates a system with these attributes, see [Content]. It is pending until
 // [Infrastructure].Initialize has returned, and then stable or failed. The records of deploys
 // and teardowns of an earlier system of this name are removed, so that their names may be used
-// again.
+// again, and the services that an override of that system has left.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists], [lifecycle.ErrInvalid] for
 // the id and for attributes that are not JSON or too large, and the others of
@@ -42,7 +42,7 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attribut
 	return c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), &lifecycle.Change[Content]{
 		Edit: func(now *Content) error { // neither the queue nor the table refuses the request
 			*now = content
-			return c.forgetActions(ctx, system)
+			return c.forgetEarlier(ctx, system)
 		},
 	})
 }

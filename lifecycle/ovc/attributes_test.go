@@ -82,6 +82,22 @@ func TestArgs(t *testing.T) {
 	})
 }
 
+// An object that takes part in the action of another one keeps no arguments of an earlier
+// action: a function that looks at stuck objects would take them for those of this one.
+func TestArgsOfOthers(t *testing.T) {
+	s, _ := attached(t)
+	args := &ovc.Options{Args: json.RawMessage(`"soft"`)}
+	perform(t, s, ovc.KindVM, "m", ovc.Reboot, args)
+	require.Equal(t, `"soft"`, string(get(t, s, ovc.KindVM, "m").Payload.Args))
+	perform(t, s, ovc.KindDisk, "d", ovc.Detach, args)
+	require.Empty(t, get(t, s, ovc.KindVM, "m").Payload.Args)
+	perform(t, s, ovc.KindVM, "m", ovc.AttachDisk, &ovc.Options{With: "d"})
+	require.Empty(t, get(t, s, ovc.KindDisk, "d").Payload.Args)
+	perform(t, s, ovc.KindDisk, "e", ovc.Attach, &ovc.Options{With: "m", Args: args.Args})
+	perform(t, s, ovc.KindVM, "m", ovc.Delete, nil)
+	require.Empty(t, get(t, s, ovc.KindDisk, "e").Payload.Args)
+}
+
 // Content that cannot be recorded is refused, and nothing changes.
 func TestBadContent(t *testing.T) {
 	ctx := t.Context()
@@ -151,6 +167,10 @@ func TestAddRefusals(t *testing.T) {
 		{"VM of a VM", ovc.KindVM, ovc.Running, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
 		{"disks without a state", ovc.KindVM, "", ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `VIRTUAL has no disks, such as "d"`},
 		{"VM of an unassigned disk", ovc.KindDisk, ovc.Created, ovc.Model{VM: "m"}, lifecycle.ErrInvalid, `"m"`},
+		{"a disk twice", ovc.KindVM, ovc.Running, ovc.Model{Disks: []string{"d", "e", "d"}}, lifecycle.ErrInvalid, `"d"`},
+		{"a disk without an id", ovc.KindVM, ovc.Running, ovc.Model{Disks: []string{""}}, lifecycle.ErrInvalid, "empty"},
+		{"id of a disk", ovc.KindVM, ovc.Running, ovc.Model{Disks: []string{"a\x00"}}, lifecycle.ErrInvalid, "NUL"},
+		{"id of a VM", ovc.KindDisk, ovc.ToBeDeleted, ovc.Model{VM: "\xff"}, lifecycle.ErrInvalid, "UTF-8"},
 		{"disks of a disk", ovc.KindDisk, ovc.Assigned, ovc.Model{Disks: []string{"d"}}, lifecycle.ErrInvalid, `"d"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -160,3 +160,23 @@ func TestAbandon(t *testing.T) {
 		})
 	}
 }
+
+// A program has actions of its own in the queues, under keys that belong to no object. Self
+// healing leaves them.
+func TestHealLeavesOtherKeys(t *testing.T) {
+	for _, machine := range []string{"backup", "vm"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := ovc.Must(lifecycle.NewMemoryStore(), nil)
+			end := make(chan struct{})
+			for range 2 { // the second one waits for the first one
+				_, err := s.Queuer().Submit(t.Context(), lifecycle.Key{Machine: machine, ID: "x"}, &queue.Action{
+					Run: func(context.Context) error { <-end; return nil },
+				})
+				require.NoError(t, err)
+			}
+			time.Sleep(ovc.StuckAfter / 2)
+			require.Empty(t, heal(t, s))
+			close(end)
+		})
+	}
+}

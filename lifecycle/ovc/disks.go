@@ -40,14 +40,11 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Tic
 	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
 	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{partner[action]}, Disks: []string{disk}, Args: r.options.Args})
 	work.With = &lifecycle.Tx{}
-	other := r.change()
 	if r.kind == KindVM {
-		other.Edit = attach
-		disks.In(work.With).Fire(disk, action, API, other)
+		disks.In(work.With).Fire(disk, action, API, r.change(attach))
 		return vms.Do(ctx, vm, partner[action], API, work, r.ownChange(hold))
 	}
-	other.Edit = hold
-	vms.In(work.With).Fire(vm, partner[action], API, other)
+	vms.In(work.With).Fire(vm, partner[action], API, r.change(hold))
 	return disks.Do(ctx, disk, action, API, work, r.ownChange(attach))
 }
 
@@ -110,7 +107,7 @@ func (r *request) withDisks(ctx context.Context) (*Ticket, error) {
 			continue // it was detached by a change of its status, and is attached elsewhere
 		}
 		attached = append(attached, id)
-		own := r.change()
+		own := r.change(nil)
 		own.Expect = disk.Revision // UpdateStatus detaches a disk without a change of the machine
 		disks.In(&with).Fire(id, r.action, API, own)
 	}

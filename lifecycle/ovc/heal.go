@@ -62,7 +62,10 @@ func (s *Service) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 // neither this process nor another one considers them stuck.
 func (s *Service) keepWaiting(ctx context.Context) (err error) {
 	for key := range s.queuer.All() {
-		kind, _ := kindOf(key.Machine)
+		kind, ok := kindOf(key.Machine)
+		if !ok {
+			continue // an action of the program, under a key of its own
+		}
 		for _, i := range s.queuer.Inspect(key) {
 			long := i.State == queue.Waiting && time.Since(i.Accepted) >= s.config.StuckAfter/4
 			if !long || i.Keys[0] != key || i.Name == string(Migrate) || s.blocked(&i) {

@@ -44,9 +44,9 @@ func (k Kind) Key(id string) lifecycle.Key {
 
 // kindOf returns the kind of a machine's objects.
 func kindOf(machine string) (Kind, bool) {
-	name, _ := strings.CutPrefix(machine, "ovc-")
+	name, found := strings.CutPrefix(machine, "ovc-")
 	_, ok := machines[Kind(name)]
-	return Kind(name), ok
+	return Kind(name), found && ok
 }
 
 // TransitionStates returns the transition states of the objects of these kinds,

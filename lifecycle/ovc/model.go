@@ -20,7 +20,7 @@ type Model struct {
 	// value, or nil. The package does not read them. [Options].Attributes replaces them.
 	Attributes json.RawMessage `json:"attributes,omitempty"`
 	// Args are [Options].Args of the action that [Service.Do] has begun last; nil if it
-	// had none.
+	// had none, or was requested for another object that takes this one along.
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
@@ -36,7 +36,27 @@ func (m *Model) check(kind Kind, state State) error {
 	case m.Args != nil:
 		return invalid("arguments belong to an action")
 	}
+	if m.VM != "" {
+		return checkID(m.VM)
+	}
+	for i, disk := range m.Disks {
+		if slices.Contains(m.Disks[:i], disk) {
+			return invalid("disk %q is attached twice", disk)
+		}
+		if err := checkID(disk); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// checkID refuses what cannot be the id of an object. A machine could not be deleted with such
+// a disk, and a disk of such a machine would stay in the recycle bin.
+func checkID(id string) error {
+	if id == "" {
+		return invalid("empty id of an attached disk")
+	}
+	return (&lifecycle.Query{After: id, Limit: 1}).Check()
 }
 
 type (

@@ -155,13 +155,22 @@ func (r *request) job(disks ...string) job {
 	return j
 }
 
-func (r *request) change() *change { return &change{Reason: r.options.Reason} }
+// change is the change of an object that takes part in the action. The arguments are in the
+// record of the requested object; those of an earlier action are not kept beside this one.
+func (r *request) change(edit func(*Model) error) *change {
+	return &change{Reason: r.options.Reason, Edit: func(m *Model) error {
+		m.Args = nil
+		if edit == nil {
+			return nil
+		}
+		return edit(m)
+	}}
+}
 
 // ownChange is the change of the requested object: it has the arguments, and may get other
 // attributes.
 func (r *request) ownChange(edit func(*Model) error) *change {
-	c := r.change()
-	c.Edit = func(m *Model) error {
+	return r.change(func(m *Model) error {
 		m.Args = r.options.Args
 		if len(r.options.Attributes) > 0 {
 			m.Attributes = r.options.Attributes
@@ -170,8 +179,7 @@ func (r *request) ownChange(edit func(*Model) error) *change {
 			return nil
 		}
 		return edit(m)
-	}
-	return c
+	})
 }
 
 func (r *request) work(j job) lifecycle.Work {

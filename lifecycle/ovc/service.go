@@ -62,7 +62,7 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 	}
 	c := &s.config
 	if store == nil || c.StuckAfter < 0 || c.Retention < 0 {
-		return nil, invalid("store %v, StuckAfter %v, Retention %v", store, c.StuckAfter, c.Retention)
+		return nil, invalid("store %T, StuckAfter %v, Retention %v", store, c.StuckAfter, c.Retention)
 	}
 	c.StuckAfter = cmp.Or(c.StuckAfter, StuckAfter)
 	c.Retention = cmp.Or(c.Retention, Retention)
@@ -126,8 +126,9 @@ func (s *Service) Objects(kind Kind) *Manager { return s.managers[kind] }
 //
 // Errors: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for a transition state, for
 // attributes that are not JSON, for the VM of a disk that is neither ASSIGNED nor
-// TOBEDELETED and for Disks of anything but a deployed machine; [fsm.ErrUnknownState];
-// and the store's. Nothing is written then.
+// TOBEDELETED, for Disks of anything but a deployed machine, for a disk that is twice in
+// Disks, and for an id in the model that no object can have; [fsm.ErrUnknownState]; and the
+// store's. Nothing is written then.
 func (s *Service) Add(ctx context.Context, kind Kind, id string, state State, model Model) (Record, error) {
 	m, err := s.manager(kind)
 	if err != nil {

@@ -335,3 +335,52 @@ func TestTurnOfADeadProcess(t *testing.T) {
 		require.NoError(t, second.Close(ctx))
 	})
 }
+
+type panickingCloud struct {
+	*cloud
+	releases bool // Release panics, and else Validate
+}
+
+func (c panickingCloud) Validate(ctx context.Context, g tumblebug.SubGroup) error {
+	if !c.releases {
+		panic("provider is broken")
+	}
+	return c.cloud.Validate(ctx, g)
+}
+
+func (c panickingCloud) Release(ctx context.Context, r tumblebug.Resource) error {
+	if c.releases {
+		panic("provider is broken")
+	}
+	return c.cloud.Release(ctx, r)
+}
+
+// A panic of the provider while an MCI is prepared is a failure, and the resources that it has
+// created are released.
+func TestPreparePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clouds := newCloud()
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{clouds, false}, nil)
+		status := createOne(t, s, 1)
+		require.Equal(t, tumblebug.Failed, status.State)
+		require.Contains(t, status.SystemMessage, "provider is broken")
+		require.Empty(t, clouds.resources)
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// A panic of the provider while the resources of an MCI are released is the reason in its
+// record, and the MCI is Terminated.
+func TestReleasePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{newCloud(), true}, nil)
+		createOne(t, s, 1)
+		_, err := s.HandleMciAction(t.Context(), "ns", "m", "terminate", false)
+		require.NoError(t, err)
+		status := wait(t.Context(), t, s)
+		require.Equal(t, tumblebug.Terminated, status.State)
+		require.Contains(t, status.SystemMessage, "provider is broken")
+		require.ErrorContains(t, s.DelMci(t.Context(), "ns", "m"), "provider is broken")
+		require.NoError(t, s.Close(t.Context()))
+	})
+}

@@ -75,6 +75,8 @@
 //     by force during its creation may be left at the provider.
 //   - The state of an MCI follows actions of single VMs at the next request for its status
 //     or for an action.
+//   - An override that removes an MCI leaves its VMs and its resources. A new MCI of its name
+//     has these VMs; the package does not release the resources of the earlier one.
 //   - A Suspended VM is cached, as in the document: a resume at the provider is not noticed.
 //   - Deadlines need [System.Sweep]. If several processes without
 //     [Config].Owner share a store, a sweep of one of them moves a VM to Undefined that

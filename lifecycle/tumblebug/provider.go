@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Provider is the driver interface to the clouds. Many goroutines call it at once.
+// Provider is the driver interface to the clouds. Many goroutines call it at once. A panic in
+// the work of a VM or of an MCI is a failure, and its text is the reason.
 //
 // A provider treats repeated requests for the same resource, or for the same operation
 // of a VM, as one request: a process that continues an operation repeats the requests

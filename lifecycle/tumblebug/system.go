@@ -83,7 +83,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		config = &Config{}
 	}
 	if store == nil || provider == nil || config.Poll < 0 {
-		return nil, fmt.Errorf("tumblebug: new system: %w: store %v, provider %v, Poll %v",
+		return nil, fmt.Errorf("tumblebug: new system: %w: store %T, provider %T, Poll %v",
 			lifecycle.ErrInvalid, store, provider, config.Poll)
 	}
 	s := &System{
