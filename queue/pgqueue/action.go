@@ -35,9 +35,8 @@ type Action struct {
 	Retries Retries
 }
 
-// Retries repeats an action that fails. An attempt fails if the handler returns an error, as it
-// does when its context ends after Timeout. A handler that returns nil has succeeded, also after
-// Timeout. A panic, and an error that [Handler].RetryIf refuses, are not repeated.
+// Retries repeats an action that fails. An attempt fails if the handler returns an error or
+// exceeds Timeout. A panic, and an error that [Handler].RetryIf refuses, are not repeated.
 // Between two attempts the action keeps its places, so later actions of its keys do not
 // overtake it, and gives back its share of the limits.
 //
