@@ -49,9 +49,9 @@ type GrantDriver interface {
 
 // NewGrant returns the grant that a lock driver hands to its caller. The driver
 // calls lose, once or more, with a [LostError] when the grant is revoked or lost.
-// Lose returns false if the grant was released or lost before. When lose returns,
-// the holder has been notified: only then may the driver grant a request that
-// conflicts.
+// Lose returns false if the grant was released or lost before, and for a second
+// revocation. When lose returns, the holder has been notified: only then may the driver
+// grant a request that conflicts.
 func NewGrant(d GrantDriver) (g *Grant, lose func(*LostError) bool) {
 	g = &Grant{driver: d, lost: make(chan struct{})}
 	return g, g.lose
@@ -138,7 +138,7 @@ func (g *Grant) Unlock(ctx context.Context) error {
 
 // Upgrade raises the mode of every request to its [Join] with m, all or none. It never
 // waits. It is refused like a [Locker].TryLock of the raised requests, and so also if
-// another request waits for this grant. Two holders that both upgrade are both refused
+// another request waits for one of them. Two holders that both upgrade are both refused
 // until one of them unlocks.
 //
 // Errors: [ErrConflict] as a [ConflictError], [ErrInvalid], those of Check, and the

@@ -199,6 +199,8 @@ func TestTextsAreUTF8(t *testing.T) {
 	failed := errors.New("no room: \xff")
 	boot := s.Handlers(map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { return failed }})["boot"]
 	require.Equal(t, failed, boot(t.Context(), nil))
+	crash := s.Handlers(map[string]lifecycle.Handler{"crash": func(context.Context, []byte) error { panic("a bug: \xff") }})["crash"]
+	require.PanicsWithValue(t, "a bug: \xff", func() { _ = crash(t.Context(), nil) })
 	for _, span := range s.spans.Ended() {
 		require.Len(t, span.Events(), 1)
 		for name, text := range attributes(span.Events()[0].Attributes) {

@@ -3,6 +3,7 @@ package otel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -55,7 +56,7 @@ func (t *Telemetry) handler(name string, work lifecycle.Handler) lifecycle.Handl
 			options = append(options, trace.WithLinks(request))
 		}
 		ctx, span := t.tracer.Start(ctx, instruments.WorkSpan+" "+name, options...)
-		defer span.End() // records a panic
+		defer endSpan(span)
 		if task := lifecycle.TaskOf(ctx); task != nil && span.IsRecording() {
 			span.SetAttributes(objectOf(task.Key, task.Operation)...)
 			span.SetAttributes(attribute.String(instruments.Prefix+"owner", task.Owner))
@@ -67,6 +68,22 @@ func (t *Telemetry) handler(name string, work lifecycle.Handler) lifecycle.Handl
 		}
 		return err
 	}
+}
+
+// endSpan ends the span of work. It is deferred. It records a panic, which continues: End of the
+// span would record it too, but also a text that is not UTF-8, see valid.
+func endSpan(span trace.Span) {
+	panicked := recover()
+	if panicked == nil {
+		span.End()
+		return
+	}
+	span.AddEvent("exception", trace.WithAttributes(
+		attribute.String("exception.type", fmt.Sprintf("%T", panicked)),
+		attribute.String("exception.message", strings.ToValidUTF8(fmt.Sprint(panicked), "?")),
+	))
+	span.End()
+	panic(panicked)
 }
 
 // valid returns an error of work whose text is UTF-8. Another text would make an exporter of

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,8 +14,9 @@ import (
 
 // A store takes at least one change, is a Historian if it declares History, and an
 // Outbox if it declares Messages. The declaration never changes, and all stores over the
-// same data have the same.
+// same data have the same. Two stores can be compared.
 func capabilitiesAreHonest(t *tester) {
+	require.True(t, reflect.ValueOf(t.stores[0]).Comparable(), "the type of the store is not comparable: return a pointer")
 	require.GreaterOrEqual(t, t.has.Changes, 1, "every store takes one change in a commit")
 	if t.has.History {
 		require.Implements(t, (*lifecycle.Historian)(nil), t.stores[0])
@@ -94,23 +97,26 @@ func (t *tester) keepsRequests() bool {
 }
 
 // A commit that requires the grant of a lock which the store cannot compare is refused with
-// errors.ErrUnsupported. If the store can compare it, a lost grant fails the precondition.
-// In both cases nothing is written.
+// errors.ErrUnsupported. If the store can compare it, a lost grant fails the precondition, and a
+// revoked one is still held. Nothing is written with an error.
 func grantsAreHeld(t *tester) {
 	t.needsTwoChanges()
 	var tree lock.Tree
 	grant, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.X}, nil)
 	require.NoError(t, err)
 	before := t.get(key("a"))
-	for _, want := range []error{nil, lifecycle.ErrPrecondition} {
-		if want != nil {
-			require.NoError(t, tree.Break(t.Context(), grant.Token(), "test"))
+	for _, end := range []struct {
+		by   func(ctx context.Context, token lock.Token, reason string) error
+		want error
+	}{{nil, nil}, {tree.Revoke, nil}, {tree.Break, lifecycle.ErrPrecondition}} {
+		if end.by != nil {
+			require.NoError(t, end.by(t.Context(), grant.Token(), "test"))
 		}
 		c := commitOf(change(before, idle))
 		c.Require = []lifecycle.Precondition{{Grant: grant}}
 		err := t.send(c)
 		if !errors.Is(err, errors.ErrUnsupported) {
-			require.ErrorIs(t, err, want)
+			require.ErrorIs(t, err, end.want)
 		}
 		if err == nil {
 			before = c.Changes[0].To

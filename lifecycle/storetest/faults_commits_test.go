@@ -166,6 +166,14 @@ var commitFaults = map[string]map[string]fault{
 		"ignored": {before: func(_ *faulty, c *commits) {
 			c.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return p.Grant != nil })
 		}},
+		"a revoked grant is not held": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			for _, p := range c.Require {
+				if p.Grant != nil && p.Grant.Check() != nil {
+					return &lifecycle.PreconditionError{Precondition: p}
+				}
+			}
+			return s.write(ctx, c)
+		}},
 		"refused as unsupported after it was written": {after: func(_ *faulty, c, _ *commits, err error) error {
 			if err == nil && slices.ContainsFunc(c.Require, func(p lifecycle.Precondition) bool { return p.Grant != nil }) {
 				return errors.ErrUnsupported

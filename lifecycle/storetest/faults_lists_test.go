@@ -69,6 +69,7 @@ var listFaults = map[string]map[string]fault{
 		},
 		"pages of a history: from a number on": {pages: func(after *uint64, _ *int) { *after = max(*after, 1) - 1 }},
 		"pages of a history: no limit":         {pages: func(_ *uint64, limit *int) { *limit = all }},
+		"pages of a history: 0 is no limit":    {pages: func(_ *uint64, limit *int) { *limit = cmp.Or(*limit, all) }},
 		"has the newest change: an older number": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
 			for i := range list {
 				list[i].Sequence = 1
@@ -94,6 +95,12 @@ var listFaults = map[string]map[string]fault{
 		"pages of messages: no limit": {messages: func(s *faulty, _ int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
 			whole, _ := s.MemoryStore.Messages(context.Background(), all)
 			return whole
+		}},
+		"pages of messages: 0 is no limit": {messages: func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			if limit == 0 {
+				list, _ = s.MemoryStore.Messages(context.Background(), all)
+			}
+			return list
 		}},
 		"pages of messages: reading removes": {messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
 			_ = s.MemoryStore.Discard(context.Background(), m.Number)

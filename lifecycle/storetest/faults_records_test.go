@@ -16,8 +16,14 @@ import (
 // recordFaults are the planted faults of records, their names and numbers, by the demand that finds them.
 var recordFaults = map[string]map[string]fault{
 	"Capabilities/are_honest": {
-		"no history":                 {wrap: func(s *faulty) store { return struct{ store }{s} }},
-		"no change":                  {has: func(has *lifecycle.Capabilities) { has.Changes = 0 }},
+		"no history": {wrap: func(s *faulty) store { return struct{ store }{s} }},
+		"no change":  {has: func(has *lifecycle.Capabilities) { has.Changes = 0 }},
+		"no == of two stores": {wrap: func(s *faulty) store {
+			return struct {
+				*faulty
+				options []string
+			}{faulty: s}
+		}},
 		"other after the first call": {has: afterTheFirstCall()},
 	},
 	"Model/random_commits_agree": {

@@ -86,7 +86,8 @@ var runFaults = map[string]map[string]fault{
 		"a lock of the record": {remote: &remoteFault{locks: make(chan struct{}, 1)}},
 	},
 	"Outage/store_recovers": {
-		"stays broken": {remote: &remoteFault{broken: true}},
+		"stays broken":            {remote: &remoteFault{broken: true}},
+		"the error of its driver": {remote: &remoteFault{plain: true}},
 	},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),

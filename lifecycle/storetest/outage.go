@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -102,8 +103,9 @@ func ownerIsReadWithoutWaiting(t *tester) {
 	}
 }
 
-// While there is no connection, every call fails, but not with ErrClosed or a conflict.
-// When there is a connection again, the same store continues.
+// While there is no connection, every call fails with ErrUnavailable, a commit perhaps with
+// ErrUnknownOutcome, and a call whose context ends with the error of the context. When there is a
+// connection again, the same store continues.
 func storeRecovers(t *tester) {
 	network := t.network()
 	r := t.put("a", idle)
@@ -117,6 +119,9 @@ func storeRecovers(t *tester) {
 		require.Error(t, err, call)
 		require.NotErrorIs(t, err, lifecycle.ErrClosed, call)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict, call)
+		if !errors.Is(err, lifecycle.ErrUnknownOutcome) && !errors.Is(err, context.DeadlineExceeded) {
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable, call)
+		}
 	}
 	t.recovers(16)
 	t.unchanged("the connection came back", r)

@@ -19,6 +19,7 @@ type remoteFault struct {
 	older   bool                                                              // without an answer, a read returns what it returned before
 	deaf    bool                                                              // a request ignores the end of its context
 	broken  bool                                                              // no call succeeds after a broken connection
+	plain   bool                                                              // an outage is an error of the driver only
 	early   bool                                                              // no fault: what has no rows is answered without the engine
 	restart func(r *remote)                                                   // what else a restart of the engine does
 	locks   chan struct{}                                                     // held by commits that read or write the record of an owner
@@ -105,7 +106,11 @@ func ask[T any](r *remote, ctx context.Context, answer func(engine *lifecycle.Me
 		case r.closed:
 			return none, lifecycle.ErrClosed
 		}
-		return none, errors.New("connection refused")
+		err := errors.New("connection refused")
+		if r.plain {
+			return none, err
+		}
+		return none, fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, err)
 	}
 	strikes := r.request == 1
 	r.request = max(r.request-1, 0)

@@ -244,7 +244,7 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	if c != nil && err != lock.ErrIDInUse {
 		arrival = c.arrival // the watch may not have shown the claim yet
 	}
-	if err == lock.ErrConflict && a.state != waiting {
+	if err == lock.ErrConflict && a.state != waiting || err == lock.ErrIDInUse && a.state == gone {
 		return nil, nil
 	}
 	refused := &claim{key: a.key, arrival: arrival, record: record{Requests: rs, ID: o.ID, Owner: o.Owner}}

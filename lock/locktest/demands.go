@@ -25,7 +25,7 @@ func demands() []demand {
 		{name: "G11_contexts_bound_waits/deadlines_end_waits", test: deadlines},
 		// Where grant and cancellation meet, an error means that nothing is held.
 		{name: "G11_contexts_bound_waits/cancelled_as_it_is_granted", test: cancelledAsGranted, crowd: true},
-		// Bad modes, long lists, bad texts and scopes are ErrInvalid, without effect.
+		// Bad modes, long lists, bad texts, reasons and scopes are ErrInvalid, without effect.
 		{name: "G12_bad_input/is_refused_before_any_effect", test: badInput},
 		// Of several calls that wait under one id, one cancellation ends one call.
 		{name: "IDs/one_call_of_several_is_cancelled", test: oneCancelled, crowd: true},

@@ -57,6 +57,7 @@ var faults = []struct{ fault, demand string }{
 	{"a cancellation removes the first waiter", "G11_contexts_bound_waits/cancelled_waits_return"},
 	{"a grant that meets a cancellation stays", "G11_contexts_bound_waits/cancelled_as_it_is_granted"},
 	{"texts are not checked", "G12_bad_input/is_refused_before_any_effect"},
+	{"the reason of an operator is not checked", "G12_bad_input/is_refused_before_any_effect"},
 	{"a bad request takes a node", "G12_bad_input/is_refused_before_any_effect"},
 	{"a bad request takes a node", "G12_bad_input/a_request_needs_path_and_mode"},
 	{"a downgrade raises", "G12_bad_input/a_bad_conversion_changes_nothing"},

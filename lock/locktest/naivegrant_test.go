@@ -231,8 +231,8 @@ func (n *naive) holding(token lock.Token) *place {
 }
 
 func (n *naive) Revoke(ctx context.Context, token lock.Token, reason string) error {
-	if ctx.Err() != nil {
-		return lock.Ended(ctx)
+	if err := n.checkOperator(ctx, reason); err != nil {
+		return err
 	}
 	n.mu.Lock()
 	p := n.holding(token)
@@ -253,8 +253,8 @@ func (n *naive) Revoke(ctx context.Context, token lock.Token, reason string) err
 }
 
 func (n *naive) Break(ctx context.Context, token lock.Token, reason string) error {
-	if ctx.Err() != nil {
-		return lock.Ended(ctx)
+	if err := n.checkOperator(ctx, reason); err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -283,4 +283,14 @@ func (n *naive) Break(ctx context.Context, token lock.Token, reason string) erro
 	}
 	n.drop(p)
 	return nil
+}
+
+func (n *naive) checkOperator(ctx context.Context, reason string) error {
+	if ctx.Err() != nil {
+		return lock.Ended(ctx)
+	}
+	if n.fault == "the reason of an operator is not checked" {
+		return nil
+	}
+	return (&lock.Options{Reason: reason}).Validate()
 }

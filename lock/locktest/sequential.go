@@ -53,6 +53,11 @@ func badInput(e *env) {
 			require.ErrorIs(e, err, lock.ErrInvalid, "%s of %s", op, what)
 		}
 	}
+	for _, reason := range []string{strings.Repeat("x", lock.MaxText+1), "a\x00b", "\xff"} {
+		require.ErrorIs(e, e.l.Revoke(e.Context(), g.Token(), reason), lock.ErrInvalid, "Revoke with reason %.9q", reason)
+		require.ErrorIs(e, e.l.Break(e.Context(), g.Token(), reason), lock.ErrInvalid, "Break with reason %.9q", reason)
+		require.NoError(e, g.Check(), "the grant after that")
+	}
 	for _, scope := range []lock.Scope{0, 8, 15} {
 		_, err := e.l.Holders(e.Context(), free.Path, scope)
 		require.ErrorIs(e, err, lock.ErrInvalid, "%d", scope)

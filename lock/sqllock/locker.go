@@ -150,15 +150,24 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 		blocking = conflicts(rs)
 	}
 	found, err := l.report(ctx, blocking, o.ID, before, l.config.MaxHolders+1)
-	if why == lock.ErrConflict && err == nil && len(found) == 0 {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) > 0:
+	case why == lock.ErrConflict:
 		// The engine has granted the claim, and the session has no news of that yet.
 		c.session.look()
 		return l.join(ctx, c, rs, o, true)
+	case l.isGone(c): // it was released before the engine looked
+		return nil, nil
 	}
-	if err == nil {
-		err = l.refusal(rs, why, found)
-	}
-	return nil, err
+	return nil, l.refusal(rs, why, found)
+}
+
+func (l *Locker) isGone(c *claim) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.state == gone
 }
 
 // refusal returns a ConflictError with as many holders as the configuration permits.

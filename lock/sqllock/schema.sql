@@ -155,7 +155,9 @@ BEGIN
 	RETURN ended OR gone IS NOT NULL;
 END $$;
 
--- begin begins a session in the place of another one. 0: of none.
+-- begin begins a session in the place of another one. 0: of none. It notifies the sessions that
+-- live longer. Bad schedule otherwise: a session of an hour looks, one of a second begins and its
+-- process dies, and what waits for it in the first one waits for the next renewal there.
 CREATE OR REPLACE FUNCTION interlock_lock_begin(t text, former bigint, milliseconds bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint := nextval('interlock_lock_numbers');
@@ -164,6 +166,8 @@ BEGIN
 	PERFORM interlock_lock_sweep(t, former);
 	INSERT INTO interlock_lock_sessions (tree, id, ttl, expires)
 	VALUES (t, s, milliseconds * interval '1 millisecond', clock_timestamp() + milliseconds * interval '1 millisecond');
+	PERFORM pg_notify('interlock_lock_' || e.id, '') FROM interlock_lock_sessions e
+	WHERE e.tree = t AND e.ttl > milliseconds * interval '1 millisecond';
 	RETURN s;
 END $$;
 

@@ -276,7 +276,7 @@ func TestRetries(t *testing.T) {
 	_, db := database(t)
 	e := newEvents()
 	retries := pgqueue.Retries{Attempts: 3, Delay: 20 * time.Millisecond}
-	for _, name := range []string{"fails", "fails once", "permanent", "undecided", "panics", "exits", "hangs"} {
+	for _, name := range []string{"fails", "fails once", "permanent", "undecided", "panics", "exits", "hangs", "is late"} {
 		enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte(name), Retries: retries, Timeout: 50 * time.Millisecond})
 	}
 	handlers := handler(func(ctx context.Context, task *pgqueue.Task) error {
@@ -298,6 +298,8 @@ func TestRetries(t *testing.T) {
 		case "hangs":
 			<-ctx.Done()
 			return ctx.Err()
+		case "is late":
+			<-ctx.Done()
 		}
 		return nil
 	})
@@ -323,6 +325,7 @@ func TestRetries(t *testing.T) {
 		{"panics", 1, queue.Panicked, queue.ErrPanic},
 		{"exits", 1, queue.Panicked, queue.ErrPanic},
 		{"hangs", 3, queue.TimedOut, queue.ErrTimeout},
+		{"is late", 1, queue.OK, nil},
 	} {
 		for attempt := 1; attempt <= want.attempt; attempt++ {
 			s := next(t, e.started)

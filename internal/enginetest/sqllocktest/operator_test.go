@@ -212,13 +212,9 @@ func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
-// A TryLock joins a claim that is granted, and that its holder releases before the TryLock knows.
-// It does not wait for the next holder.
-func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
-	d, tree := newDatabase(t), newTree()
-	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
-	held := take(t, first, at(lock.X, "/a"))
-	waits := deployBehind(t, first, second)
+// slowReports makes every list of holders take 0.3 s before it is read, and a second after that.
+func (d *database) slowReports(t *testing.T) {
+	t.Helper()
 	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO fast_report;
 		CREATE FUNCTION interlock_lock_report(t text, l text[], h text[], m integer[], i text, before bigint, own bigint, most integer)
 		RETURNS json LANGUAGE plpgsql AS $$
@@ -231,6 +227,44 @@ func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 			RETURN found;
 		END $$`)
 	require.NoError(t, err)
+}
+
+// reading waits until a call is about to read a list of holders.
+func (d *database) reading(t *testing.T) {
+	t.Helper()
+	eventually(t, func() (looks bool) {
+		require.NoError(t, d.db.QueryRow("SELECT EXISTS (SELECT FROM pg_stat_activity"+
+			" WHERE datname = current_database() AND wait_event = 'PgSleep')").Scan(&looks))
+		return looks
+	}, "no call reads the holders")
+}
+
+// The id of other requests is in use, and its holder releases it before the refusal is made. The
+// call makes its own request then: a refusal would list no holder.
+func TestIDInUseIsReleasedMeanwhile(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, nil)
+	held, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+	require.NoError(t, err)
+	d.slowReports(t)
+	tried := make(chan result, 1)
+	go func() {
+		g, err := l.TryLock(t.Context(), at(lock.X, "/b"), deploy)
+		tried <- result{g, err}
+	}()
+	d.reading(t)
+	require.NoError(t, held.Unlock(t.Context()))
+	require.NoError(t, granted(t, tried).Unlock(t.Context()))
+}
+
+// A TryLock joins a claim that is granted, and that its holder releases before the TryLock knows.
+// It does not wait for the next holder.
+func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
+	held := take(t, first, at(lock.X, "/a"))
+	waits := deployBehind(t, first, second)
+	d.slowReports(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	tried := make(chan error, 1)
@@ -238,11 +272,7 @@ func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 		_, err := second.TryLock(ctx, at(lock.X, "/a"), deploy)
 		tried <- err
 	}()
-	eventually(t, func() (looks bool) {
-		require.NoError(t, d.db.QueryRow("SELECT EXISTS (SELECT FROM pg_stat_activity"+
-			" WHERE datname = current_database() AND wait_event = 'PgSleep')").Scan(&looks))
-		return looks
-	}, "the TryLock does not read the holders")
+	d.reading(t)
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, granted(t, waits).Unlock(t.Context()))
 	next := take(t, first, at(lock.X, "/a"))

@@ -152,6 +152,27 @@ func TestCutOff(t *testing.T) {
 	require.NoError(t, take(t, l, at(lock.X, "/")).Unlock(t.Context()))
 }
 
+// A request that waits for a process that has died is granted within the TTL of that process + 2 s,
+// also if the sessions of all others are much longer, and began before.
+func TestDeathOfAShortSession(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	other := d.open(t, tree, &sqllock.Config{TTL: time.Hour})
+	require.NoError(t, take(t, other, at(lock.X, "/a")).Unlock(t.Context()))
+	time.Sleep(time.Second) // it has looked by now
+	const ttl = 2 * time.Second
+	l, _, p := d.through(t, tree, ttl, true)
+	take(t, l, at(lock.X, "/a"))
+	next := wait(t, other, at(lock.X, "/a"), "next")
+	p.SetDown(true)
+	select {
+	case r := <-next:
+		require.NoError(t, r.err)
+		require.NoError(t, r.grant.Unlock(t.Context()))
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "it is not granted")
+	}
+}
+
 // Short outages lose nothing: waits are granted although notifications were lost, and releases
 // are repeated.
 func TestShortOutages(t *testing.T) {

@@ -42,6 +42,31 @@ func TestIDOfAGrantThatIsNotSeenYet(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
+// The id of other requests is in use, and its holder releases it before the refusal is made. The
+// call makes its own request then: a refusal would list no holder.
+func TestIDInUseIsReleasedMeanwhile(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var held *lock.Grant
+	var armed atomic.Bool
+	client := server.Client(t, etcdtest.Through(func(ctx context.Context, req, _ any, send func() error) error {
+		if _, read := req.(*etcdserverpb.RangeRequest); read && armed.CompareAndSwap(true, false) {
+			if err := held.Unlock(ctx); err != nil {
+				return err
+			}
+		}
+		return send()
+	}))
+	l, deploy := open(t, client, freshPrefix(), nil), &lock.Options{ID: "deploy"}
+	var err error
+	held, err = l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
+	require.NoError(t, err)
+	armed.Store(true)
+	g, err := l.TryLock(t.Context(), at(lock.X, "/b"), deploy)
+	require.NoError(t, err)
+	require.False(t, armed.Load())
+	require.NoError(t, g.Unlock(t.Context()))
+}
+
 // A Lock takes its place in the first transaction, whatever other processes write meanwhile:
 // also if it has an id, and if the number of those that wait is limited.
 func TestLockBesideFasterWriters(t *testing.T) {
