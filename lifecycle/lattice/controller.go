@@ -21,7 +21,8 @@ import (
 //
 // The next controller calls Build, Deploy and Teardown again for actions that a
 // process has left, so they must be idempotent for one operation. A panic is a
-// failure, and so is runtime.Goexit. A nil function does nothing. Infrastructure is a value and may be copied.
+// failure, and so is runtime.Goexit. A nil function does nothing. Infrastructure is a value
+// and may be copied.
 type Infrastructure struct {
 	// Initialize validates a new system and creates its resources. If it ignores the
 	// end of its context, Remove is called while it still runs.
