@@ -184,7 +184,9 @@ func (ch *change) check() error {
 		case *string:
 			name, set = *x, *x != ""
 		case *sql.NullString:
-			name = x.String
+			if x.Valid {
+				name = x.String
+			}
 		case *uint64:
 			set = *x != 0
 			if *x > maxNumber && value(v) != vExpect {

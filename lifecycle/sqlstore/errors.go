@@ -232,7 +232,9 @@ func failed(ctx context.Context, err error) error {
 // know a name in the statement, a migration may have made the tables incompatible.
 func (s *Store) refusal(ctx context.Context, err error) error {
 	if err != nil && s.tx == nil && classify(err) == unknownName {
-		if _, schema := s.schema(ctx); errors.Is(schema, ErrSchema) {
+		var schema error
+		_ = s.call(ctx, func() error { _, schema = s.schema(ctx); return nil })
+		if errors.Is(schema, ErrSchema) {
 			return fmt.Errorf("%w: %w", schema, err)
 		}
 	}

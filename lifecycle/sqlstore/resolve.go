@@ -160,7 +160,7 @@ func (s *Store) inRecords(ctx context.Context, ch *change) (*row, error) {
 	case !ch.MetadataOnly:
 		found.at = now.ChangedAt
 	case ch.Timeout > 0:
-		found.at = now.Deadline.Add(-time.Duration(micros(ch.Timeout)) * time.Microsecond)
+		found.at = time.UnixMicro(now.Deadline.UnixMicro() - micros(ch.Timeout)).UTC()
 	}
 	return found, nil
 }

@@ -181,7 +181,7 @@ func (c *cell) Scan(x any) (err error) {
 		*in = c.text.String
 	case *uint64:
 		err = c.number.Scan(x)
-		*in = uint64(c.number.Int64)
+		*in = uint64(max(c.number.Int64, 0)) // another program may have written a negative number
 	case *time.Time:
 		err = c.number.Scan(x)
 		if c.number.Int64 != 0 {

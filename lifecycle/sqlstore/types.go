@@ -227,8 +227,9 @@ func (st *statement) convert(cells []any) {
 		case *string:
 			*in = typ.read(*in)
 		case *[]byte:
-			if len(*in) > 0 {
-				*in = []byte(typ.read(string(*in)))
+			value := string(*in)
+			if *in = nil; value != "" {
+				*in = []byte(typ.read(value))
 			}
 		}
 	}
