@@ -111,8 +111,11 @@ func TestLostToARemoval(t *testing.T) {
 var stages = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "staged", Initial: "idle", Actors: []fsm.Actor{user, agent, "worker"},
 	States: []fsm.State[state]{
-		{Name: "idle"}, {Name: "first", Kind: fsm.Transitional}, {Name: "second", Kind: fsm.Transitional},
-		{Name: "late", Kind: fsm.Failed}, {Name: "broken", Kind: fsm.Failed},
+		{Name: "idle"},
+		{Name: "first", Kind: fsm.Transitional},
+		{Name: "second", Kind: fsm.Transitional},
+		{Name: "late", Kind: fsm.Failed},
+		{Name: "broken", Kind: fsm.Failed},
 	},
 	Rows: fsm.Rows(
 		fsm.Move[state, event]("idle", "go", "first").By(user),
