@@ -39,7 +39,6 @@ func (p *problems) shape() bool {
 			for _, s := range list {
 				if !state(s) {
 					p.row(UnknownState, i, "names a state that is not declared%s", called(t.StateName(s)))
-					p.vague = true
 				}
 			}
 		}

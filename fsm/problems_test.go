@@ -130,6 +130,9 @@ func TestMisspeltNames(t *testing.T) {
 			`row 7 (hng -z-> closed): names a state that is not declared: "hng"`,
 			`row 8 (hng -w-> closed): names a state that is not declared: "hng"`,
 		}},
+		"exclusion, which leads nowhere": {flawed(fsm.FromAny("z", "closed").Excluding("opn")), []string{
+			`row 7 (any -z-> closed): names a state that is not declared: "opn"`, island, hung,
+		}},
 		"target of a wildcard with sources": {flawed(fsm.FromAny("z", "clsed").AlsoFrom("gone")), []string{
 			`row 7 (any -z-> clsed): names sources beside the wildcard`,
 			`row 7 (any -z-> clsed): the target is not declared: "clsed"`, hung,
