@@ -244,3 +244,22 @@ func TestStopRefusesBlockedOfAnIdleKey(t *testing.T) {
 		requireEmpty(t, q)
 	})
 }
+
+// A submitter that waits for its Admit has its place. It takes no room from the others.
+func TestRoomBesideASlowAdmit(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
+		for range 2 {
+			submit(t, q, "a", takes("in front", time.Second, nil))
+		}
+		go func() {
+			slow := takes("slow", 0, nil)
+			slow.Wait, slow.Admit = true, func(context.Context) error { time.Sleep(10 * time.Second); return nil }
+			_, _ = q.Submit(t.Context(), "a", slow)
+		}()
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 1, q.Stats().Admitting)
+		submit(t, q, "a", takes("next", 0, nil))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}

@@ -470,3 +470,16 @@ func TestBackoffOfTheCaller(t *testing.T) {
 		require.Equal(t, 2, ticket.Info().Attempt)
 	})
 }
+
+func TestBackoffIsCalledBetweenAttempts(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var calls []int
+		act := takes("act", 0, errBoom)
+		act.Retry = queue.Retry{Attempts: 3, Backoff: func(attempts int, _ error) time.Duration {
+			calls = append(calls, attempts)
+			return time.Second
+		}}
+		require.Equal(t, errBoom, submit(t, makeQueue(t, nil), "a", act).Wait(t.Context()))
+		require.Equal(t, []int{1, 2}, calls, "not after the last one")
+	})
+}

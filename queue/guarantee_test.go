@@ -391,3 +391,37 @@ func TestGuarantee8Cycles(t *testing.T) {
 		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
 	})
 }
+
+// An action of the same class is in the way only if the class has no room.
+func TestWaitForAnActionOfAClassWithRoom(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {MaxRunning: 3}}})
+		ofClass := func(act *queue.Action) *queue.Action { act.Class = "c"; return act }
+		submit(t, q, "b", ofClass(takes("in front", time.Second, nil)))
+		target := submit(t, q, "b", ofClass(takes("target", time.Second, nil)))
+		outer := submit(t, q, "a", ofClass(&queue.Action{Run: target.Wait}))
+		require.NoError(t, outer.Wait(t.Context()))
+	})
+}
+
+// Two actions may wait for each other one after the other.
+func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		other := make(chan *queue.Ticket[string], 1)
+		late := submit(t, q, "late", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			return (<-other).Wait(ctx)
+		}})
+		early := submit(t, q, "early", &queue.Action{Run: func(ctx context.Context) error {
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			err := late.Wait(short)
+			time.Sleep(2 * time.Second)
+			return err
+		}})
+		other <- early
+		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrPending)
+		require.NotErrorIs(t, late.Err(), queue.ErrWouldDeadlock)
+	})
+}

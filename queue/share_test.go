@@ -256,3 +256,12 @@ func TestSetLimit(t *testing.T) {
 		require.NoError(t, q.Terminate(t.Context()))
 	})
 }
+
+// A limit without a number is no limit, except for the running actions of the root.
+func TestSetLimitToNone(t *testing.T) {
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
+	for _, class := range []string{"", "aws"} {
+		require.NoError(t, q.SetLimit(class, queue.Limit{}))
+	}
+	require.Equal(t, []queue.ClassInfo{{Limit: queue.Limit{MaxRunning: 1024}}, {Path: "aws"}}, q.Classes())
+}
