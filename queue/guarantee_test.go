@@ -425,3 +425,33 @@ func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 		require.NotErrorIs(t, late.Err(), queue.ErrWouldDeadlock)
 	})
 }
+
+// An action that is being settled waits for nothing in front of it.
+func TestWaitForACanceledActionBehind(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		target := make(chan *queue.Ticket[string], 1)
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			return (<-target).Wait(ctx)
+		}})
+		behind := takes("behind", 0, nil)
+		behind.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(10 * time.Second) }
+		ticket := submit(t, q, "a", behind)
+		target <- ticket
+		ticket.Cancel(errBoom)
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrCanceled)
+		require.ErrorIs(t, outer.Err(), errBoom)
+	})
+}
+
+func TestLongestRunningIsOfAllKeys(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		for _, key := range names(16) {
+			submit(t, q, key, takes("act", time.Hour, nil))
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 16*time.Second, q.Stats().LongestRunning)
+	})
+}
