@@ -194,3 +194,17 @@ func TestSkippedHasTheErrorOfTheGuard(t *testing.T) {
 		require.ErrorIs(t, err, errBoom)
 	})
 }
+
+// The successor of an action that has to end decides about its state, whatever the guard returns.
+func TestCancelInsideAGuardThatRefuses(t *testing.T) {
+	in(t, func(t *testing.T) {
+		act := takes("act", 0, nil)
+		act.Guard = func(ctx context.Context) error {
+			queue.Current[string](ctx).Cancel(nil)
+			return errBoom
+		}
+		ticket := submit(t, makeQueue(t, nil), "a", act)
+		require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
+		require.Equal(t, queue.Canceled, ticket.Outcome())
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -481,5 +482,24 @@ func TestBackoffIsCalledBetweenAttempts(t *testing.T) {
 		}}
 		require.Equal(t, errBoom, submit(t, makeQueue(t, nil), "a", act).Wait(t.Context()))
 		require.Equal(t, []int{1, 2}, calls, "not after the last one")
+	})
+}
+
+func TestRetryOfAnErrorThatIsWorthIt(t *testing.T) {
+	in(t, func(t *testing.T) {
+		act := takes("act", 0, errBoom)
+		act.Retry = queue.Retry{Attempts: 3, If: func(err error) bool { return err == errBoom }}
+		ticket := submit(t, makeQueue(t, nil), "a", act)
+		require.Equal(t, errBoom, ticket.Wait(t.Context()))
+		require.Equal(t, 3, ticket.Info().Attempt)
+	})
+}
+
+func TestLaneInfoOfAHaltedKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
+		_ = submit(t, q, "a", takes("act", 0, errBoom)).Wait(t.Context())
+		lanes := maps.Collect(q.All())
+		require.Equal(t, map[string]queue.LaneInfo{"a": {Halted: true}}, lanes)
 	})
 }
