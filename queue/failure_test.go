@@ -503,3 +503,19 @@ func TestLaneInfoOfAHaltedKey(t *testing.T) {
 		require.Equal(t, map[string]queue.LaneInfo{"a": {Halted: true}}, lanes)
 	})
 }
+
+func TestEveryFailureHaltsItsKey(t *testing.T) {
+	for outcome, run := range map[queue.Outcome]func(context.Context) error{
+		queue.Failed:   func(context.Context) error { return errBoom },
+		queue.Panicked: func(context.Context) error { panic("boom") },
+		queue.TimedOut: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		in(t, func(t *testing.T) {
+			q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
+			ticket := submit(t, q, "a", &queue.Action{Timeout: time.Second, Run: run})
+			require.Error(t, ticket.Wait(t.Context()))
+			require.Equal(t, outcome, ticket.Outcome())
+			require.True(t, q.Resume("a"), outcome)
+		})
+	}
+}
