@@ -287,3 +287,20 @@ func TestAheadIsOfTheLongestLane(t *testing.T) {
 		}
 	})
 }
+
+// A refusal of Admit names the key for which another action waits.
+func TestRefusalOfAdmitNamesTheBusyKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		require.NoError(t, q.PauseClass(""))
+		submit(t, q, "b", takes("waits", 0, nil))
+		act := takes("act", 0, nil)
+		act.Admit = func(context.Context) error { return errBoom }
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b", "c"}, act)
+		refused, ok := errors.AsType[*queue.RefusedError](err)
+		require.True(t, ok)
+		require.Equal(t, "b", refused.Key)
+		require.Equal(t, 1, refused.Waiting)
+		require.Empty(t, refused.Running)
+	})
+}

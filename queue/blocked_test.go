@@ -284,6 +284,7 @@ func TestSecondSubmitterWaitsForASlowAdmit(t *testing.T) {
 			}()
 			time.Sleep(3 * time.Second) // there is room for the second one
 		}
+		require.Equal(t, 2, q.Stats().Admitting, "both have a place")
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"first begins", "first ends", "second begins", "second ends"}, log.all())
 	})
