@@ -115,6 +115,27 @@ func TestBindTakesTheTableOfAMachineWithOtherGuards(t *testing.T) {
 	require.Equal(t, m.At("BROKEN"), step.Status)
 }
 
+// The table of With may lack a timeout. Rows without a guard need none.
+func TestWithOtherRows(t *testing.T) {
+	m := newDisks(t)
+	rows := slices.Clone(m.Table().Rows)
+	rows[2].Timeout, rows[11].Guard = 0, ""
+	var guarded []int
+	other, err := m.With(m.Table().WithRows(rows), func(row int) fsm.Guard[disk] {
+		guarded = append(guarded, row)
+		return fsm.When("room", func(context.Context, *disk, *disk) error { return errTrial })
+	})
+	require.NoError(t, err)
+	require.Equal(t, []int{3}, guarded)
+	require.ErrorIs(t, other.Can(t.Context(), m.At("CREATED"), "resize", user, &disk{free: 1}), errTrial)
+	require.NoError(t, other.Can(t.Context(), m.At("BROKEN"), "repair", user, nil))
+
+	rows[0].To = 77
+	other, err = m.With(m.Table().WithRows(rows), nil)
+	require.Nil(t, other)
+	require.EqualError(t, err, "fsm: invalid table disk:\n\trow 0 (ABSENT -create-> ?): the target is not declared")
+}
+
 func TestBindRefuses(t *testing.T) {
 	var ran []string
 	good := doorGuards(&ran)

@@ -122,7 +122,7 @@ func guardsOf[T any, S, E comparable](b *builder[S, E], rows []Row[S, E]) []Guar
 		}
 		g, ok := r.Guard.(Guard[T])
 		switch {
-		case !ok && !isGuard(r.Guard):
+		case !isGuard(r.Guard):
 			b.faults.row(BadGuard, i, "a guard of type %T, which When did not make", r.Guard)
 		case !ok:
 			b.faults.row(BadGuard, i, "guard %q has the payload type %v, and the machine %v",
@@ -136,8 +136,8 @@ func guardsOf[T any, S, E comparable](b *builder[S, E], rows []Row[S, E]) []Guar
 }
 
 // isGuard reports whether g is a Guard. A pointer to a Guard, and a type that embeds
-// one, also implement AnyGuard, and a call of their methods may panic.
+// one, also implement AnyGuard, and a call of their methods may panic. These types are
+// not of this package.
 func isGuard(g AnyGuard) bool {
-	t := reflect.TypeOf(g)
-	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Guard[int]]().PkgPath()
+	return reflect.TypeOf(g).PkgPath() == reflect.TypeFor[Guard[int]]().PkgPath()
 }

@@ -1,6 +1,10 @@
 package fsm
 
-import "github.com/interlock-go/interlock/fsm/internal/bitset"
+import (
+	"math"
+
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
+)
 
 // Limits of a table. A table over a limit has a [Problem] and makes no machine.
 const (
@@ -118,7 +122,7 @@ func (c *compiled) edgeOf(t *Table, row, from int) edge {
 	r := &t.Rows[row]
 	e := edge{row: int32(row)}
 	if len(r.Actors) == 0 {
-		e.actors = 1<<max(1, len(t.Actors)) - 1
+		e.actors = math.MaxUint64
 	}
 	for _, a := range r.Actors {
 		e.actors |= 1 << a

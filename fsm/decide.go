@@ -31,7 +31,7 @@ func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, fo
 		}
 	}
 	if len(rows) == n {
-		return rows, t.refuse(word, event, actor, force)
+		return rows, t.refuse(word, event, actor)
 	}
 	return rows, nil
 }

@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,5 +77,32 @@ func TestEventOutOfRangeIsNeverTaken(t *testing.T) {
 			_, err := faulty.Candidates(nil, state, state, 0, "", false)
 			require.ErrorIs(t, err, fsm.ErrNotAllowed)
 		}
+	}
+}
+
+func TestSourceNamedTwiceIsOneCandidate(t *testing.T) {
+	twice := `{"from":"A","event":"e","actor":"a","to":"A","row":1}`
+	table := parsed(t, head+twice+","+twice+"]}")
+	require.Equal(t, []int{0, 0}, table.Rows[0].From)
+	rows, err := table.Candidates(nil, 0, 0, 0, "a", false)
+	require.NoError(t, err)
+	require.Equal(t, []int{0}, rows)
+}
+
+// A row with an origin condition of undeclared states only is for no object. The other rows
+// of the table stay, whatever the number of states is.
+func TestUndeclaredOriginsAreOfNoObject(t *testing.T) {
+	for _, n := range []int{2, 64} {
+		table := parsed(t, `{"name": "m", "initial": "0", "actors": ["a"], "states": [`+
+			strings.TrimSuffix(numbered(n, `{"name":"%d","kind":"stable"},`), ",")+`], "transitions": [
+			{"from": "0", "event": "e", "to": "1", "origin": ["ghost"]},
+			{"from": "1", "event": "e", "to": "0"}]}`)
+		_, err := table.Candidates(nil, 0, 0, 0, "a", false)
+		require.ErrorIs(t, err, fsm.ErrNotAllowed)
+		rows, err := table.Candidates(nil, 1, 1, 0, "a", false)
+		require.NoError(t, err)
+		require.Equal(t, []int{1}, rows)
+		require.Equal(t, []int{0}, table.Origins()[0])
+		require.Empty(t, table.Origins()[1])
 	}
 }

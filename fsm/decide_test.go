@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -130,6 +131,14 @@ func TestDeadlineIsTheShortestTimeoutThatFits(t *testing.T) {
 			require.Equal(t, c.row, row)
 		})
 	}
+}
+
+func TestFirstRowHasTheShortestTimeout(t *testing.T) {
+	s := sound()
+	s.Rows = slices.Insert(s.Rows, 0, fsm.Move("closing", "late", "closed").After(time.Second))
+	timeout, row := mustNew(t, s).Table().Timeout(1, 0)
+	require.Equal(t, time.Second, timeout)
+	require.Zero(t, row)
 }
 
 func TestTableWithoutMachineDoesNotDecide(t *testing.T) {

@@ -57,6 +57,8 @@ func TestParseTableRefuses(t *testing.T) {
 		"bad escape":             {`{"name":@"\x"}`, "name", `invalid character 'x' in string escape code`},
 		"number as a key":        {`{@1:2}`, "", "invalid character '1'"},
 		"name not UTF-8":         {"{\"name\":\"m@\xff\"}", "", "not UTF-8"},
+		"not UTF-8 at once":      {"@\xff", "", "not UTF-8"},
+		"not UTF-8 after U+FFFD": {"{\"name\":\"\ufffd@\xff\"}", "", "not UTF-8"},
 		"key not UTF-8":          {"{\"x@\xc3\":1}", "", "not UTF-8"},
 		"surrogate in UTF-8":     {"{\"x\":\"@\xed\xa0\x80\"}", "", "not UTF-8"},
 		"high surrogate":         {`{"name":@"\ud83d"}`, "name", "an escaped surrogate without its other half"},
@@ -70,6 +72,7 @@ func TestParseTableRefuses(t *testing.T) {
 		"field of a state twice":    {`{"states":[{"name":"a",@"name":"b"}]}`, "states[0].name", "the object has the field twice"},
 		"field of a row twice":      {rows(plain + `,{"from":"A",@"from":"A"}`), "transitions[1].from", "the object has the field twice"},
 		"unknown field twice":       {`{"x y":{"z":1,@"z":2}}`, `"x y".z`, "the object has the field twice"},
+		"field of an empty name":    {`{"":{"z":1,@"z":2}}`, `"".z`, "the object has the field twice"},
 		"field of the source twice": {`{"source":{"url":"",@"url":""}}`, "source.url", "the object has the field twice"},
 
 		"no name":              {`@{"states":[],"transitions":[]}`, "name", "missing"},
@@ -122,9 +125,11 @@ func TestParseTableRefuses(t *testing.T) {
 			require.True(t, found)
 			line := 1 + strings.Count(before, "\n")
 			column := len(before) - strings.LastIndex(before, "\n")
+			err := refusal(t, before+after)
 			require.Equal(t, &fsm.DocumentError{
 				Path: test.path, Offset: int64(len(before)), Line: line, Column: column, Text: test.text,
-			}, refusal(t, before+after))
+			}, err)
+			require.ErrorContains(t, err, fmt.Sprintf("%s (line %d, column %d, offset %d)", test.text, line, column, len(before)))
 		})
 	}
 }

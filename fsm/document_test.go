@@ -258,6 +258,38 @@ func TestDocumentWithoutInitialState(t *testing.T) {
 	requireRoundTrip(t, table)
 }
 
+// A list without elements has one line. An empty source is no source.
+func TestDocumentOfEmptyLists(t *testing.T) {
+	table := &fsm.Table{
+		Name: "m", Initial: 0, States: []fsm.TableState{{Name: "A", Kind: fsm.Final, Target: -1}}, Source: json.RawMessage{},
+	}
+	require.Equal(t, `{
+ "name": "m",
+ "schema": "lifecycle-table/1",
+ "initial": "A",
+ "actors": [],
+ "states": [
+  {"name":"A","kind":"final"}
+ ],
+ "transitions": []
+}
+`, written(t, table))
+}
+
+func TestDocumentOfANegativeTimeout(t *testing.T) {
+	table := parsed(t, head+`{"from":"A","event":"e","to":"A","within":"-1m"}]}`)
+	require.Empty(t, table.Actors, "the sweeper fires it never")
+	require.Equal(t, -time.Minute, table.Rows[0].Timeout)
+	requireRoundTrip(t, table)
+}
+
+// The escape is text of the source, and not bytes that were not UTF-8.
+func TestDocumentWithAnEscapeInItsSource(t *testing.T) {
+	table := parsed(t, `{"name": "m", "states": [], "transitions": [], "source": {"x": "\ufffd"}}`)
+	require.JSONEq(t, `{"x": "\ufffd"}`, string(table.Source))
+	requireRoundTrip(t, table)
+}
+
 func TestDocumentInsideDocument(t *testing.T) {
 	type config struct {
 		Table *fsm.Table
@@ -305,6 +337,8 @@ func TestWriteTableRefuses(t *testing.T) {
 		"unknown target": {func(t *fsm.Table) { t.Rows[1].To = -1 }, "transitions[1].to", "no state has the index -1"},
 		"unknown event":  {func(t *fsm.Table) { t.Rows[1].Event = 1 }, "transitions[1].event", "no event has the index 1"},
 		"unknown actor":  {func(t *fsm.Table) { t.Rows[1].Actors = []int{0, 1} }, "transitions[1].actors", "no actor has the index 1"},
+		"negative event": {func(t *fsm.Table) { t.Rows[1].Event = -1 }, "transitions[1].event", "no event has the index -1"},
+		"negative actor": {func(t *fsm.Table) { t.Rows[1].Actors = []int{-1} }, "transitions[1].actors", "no actor has the index -1"},
 		"unknown Then":   {func(t *fsm.Table) { t.Rows[1].Then = 3 }, "transitions[1].to", "no Then has the number 3"},
 		"unknown cell":   {func(t *fsm.Table) { t.Illegal = [][2]int{{0, 0}, {0, 4}} }, "illegal[1].event", "no event has the index 4"},
 		"source of text": {func(t *fsm.Table) { t.Source = json.RawMessage(`"x"`) }, "source", `want an object, found "x"`},

@@ -83,7 +83,6 @@ func (w *writer) form() *tableForm {
 		w.path = fmt.Sprintf("illegal[%d].", i)
 		f.Illegal = append(f.Illegal, cellForm{w.state("", cell[0]), w.event(cell[1])})
 	}
-	w.path = ""
 	return f
 }
 

@@ -66,6 +66,9 @@ var long = strings.Repeat("x", fsm.MaxName+1)
 // Guards of the right and of a wrong payload type.
 var noneGuard = fsm.When("even", func(context.Context, *none, *none) error { return nil })
 
+// wrapped is no guard that When made.
+type wrapped struct{ fsm.Guard[none] }
+
 var otherGuard = fsm.When("other", func(context.Context, *int, *int) error { return nil })
 
 // faults lists every fault that New refuses. Each spec has one.
@@ -165,6 +168,14 @@ var faults = []struct {
 		fsm.NoActor, "no actor is declared, and the table has rows",
 	},
 	{
+		"no actor for the only row",
+		spec{
+			Name: "door", Initial: "a", States: []fsm.State[string]{{Name: "a"}, {Name: "b", Kind: fsm.Final}},
+			Rows: fsm.Rows(fsm.Move("a", "x", "b")),
+		},
+		fsm.NoActor, "no actor is declared, and the table has rows",
+	},
+	{
 		"row without a source", with(sound(), row{Event: "x", To: "open"}),
 		fsm.NoSource, "row 4 ( -x-> open): matches no state",
 	},
@@ -181,6 +192,12 @@ var faults = []struct {
 		fsm.BadRow, "row 4 (open -x-> closed): negative timeout -1s",
 	},
 	{
+		"negative timeout of a transitional state",
+		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional},
+			fsm.Move("open", "x", "hung"), fsm.Return("hung", "y").After(-time.Second)),
+		fsm.BadRow, "row 5 (hung -y-> origin): negative timeout -1s",
+	},
+	{
 		"unknown Then", with(sound(), row{From: []string{"open"}, Event: "x", Then: 7}),
 		fsm.BadRow, "row 4 (open -x-> ?): unknown Then 7",
 	},
@@ -195,6 +212,14 @@ var faults = []struct {
 	{
 		"ignore row with a timeout", with(sound(), fsm.Ignore("open", "x").After(time.Second)),
 		fsm.BadRow, "row 4 (open -x-> ignored): an ignore row has a timeout",
+	},
+	{
+		"ignore row with a timeout in a transitional state", with(sound(), fsm.Ignore("closing", "x").After(time.Second)),
+		fsm.BadRow, "row 4 (closing -x-> ignored): an ignore row has a timeout",
+	},
+	{
+		"superseding return", with(sound(), fsm.Return("closing", "x").Superseding()),
+		fsm.BadRow, "row 4 (closing -x-> origin): supersedes, but starts no operation: the target is not transitional",
 	},
 	{
 		"superseding row that starts no operation", with(sound(), fsm.Move("closing", "x", "open").Superseding()),
@@ -234,6 +259,10 @@ var faults = []struct {
 		fsm.DuplicateRow, "row 7 (closing -y-> closed): is equal to row 6 in closing",
 	},
 	{
+		"forced row declared twice", with(sound(), fsm.Move("open", "x", "closed").OnlyForced(), fsm.Move("open", "x", "closed").OnlyForced()),
+		fsm.DuplicateRow, "row 5 (open -x-> closed): is equal to row 4 in open",
+	},
+	{
 		"two targets for one event", with(sound(), fsm.Move("open", "close", "closed")),
 		fsm.AmbiguousRow, "row 4 (open -close-> closed): is never tried in open: row 0 (open -close-> closing) takes the same actors first",
 	},
@@ -246,6 +275,36 @@ var faults = []struct {
 		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
 	},
 	{
+		"forced row after an equal one without force", with(sound(), fsm.Move("open", "x", "closed"), fsm.Move("open", "x", "closed").OnlyForced()),
+		fsm.AmbiguousRow, "row 5 (open -x-> closed): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
+	},
+	{
+		"row with a guard after one without", with(sound(), fsm.Move("open", "x", "closed"), fsm.Move("open", "x", "gone").If(noneGuard)),
+		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
+	},
+	{
+		"row of one actor after one for all", with(sound(), fsm.Move("open", "x", "closed"), fsm.Move("open", "x", "gone").By(user)),
+		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
+	},
+	{
+		"row of the actors of the second of two",
+		with(sound(), fsm.Move("open", "x", "closed").By(user), fsm.Move("open", "x", "gone").By(worker), fsm.Move("open", "x", "closed").By(worker)),
+		fsm.AmbiguousRow, "row 6 (open -x-> closed): is never tried in open: row 5 (open -x-> gone) takes the same actors first",
+	},
+	{
+		"row after one with a guard and one without",
+		with(sound(), fsm.Move("open", "x", "closed").If(noneGuard), fsm.Move("open", "x", "gone"), fsm.Move("open", "x", "closed")),
+		fsm.AmbiguousRow, "row 6 (open -x-> closed): is never tried in open: row 5 (open -x-> gone) takes the same actors first",
+	},
+	{
+		"ignore row after a return", with(sound(), fsm.Return("closing", "x"), fsm.Ignore("closing", "x")),
+		fsm.AmbiguousRow, "row 5 (closing -x-> ignored): is never tried in closing: row 4 (closing -x-> origin) takes the same actors first",
+	},
+	{
+		"origin condition after an equal row without", with(sound(), fsm.Move("closing", "x", "closed"), fsm.Move("closing", "x", "closed").Of("open")),
+		fsm.AmbiguousRow, "row 5 (closing -x-> closed): is never tried in closing: row 4 (closing -x-> closed) takes the same actors first",
+	},
+	{
 		"origin condition after a wider one", with(sound(), fsm.Move("closing", "x", "closed").Of("open"), fsm.Return("closing", "x").Of("open")),
 		fsm.AmbiguousRow, "row 5 (closing -x-> origin): is never tried in closing: row 4 (closing -x-> closed) takes the same actors first",
 	},
@@ -255,6 +314,15 @@ var faults = []struct {
 	},
 	{
 		"transitional state without a row to it", withState(sound(), fsm.State[string]{Name: "island", Kind: fsm.Transitional}, fsm.Move("island", "x", "open").After(time.Minute)),
+		fsm.Unreachable, "state island: no object gets there",
+	},
+	{
+		"state without a row to it, with an ignore row", withState(sound(), fsm.State[string]{Name: "island"}, fsm.Move("island", "x", "open"), fsm.Ignore("island", "y")),
+		fsm.Unreachable, "state island: no object gets there",
+	},
+	{
+		"state with Manual and without a row to it",
+		withState(sound(), fsm.State[string]{Name: "island", Kind: fsm.Transitional, Manual: "operator"}, fsm.Move("island", "x", "open")),
 		fsm.Unreachable, "state island: no object gets there",
 	},
 	{
@@ -304,6 +372,14 @@ var faults = []struct {
 	{
 		"guard that When did not make", with(sound(), fsm.Move("open", "x", "closed").If(&noneGuard)),
 		fsm.BadGuard, "row 4 (open -x-> closed): a guard of type *fsm.Guard[github.com/interlock-go/interlock/fsm_test.none], which When did not make",
+	},
+	{
+		"guard that is a nil pointer", with(sound(), fsm.Move("open", "x", "closed").If((*fsm.Guard[none])(nil))),
+		fsm.BadGuard, "row 4 (open -x-> closed): a guard of type *fsm.Guard[github.com/interlock-go/interlock/fsm_test.none], which When did not make",
+	},
+	{
+		"type that embeds a guard", with(sound(), fsm.Move("open", "x", "closed").If(wrapped{noneGuard})),
+		fsm.BadGuard, "row 4 (open -x-> closed): a guard of type fsm_test.wrapped, which When did not make",
 	},
 	{
 		"forced row with a timeout", with(sound(), fsm.Move("open", "x", "closed").OnlyForced().After(time.Minute)),

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,7 @@ func TestParseStatus(t *testing.T) {
 			te := detail(t, err)
 			require.Equal(t, "disk", te.Machine)
 			require.EqualError(t, te.Reason, c.reason)
+			require.Equal(t, strconv.Quote(c.state), te.From)
 			require.Equal(t, -1, te.Row)
 		})
 	}

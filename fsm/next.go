@@ -83,7 +83,7 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 	if refused != nil {
 		return nil, refused
 	}
-	return nil, m.table.refuse(word, event, actor, force)
+	return nil, m.table.refuse(word, event, actor)
 }
 
 // NextTo returns the step by which this actor moves the object from a status to a

@@ -106,3 +106,10 @@ func TestNextToErrorNamesTheTarget(t *testing.T) {
 		})
 	}
 }
+
+// The refusal of a guard is the reason that the caller can change.
+func TestNextToReportsAGuardBeforeAForcedRow(t *testing.T) {
+	m := trials(t)
+	_, err := m.NextTo(t.Context(), m.Start(), "a", user, &trial{})
+	require.EqualError(t, err, "fsm: refused by a guard: trials: to a in start by user: first: declined")
+}

@@ -39,7 +39,6 @@ func (p *problems) shape() bool {
 			for _, s := range list {
 				if !state(s) {
 					p.row(UnknownState, i, "names a state that is not declared%s", called(t.StateName(s)))
-					p.vague = true
 				}
 			}
 		}
@@ -141,7 +140,7 @@ func (p *problems) pair(a, b, from int) bool {
 		return false
 	}
 	covers := len(x.Origin) == 0 || len(y.Origin) > 0 && subset(p.origins[b], p.origins[a])
-	same := covers && x.Guard == y.Guard && x.Forced == y.Forced && slices.Equal(p.origins[a], p.origins[b])
+	same := x.Guard == y.Guard && x.Forced == y.Forced && slices.Equal(p.origins[a], p.origins[b])
 	switch {
 	case same && x.Then == y.Then && x.To == y.To:
 		p.row(DuplicateRow, b, "is equal to row %d in %s", a, t.States[from].Name)

@@ -126,6 +126,17 @@ func TestMisspeltNames(t *testing.T) {
 		"source of a timeout": {flawed(fsm.Move("hng", "z", "closed").After(time.Minute)), []string{
 			`row 7 (hng -z-> closed): names a state that is not declared: "hng"`,
 		}},
+		"sources of a timeout and of another row": {with(flawed(fsm.Move("hng", "z", "closed").After(time.Minute)), fsm.Move("hng", "w", "closed")), []string{
+			`row 7 (hng -z-> closed): names a state that is not declared: "hng"`,
+			`row 8 (hng -w-> closed): names a state that is not declared: "hng"`,
+		}},
+		"exclusion, which leads nowhere": {flawed(fsm.FromAny("z", "closed").Excluding("opn")), []string{
+			`row 7 (any -z-> closed): names a state that is not declared: "opn"`, island, hung,
+		}},
+		"target of a wildcard with sources": {flawed(fsm.FromAny("z", "clsed").AlsoFrom("gone")), []string{
+			`row 7 (any -z-> clsed): names sources beside the wildcard`,
+			`row 7 (any -z-> clsed): the target is not declared: "clsed"`, hung,
+		}},
 		"the only way to a state": {edit(func(s *spec) { s.Rows[2].To = "clsed" }), []string{
 			`row 2 (closing -shut-> clsed): the target is not declared: "clsed"`,
 		}},
@@ -184,8 +195,11 @@ func TestNewAccepts(t *testing.T) {
 			fsm.Move("closing", "x", "closed").Of("open"), fsm.Return("closing", "x")),
 		"forced before free": with(sound(),
 			fsm.Move("open", "x", "closed").OnlyForced(), fsm.Move("open", "x", "gone")),
-		"self transition":         with(sound(), fsm.Move("open", "x", "open")),
-		"dead end that is absent": withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void")),
+		"self row with a timeout and a guard":           with(sound(), fsm.Move("closing", "x", "closing").After(time.Second).If(noneGuard)),
+		"self row with a timeout, superseding":          with(sound(), fsm.Redo("closing", "x", time.Second)),
+		"self row with a timeout, from a state at rest": with(sound(), fsm.Move("open", "x", "open").After(time.Second)),
+		"self transition":                               with(sound(), fsm.Move("open", "x", "open")),
+		"dead end that is absent":                       withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void")),
 		"an operator instead of a timeout for one origin": withState(sound(),
 			fsm.State[string]{Name: "hung", Kind: fsm.Transitional, Manual: "operator"},
 			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y"), fsm.Return("hung", "z").Of("closed").After(1)),
@@ -211,4 +225,74 @@ func TestProblemsGrowWithTheRows(t *testing.T) {
 		s.Rows = append(s.Rows, fsm.Move("open", "close", "closing").By(user))
 	}
 	require.Equal(t, 600, len(problemsOf(t, s)))
+}
+
+func textsOf(table *fsm.Table) (texts []string) {
+	for _, p := range table.Problems() {
+		texts = append(texts, p.Text)
+	}
+	return texts
+}
+
+func TestProblemsOfEntryStates(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries string
+		texts   []string
+	}{
+		"initial state not declared": {`"initial": "ghost", "initials": ["A"]`, []string{
+			`the initial state is not declared: "ghost"`,
+		}},
+		"entry state not declared, which may be any state": {`"initial": "A", "initials": ["A", "ghost"]`, []string{
+			`an entry state is not declared: "ghost"`,
+		}},
+		"initial state not among the entry states": {`"initial": "A", "initials": ["B"]`, []string{
+			"the initial state is not one of the entry states", "state A: no object gets there",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := parsed(t, `{"name": "m", `+c.entries+`, "transitions": [],
+				"states": [{"name": "A", "kind": "final"}, {"name": "B", "kind": "final"}]}`)
+			require.Equal(t, c.texts, textsOf(table))
+		})
+	}
+}
+
+// Rows with an index out of range hide only what cannot be checked.
+func TestProblemsOfIndexesOutOfRange(t *testing.T) {
+	for name, c := range map[string]struct {
+		row   fsm.TableRow
+		texts []string
+	}{
+		"negative source": {fsm.TableRow{From: []int{-1}, To: 0}, []string{
+			"row 1 (? -e-> A): names a state that is not declared",
+		}},
+		"negative target": {fsm.TableRow{From: []int{1}, To: -1, Supersede: true}, []string{
+			"row 1 (B -e-> ?): the target is not declared",
+		}},
+		"negative actor": {fsm.TableRow{From: []int{1}, To: 0, Actors: []int{-1}}, []string{
+			"row 1 (B -e-> A): names an actor that is not declared",
+			"row 2 (B -e-> A): names an actor that is not declared",
+			"row 2 (B -e-> A): is equal to row 1 in B",
+		}},
+		"negative event, so that rows cannot be compared": {fsm.TableRow{From: []int{1}, Event: -1, To: 0}, []string{
+			"row 1 (B -?-> A): the event is not declared",
+			"row 2 (B -?-> A): the event is not declared",
+		}},
+		"unknown Then, so that rows cannot be compared": {fsm.TableRow{From: []int{1}, To: 0, Then: 7}, []string{
+			"row 1 (B -e-> A): unknown Then 7",
+			"row 2 (B -e-> A): unknown Then 7",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := &fsm.Table{
+				Name: "m", Actors: []fsm.Actor{user}, Events: []string{"e"},
+				States: []fsm.TableState{{Name: "A", Target: -1}, {Name: "B", Target: -1}},
+				Rows:   []fsm.TableRow{{From: []int{0}, To: 1}, c.row, c.row},
+			}
+			if len(c.texts) == 1 {
+				table.Rows = table.Rows[:2]
+			}
+			require.Equal(t, c.texts, textsOf(table))
+		})
+	}
 }

@@ -10,7 +10,7 @@ var errOrigin = errors.New("no row for an object of this origin")
 
 // refuse returns the refusal of a request without a candidate in its cell. It names
 // the origin only if the origin is the reason.
-func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
+func (t *Table) refuse(word uint64, event int, actor Actor) error {
 	err := t.detail(word, t.Events[event], actor)
 	c := t.decider()
 	bit, mine := c.actorBit(actor), false
@@ -20,7 +20,7 @@ func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
 			continue
 		}
 		mine = true
-		if !force && c.fits(ed, wordOrigin(word)) {
+		if c.fits(ed, wordOrigin(word)) { // a forced request takes the edge
 			err.Err, err.Origin, err.Row = ErrForcedOnly, "", int(ed.row)
 			return err
 		}

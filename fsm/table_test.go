@@ -1,6 +1,7 @@
 package fsm_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +51,18 @@ func TestTableIsTheSpecByIndex(t *testing.T) {
 		},
 	}
 	require.Empty(t, cmp.Diff(want, m.Table(), plainTable, cmpopts.EquateEmpty()))
+}
+
+func TestRowsHaveTheFieldsOfTheSpec(t *testing.T) {
+	rows := slices.Collect(mustNew(t, with(sound(),
+		fsm.FromAny("x", "closed").Excluding("closing").By(user),
+		fsm.Move("gone", "x", "open").By(user).OnlyForced().Note("by a technician"),
+		fsm.Redo("closing", "x", time.Second))).Rows())
+	require.Equal(t, []row{
+		{From: []string{"open"}, Any: true, Except: []string{"closing"}, Event: "x", Actors: []fsm.Actor{user}, To: "closed"},
+		{From: []string{"gone"}, Event: "x", Actors: []fsm.Actor{user}, To: "open", Forced: true, Doc: "by a technician"},
+		{From: []string{"closing"}, Event: "x", Actors: []fsm.Actor{fsm.Sweeper}, To: "closing", Timeout: time.Second, Supersede: true},
+	}, rows[4:])
 }
 
 // The same answers with and without a machine behind the table.
@@ -107,4 +120,10 @@ func TestKindsAndThensHaveNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, name, then.String()) })
 	}
+}
+
+func TestSweeperIsAddedOnce(t *testing.T) {
+	table := mustNew(t, with(sound(), fsm.Move("open", "x", "closed").By(fsm.Sweeper, user).After(time.Minute))).Table()
+	require.Equal(t, []fsm.Actor{user, worker, fsm.Sweeper}, table.Actors)
+	require.Equal(t, []int{2, 0}, table.Rows[4].Actors)
 }

@@ -19,6 +19,7 @@ func TestDo(t *testing.T) {
 		f    func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error
 		want []error // all that the error matches
 		not  []error
+		text string // "": any
 	}{
 		"success": {f: func(ctx context.Context, _ *lock.Tree, g *lock.Grant) error {
 			return errors.Join(ctx.Err(), g.Check())
@@ -51,6 +52,13 @@ func TestDo(t *testing.T) {
 			},
 			want: []error{lock.ErrLost, errWork},
 		},
+		"broken, then the loss itself, which the error has once": {
+			f: func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error {
+				_ = tree.Break(context.WithoutCancel(ctx), g.Token(), "operator")
+				return g.Check()
+			},
+			want: []error{lock.ErrLost}, text: "lock: lost: token 1: operator",
+		},
 		"revoked, then success": {f: func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error {
 			return tree.Revoke(context.WithoutCancel(ctx), g.Token(), "please")
 		}},
@@ -76,6 +84,9 @@ func TestDo(t *testing.T) {
 			}
 			for _, not := range c.not {
 				require.NotErrorIs(t, err, not)
+			}
+			if c.text != "" {
+				require.EqualError(t, err, c.text)
 			}
 			require.Error(t, inside.Check())
 			require.Error(t, work.Err())

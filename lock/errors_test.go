@@ -83,6 +83,8 @@ func TestBadInput(t *testing.T) {
 	require.NotErrorIs(t, list(slices.Repeat(reqs("S at /z"), lock.MaxRequests)...)(), lock.ErrInvalid)
 	_, err := tree.Try(lock.Path{}, lock.X)
 	require.EqualError(t, err, `lock: path "" is the zero Path`)
+	_, err = tree.Try(lock.Root(), 0)
+	require.EqualError(t, err, `lock: mode "Mode(0)" is none of IS, IX, S, SIX and X`)
 	require.ErrorIs(t, holders(lock.Path{}, lock.At)(), lock.ErrInvalid)
 }
 
@@ -216,6 +218,40 @@ func TestLongRefusalsAreCut(t *testing.T) {
 			require.Equal(t, more, refusal.More)
 		}
 	})
+}
+
+// The text of a refusal announces the requests and holders that it leaves out.
+func TestTextOfShortRefusals(t *testing.T) {
+	h := lock.Holder{Path: lock.MustParse("/a"), Mode: lock.S, Owner: "ann", ID: "ann", Waiting: true}
+	const holder = "S at /a awaited by ann since 0001-01-01T00:00:00Z"
+	for text, err := range map[string]*lock.ConflictError{
+		"lock: X at /a, X at /b, X at /c and 1 more: conflict; " + holder: {
+			Requests: reqs("X at /a", "X at /b", "X at /c", "X at /d"), Holders: []lock.Holder{h}, Err: lock.ErrConflict,
+		},
+		"lock: X at /a: conflict; " + holder + "; and more": {
+			Requests: reqs("X at /a"), Holders: []lock.Holder{h}, More: true, Err: lock.ErrConflict,
+		},
+	} {
+		require.EqualError(t, err, text)
+	}
+}
+
+// A holder that conflicts with several requests of a list is one holder.
+func TestHolderOfSeveralRequestsIsListedOnce(t *testing.T) {
+	var tree lock.Tree
+	take(t, &tree, "X at /a", by("ann"))
+	_, err := tree.TryLockAll(t.Context(), reqs("S at /a/b", "S at /a/c"), nil)
+	require.Equal(t, []string{"X at /a held by ann"}, names(t, err))
+}
+
+func TestCountsHaveTheNodes(t *testing.T) {
+	var tree lock.Tree
+	g := take(t, &tree, "X at /a/b", nil)
+	require.Equal(t, lock.Snapshot{Held: 1, Nodes: 1, LastToken: 1}, tree.Counts())
+	other := take(t, &tree, "X at /a/c", nil)
+	require.Equal(t, lock.Snapshot{Held: 2, Nodes: 3, LastToken: 2}, tree.Counts(), "with the fork at /a")
+	unlock(t, g, other)
+	require.Equal(t, lock.Snapshot{LastToken: 2}, tree.Counts())
 }
 
 // The text of a holder has its time in UTC.

@@ -121,7 +121,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 	t.mu.Lock()
 	if c := t.ids[o.ID]; c != nil && c.leaving == nil { // a repeated acquisition
 		switch {
-		case !slices.Equal(c.asked, rs), c.state == held && !c.covers(rs):
+		case !slices.Equal(c.asked, rs), !c.covers(rs): // a claim that waits has the modes that it wants
 			return nil, t.refuse(ctx, rs, o, ErrIDInUse, c)
 		case c.state == waiting && !wait:
 			return nil, t.refuse(ctx, rs, o, ErrConflict, c)

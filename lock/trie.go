@@ -172,9 +172,10 @@ func firstSegment(key string, from int) string {
 }
 
 // sharedPrefix returns the length of the longest common prefix that ends where a
-// segment of both ends. The first from bytes are such a prefix.
+// segment of both ends. The first from bytes are such a prefix. REQUIRES: neither path
+// covers the other.
 func sharedPrefix(a, b string, from int) int {
-	for from < len(a) && from < len(b) && firstSegment(a, from) == firstSegment(b, from) {
+	for firstSegment(a, from) == firstSegment(b, from) {
 		from += len(firstSegment(a, from))
 	}
 	return from

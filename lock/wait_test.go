@@ -253,3 +253,28 @@ func TestGrantsRaceWithCancels(t *testing.T) {
 	}
 	t.Logf("granted %d of 500", granted)
 }
+
+// The grant of a request that waited is a new one.
+func TestGrantAfterAWaitReplacesNone(t *testing.T) {
+	var replaces []lock.Token
+	inBubble(t, &lock.Config{Observer: lock.Observer{Granted: func(_ context.Context, e lock.Acquisition) {
+		replaces = append(replaces, e.Replaces)
+	}}}, func(t *testing.T, tree *lock.Tree) {
+		first := take(t, tree, "X at /a", nil)
+		second := wait(t.Context(), tree, "X at /a", nil)
+		unlock(t, first)
+		unlock(t, second.granted(t))
+		require.Equal(t, []lock.Token{0, 0}, replaces)
+	})
+}
+
+// Requests that one unlock lets in get their tokens in the order of their arrival.
+func TestGrantsOfOneUnlockAreInOrderOfArrival(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
+		first := take(t, tree, "X at /a", nil)
+		strong, weak := wait(t.Context(), tree, "S at /a", nil), wait(t.Context(), tree, "IS at /a", nil)
+		unlock(t, first)
+		require.Equal(t, []lock.Token{2, 3}, []lock.Token{strong.granted(t).Token(), weak.granted(t).Token()})
+		unlock(t, strong.grant, weak.grant)
+	})
+}

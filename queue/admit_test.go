@@ -248,3 +248,59 @@ func TestIDInUse(t *testing.T) {
 		requireEmpty(t, q)
 	})
 }
+
+// Of two busy keys, a refusal names the full one and the action that runs for it.
+func TestRefusalNamesTheActionOfTheFullKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
+		submit(t, q, "a", takes("of a", time.Second, nil))
+		submit(t, q, "b", takes("of b", time.Second, nil))
+		submit(t, q, "b", takes("waits", time.Second, nil))
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("both", 0, nil))
+		refused, ok := errors.AsType[*queue.RefusedError](err)
+		require.True(t, ok)
+		require.Equal(t, "b", refused.Key)
+		require.Equal(t, "of b", refused.Running)
+	})
+}
+
+func TestRefusalByAnActionWithoutAName(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
+		submit(t, q, "a", takes("", time.Second, nil))
+		_, err := q.Submit(t.Context(), "a", takes("next", 0, nil))
+		require.EqualError(t, err, "queue: full: key a: next refused: an action runs since 2000-01-01T00:00:00Z, 0 waiting")
+	})
+}
+
+func TestAheadIsOfTheLongestLane(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		for _, key := range []string{"a", "a", "b"} {
+			submit(t, q, key, takes("in front", time.Second, nil))
+		}
+		for _, keys := range [][]string{{"a", "b"}, {"b", "a"}} {
+			ticket, err := q.SubmitAll(t.Context(), keys, takes("both", 0, nil))
+			require.NoError(t, err)
+			require.Equal(t, 2, ticket.Info().Ahead)
+			ticket.Cancel(nil)
+		}
+	})
+}
+
+// A refusal of Admit names the key for which another action waits.
+func TestRefusalOfAdmitNamesTheBusyKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		require.NoError(t, q.PauseClass(""))
+		submit(t, q, "b", takes("waits", 0, nil))
+		act := takes("act", 0, nil)
+		act.Admit = func(context.Context) error { return errBoom }
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b", "c"}, act)
+		refused, ok := errors.AsType[*queue.RefusedError](err)
+		require.True(t, ok)
+		require.Equal(t, "b", refused.Key)
+		require.Equal(t, 1, refused.Waiting)
+		require.Empty(t, refused.Running)
+	})
+}

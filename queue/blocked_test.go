@@ -244,3 +244,69 @@ func TestStopRefusesBlockedOfAnIdleKey(t *testing.T) {
 		requireEmpty(t, q)
 	})
 }
+
+// A submitter that waits for its Admit has its place. It takes no room from the others.
+func TestRoomBesideASlowAdmit(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
+		for range 2 {
+			submit(t, q, "a", takes("in front", time.Second, nil))
+		}
+		go func() {
+			slow := takes("slow", 0, nil)
+			slow.Wait, slow.Admit = true, func(context.Context) error { time.Sleep(10 * time.Second); return nil }
+			_, _ = q.Submit(t.Context(), "a", slow)
+		}()
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 1, q.Stats().Admitting)
+		submit(t, q, "a", takes("next", time.Minute, nil))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+// Of submitters that wait, one calls Admit after the other, also if both have room.
+func TestSecondSubmitterWaitsForASlowAdmit(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q, log := makeQueue(t, &queue.Config[string]{MaxPerKey: 2}), new(notes)
+		for range 2 {
+			submit(t, q, "a", takes("in front", time.Second, nil))
+		}
+		for _, name := range []string{"first", "second"} {
+			go func() {
+				act := takes(name, 0, nil)
+				act.Wait, act.Admit = true, func(context.Context) error {
+					log.add(name + " begins")
+					time.Sleep(10 * time.Second)
+					log.add(name + " ends")
+					return nil
+				}
+				_, _ = q.Submit(t.Context(), "a", act)
+			}()
+			time.Sleep(3 * time.Second) // there is room for the second one
+		}
+		require.Equal(t, 2, q.Stats().Admitting, "both have a place")
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"first begins", "first ends", "second begins", "second ends"}, log.all())
+	})
+}
+
+// A submitter does not wait for the end of a drain.
+func TestWaitIsForRoomOnly(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		submit(t, q, "a", takes("running", time.Hour, nil))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		act := takes("act", 0, nil)
+		act.Wait = true
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, q.Stop(ended, "a"), queue.ErrNotDrained)
+		_, err := q.Submit(short, "a", act)
+		require.ErrorIs(t, err, queue.ErrStopping)
+		require.ErrorIs(t, q.Terminate(ended), queue.ErrNotDrained)
+		_, err = q.Submit(short, "b", act)
+		require.ErrorIs(t, err, queue.ErrTerminated)
+		require.NoError(t, short.Err(), "at once")
+	})
+}

@@ -323,3 +323,19 @@ func TestInvalidDelayAndCoalesce(t *testing.T) {
 	}
 	requireEmpty(t, q)
 }
+
+// An action with a Delay waits since the end of the Delay.
+func TestWaitingSinceTheEndOfTheDelay(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		submit(t, q, "a", takes("first", time.Minute, nil))
+		later := takes("later", 0, nil)
+		later.Delay = time.Second
+		ticket := submit(t, q, "a", later)
+		time.Sleep(10 * time.Second)
+		for _, lane := range q.All() {
+			require.Equal(t, ticket.Info().Due, lane.WaitingSince)
+		}
+		require.Equal(t, 9*time.Second, q.Stats().OldestWaiting)
+	})
+}

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -153,5 +154,57 @@ func TestNoStartAfterBase(t *testing.T) {
 			"late settled canceled", "late canceled", "fails canceled",
 		}, log.all())
 		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+func TestErrorsOfTheEnd(t *testing.T) {
+	for outcome, sentinel := range map[queue.Outcome]error{
+		queue.TimedOut: queue.ErrTimeout, queue.Canceled: queue.ErrCanceled, queue.Superseded: queue.ErrSuperseded,
+		queue.Preempted: queue.ErrPreempted, queue.Aborted: queue.ErrAborted, queue.Expired: queue.ErrExpired,
+		queue.Skipped: queue.ErrSkipped, queue.Abandoned: queue.ErrAbandoned,
+	} {
+		require.ErrorIs(t, &queue.EndError{Outcome: outcome}, sentinel)
+	}
+	require.EqualError(t, &queue.PanicError{Goexit: true}, "queue: panic in action: runtime.Goexit")
+	require.EqualError(t, &queue.PanicError{Value: 7}, "queue: panic in action: 7")
+}
+
+// An action that is cancelled between its time-out and the next attempt keeps its own error.
+func TestCancelAfterATimeoutKeepsTheError(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Observer: queue.Observer[string]{
+			Retried: func(ctx context.Context, _ queue.FailedAttempt[string]) { queue.Current[string](ctx).Cancel(nil) },
+		}})
+		ticket := submit(t, q, "a", &queue.Action{
+			Timeout: time.Second, Retry: queue.Retry{Attempts: 2},
+			Run: func(ctx context.Context) error { <-ctx.Done(); return errors.Join(errBoom, ctx.Err()) },
+		})
+		err := ticket.Wait(t.Context())
+		require.ErrorIs(t, err, queue.ErrCanceled)
+		require.ErrorIs(t, err, errBoom)
+	})
+}
+
+func TestSkippedHasTheErrorOfTheGuard(t *testing.T) {
+	in(t, func(t *testing.T) {
+		act := takes("act", 0, nil)
+		act.Guard = func(context.Context) error { return errBoom }
+		err := submit(t, makeQueue(t, nil), "a", act).Wait(t.Context())
+		require.ErrorIs(t, err, queue.ErrSkipped)
+		require.ErrorIs(t, err, errBoom)
+	})
+}
+
+// The successor of an action that has to end decides about its state, whatever the guard returns.
+func TestCancelInsideAGuardThatRefuses(t *testing.T) {
+	in(t, func(t *testing.T) {
+		act := takes("act", 0, nil)
+		act.Guard = func(ctx context.Context) error {
+			queue.Current[string](ctx).Cancel(nil)
+			return errBoom
+		}
+		ticket := submit(t, makeQueue(t, nil), "a", act)
+		require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
+		require.Equal(t, queue.Canceled, ticket.Outcome())
 	})
 }

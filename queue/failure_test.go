@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -469,4 +470,52 @@ func TestBackoffOfTheCaller(t *testing.T) {
 		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
 		require.Equal(t, 2, ticket.Info().Attempt)
 	})
+}
+
+func TestBackoffIsCalledBetweenAttempts(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var calls []int
+		act := takes("act", 0, errBoom)
+		act.Retry = queue.Retry{Attempts: 3, Backoff: func(attempts int, _ error) time.Duration {
+			calls = append(calls, attempts)
+			return time.Second
+		}}
+		require.Equal(t, errBoom, submit(t, makeQueue(t, nil), "a", act).Wait(t.Context()))
+		require.Equal(t, []int{1, 2}, calls, "not after the last one")
+	})
+}
+
+func TestRetryOfAnErrorThatIsWorthIt(t *testing.T) {
+	in(t, func(t *testing.T) {
+		act := takes("act", 0, errBoom)
+		act.Retry = queue.Retry{Attempts: 3, If: func(err error) bool { return err == errBoom }}
+		ticket := submit(t, makeQueue(t, nil), "a", act)
+		require.Equal(t, errBoom, ticket.Wait(t.Context()))
+		require.Equal(t, 3, ticket.Info().Attempt)
+	})
+}
+
+func TestLaneInfoOfAHaltedKey(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
+		_ = submit(t, q, "a", takes("act", 0, errBoom)).Wait(t.Context())
+		lanes := maps.Collect(q.All())
+		require.Equal(t, map[string]queue.LaneInfo{"a": {Halted: true}}, lanes)
+	})
+}
+
+func TestEveryFailureHaltsItsKey(t *testing.T) {
+	for outcome, run := range map[queue.Outcome]func(context.Context) error{
+		queue.Failed:   func(context.Context) error { return errBoom },
+		queue.Panicked: func(context.Context) error { panic("boom") },
+		queue.TimedOut: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		in(t, func(t *testing.T) {
+			q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
+			ticket := submit(t, q, "a", &queue.Action{Timeout: time.Second, Run: run})
+			require.Error(t, ticket.Wait(t.Context()))
+			require.Equal(t, outcome, ticket.Outcome())
+			require.True(t, q.Resume("a"), outcome)
+		})
+	}
 }

@@ -391,3 +391,67 @@ func TestGuarantee8Cycles(t *testing.T) {
 		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
 	})
 }
+
+// An action of the same class is in the way only if the class has no room.
+func TestWaitForAnActionOfAClassWithRoom(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {MaxRunning: 3}}})
+		ofClass := func(act *queue.Action) *queue.Action { act.Class = "c"; return act }
+		submit(t, q, "b", ofClass(takes("in front", time.Second, nil)))
+		target := submit(t, q, "b", ofClass(takes("target", time.Second, nil)))
+		outer := submit(t, q, "a", ofClass(&queue.Action{Run: target.Wait}))
+		require.NoError(t, outer.Wait(t.Context()))
+	})
+}
+
+// Two actions may wait for each other one after the other.
+func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		other := make(chan *queue.Ticket[string], 1)
+		late := submit(t, q, "late", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			return (<-other).Wait(ctx)
+		}})
+		early := submit(t, q, "early", &queue.Action{Run: func(ctx context.Context) error {
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			err := late.Wait(short)
+			time.Sleep(2 * time.Second)
+			return err
+		}})
+		other <- early
+		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrPending)
+		require.NotErrorIs(t, late.Err(), queue.ErrWouldDeadlock)
+	})
+}
+
+// An action that is being settled waits for nothing in front of it.
+func TestWaitForACanceledActionBehind(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		target := make(chan *queue.Ticket[string], 1)
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			return (<-target).Wait(ctx)
+		}})
+		behind := takes("behind", 0, nil)
+		behind.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(10 * time.Second) }
+		ticket := submit(t, q, "a", behind)
+		target <- ticket
+		ticket.Cancel(errBoom)
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrCanceled)
+		require.ErrorIs(t, outer.Err(), errBoom)
+	})
+}
+
+func TestLongestRunningIsOfAllKeys(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		for _, key := range names(16) {
+			submit(t, q, key, takes("act", time.Hour, nil))
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 16*time.Second, q.Stats().LongestRunning)
+	})
+}

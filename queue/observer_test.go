@@ -223,3 +223,15 @@ func TestObserverGoexit(t *testing.T) {
 		})
 	}
 }
+
+func TestFinishedHasTheTimeOfTheEnd(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var ended time.Time
+		q := makeQueue(t, &queue.Config[string]{Observer: queue.Observer[string]{
+			Finished: func(_ context.Context, e queue.Finished[string]) { ended = e.Ended },
+		}})
+		ticket := submit(t, q, "a", takes("act", time.Second, nil))
+		require.NoError(t, ticket.Wait(t.Context()))
+		require.Equal(t, ticket.Info().Ended, ended)
+	})
+}

@@ -67,13 +67,13 @@ func (l *lane[K]) admitting() (n int) {
 	return n
 }
 
-// waitingBeside counts the tickets of the lane that do not run, without t.
+// waitingBeside counts the tickets of the lane that do not run, without t, which does not run.
 func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
 	n := l.size()
 	if l.running() != nil {
 		n--
 	}
-	if t != nil && !t.holds && (l.index(t) >= 0 || slices.Contains(l.delayed, t)) {
+	if t != nil && (l.index(t) >= 0 || slices.Contains(l.delayed, t)) {
 		n--
 	}
 	return n

@@ -167,8 +167,7 @@ func endOf(cause, err error, base context.Context) *EndError {
 	switch {
 	case errors.Is(err, error(end)):
 		return end
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		end.Cause != nil && errors.Is(err, end.Cause):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, end.Cause):
 		return &EndError{end.Outcome, end.Cause, err}
 	}
 	return nil

@@ -256,3 +256,30 @@ func TestSetLimit(t *testing.T) {
 		require.NoError(t, q.Terminate(t.Context()))
 	})
 }
+
+// A limit without a number is no limit, except for the running actions of the root.
+func TestSetLimitToNone(t *testing.T) {
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
+	for _, class := range []string{"", "aws"} {
+		require.NoError(t, q.SetLimit(class, queue.Limit{}))
+	}
+	require.Equal(t, []queue.ClassInfo{{Limit: queue.Limit{MaxRunning: 1024}}, {Path: "aws"}}, q.Classes())
+}
+
+// The running actions of a fair class itself count as those of one more class.
+func TestFairShareOfTheClassItself(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"": {MaxRunning: 2, Fair: true}, "c": {}}})
+		add := func(key, class string, d time.Duration) *queue.Ticket[string] {
+			act := takes(key, d, nil)
+			act.Class = class
+			return submit(t, q, key, act)
+		}
+		add("1", "", time.Hour)
+		add("2", "c", time.Second)
+		own, child := add("3", "", time.Hour), add("4", "c", time.Hour)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, queue.Waiting, own.Info().State)
+		require.Equal(t, queue.Running, child.Info().State)
+	})
+}
