@@ -31,15 +31,16 @@ func Sized(limit int) int {
 }
 
 // CheckUntil calls [rapid.Check] until the drawn cases had all that a test wants to see,
-// ten times at most. So a test need not be lucky with its hundred cases.
+// a hundred times at most. So a test need not be lucky with its hundred cases, of which rapid
+// makes twenty with -short.
 func CheckUntil(t *testing.T, seen func() bool, check func(*rapid.T)) {
 	t.Helper()
-	for range 10 {
+	for range 100 {
 		if rapid.Check(t, check); seen() {
 			return
 		}
 	}
-	t.Fatal("a thousand cases did not have what the test wants to see")
+	t.Fatal("a hundred rounds did not have what the test wants to see")
 }
 
 // Parse makes a table of a JSON document.
