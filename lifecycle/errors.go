@@ -236,22 +236,6 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 // Unwrap returns Err.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// storeError is a refusal of a commit by the store, in its own words: they may be those of a
-// database about its tables, and are not for clients. See [Problem].
-type storeError struct{ error }
-
-func (e *storeError) Unwrap() error { return e.error }
-
-// ofStore returns the answer of a store to a commit, as a storeError if the text of a refusal
-// is the store's.
-func ofStore(err error) error {
-	_, failed := errors.AsType[*PreconditionError](err)
-	if failed || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrPrecondition) {
-		return err
-	}
-	return &storeError{err}
-}
-
 // oneLine returns a text in UTF-8 without line breaks and terminal controls. Reasons,
 // actors and errors of user code may have them, and must not forge lines of a log.
 func oneLine(text string) string {

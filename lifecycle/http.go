@@ -119,7 +119,8 @@ type ProblemDetails struct {
 // A guard may return such an error, for example for a quota. If it matches no error of the
 // table and has no ProblemCode, its Code is "other"; its gRPC code is then 2. An error that a
 // service makes with an error of this library, such as fmt.Errorf("%w: ...", ErrInvalid),
-// has its own text as Detail too.
+// has its own text as Detail too. An error with a method Internal(), such as one that has the
+// words of a database about its tables, does not: Detail is the text of the table's error.
 func Problem(err error) ProblemDetails {
 	r, listed := replyTo(err)
 	detail := r.detail(err)
@@ -267,6 +268,12 @@ func firstReply(err error) int {
 	return first
 }
 
+// internal is an error whose text is not for clients.
+type internal interface {
+	error
+	Internal()
+}
+
 // withStatus is an error of a service that has its own status code.
 type withStatus interface {
 	error
@@ -284,8 +291,8 @@ func (r reply) ofService(err error) (withStatus, bool) {
 
 // detail returns what a client may read about an error.
 func (r reply) detail(err error) string {
-	_, ofStore := errors.AsType[*storeError](err)
-	if r.own && !ofStore && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) { // a guard may have met them
+	_, hidden := errors.AsType[internal](err)
+	if r.own && !hidden && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) { // a guard may have met them
 		if e, ok := errors.AsType[*Error](err); ok {
 			return e.Error()
 		}

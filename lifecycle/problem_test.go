@@ -88,6 +88,27 @@ func TestProblem(t *testing.T) {
 	}
 }
 
+// internalError is an error in the words of a database.
+type internalError struct{ error }
+
+func (internalError) Internal() {}
+
+func (e internalError) Unwrap() error { return e.error }
+
+// TestProblemOfInvalidTx: a client may read why the library refuses a transaction.
+func TestProblemOfInvalidTx(t *testing.T) {
+	m, _ := vms(t)
+	ready(t, m, "a")
+	ready(t, m, "b")
+	var tx lifecycle.Tx
+	twice := &lifecycle.Change[size]{Request: lifecycle.RequestID{ID: "r-1"}}
+	m.In(&tx).Fire("a", "touch", user, twice)
+	m.In(&tx).Fire("b", "touch", user, twice)
+	err := tx.Commit(t.Context())
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Contains(t, lifecycle.Problem(err).Detail, `two changes of request "r-1"`)
+}
+
 // TestProblemOfStore: the reason why a database refuses a commit is for the log, not for a client.
 func TestProblemOfStore(t *testing.T) {
 	m, store := vms(t)
@@ -95,7 +116,9 @@ func TestProblemOfStore(t *testing.T) {
 	for refusal, want := range map[error]string{
 		lifecycle.ErrInvalid: "invalid request", lifecycle.ErrPrecondition: "precondition failed",
 	} {
-		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return fmt.Errorf("%w: %s", refusal, secret) }
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error {
+			return internalError{fmt.Errorf("%w: %s", refusal, secret)}
+		}
 		_, err := m.Fire(t.Context(), "a", "touch", user, nil)
 		require.ErrorIs(t, err, refusal)
 		require.ErrorContains(t, err, secret)

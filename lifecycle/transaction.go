@@ -90,7 +90,6 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	}
 	if err != nil {
 		t.answered = true
-		err = ofStore(err)
 		culprit := t.culprit(err)
 		if owner := culprit.core.owner; ownerLost(err) && owner != nil {
 			if owner.livesOutside(ctx, t.store) {

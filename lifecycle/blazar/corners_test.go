@@ -363,3 +363,25 @@ func TestIDs(t *testing.T) {
 		})
 	}
 }
+
+// The reservations of a lease have their requests also if an operator has removed start_lease.
+func TestUpdateWithoutStartEvent(t *testing.T) {
+	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+		Update: func(context.Context, blazar.Allocation) error { return nil },
+	}}})
+	lease := createLease(t, s, inAnHour("host"))
+	_, err := s.Leases.Override(t.Context(), "l", blazar.LeaseError, "operator", "repair", nil)
+	require.NoError(t, err)
+	for _, e := range lease.Events {
+		to := blazar.EventUndone // the end is to come
+		if e.Type == blazar.StartLease {
+			to = blazar.EventAbsent
+		}
+		_, err := s.Events.Override(t.Context(), e.ID, to, "operator", "repair", nil)
+		require.NoError(t, err)
+	}
+	own := lease.Reservations[0].ID
+	lease, err = s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Amounts: map[string]int{own: 2}})
+	require.NoError(t, err)
+	require.Equal(t, 2, lease.Reservations[0].Amount)
+}

@@ -100,7 +100,7 @@ func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, 
 	spec.Reservations = slices.Clone(spec.Reservations)
 	for id, amount := range update.Amounts {
 		has := slices.ContainsFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == id })
-		request := requestOf(&spec, lease.event(StartLease).ID, id)
+		request := requestOf(&spec, creation(lease.eventID), id)
 		switch {
 		case !has || request == nil:
 			return spec, &InputError{"reservation " + id, "the lease has no such reservation"}

@@ -50,11 +50,9 @@ func memberID(ch *lifecycle.StoredChange, name string) string {
 }
 
 // requestOf returns the request in the content of a lease that a reservation was made for, or
-// nil for one that an operator has added. The id of the event start_lease, which was made in
-// the same commit, gives the operation of the creation.
-func requestOf(content *LeaseSpec, start, reservation string) *Request {
-	operation, _ := strings.CutSuffix(start, StartLease)
-	number, made := strings.CutPrefix(reservation, operation+"reservation-")
+// nil for one that an operator has added. See creation for the prefix.
+func requestOf(content *LeaseSpec, prefix, reservation string) *Request {
+	number, made := strings.CutPrefix(reservation, prefix+"reservation-")
 	n, err := strconv.Atoi(number)
 	if !made || err != nil || n < 1 || n > len(content.Reservations) || number != strconv.Itoa(n) {
 		return nil
@@ -62,10 +60,21 @@ func requestOf(content *LeaseSpec, start, reservation string) *Request {
 	return &content.Reservations[n-1]
 }
 
-// start returns the id of the event start_lease, "" if there is none.
-func (m *members) start() string {
+// creation returns the prefix of the ids of the reservations and events that were made in the
+// commit of a lease, from the id of such an event. An operator may have removed an event.
+func creation(eventID func(eventType string) string) string {
+	for _, eventType := range []string{StartLease, EndLease} {
+		if prefix, ok := strings.CutSuffix(eventID(eventType), eventType); ok {
+			return prefix
+		}
+	}
+	return ""
+}
+
+// eventID returns the id of the event of a type, "" if there is none.
+func (m *members) eventID(eventType string) string {
 	for _, e := range m.events {
-		if e.Payload.Type == StartLease {
+		if e.Payload.Type == eventType {
 			return e.ID
 		}
 	}
@@ -125,9 +134,9 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 // moveReservations changes the amounts of reservations whose lease was updated. It
 // returns all reservations for the check of the combination.
 func (s *Service) moveReservations(tx *lifecycle.Tx, m members, spec LeaseSpec, updated bool) (related []relation.Related) {
-	start := m.start()
+	prefix := creation(m.eventID)
 	for _, r := range m.reservations {
-		request := requestOf(&spec, start, r.ID)
+		request := requestOf(&spec, prefix, r.ID)
 		if !updated || request == nil || request.Amount == r.Payload.Amount || r.State == ReservationDeleted {
 			related = append(related, reservationRole.Saw(r.ID, r.State))
 			continue

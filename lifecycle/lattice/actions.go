@@ -130,9 +130,10 @@ func (c *Controller) forget(ctx context.Context, k *kind, id string, require ...
 // name, unless the system exists. Only a system that an override has removed leaves services.
 func (c *Controller) forgetEarlier(ctx context.Context, system SystemID) error {
 	absent := c.systems.Require(string(system))
-	if err := c.forgetServices(ctx, system, absent); errors.Is(err, lifecycle.ErrPrecondition) {
+	switch err := c.forgetServices(ctx, system, absent); {
+	case errors.Is(err, lifecycle.ErrPrecondition):
 		return nil
-	} else if err != nil {
+	case err != nil && !errors.Is(err, lifecycle.ErrForeign): // a later program has written the record, and reads it
 		return err
 	}
 	for _, k := range c.kinds() {

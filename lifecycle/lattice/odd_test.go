@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
@@ -161,5 +162,22 @@ func TestOddRecordsAfterRestart(t *testing.T) {
 		require.Equal(t, map[string]int{
 			"live/z deployed": 1, "live/with/a/slash deployed": 1, "other/of-another deployed": 1, "torn/t torn down": 1,
 		}, done)
+	})
+}
+
+// A service that a later program has recorded, and this one cannot read, keeps no system from
+// being created.
+func TestForeignServiceOfAnEarlierSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		later := fsm.Must[struct{}](fsm.Spec[string, string]{
+			Name: lattice.Service.Name(), Initial: "newer", Actors: []fsm.Actor{"observer"},
+			States: []fsm.State[string]{{Name: "newer"}, {Name: "none", Kind: fsm.Absent}},
+			Rows:   fsm.Rows(fsm.Move("none", "make", "newer"), fsm.Move("newer", "end", "none")),
+		})
+		_, err := lifecycle.Must(later, store, nil).Add(t.Context(), "s/a", "newer", "observer", struct{}{}, nil)
+		require.NoError(t, err)
+		c := live(t, store, lattice.Infrastructure{}, "s")
+		require.NoError(t, c.Close(t.Context()))
 	})
 }

@@ -114,8 +114,9 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 	})
 }
 
-// forgetServices removes the records of the services of a system, under these conditions.
-func (c *Controller) forgetServices(ctx context.Context, system SystemID, require ...lifecycle.Precondition) error {
+// forgetServices removes the records of the services of a system, under these conditions. It
+// leaves records that it cannot read, and then returns [lifecycle.ErrForeign].
+func (c *Controller) forgetServices(ctx context.Context, system SystemID, require ...lifecycle.Precondition) (foreign error) {
 	for rec, err := range c.services.All(ctx, ofSystem[ServiceState](system)) {
 		if err == nil {
 			err = again(func() error {
@@ -126,9 +127,12 @@ func (c *Controller) forgetServices(ctx context.Context, system SystemID, requir
 				return err
 			})
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, lifecycle.ErrForeign):
+			foreign = err
+		case err != nil:
 			return err
 		}
 	}
-	return nil
+	return foreign
 }

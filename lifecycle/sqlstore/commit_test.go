@@ -323,6 +323,16 @@ func TestReadsAreRetried(t *testing.T) {
 	require.Empty(t, f.statements())
 }
 
+// The words of the engine about a value that a check refuses are for the log, not for clients.
+func TestWordsOfTheEngine(t *testing.T) {
+	refused := reply{err: &numberError{Number: 3819, Message: "Check constraint 'secret' is violated."}}
+	store, _, _ := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {refused}}))
+	err := store.Commit(t.Context(), moved())
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorContains(t, err, "secret")
+	require.Equal(t, "invalid request", lifecycle.Problem(err).Detail)
+}
+
 // A row that cannot be read, and a transaction of the caller that has ended, stay as they
 // are: the error is no outage, and nothing is tried again.
 func TestFaultsThatStay(t *testing.T) {

@@ -223,10 +223,17 @@ func failed(ctx context.Context, err error) error {
 		return err
 	}
 	if sentinel := reactions[classify(err)]; sentinel != nil {
-		err = fmt.Errorf("%w: %w", sentinel, err)
+		err = &engineError{fmt.Errorf("%w: %w", sentinel, err)}
 	}
 	return fmt.Errorf("sqlstore: %w", err)
 }
+
+// engineError has the words of the engine. They are not for clients, see [lifecycle.Problem].
+type engineError struct{ error }
+
+func (e *engineError) Internal() {}
+
+func (e *engineError) Unwrap() error { return e.error }
 
 // refusal returns the error of a call that has written nothing. If the engine does not
 // know a name in the statement, a migration may have made the tables incompatible.
