@@ -113,14 +113,15 @@ type ProblemDetails struct {
 // request may be sent again. Every other error is 500, 13 and "internal". Nil is 200,
 // 0 and "ok".
 //
-// An error of the service with a method HTTPStatus() int has its own status code, and
-// its own text as Detail, except for an unknown outcome, an outcome that is not written,
-// and an unavailable store. With a method ProblemCode() string it has its own Code too.
-// A guard may return such an error, for example for a quota. If it matches no error of the
-// table and has no ProblemCode, its Code is "other"; its gRPC code is then 2. An error that a
-// service makes with an error of this library, such as fmt.Errorf("%w: ...", ErrInvalid),
-// has its own text as Detail too. An error with a method Internal(), such as one that has the
-// words of a database about its tables, does not: Detail is the text of the table's error.
+// An error of the service with a method HTTPStatus() int has its own status code if that is
+// the code of an error, 400 to 599. It then has its own text as Detail, too, except for an
+// unknown outcome, an outcome that is not written, and an unavailable store. With a method
+// ProblemCode() string it has its own Code too. A guard may return such an error, for example
+// for a quota. If it matches no error of the table and has no ProblemCode, its Code is
+// "other"; its gRPC code is then 2. An error that a service makes with an error of this
+// library, such as fmt.Errorf("%w: ...", ErrInvalid), has its own text as Detail too. An error
+// with a method Internal(), such as one that has the words of a database about its tables,
+// does not: Detail is the text of the table's error.
 func Problem(err error) ProblemDetails {
 	r, listed := replyTo(err)
 	detail := r.detail(err)
@@ -281,12 +282,17 @@ type withStatus interface {
 }
 
 // ofService returns the error of the service in err whose status code counts instead of that of
-// the reply.
+// the reply. A refusal is no success, and net/http panics if a status code has not three digits.
 func (r reply) ofService(err error) (withStatus, bool) {
 	if r.sentinel == ErrUnknownOutcome || r.sentinel == ErrUnavailable || r.code == outcomeReplies[0].code {
 		return nil, false
 	}
-	return errors.AsType[withStatus](err)
+	own, ok := errors.AsType[withStatus](err)
+	if !ok {
+		return nil, false
+	}
+	status := own.HTTPStatus()
+	return own, 400 <= status && status <= 599
 }
 
 // detail returns what a client may read about an error.

@@ -195,3 +195,20 @@ func TestRefusalOfAGuard(t *testing.T) {
 	}
 	require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
 }
+
+// status is an error of a service with any status code.
+type status int
+
+func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
+func (s status) HTTPStatus() int { return int(s) }
+
+// TestStatusOfNoError: a method HTTPStatus does not make an error a success, and returns no
+// number that net/http cannot write, such as the 0 of a client that had no answer.
+func TestStatusOfNoError(t *testing.T) {
+	for code, want := range map[status]int{
+		-1: 500, 0: 500, 100: 500, 200: 500, 204: 500, 302: 500, 399: 500, 400: 400, 499: 499, 599: 599, 600: 500, 1000: 500,
+	} {
+		t.Run(code.Error(), func(t *testing.T) { require.Equal(t, want, lifecycle.HTTPStatus(code)) })
+	}
+	require.Equal(t, 422, lifecycle.HTTPStatus(fmt.Errorf("%w: %w", fsm.ErrGuard, status(200))))
+}

@@ -22,6 +22,9 @@ func events(ending context.Context, vms *manager) http.HandlerFunc {
 		defer context.AfterFunc(ending, stop)()
 		changes := lifecycle.Watch(ctx, vms) // before the list, so that no change is missed in between
 		w.Header().Set("Content-Type", "text/event-stream")
+		if r.Method == http.MethodHead { // the pattern of GET has it too
+			return
+		}
 		answer := http.NewResponseController(w)
 		send := func(text string) error { // to a client that reads: another one would hold up a shutdown
 			_ = answer.SetWriteDeadline(time.Now().Add(grace / 3))

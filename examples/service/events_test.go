@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +35,7 @@ func inStream(t *testing.T, test func(t *testing.T, vms *manager, client io.Read
 	synctest.Test(t, func(t *testing.T) {
 		vms := lifecycle.Must(vmTable, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{})
 		ending, end := context.WithCancel(t.Context())
-		server := &http.Server{Handler: events(ending, vms)}
+		server := newServer(events(ending, vms))
 		client, conn := net.Pipe()
 		defer client.Close()
 		listener := once{accept: make(chan net.Conn, 1)}

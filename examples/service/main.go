@@ -112,7 +112,7 @@ func run(ctx context.Context) error {
 
 	group, ending := errgroup.WithContext(ctx)
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx)) // heartbeats go on until the work has ended
-	server := &http.Server{Handler: (&api{vms}).routes(ending), ReadHeaderTimeout: 10 * time.Second}
+	server := newServer((&api{vms}).routes(ending))
 	slog.Info("the service has started", "addr", listener.Addr(), "name", *name, "epoch", owner.Epoch())
 	group.Go(func() error { return owner.Run(alive) })
 	group.Go(func() error { return lifecycle.Run(ending, *ttl/4, nil, vms) })
@@ -139,6 +139,17 @@ func run(ctx context.Context) error {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, owner.Leave(leaving))
+}
+
+// newServer returns the server of the API. The time of a client to send its request and to read
+// its answer is limited: otherwise it would use up the time that a shutdown has for the work.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:      handler,
+		ReadTimeout:  requestTime,
+		WriteTimeout: 2 * requestTime, // from the end of the header; a stream has limits of its own
+		IdleTimeout:  2 * time.Minute,
+	}
 }
 
 // checkFlags refuses a command line that is wrong, before anything is opened.

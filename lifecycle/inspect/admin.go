@@ -66,7 +66,8 @@ var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 //
 // The function authorize returns the actor that sends a request, such as the account of an
 // operator, or an error, if it does not permit the action. The answer is then 403, or the
-// status of an error with a method HTTPStatus() int. The Actor of the action is not set yet.
+// status of an error with a method HTTPStatus() int, if that is from 400 to 599. The Actor of
+// the action is not set yet.
 //
 // The function audit records an action that authorize has permitted, after it was performed
 // or has failed. The history of an object records overrides only.
@@ -119,10 +120,11 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 		return a, err
 	}
 	if a.Actor, err = h.authorize(r, a); err != nil || a.Actor == "" {
-		if _, own := errors.AsType[interface {
+		own, ok := errors.AsType[interface {
 			error
 			HTTPStatus() int
-		}](err); own {
+		}](err)
+		if ok && 400 <= own.HTTPStatus() && own.HTTPStatus() <= 599 {
 			return a, err
 		}
 		return a, &refusal{http.StatusForbidden, "forbidden", "the request is not permitted"}

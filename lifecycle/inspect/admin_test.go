@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,6 +100,26 @@ func TestAdmin(t *testing.T) {
 		require.Equal(t, 1, w.queue.Stats().Abandoned)
 		require.Len(t, a.audit, 6)
 	})
+}
+
+// status is an error with any status code.
+type status int
+
+func (status) Error() string     { return "no" }
+func (s status) HTTPStatus() int { return int(s) }
+
+// TestAdminStatus: the status of a refusal is that of an error.
+func TestAdminStatus(t *testing.T) {
+	page, err := inspect.New(nil)
+	require.NoError(t, err)
+	for code, want := range map[status]int{0: 403, 200: 403, 302: 403, 404: 404, 503: 503, 1000: 403} {
+		t.Run(fmt.Sprint(int(code)), func(t *testing.T) {
+			authorize := func(*http.Request, inspect.Action) (fsm.Actor, error) { return "", code }
+			h, err := page.Admin(authorize, func(context.Context, inspect.Action) {})
+			require.NoError(t, err)
+			require.Equal(t, want, (&admin{Handler: h}).post("/pause", "queue=q&reason=x").StatusCode)
+		})
+	}
 }
 
 // TestAdminKeys: continue and abandon find the key that the page shows.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -56,6 +57,9 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return &refusal{http.StatusMethodNotAllowed, "method-not-allowed", "the page is read only"}
+	}
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // Query omits such a parameter, and a filter with it
+		return fmt.Errorf("%w: the query: %w", lifecycle.ErrInvalid, err)
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if name, ok := strings.CutPrefix(path, "static/"); ok {

@@ -98,6 +98,8 @@ func (h *harness) undeclared(d *demand) string {
 		return "MaxHolders"
 	case d.faulty && h.Faulty == nil:
 		return "Faulty"
+	case d.faulty && h.Unknown == nil:
+		return "Unknown"
 	}
 	return ""
 }

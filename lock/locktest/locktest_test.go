@@ -95,6 +95,18 @@ func TestTreeWithoutDeclarations(t *testing.T) {
 	}, skipped)
 }
 
+// A demand about faults needs Unknown beside Faulty.
+func TestFaultyWithoutUnknown(t *testing.T) {
+	h := naiveHarness("")
+	h.Unknown = nil
+	for _, d := range demands() {
+		if d.faulty {
+			r := verdict(t, &d, h)
+			require.Equal(t, "skipped: the configuration does not declare Unknown", r.Text(), d.name)
+		}
+	}
+}
+
 // Several of one Locker is that Locker.
 func TestSeveral(t *testing.T) {
 	Run(t, func(_ testing.TB, c lock.Config) lock.Locker {

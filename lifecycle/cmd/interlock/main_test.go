@@ -320,6 +320,22 @@ func TestTopWithoutStore(t *testing.T) {
 	require.Regexp(t, `^interlock top: machine vm: closed: `, errs)
 }
 
+// TestLineBreaks: no name adds a line to the output.
+func TestLineBreaks(t *testing.T) {
+	m := lifecycle.Must(table, lifecycle.NewMemoryStore(), &lifecycle.Config[string]{Version: "1\n  forged"})
+	_, err := m.Create(t.Context(), "vm-1", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	config := &inspect.Config{Title: "Shop\nforged", Machines: []inspect.Machine{inspect.Of(m, nil)}}
+	for _, command := range []string{"top", "get vm vm-1"} {
+		t.Run(command, func(t *testing.T) {
+			code, out, errs := answered(t, config, strings.Fields(command)...)
+			require.Equal(t, exitOK, code, errs)
+			require.NotRegexp(t, `(?m)^ *forged`, out)
+			require.Contains(t, out, `\u000a`)
+		})
+	}
+}
+
 // TestLongHistory: the table does not hide that there are more rows than it has.
 func TestLongHistory(t *testing.T) {
 	store := lifecycle.NewMemoryStore()

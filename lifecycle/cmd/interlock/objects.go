@@ -116,7 +116,7 @@ func runObject(ctx context.Context, c *call, args []string) error {
 		}
 		p.text(doc.Explanation.String())
 		if doc.Version != "" {
-			p.text("  version: " + doc.Version + "\n")
+			p.text("  version: " + plain(doc.Version) + "\n")
 		}
 		var payload bytes.Buffer
 		if err := json.Compact(&payload, doc.Payload); err == nil {

@@ -17,7 +17,7 @@ func runTop(ctx context.Context, c *call, _ []string) error {
 		return err
 	}
 	err := c.show(doc, func(p *printer) {
-		p.text(doc.Title + ", " + doc.Time.Format(time.RFC3339) + "\n\n")
+		p.text(plain(doc.Title) + ", " + doc.Time.Format(time.RFC3339) + "\n\n")
 		p.table(len(doc.Machines), "MACHINE, OBJECTS, STUCK, TRANSITIONAL, STATES")
 		for _, m := range doc.Machines {
 			if m.Problem != nil {
