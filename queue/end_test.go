@@ -52,6 +52,24 @@ func TestCancelWhileRetryIsReported(t *testing.T) {
 	})
 }
 
+// A running action goes into its back-off while the queue settles the waiting actions that
+// Abort ends. It ends there, and its error has the cause.
+func TestAbortBetweenAttempts(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		first := submit(t, q, "a", retries("first"))
+		slow := takes("slow", 0, nil)
+		slow.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Minute) }
+		submit(t, q, "a", slow)
+		synctest.Wait()
+		q.Abort(context.Canceled)
+		require.Equal(t, queue.Aborted, first.Outcome())
+		require.ErrorIs(t, first.Err(), context.Canceled)
+		require.ErrorIs(t, first.Err(), errBoom, "the last attempt's error is kept")
+		requireEmpty(t, q)
+	})
+}
+
 // A running action goes into its back-off while the queue settles the waiting actions
 // that a delete supersedes. The delete ends it there.
 func TestPreemptBetweenAttempts(t *testing.T) {
