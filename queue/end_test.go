@@ -226,3 +226,27 @@ func TestCancelInsideAGuardThatRefuses(t *testing.T) {
 		require.Equal(t, queue.Canceled, ticket.Outcome())
 	})
 }
+
+// Of a QueueTimeout and a Cancel at the same moment, one ends the action.
+func TestCancelAtTheQueueTimeout(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		require.NoError(t, q.PauseClass(""))
+		for range 100 {
+			settled := 0
+			act := takes("act", 0, nil)
+			act.QueueTimeout = time.Second
+			act.Settle = func(context.Context, queue.Outcome, error) { settled++ }
+			ticket := submit(t, q, "a", act)
+			time.Sleep(time.Second)
+			want := queue.Expired
+			if ticket.Cancel(nil) == queue.Withdrawn {
+				want = queue.Canceled
+			}
+			synctest.Wait()
+			require.Equal(t, want, ticket.Outcome())
+			require.Equal(t, 1, settled)
+			requireEmpty(t, q)
+		}
+	})
+}

@@ -425,6 +425,30 @@ func TestWaitForActionsOfAPausedClass(t *testing.T) {
 	})
 }
 
+// The action that another one waits for has ended, but its Wait has not returned yet. That wait is
+// no reason to refuse a third one, although the target would need the limit that is full by now.
+func TestWaitForAnActionWhoseWaitIsOver(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for range 20 {
+			q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
+			var target, waits *queue.Ticket[string]
+			begin := make(chan struct{})
+			last := submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
+				<-begin
+				target.Cancel(nil)
+				return waits.Wait(ctx)
+			}})
+			target = submit(t, q, "b", takes("target", 0, nil))
+			waits = submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error { _ = target.Wait(ctx); return nil }})
+			synctest.Wait()
+			submit(t, q, "c", takes("fills the limit", time.Minute, nil))
+			close(begin)
+			require.NoError(t, last.Wait(t.Context()))
+			require.NoError(t, q.Terminate(t.Context()))
+		}
+	})
+}
+
 // Two actions may wait for each other one after the other.
 func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 	in(t, func(t *testing.T) {
