@@ -214,6 +214,21 @@ func TestRepeatedID(t *testing.T) {
 	})
 }
 
+// An ID is known until its action has ended, whatever other actions end before.
+func TestIDStaysWhileOthersEnd(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		act := func(id string, d time.Duration) *queue.Action {
+			a := takes("act", d, nil)
+			a.ID = id
+			return a
+		}
+		stays, ends := submit(t, q, "a", act("stays", time.Minute)), submit(t, q, "b", act("ends", time.Second))
+		require.NoError(t, ends.Wait(t.Context()))
+		require.Same(t, stays, submit(t, q, "a", act("stays", time.Minute)))
+	})
+}
+
 // The same ID with another name, another class or other keys is another action.
 func TestIDInUse(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -245,6 +245,22 @@ func TestStopRefusesBlockedOfAnIdleKey(t *testing.T) {
 	})
 }
 
+// Stop refuses a submitter that waits for two keys. The submitter behind it gets room in the
+// other key at once.
+func TestStopGivesRoomToThoseBehind(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q, _, log := blockedFor(t, "a", "b")
+		waiters(t.Context(), q, log, []string{"b"})
+		require.Empty(t, log.all(), "an earlier action waits for a and b")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, q.Stop(ended, "a"), queue.ErrNotDrained)
+		synctest.Wait()
+		require.Contains(t, log.all(), "0 accepted")
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // A submitter that waits for its Admit has its place. It takes no room from the others.
 func TestRoomBesideASlowAdmit(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -222,6 +222,7 @@ func TestCoalescedDelays(t *testing.T) {
 
 		ticket = look(time.Hour)
 		require.Same(t, ticket, look(0))
+		require.Equal(t, time.Now(), ticket.Info().Due)
 		require.NoError(t, ticket.Wait(t.Context()))
 		require.Equal(t, start.Add(time.Minute), time.Now())
 

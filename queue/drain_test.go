@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -65,6 +66,8 @@ func TestTerminateInEveryState(t *testing.T) {
 		require.ErrorIs(t, err, queue.ErrNotDrained)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualError(t, err, "queue: not drained: 1 waiting, 0 running: context deadline exceeded")
+		_, err = c.q.Submit(t.Context(), "a", takes("late", 0, nil))
+		require.EqualError(t, err, "queue: terminated: late refused, 1 waiting")
 		require.True(t, c.q.Resume("halted"))
 		require.NoError(t, c.q.Terminate(t.Context()))
 		require.NoError(t, c.q.Terminate(t.Context()))
@@ -132,6 +135,7 @@ func TestStopInEveryState(t *testing.T) {
 			if key != "nothing" {
 				_, err := c.q.Submit(t.Context(), key, takes("late", 0, nil))
 				require.ErrorIs(t, err, queue.ErrStopping)
+				require.True(t, maps.Collect(c.q.All())[key].Stopping, key)
 			}
 		}
 		time.Sleep(time.Hour)

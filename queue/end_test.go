@@ -52,6 +52,24 @@ func TestCancelWhileRetryIsReported(t *testing.T) {
 	})
 }
 
+// A running action goes into its back-off while the queue settles the waiting actions that
+// Abort ends. It ends there, and its error has the cause.
+func TestAbortBetweenAttempts(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		first := submit(t, q, "a", retries("first"))
+		slow := takes("slow", 0, nil)
+		slow.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Minute) }
+		submit(t, q, "a", slow)
+		synctest.Wait()
+		q.Abort(context.Canceled)
+		require.Equal(t, queue.Aborted, first.Outcome())
+		require.ErrorIs(t, first.Err(), context.Canceled)
+		require.ErrorIs(t, first.Err(), errBoom, "the last attempt's error is kept")
+		requireEmpty(t, q)
+	})
+}
+
 // A running action goes into its back-off while the queue settles the waiting actions
 // that a delete supersedes. The delete ends it there.
 func TestPreemptBetweenAttempts(t *testing.T) {
@@ -206,5 +224,29 @@ func TestCancelInsideAGuardThatRefuses(t *testing.T) {
 		ticket := submit(t, makeQueue(t, nil), "a", act)
 		require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
 		require.Equal(t, queue.Canceled, ticket.Outcome())
+	})
+}
+
+// Of a QueueTimeout and a Cancel at the same moment, one ends the action.
+func TestCancelAtTheQueueTimeout(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		require.NoError(t, q.PauseClass(""))
+		for range 100 {
+			settled := 0
+			act := takes("act", 0, nil)
+			act.QueueTimeout = time.Second
+			act.Settle = func(context.Context, queue.Outcome, error) { settled++ }
+			ticket := submit(t, q, "a", act)
+			time.Sleep(time.Second)
+			want := queue.Expired
+			if ticket.Cancel(nil) == queue.Withdrawn {
+				want = queue.Canceled
+			}
+			synctest.Wait()
+			require.Equal(t, want, ticket.Outcome())
+			require.Equal(t, 1, settled)
+			requireEmpty(t, q)
+		}
 	})
 }

@@ -271,6 +271,10 @@ func TestAbandon(t *testing.T) {
 			Run:    func(context.Context) error { return nil },
 			Settle: func(_ context.Context, o queue.Outcome, _ error) { time.Sleep(time.Hour) },
 		}, queue.OK},
+		"Settle hangs and then panics": {&queue.Action{
+			Run:    func(context.Context) error { return nil },
+			Settle: func(_ context.Context, o queue.Outcome, _ error) { time.Sleep(time.Hour); panic(errBoom) },
+		}, queue.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T) {
@@ -292,6 +296,24 @@ func TestAbandon(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The context of an abandoned action ends, also if nothing ended it before.
+func TestAbandonEndsTheContext(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		var cause error
+		submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return nil
+		}})
+		synctest.Wait()
+		require.True(t, q.Abandon("a"))
+		synctest.Wait()
+		require.ErrorIs(t, cause, queue.ErrAbandoned)
+		requireEmpty(t, q)
+	})
 }
 
 // One Settle hangs, and the action behind it is abandoned before its own turn to be settled.
@@ -456,7 +478,9 @@ func TestExponential(t *testing.T) {
 // attempt, and a negative pause is none.
 func TestBackoffOfTheCaller(t *testing.T) {
 	in(t, func(t *testing.T) {
-		q := makeQueue(t, nil)
+		q := makeQueue(t, &queue.Config[string]{Observer: queue.Observer[string]{
+			Retried: func(_ context.Context, e queue.FailedAttempt[string]) { require.Zero(t, e.Backoff, "-1 is no pause") },
+		}})
 		act := takes("a", 0, errBoom)
 		act.Retry = queue.Retry{Attempts: 3, Backoff: func(attempts int, err error) time.Duration {
 			require.Equal(t, errBoom, err)

@@ -404,6 +404,51 @@ func TestWaitForAnActionOfAClassWithRoom(t *testing.T) {
 	})
 }
 
+// An action waits for another one of its class, which does not start while the class is paused.
+// Both continue when the pause ends, so an action of another class may wait behind them.
+func TestWaitForActionsOfAPausedClass(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {}}})
+		ofClass := func(act *queue.Action) *queue.Action { act.Class = "c"; return act }
+		submit(t, q, "b", ofClass(takes("in front", time.Second, nil)))
+		target := submit(t, q, "b", ofClass(takes("target", time.Second, nil)))
+		submit(t, q, "a", ofClass(&queue.Action{Run: target.Wait}))
+		behind := submit(t, q, "a", takes("behind", 0, nil))
+		synctest.Wait()
+		require.NoError(t, q.PauseClass("c"))
+		outer := submit(t, q, "d", &queue.Action{Run: behind.Wait})
+		time.Sleep(time.Minute)
+		require.Equal(t, queue.Running, outer.Info().State)
+		require.NoError(t, q.ResumeClass("c"))
+		require.NoError(t, outer.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+// The action that another one waits for has ended, but its Wait has not returned yet. That wait is
+// no reason to refuse a third one, although the target would need the limit that is full by now.
+func TestWaitForAnActionWhoseWaitIsOver(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for range 20 {
+			q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
+			var target, waits *queue.Ticket[string]
+			begin := make(chan struct{})
+			last := submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
+				<-begin
+				target.Cancel(nil)
+				return waits.Wait(ctx)
+			}})
+			target = submit(t, q, "b", takes("target", 0, nil))
+			waits = submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error { _ = target.Wait(ctx); return nil }})
+			synctest.Wait()
+			submit(t, q, "c", takes("fills the limit", time.Minute, nil))
+			close(begin)
+			require.NoError(t, last.Wait(t.Context()))
+			require.NoError(t, q.Terminate(t.Context()))
+		}
+	})
+}
+
 // Two actions may wait for each other one after the other.
 func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 	in(t, func(t *testing.T) {
@@ -454,4 +499,36 @@ func TestLongestRunningIsOfAllKeys(t *testing.T) {
 		}
 		require.Equal(t, 16*time.Second, q.Stats().LongestRunning)
 	})
+}
+
+// A drain might wait for its caller only inside a running action of the same queue.
+func TestDrainInsideOtherActions(t *testing.T) {
+	for name, drains := range map[string]func(ctx context.Context, q *queue.Queuer[string]) error{
+		"Stop":      func(ctx context.Context, q *queue.Queuer[string]) error { return q.Stop(ctx, "a") },
+		"Terminate": func(ctx context.Context, q *queue.Queuer[string]) error { return q.Terminate(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				// The context is that of an action that has ended.
+				q := makeQueue(t, nil)
+				var kept context.Context
+				ended := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+					kept = context.WithoutCancel(ctx)
+					return nil
+				}})
+				require.NoError(t, ended.Wait(t.Context()))
+				require.NoError(t, drains(kept, q))
+			})
+			in(t, func(t *testing.T) {
+				// The action is of another queue.
+				outer, inner := makeQueue(t, nil), makeQueue(t, nil)
+				ticket := submit(t, outer, "a", &queue.Action{Run: func(ctx context.Context) error {
+					submit(t, inner, "a", takes("inner", time.Second, nil))
+					return drains(ctx, inner)
+				}})
+				require.NoError(t, ticket.Wait(t.Context()))
+				requireEmpty(t, inner)
+			})
+		})
+	}
 }

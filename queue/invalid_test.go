@@ -76,6 +76,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "ok", queue.OK.String())
 	require.Equal(t, "abandoned", queue.Abandoned.String())
 	require.Equal(t, "invalid", queue.Outcome(99).String())
+	require.Equal(t, "invalid", (queue.Abandoned + 1).String())
 	require.Equal(t, "ended", queue.Ended.String())
 	require.Equal(t, "withdrawn", queue.Withdrawn.String())
 	require.Equal(t, "late", queue.Late.String())

@@ -103,6 +103,35 @@ func TestKeepInAPausedClass(t *testing.T) {
 	})
 }
 
+// Cancel ends the second attempt before a worker runs it. The worker of the first attempt runs
+// another action by then, whose context does not end.
+func TestCancelOfAKeptAttemptEndsNoOtherAction(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for range 20 {
+			q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}}})
+			var started list
+			var other *queue.Ticket[string]
+			act := keeps("first", &started)
+			first := act.Run
+			act.Run = func(ctx context.Context) error {
+				if other == nil {
+					other = submit(t, q, "b", takes("other", 2*time.Hour, nil))
+				}
+				return first(ctx)
+			}
+			kept := submit(t, q, "a", act)
+			synctest.Wait()
+			require.NoError(t, q.PauseClass("aws"))
+			time.Sleep(time.Hour + time.Second)
+			require.Equal(t, queue.Waiting, kept.Info().State)
+			require.NoError(t, q.ResumeClass("aws"))
+			require.Equal(t, queue.Signalled, kept.Cancel(nil))
+			require.ErrorIs(t, kept.Wait(t.Context()), queue.ErrCanceled)
+			require.NoError(t, other.Wait(t.Context()))
+		}
+	})
+}
+
 // An action that is cancelled in its back-off gives its share back after its Settle.
 func TestKeepUntilTheEnd(t *testing.T) {
 	in(t, func(t *testing.T) {

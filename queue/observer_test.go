@@ -235,3 +235,21 @@ func TestFinishedHasTheTimeOfTheEnd(t *testing.T) {
 		require.Equal(t, ticket.Info().Ended, ended)
 	})
 }
+
+// A key that becomes idle during the iteration is omitted.
+func TestAllOmitsAKeyThatBecameIdle(t *testing.T) {
+	q := makeQueue(t, nil)
+	require.NoError(t, q.PauseClass(""))
+	tickets := map[string]*queue.Ticket[string]{}
+	for _, key := range []string{"a", "b"} {
+		tickets[key] = submit(t, q, key, takes("waits", 0, nil))
+	}
+	seen := 0
+	for range q.All() {
+		seen++
+		for _, ticket := range tickets {
+			ticket.Cancel(nil)
+		}
+	}
+	require.Equal(t, 1, seen)
+}

@@ -257,6 +257,13 @@ func TestSetLimit(t *testing.T) {
 	})
 }
 
+// The zero queue can be given a limit before its first action.
+func TestSetLimitOfTheZeroQueue(t *testing.T) {
+	var q queue.Queuer[string]
+	require.NoError(t, q.SetLimit("", queue.Limit{MaxRunning: 2}))
+	require.Equal(t, []queue.ClassInfo{{Limit: queue.Limit{MaxRunning: 2}}}, q.Classes())
+}
+
 // A limit without a number is no limit, except for the running actions of the root.
 func TestSetLimitToNone(t *testing.T) {
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
@@ -281,5 +288,13 @@ func TestFairShareOfTheClassItself(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.Equal(t, queue.Waiting, own.Info().State)
 		require.Equal(t, queue.Running, child.Info().State)
+	})
+}
+
+// MaxChildren counts the classes below that have a running action, and not these actions.
+func TestMaxChildrenCountsClasses(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{"": {MaxChildren: 2}, "*": {}}})
+		require.Equal(t, "a a b a b c", shares(t, q, "a a b c a b"))
 	})
 }
