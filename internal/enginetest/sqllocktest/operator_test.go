@@ -257,8 +257,8 @@ func TestIDInUseIsReleasedMeanwhile(t *testing.T) {
 	require.NoError(t, granted(t, tried).Unlock(t.Context()))
 }
 
-// A TryLock joins a claim that is granted, and that its holder releases before the TryLock knows.
-// It does not wait for the next holder.
+// A TryLock joins a claim that is granted. Its holder releases it before the TryLock has read
+// that. The TryLock does not wait for the next holder.
 func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
