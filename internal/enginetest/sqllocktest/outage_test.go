@@ -158,7 +158,12 @@ func TestDeathOfAShortSession(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	other := d.open(t, tree, &sqllock.Config{TTL: time.Hour})
 	require.NoError(t, take(t, other, at(lock.X, "/a")).Unlock(t.Context()))
-	time.Sleep(time.Second) // it has looked by now
+	eventually(t, func() bool {
+		var listens bool
+		err := d.db.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM interlock_lock_sessions s JOIN pg_stat_activity a
+			ON a.query = 'LISTEN interlock_lock_' || s.id WHERE s.tree = $1)`, tree).Scan(&listens)
+		return err == nil && listens
+	}, "the first session does not listen, and then looks")
 	const ttl = 2 * time.Second
 	l, _, p := d.through(t, tree, ttl, true)
 	take(t, l, at(lock.X, "/a"))
