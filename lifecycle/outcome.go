@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -315,7 +315,7 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 		if err := o.core.payloads.decode(*payload); err != nil {
 			return err // the record is foreign, and the edit has not failed
 		}
-		if err := protect(func() error { return typed(payload) }); err != nil {
+		if err := protect.Call(func() error { return typed(payload) }); err != nil {
 			return &editError{err}
 		}
 		return nil
@@ -326,23 +326,6 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 // editError is the failure of an EditOutcome. It has no Unwrap: an [ErrForeign] that the edit
 // has returned is not about the record.
 type editError struct{ error }
-
-// protect calls a function of the user in a goroutine of its own and waits for it,
-// so that a panic or runtime.Goexit becomes an error that matches [queue.ErrPanic].
-func protect(f func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		err := error(&queue.PanicError{Goexit: true}) // unless f returns or panics
-		defer func() {
-			if v := recover(); v != nil {
-				err = &queue.PanicError{Value: v, Stack: debug.Stack()}
-			}
-			result <- err
-		}()
-		err = f()
-	}()
-	return <-result
-}
 
 // maxReason is how much of an error's text a record keeps, in bytes.
 const maxReason = 1000

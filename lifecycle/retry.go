@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -162,7 +163,7 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 		if v := recover(); v != nil {
 			err = o.failure(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
 		}
-		if panicked := protect(func() error { o.report(ctx, err); return nil }); panicked != nil {
+		if panicked := protect.Call(func() error { o.report(ctx, err); return nil }); panicked != nil {
 			err = o.failure(outcome, why, panicked)
 		}
 		o.end(err)

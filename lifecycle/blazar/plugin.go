@@ -3,11 +3,10 @@ package blazar
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // ErrRefused is for plugins and methods. They return an error that matches it if the
@@ -91,22 +90,7 @@ func perform(ctx context.Context, f func(context.Context, Allocation) error, a A
 	}
 	// The buffer lets the goroutine end if perform has returned before.
 	result := make(chan error, 1)
-	go func() {
-		returned := false
-		defer func() {
-			if returned {
-				return
-			}
-			panicked := &queue.PanicError{Goexit: true}
-			if v := recover(); v != nil {
-				panicked = &queue.PanicError{Value: v, Stack: debug.Stack()}
-			}
-			result <- panicked
-		}()
-		err := f(ctx, a)
-		returned = true
-		result <- err
-	}()
+	go func() { result <- protect.Call(func() error { return f(ctx, a) }) }()
 	select {
 	case err := <-result:
 		return err

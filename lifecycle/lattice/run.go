@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
@@ -171,22 +171,14 @@ func (c *Controller) closing(ctx context.Context) bool {
 	return ctx.Err() != nil || c.closed.Err() != nil
 }
 
-// recovered calls a function of the user and waits for it. A panic is a failure, and so is
-// runtime.Goexit. The goroutine ends with the function: without it, Goexit would end the
-// caller, and the outcome would not be stored.
+// recovered calls a function of the user. A panic is a failure, with its stack in the record, and
+// so is runtime.Goexit, which would end the caller before the outcome is stored.
 func recovered(f func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		err := errors.New("the function has called runtime.Goexit")
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-			result <- err
-		}()
-		err = f()
-	}()
-	return <-result
+	err := protect.Call(f)
+	if p, ok := err.(*queue.PanicError); ok && !p.Goexit {
+		return fmt.Errorf("panic: %v\n%s", p.Value, p.Stack)
+	}
+	return err
 }
 
 // fail ends an action.

@@ -130,7 +130,7 @@ func TestWork(t *testing.T) {
 		{"part", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 		{"fails", lock.MustParse("/a"), lattice.ActionFailed, "no"},
 		{"panics", lock.MustParse("/a"), lattice.ActionFailed, "panic: too bad\ngoroutine"},
-		{"exits", lock.MustParse("/a"), lattice.ActionFailed, "the function has called runtime.Goexit"},
+		{"exits", lock.MustParse("/a"), lattice.ActionFailed, "queue: panic in action: runtime.Goexit"},
 		{"long", lock.MustParse("/a"), lattice.ActionFailed, "\uFFFD\uFFFDé\uFFFD\uFFFDé"},
 		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 	} {

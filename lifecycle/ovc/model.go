@@ -56,7 +56,7 @@ func checkID(id string) error {
 	if id == "" {
 		return invalid("empty id of an attached disk")
 	}
-	return (&lifecycle.Query{After: id, Limit: 1}).Check()
+	return (&lifecycle.Query{After: id, Limit: 1}).Check() // that After can be an id
 }
 
 type (

@@ -2,6 +2,7 @@ package tumblebug_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -336,14 +337,16 @@ func TestTurnOfADeadProcess(t *testing.T) {
 	})
 }
 
+// panickingCloud panics in Release, or else ends in Validate.
 type panickingCloud struct {
 	*cloud
-	releases bool // Release panics, and else Validate
+	releases bool
+	end      func()
 }
 
 func (c panickingCloud) Validate(ctx context.Context, g tumblebug.SubGroup) error {
 	if !c.releases {
-		panic("provider is broken")
+		c.end()
 	}
 	return c.cloud.Validate(ctx, g)
 }
@@ -355,25 +358,31 @@ func (c panickingCloud) Release(ctx context.Context, r tumblebug.Resource) error
 	return c.cloud.Release(ctx, r)
 }
 
-// A panic of the provider while an MCI is prepared is a failure, and the resources that it has
-// created are released.
+// A panic of the provider while an MCI is prepared is a failure, and so is runtime.Goexit. The
+// resources that it has created are released.
 func TestPreparePanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clouds := newCloud()
-		s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{clouds, false}, nil)
-		status := createOne(t, s, 1)
-		require.Equal(t, tumblebug.Failed, status.State)
-		require.Contains(t, status.SystemMessage, "provider is broken")
-		require.Empty(t, clouds.resources)
-		require.NoError(t, s.Close(t.Context()))
-	})
+	for want, end := range map[string]func(){
+		"provider is broken": func() { panic("provider is broken") }, "runtime.Goexit": runtime.Goexit,
+	} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clouds := newCloud()
+				s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{cloud: clouds, end: end}, nil)
+				status := createOne(t, s, 1)
+				require.Equal(t, tumblebug.Failed, status.State)
+				require.Contains(t, status.SystemMessage, want)
+				require.Empty(t, clouds.resources)
+				require.NoError(t, s.Close(t.Context()))
+			})
+		})
+	}
 }
 
 // A panic of the provider while the resources of an MCI are released is the reason in its
 // record, and the MCI is Terminated.
 func TestReleasePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{newCloud(), true}, nil)
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), panickingCloud{cloud: newCloud(), releases: true}, nil)
 		createOne(t, s, 1)
 		_, err := s.HandleMciAction(t.Context(), "ns", "m", "terminate", false)
 		require.NoError(t, err)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
@@ -50,7 +50,8 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 // the MCI is Failed without VMs, or has ended otherwise.
 func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	event, why := Succeed, ""
-	if failed := recovered(func() error { return s.prepareAll(ctx, mci) }); failed != nil {
+	// A panic of the provider is its failure, as in the work of a VM: nothing else receives it.
+	if failed := protect.Call(func() error { return s.prepareAll(ctx, mci) }); failed != nil {
 		if ctx.Err() != nil {
 			return lifecycle.Ended(ctx) // a forced action goes on from here
 		}
@@ -61,17 +62,6 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 		return errors.Join(err, s.releaseEnded(ctx, mci))
 	}
 	return err
-}
-
-// recovered calls the provider. A panic is its failure, as in the work of a VM: in the work of
-// an MCI nothing else receives it.
-func recovered(call func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return call()
 }
 
 // prepareAll creates all resources and validates all groups.
@@ -110,7 +100,7 @@ func (s *System) release(ctx context.Context, mci *mciRecord) error {
 	}
 	var errs []error
 	for _, r := range slices.Backward(resources(mci)) {
-		if err := recovered(func() error { return s.provider.Release(ctx, r) }); err != nil {
+		if err := protect.Call(func() error { return s.provider.Release(ctx, r) }); err != nil {
 			errs = append(errs, fmt.Errorf("release %s in %s %s: %w", r.Kind, r.Provider, r.Region, err))
 		}
 	}

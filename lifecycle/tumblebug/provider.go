@@ -10,7 +10,7 @@ import (
 )
 
 // Provider is the driver interface to the clouds. Many goroutines call it at once. A panic in
-// the work of a VM or of an MCI is a failure, and its text is the reason.
+// the work of a VM or of an MCI is a failure, and its text is the reason. So is runtime.Goexit.
 //
 // A provider treats repeated requests for the same resource, or for the same operation
 // of a VM, as one request: a process that continues an operation repeats the requests
