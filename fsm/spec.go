@@ -71,7 +71,7 @@ func FromAny[S, E comparable](e E, to S) Row[S, E] {
 // Redo is the row with which [Sweeper] starts the operation of a transitional state
 // again: after timeout in the state, or when the owner of the operation is dead. It is
 // a superseding row from state to itself, so that reports of the earlier attempt are
-// stale. The timeout must be positive: with 0 the row has no timeout, and nothing fires it.
+// stale. The timeout must be positive: with 0 the row has no timeout, and no sweep fires it.
 // [New] refuses a self row with a timeout that neither supersedes nor has a guard, because
 // it would only repeat for ever.
 func Redo[S, E comparable](state S, e E, timeout time.Duration) Row[S, E] {

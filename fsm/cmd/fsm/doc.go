@@ -50,9 +50,9 @@
 //     and messages are not lost forever, or a run in which one does not
 //
 // Users fire the rows of states at rest and the rows that supersede an operation. The peer
-// reports the other events of a transitional state, for every actor but the sweeper. It
-// answers once, and may report events that the table ignores before. The model has no forced
-// rows.
+// answers for all actors but the sweeper, once in each transitional state, with any other
+// event that has a row there. Before it answers, it may report events that the table ignores.
+// The model has no forced rows.
 //
 // If the table names no actors, any actor takes its rows. If it has no deadlines, there is
 // no sweeper, and an object is stuck after a lost message or the death of its owner. -loss 0
