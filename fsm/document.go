@@ -50,18 +50,23 @@ func ReadTable(r io.Reader) (*Table, error) {
 //
 //   - A kind is stable, transitional, final or error. The kind error is [Failed]. An
 //     [Absent] state is stable and has the field absent.
-//   - Only transitions with return or ignore may have no target.
+//   - Only transitions with return or ignore may have no target. The target of one with
+//     ignore has no effect.
 //   - Transitions with the same number in row are one row with several sources.
 //   - A transition with neither actor nor actors is for every actor, or for the sweeper
 //     alone if it has a timeout.
 //   - Without a list of actors, the actors of the transitions are declared, in order
 //     of appearance. Events always are.
-//   - [Sweeper] may fire a row with the field within, as in a [Spec].
+//   - The field within is the timeout, a duration such as "1m30s". [Sweeper] may fire the
+//     row, as in a [Spec].
+//   - The fields origin and except are lists of states. A row of [FromAny] has the field
+//     any, and a transition for each of its sources.
 //
 // Every well-formed document gives a table, sound or not. [Table.Problems] reports
 // the faults of the table. A document is well formed if it is one JSON object in
 // UTF-8, is within the limits, repeats no field, and if every field of the form has
-// its type, which is never null. Other fields are ignored. Case is significant.
+// its type, which is never null. Other fields are ignored, misspelt ones too. Case is
+// significant.
 //
 // The error is a [*DocumentError] and matches [ErrInvalid].
 func ParseTable(data []byte) (*Table, error) {

@@ -46,7 +46,7 @@ func TestParseTableRefuses(t *testing.T) {
 		"null":                   {`@null`, "", "want an object, found null"},
 		"array":                  {`@[]`, "", "want an object, found ["},
 		"string":                 {` @"x"`, "", `want an object, found "x"`},
-		"byte order mark":        {"@\ufeff{}", "", "invalid character 'ï' looking for beginning of value"},
+		"byte order mark":        {"@\ufeff{}", "", "a byte order mark: save the document as UTF-8 without one"},
 		"text after":             {rows(plain) + "\n @x", "", "another value after the document"},
 		"second document":        {rows(plain) + " @{}", "", "another value after the document"},
 		"NUL between tokens":     {"{\"name\":@\x00\"m\"}", "name", `invalid character '\x00' looking for beginning of value`},

@@ -39,6 +39,8 @@ func newReader(data []byte) *reader {
 	switch {
 	case len(data) > MaxDocument:
 		r.failAt(MaxDocument, "", "document of more than %d bytes", MaxDocument)
+	case bytes.HasPrefix(data, []byte("\ufeff")):
+		r.failAt(0, "", "a byte order mark: save the document as UTF-8 without one")
 	case !utf8.Valid(data):
 		valid := 0
 		for c, n := utf8.DecodeRune(data); c != utf8.RuneError || n > 1; c, n = utf8.DecodeRune(data[valid:]) {

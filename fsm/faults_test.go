@@ -264,7 +264,7 @@ var faults = []struct {
 	},
 	{
 		"two targets for one event", with(sound(), fsm.Move("open", "close", "closed")),
-		fsm.AmbiguousRow, "row 4 (open -close-> closed): is never tried in open: row 0 (open -close-> closing) takes the same actors first",
+		fsm.AmbiguousRow, "row 4 (open -close-> closed): is never tried in open for user: row 0 (open -close-> closing) comes first",
 	},
 	{
 		"two targets under one guard", with(sound(), fsm.Move("open", "x", "closed").If(noneGuard), fsm.Move("open", "x", "gone").If(noneGuard)),
@@ -285,6 +285,18 @@ var faults = []struct {
 	{
 		"row of one actor after one for all", with(sound(), fsm.Move("open", "x", "closed"), fsm.Move("open", "x", "gone").By(user)),
 		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
+	},
+	{
+		"row of two actors after one of the first", with(sound(), fsm.Move("open", "x", "closed").By(user), fsm.Move("open", "x", "gone").By(user, worker)),
+		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open for user: row 4 (open -x-> closed) comes first",
+	},
+	{
+		"row of all actors after one of two", with(sound(), fsm.Move("open", "x", "closed").By(worker, user), fsm.Move("open", "x", "gone")),
+		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open for user, worker: row 4 (open -x-> closed) comes first",
+	},
+	{
+		"row declared again for one more actor", with(sound(), fsm.Move("open", "x", "closed").By(user), fsm.Move("open", "x", "closed").By(user, worker)),
+		fsm.DuplicateRow, "row 5 (open -x-> closed): repeats row 4 in open for user",
 	},
 	{
 		"row of the actors of the second of two",

@@ -13,7 +13,8 @@ type Guard[T any] struct {
 }
 
 // When makes a guard. The name states the condition that must hold. Pictures,
-// files and refusals show it.
+// files and refusals show it. Guards of one name are one condition to everything that works
+// on a [Table], such as package evolve, and [Bind] gives them one function.
 //
 // check gets the payload before and after the caller's change. Package lifecycle
 // applies a change to a copy before the guards run. Nothing in this package

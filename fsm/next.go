@@ -89,7 +89,9 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 // NextTo returns the step by which this actor moves the object from a status to a
 // target state. It is for a peer that reports states and has no events. If several
 // rows lead to the target, NextTo takes the first one in order of declaration that
-// actor, origin and guard permit. It takes neither ignore rows nor forced rows.
+// actor, origin and guard permit. It takes neither ignore rows nor forced rows, and does
+// not look at rows that lead elsewhere: [Machine.Next] with the event of the row may take an
+// earlier one.
 //
 // Errors: those of [Machine.Next]. The detail names the target in place of an
 // event.

@@ -120,8 +120,12 @@ func badName(name string) string {
 	return ""
 }
 
-// Describe returns a row as text: from -event-> to. It writes "?" for an index out of range.
+// Describe returns a row as text: from -event-> to. It writes "?" for an index out of
+// range, and for a row that the table does not have, such as -1.
 func (t *Table) Describe(row int) string {
+	if row < 0 || row >= len(t.Rows) {
+		return "?"
+	}
 	r := &t.Rows[row]
 	var from []string
 	for i, f := range r.From {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
@@ -142,15 +143,36 @@ func (p *problems) pair(a, b, from int) bool {
 	covers := len(x.Origin) == 0 || len(y.Origin) > 0 && subset(p.origins[b], p.origins[a])
 	same := x.Guard == y.Guard && x.Forced == y.Forced && slices.Equal(p.origins[a], p.origins[b])
 	switch {
-	case same && x.Then == y.Then && x.To == y.To:
+	case same && x.Then == y.Then && x.To == y.To && slices.Equal(p.actors[a], p.actors[b]):
 		p.row(DuplicateRow, b, "is equal to row %d in %s", a, t.States[from].Name)
+	case same && x.Then == y.Then && x.To == y.To:
+		p.row(DuplicateRow, b, "repeats row %d in %s for %s", a, t.States[from].Name, p.shared(a, b))
 	case covers && (x.Guard == "" || x.Guard == y.Guard):
-		p.row(AmbiguousRow, b, "is never tried in %s: row %d (%s) takes the same actors first",
-			t.States[from].Name, a, t.Describe(a))
+		if len(p.actors[a]) == 0 || len(p.actors[b]) > 0 && subset(p.actors[b], p.actors[a]) {
+			p.row(AmbiguousRow, b, "is never tried in %s: row %d (%s) takes the same actors first",
+				t.States[from].Name, a, t.Describe(a))
+		} else {
+			p.row(AmbiguousRow, b, "is never tried in %s for %s: row %d (%s) comes first",
+				t.States[from].Name, p.shared(a, b), a, t.Describe(a))
+		}
 	default:
 		return false
 	}
 	return true
+}
+
+// shared names the actors that two rows share. REQUIRES: their actors overlap.
+func (p *problems) shared(a, b int) string {
+	if len(p.actors[a]) == 0 && len(p.actors[b]) == 0 {
+		return "every actor"
+	}
+	var names []string
+	for i := range p.t.Actors {
+		if overlap([]int{i}, p.actors[a]) && overlap([]int{i}, p.actors[b]) {
+			names = append(names, string(p.t.Actors[i]))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // sorted returns a list without repetitions.

@@ -8,7 +8,7 @@ import (
 // Spec is the specification of a machine as plain data; see [New]. The zero Spec is
 // refused. New keeps no reference to the slices.
 type Spec[S, E comparable] struct {
-	Name    string      // of the machine, in errors, pictures and stores
+	Name    string      // of the machine, in errors, files and stores
 	Title   string      // optional documentation in one line
 	Initial S           // the state of a new object; must be declared
 	Actors  []Actor     // all actors; New adds [Sweeper] if a row has a timeout
@@ -71,8 +71,9 @@ func FromAny[S, E comparable](e E, to S) Row[S, E] {
 // Redo is the row with which [Sweeper] starts the operation of a transitional state
 // again: after timeout in the state, or when the owner of the operation is dead. It is
 // a superseding row from state to itself, so that reports of the earlier attempt are
-// stale. The timeout must be positive. [New] refuses a self row with a timeout that
-// neither supersedes nor has a guard, because it would only repeat for ever.
+// stale. The timeout must be positive: with 0 the row has no timeout, and no sweep fires it.
+// [New] refuses a self row with a timeout that neither supersedes nor has a guard, because
+// it would only repeat for ever.
 func Redo[S, E comparable](state S, e E, timeout time.Duration) Row[S, E] {
 	return Move(state, e, state).By(Sweeper).After(timeout).Superseding()
 }
@@ -108,7 +109,8 @@ func (r Row[S, E]) If(g AnyGuard) Row[S, E] {
 }
 
 // After returns the row with a timeout: [Sweeper] fires it when the object has been
-// in the source for d. Actors of [Row.By] may fire it earlier.
+// in the source for d. Actors of [Row.By] may fire it earlier. With a d of 0 the row has
+// no timeout, and without By it is for every declared actor. New refuses a negative d.
 func (r Row[S, E]) After(d time.Duration) Row[S, E] {
 	r.Timeout = d
 	return r

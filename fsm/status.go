@@ -26,8 +26,8 @@ func (m *Machine[S, E, T]) Start() Status[S] {
 func (m *Machine[S, E, T]) At(s S) Status[S] { return Status[S]{State: s, Origin: s} }
 
 // ParseStatus returns the status with these names, which a store keeps. An empty
-// origin means none. It refuses undeclared names with [ErrUnknownState]. It also
-// refuses an origin that differs from a resting state.
+// origin means none. It refuses undeclared names with [ErrUnknownState], and so also a
+// resting state with an origin other than itself.
 func (m *Machine[S, E, T]) ParseStatus(state, origin string) (Status[S], error) {
 	s, o, err := m.table.ParseStatus(state, origin)
 	if err != nil {

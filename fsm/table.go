@@ -121,7 +121,8 @@ type Edge struct{ From, Event, Row, To int }
 
 // Edges expands every row to its sources, in order of the rows. It expands a return
 // row also to the origins that an object may have there; see [Table.Origins]. An
-// ignore row leads from its source to itself. An undeclared state has no edges.
+// ignore row leads from its source to itself. An undeclared state has no edges. Edges looks
+// at each row alone: an earlier row may take all objects of an origin.
 func (t *Table) Edges() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		origins, rows := t.Origins(), t.declared().Rows

@@ -127,3 +127,10 @@ func TestSweeperIsAddedOnce(t *testing.T) {
 	require.Equal(t, []fsm.Actor{user, worker, fsm.Sweeper}, table.Actors)
 	require.Equal(t, []int{2, 0}, table.Rows[4].Actors)
 }
+
+// A table has no row for the -1 of Table.Timeout and TransitionError.Row.
+func TestDescribeWithoutRow(t *testing.T) {
+	table := fsm.Must[struct{}](sound()).Table()
+	require.Equal(t, "?", table.Describe(-1))
+	require.Equal(t, "?", table.Describe(len(table.Rows)))
+}

@@ -57,7 +57,8 @@ type Action struct {
 	// combined with Admit or Preempt.
 	Delay time.Duration
 
-	// Class is the path of the class whose limits apply. Empty: the root.
+	// Class is the path of the class whose limits apply: one that [Config.Classes] or
+	// [Queuer.SetLimit] has, by itself or through a pattern. Empty: the root.
 	Class string
 	// Preempt ends actions in front of this one. It is meant for deletes.
 	Preempt Preempt

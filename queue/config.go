@@ -18,7 +18,8 @@ type Config[K comparable] struct {
 	// actions; [Queuer.Terminate] closes it. Default: context.Background(). The context of
 	// the submitter is not used: the end of a request must not end an accepted action.
 	Base context.Context
-	// MaxRunning limits the actions that run at once. 0: 1,024.
+	// MaxRunning limits the actions that run at once. It comes before the MaxRunning of the
+	// root in Classes. 0: that one, or 1,024 if it is 0 too.
 	MaxRunning int
 	// MaxPerKey limits the actions of one key, running and waiting. 0: no limit.
 	MaxPerKey int

@@ -131,7 +131,7 @@ func ExampleNew() {
 	_, err = queue.New(&queue.Config[string]{MaxRunning: -1})
 	fmt.Println(err)
 	// Output:
-	// queue: invalid Class: unknown: aws/tokyo
+	// queue: invalid Class: neither Config.Classes nor SetLimit has aws/tokyo
 	// queue: invalid MaxRunning: negative
 }
 

@@ -46,7 +46,7 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 	defer q.mu.Unlock()
 	now := q.ruleOf(class)
 	if now == nil {
-		return &InvalidError{"Class", "unknown: " + class}
+		return &InvalidError{"Class", noClass(class)}
 	}
 	if now.paused != paused {
 		q.ownRule(class).rule.paused = paused
@@ -54,6 +54,9 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 	}
 	return nil
 }
+
+// noClass is the problem of a class that the queue does not have.
+func noClass(class string) string { return "neither Config.Classes nor SetLimit has " + class }
 
 // Resume continues a lane that a failed action halted, and reports whether the lane
 // was halted. The next action starts when the failed one has ended, also if Resume is called

@@ -178,7 +178,7 @@ func TestPauseClass(t *testing.T) {
 		require.NoError(t, q.ResumeClass(""))
 		require.NoError(t, last.Wait(t.Context()))
 		for _, set := range []func(string) error{q.PauseClass, q.ResumeClass} {
-			require.EqualError(t, set("azure"), "queue: invalid Class: unknown: azure")
+			require.EqualError(t, set("azure"), "queue: invalid Class: neither Config.Classes nor SetLimit has azure")
 		}
 	})
 }

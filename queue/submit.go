@@ -49,7 +49,7 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 	q.mu.Lock()
 	if !q.allows(act.Class) {
 		q.mu.Unlock()
-		return nil, &InvalidError{"Class", "unknown: " + act.Class}
+		return nil, &InvalidError{"Class", noClass(act.Class)}
 	}
 	if known, err := q.known(ctx, t); known != nil || err != nil {
 		q.mu.Unlock()

@@ -19,8 +19,8 @@
 //     safe for concurrent use.
 //   - The same table gives the same result, lists in the same order.
 //   - [Report] defines each fact at its field. JSON output has no null.
-//   - [fsm.New] refuses every table that has a problem here. Those of severity error are
-//     more than a demand of New.
+//   - [fsm.New] refuses every table with one of the first 23 findings. Those of them that
+//     are info are demands of New: the table is sound without them.
 //
 // # Findings
 //

@@ -10,8 +10,8 @@
 //
 // Transitional states are dashed, failed states red, absent states grey. Final states
 // have a double border, and a thick border in Mermaid. The black dot leads to the
-// initial states. The current state, if there is one, is yellow. A legend explains the looks that a picture has: it is the title in
-// Mermaid, and the label of the graph in DOT.
+// initial states. The current state, if there is one, is yellow. A legend explains the
+// looks that a picture has: it is the title in Mermaid, and the label of the graph in DOT.
 //
 // The label of an arrow has a line for each of its rows. If several rows have the same
 // actors, a last line names them for all. DOT has this line for a single row too, which
@@ -49,7 +49,10 @@
 //     of more than 50,000 characters by default. Use DOT for such a table.
 //   - Mermaid shows the escapes if its htmlLabels are off. Names of letters, digits,
 //     spaces and single - _ . / inside are not escaped.
-//   - Source, codes, sections and actions of an imported table are not shown.
+//   - Name and title of the machine are not shown: write them above the picture. Neither
+//     are source, codes, sections and actions of an imported table.
+//   - Each row is drawn alone. If an earlier row of the same event takes all objects of an
+//     origin, the arrow of a return to that origin is there nevertheless.
 //
 // # Rejected
 //

@@ -66,4 +66,6 @@
 //     is reported when this hazard is gone.
 //   - Two verdicts do not add up: compare the versions that run side by side.
 //   - A name that is gone and a new name are two things, unless the Config maps them.
+//   - Of two old states that become one, only one has the new name. Drain the other: move its
+//     objects while the old version runs.
 package evolve

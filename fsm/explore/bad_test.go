@@ -107,7 +107,7 @@ func TestBadSystems(t *testing.T) {
 			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int]) {
 				s.Fault("f", explore.Budget{}, c)
 			},
-			`fault "f" and its budget: the two belong to different systems`,
+			`fault "f": the zero Budget: make one with System.Budget`,
 		},
 		"two faults": {
 			func(s *explore.System, _ *explore.Actor[int], c *explore.Channel[int]) {

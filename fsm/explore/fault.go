@@ -17,7 +17,11 @@ type Fault struct {
 // and every strike is possible.
 func (s *System) Fault(name string, b Budget, empties ...AnyChannel) *Fault {
 	r := &rule{kind: StepFault, actor: none, channel: none, label: s.declare("fault", name), name: name, budget: b}
-	s.same(r.label+" and its budget", b.sys)
+	if b.sys == nil {
+		s.problem(r.label, "the zero Budget: make one with System.Budget")
+	} else {
+		s.same(r.label+" and its budget", b.sys)
+	}
 	for _, c := range empties {
 		of, at := c.place()
 		s.same(r.label+" and a channel", of)

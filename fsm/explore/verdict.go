@@ -53,8 +53,8 @@ type Verdict struct {
 	Depth  int   // number of steps to the state that is farthest from the start
 	Bytes  int64 // the most memory of states, edges and tables
 
-	// Unused names the parts of a system that took part in no step, such as a
-	// message that no actor sends or a fault that never happens. A model that was
+	// Unused names the actions and faults of a system that were never possible, such as a
+	// message that no actor sends or a loss that never happens. A model that was
 	// meant to have them shows less than it seems to. Only [Holds] has it.
 	Unused []string
 

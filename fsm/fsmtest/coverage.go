@@ -152,7 +152,7 @@ func unexplained(t testing.TB, table string, missing []string, except map[string
 	for _, name := range slices.Sorted(maps.Keys(except)) {
 		switch {
 		case !slices.Contains(missing, name):
-			t.Errorf("%s: exception %q: the test notices it, or it does not exist", table, name)
+			t.Errorf("%s: exception %q is needless: the test detects or covers it, or the table does not have it", table, name)
 		case except[name] == "":
 			t.Errorf("%s: exception %q has no reason", table, name)
 		}

@@ -81,9 +81,9 @@ func TestJudge(t *testing.T) {
 	why := map[string]string{passes1: "lamps are new"}
 	passes(t, use(&fsmtest.CoverConfig{Except: why}, 2), "not covered: "+passes1+" (lamps are new)")
 	why[taken] = "lamps stay on"
-	fails(t, use(&fsmtest.CoverConfig{Except: why}, 2), `exception "on -switch-> off": the test notices it, or it does not exist`)
+	fails(t, use(&fsmtest.CoverConfig{Except: why}, 2), `exception "on -switch-> off" is needless: the test detects or covers it, or the table does not have it`)
 	fails(t, use(&fsmtest.CoverConfig{Except: map[string]string{passes1: "", "state red": "why"}}, 2),
-		`exception "guard old passes in row 0" has no reason`, `exception "state red": the test notices it`)
+		`exception "guard old passes in row 0" has no reason`, `exception "state red" is needless`)
 }
 
 // An entry state is one of the states to cover, also if no row leads there.

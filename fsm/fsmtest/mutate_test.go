@@ -48,8 +48,8 @@ func TestMutateNamesSurvivors(t *testing.T) {
 	}, "survived: "+survivor+": trusted")
 	const detected = "row 0 (off -switch-> on) is for every actor"
 	for fault, survivors := range map[string]map[string]string{
-		`exception "row 99": the test notices it, or it does not exist`:           {"row 99": "why"},
-		`exception "` + detected + `": the test notices it, or it does not exist`: {detected: "why"},
+		`exception "row 99" is needless: the test detects or covers it, or the table does not have it`:           {"row 99": "why"},
+		`exception "` + detected + `" is needless: the test detects or covers it, or the table does not have it`: {detected: "why"},
 		"has no reason": {survivor: ""},
 	} {
 		fails(t, func(t testing.TB) {

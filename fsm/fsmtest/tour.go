@@ -95,7 +95,9 @@ func (r *run) missed(missed []tour.Missed, excepted map[int]string) {
 		}
 	}
 	for row := range excepted {
-		if !slices.ContainsFunc(missed, func(m tour.Missed) bool { return m.Row == row }) {
+		if row < 0 || row >= len(r.table.Rows) {
+			r.fault("exception for row %d: the table has no such row", row)
+		} else if !slices.ContainsFunc(missed, func(m tour.Missed) bool { return m.Row == row }) {
 			r.fault("exception for row %d: the tour takes it", row)
 		}
 	}
@@ -150,11 +152,11 @@ func (r *run) refuse(at status, steps []tour.Step) bool {
 		r.refusals++
 		switch {
 		case refusal == nil:
-			r.fault("%s: is accepted and leads to %s", n, state)
+			r.fault("%s; the system accepts it and leads to %s", n, state)
 		case state != at.state:
-			r.fault("%s: is refused, and the object is in %s", n, state)
+			r.fault("%s; the system refuses it, and the object is in %s", n, state)
 		case sentinel(refusal) != nil && sentinel(refusal) != n.Err:
-			r.fault("%s: for another reason: %v", n, refusal)
+			r.fault("%s; the system refuses it for another reason: %v", n, refusal)
 			continue
 		default:
 			continue

@@ -54,7 +54,7 @@ func TestTourOfAnEntryStateWithoutRows(t *testing.T) {
 	}
 	fails(t, func(t testing.TB) {
 		fsmtest.Tour(t, m.Table(), &bent{Driver: fsmtest.Drive(m, nil), apply: accepts}, nil)
-	}, "lost: scrap by user is refused: not allowed: is accepted and leads to gone")
+	}, "lost: scrap by user is refused: not allowed; the system accepts it and leads to gone")
 }
 
 // bent is a system with one fault.
@@ -168,8 +168,8 @@ func TestTourContinuesAfterAFault(t *testing.T) {
 	r := record(t, func(t testing.TB) { fsmtest.Tour(t, disks.Table(), lax, nil) })
 	require.True(t, r.Failed())
 	require.Equal(t, []string{
-		"disk: deleting (from created): done by user is refused: wrong actor: is accepted and leads to trash",
-		"disk: deleting (from trash): done by user is refused: wrong actor: is accepted and leads to gone",
+		"disk: deleting (from created): done by user is refused: wrong actor; the system accepts it and leads to trash",
+		"disk: deleting (from trash): done by user is refused: wrong actor; the system accepts it and leads to gone",
 		"disk: 20 of 20 transitions in 35 steps and 2 sequences, 325 refusals; the driver does not support 0 requests",
 	}, strings.Split(r.Text(), "\n"))
 }
@@ -220,6 +220,7 @@ func TestMissedRows(t *testing.T) {
 	passes(t, lead(map[int]string{2: "kept for the old clients"}), "no object gets into the state: kept for the old clients")
 	fails(t, lead(map[int]string{2: ""}), "the tour misses row 2")
 	fails(t, lead(map[int]string{0: "why", 2: "why"}), "exception for row 0: the tour takes it")
+	fails(t, lead(map[int]string{2: "why", 99: "why"}), "exception for row 99: the table has no such row")
 }
 
 // A tour finds no fault in an instance of a random machine.

@@ -226,11 +226,15 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 		c.found(row, "unknown-name", "the table has no "+unknown, c.offers(row, h))
 		return -1, false
 	}
-	c.found(row, "illegal-step", row.step(), c.offers(row, h))
+	if tableRow >= 0 {
+		c.found(row, "illegal-step", row.step(), h.offer(tableRow))
+	} else {
+		c.found(row, "illegal-step", row.step(), c.offers(row, h))
+	}
 	return -1, false
 }
 
-// verdict looks for a row of the table. unknown names what the table lacks.
+// verdict looks for a row of the table, see judge. unknown names what the table lacks.
 func (h *version) verdict(row *Row, o *object) (result verdict, tableRow int, unknown string) {
 	ch := change{
 		from: -1, origin: h.index(o.origin), to: h.index(row.To), event: -1, actor: -1,

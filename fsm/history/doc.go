@@ -42,7 +42,9 @@
 //
 // # Limits
 //
-// Check runs no guards. It sees what the rows state and not whether they are true.
+// Check runs no guards. It sees what the rows state and not whether they are true. Of a row
+// with the event "(override)" or "(migrate)" it compares only sequence number, time and
+// operation.
 // If guards decide whether a step supersedes the operation or continues it, both are
 // legal: a greater operation number starts an operation, and the same one continues it.
 // A row that creates a removed object again may skip numbers, because a store may have

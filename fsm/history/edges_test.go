@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -101,6 +102,65 @@ func TestAfterTheGreatestSequence(t *testing.T) {
 				require.Equal(t, 2, s.Repeated)
 			} else {
 				require.Equal(t, 2, s.Counts["repeated-sequence"])
+			}
+		})
+	}
+}
+
+// Rows of one event are tried in order. A step of the second row is legal only if the first
+// one does not take the request.
+func TestEarlierRowTakesTheRequest(t *testing.T) {
+	table := func(first fsm.Row[string, string]) *fsm.Table {
+		return fsm.Must[struct{}](fsm.Spec[string, string]{
+			Name: "x", Initial: "Up", Actors: []fsm.Actor{"u", "v"},
+			States: []fsm.State[string]{
+				{Name: "Up"}, {Name: "Full", Kind: fsm.Failed}, {Name: "Work", Kind: fsm.Transitional, Manual: "a test"},
+			},
+			Rows: fsm.Rows(
+				fsm.Move("Up", "fill", "Full"), fsm.Move("Up", "work", "Work").AlsoFrom("Full"),
+				first, fsm.Return("Work", "done").By("u"),
+			),
+		}).Table()
+	}
+	healed := fsm.Move("Work", "done", "Up").Of("Full")
+	guard := fsm.When("healed", func(context.Context, *struct{}, *struct{}) error { return nil })
+	row := history.Row{ID: "1", From: "Work", FromOrigin: "Full", To: "Full", Event: "done", Actor: "u"}
+	noActor, noEvent := row, row
+	noActor.Actor, noEvent.Event = "", ""
+	for name, c := range map[string]struct {
+		first fsm.Row[string, string]
+		row   history.Row
+		legal bool
+	}{
+		"taken":               {first: healed.By("u"), row: row},
+		"taken, any actor":    {first: healed.By("u", "v"), row: noActor},
+		"another actor":       {first: healed.By("v"), row: row, legal: true},
+		"another, no actor":   {first: healed.By("v"), row: noActor, legal: true},
+		"a guard may refuse":  {first: healed.By("u").If(guard), row: row, legal: true},
+		"only by force":       {first: healed.By("u").OnlyForced(), row: row, legal: true},
+		"no event, any event": {first: healed.By("u"), row: noEvent, legal: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := []history.Row{
+				{ID: "1", To: "Up"},
+				{ID: "1", From: "Up", To: "Full", Event: "fill", Actor: "u"},
+				{ID: "1", From: "Full", To: "Work", Event: "work", Actor: "u"},
+				c.row,
+			}
+			all := func(yield func(history.Row, error) bool) {
+				for _, r := range rows {
+					if !yield(r, nil) {
+						return
+					}
+				}
+			}
+			s, err := history.Check(all, []history.TableVersion{{Table: table(c.first)}}, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.legal, s.OK(), "%v", s)
+			if !c.legal {
+				require.Equal(t, "illegal-step", s.Findings[0].ID)
+				require.Contains(t, s.Findings[0].Expected, "done to Up by u")
+				require.NotContains(t, s.Findings[0].Expected, "to its origin")
 			}
 		})
 	}

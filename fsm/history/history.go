@@ -119,7 +119,7 @@ type Summary struct {
 	Rows       int `json:"rows"`       // checked
 	Unreadable int `json:"unreadable"` // lines that Read could not read
 	Ignored    int `json:"ignored"`    // rows that IgnoreOthers skipped
-	Overrides  int `json:"overrides"`  // rows that skip the table
+	Overrides  int `json:"overrides"`  // rows with the event "(override)", which skip the table
 
 	Objects int `json:"objects"` // created, or alive when the feed began
 	Alive   int `json:"alive"`   // at the end

@@ -32,10 +32,13 @@ func (e *LineError) Error() string { return fmt.Sprintf("history: read line %d: 
 //	 "from": "Ready", "fromOrigin": "Ready", "to": "Updating", "origin": "Ready",
 //	 "event": "update", "actor": "user", "at": "2026-01-02T15:04:05Z"}
 //
-// Only id and to are mandatory. Read ignores other fields and empty lines. A line
-// that it cannot read, such as one of more than 256 KiB, gives a [*LineError], and Read goes
-// on with the next line. An
-// error of r ends the sequence. A caller can use the sequence once.
+// Only id and to are mandatory. Read ignores other fields and empty lines. The event
+// "(override)" is that of a row that skips the table, and "(migrate)" that of one that gives
+// the state its name in another version; package lifecycle writes both.
+//
+// A line that Read cannot read, such as one of more than 256 KiB, gives a [*LineError], and
+// Read goes on with the next line. An error of r ends the sequence. A caller can use the
+// sequence once.
 func Read(r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		in := bufio.NewReaderSize(r, maxLine+1) // with the newline
@@ -68,6 +71,9 @@ func parse(n int, line []byte, long bool) (Row, error) {
 	}
 	if !utf8.Valid(line) {
 		return fault("not UTF-8")
+	}
+	if bytes.HasPrefix(line, []byte("\ufeff")) {
+		return fault("a byte order mark: save the history as UTF-8 without one")
 	}
 	if err := json.Unmarshal(line, &row); err != nil {
 		return fault("%v", err)

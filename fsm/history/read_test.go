@@ -73,6 +73,7 @@ var lineCases = []struct {
 	{"too great a number", `{"id":"a","to":"B","sequence":18446744073709551616}`, nil},
 	{"no time", `{"id":"a","to":"B","at":"yesterday"}`, nil},
 	{"not UTF-8", "{\"id\":\"\xff\",\"to\":\"B\"}", nil},
+	{"byte order mark", "\ufeff{\"id\":\"a\",\"to\":\"B\"}", nil},
 	{"long id", `{"id":"` + strings.Repeat("x", history.MaxID+1) + `","to":"B"}`, nil},
 }
 
@@ -93,6 +94,13 @@ func TestRead(t *testing.T) {
 			}
 			require.Equal(t, 1, rows)
 		})
+	}
+}
+
+// Editors that write a byte order mark do not show it. The error names it.
+func TestReadByteOrderMark(t *testing.T) {
+	for _, err := range history.Read(strings.NewReader("\ufeff{}")) {
+		require.EqualError(t, err, "history: read line 1: a byte order mark: save the history as UTF-8 without one")
 	}
 }
 

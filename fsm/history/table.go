@@ -153,17 +153,27 @@ const (
 )
 
 // judge returns the row of the table that makes the change, or one for which only
-// the actor is wrong, or -1. Without an actor or an event in the change, any fits.
+// the actor is wrong, or one that takes the event elsewhere, or -1. Without an actor or an
+// event in the change, any fits.
 // Several rows may fit, because judge runs no guards. The number of the operation
 // decides between one that supersedes the operation and one that continues it.
 func (h *version) judge(c change, named bool) (result verdict, row int) {
 	result, row = refused, -1
-	for _, i := range h.rows[[2]int{c.from, c.event}] {
+	rows := h.rows[[2]int{c.from, c.event}]
+	for k, i := range rows {
 		r := &h.t.Rows[i]
 		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !h.leadsTo(r, c) {
 			continue
 		}
-		mayFire := !named || slices.Contains(r.Actors, c.actor) || len(r.Actors) == 0 && (c.actor >= 0 || len(h.t.Actors) == 0)
+		mayFire := !named || h.mayFire(r, c.actor)
+		if mayFire && c.event >= 0 {
+			if first := h.takes(rows[:k], r, c, named); first >= 0 {
+				if result == refused {
+					row = first
+				}
+				continue
+			}
+		}
 		switch {
 		case mayFire && r.Supersede == c.renumbered:
 			return allowed, i
@@ -174,6 +184,35 @@ func (h *version) judge(c change, named bool) (result verdict, row int) {
 		}
 	}
 	return result, row
+}
+
+// mayFire reports whether the row is for an actor, which is -1 if it is not declared.
+func (h *version) mayFire(r *fsm.TableRow, actor int) bool {
+	return slices.Contains(r.Actors, actor) || len(r.Actors) == 0 && (actor >= 0 || len(h.t.Actors) == 0)
+}
+
+// takes returns the first of the rows before r that takes every request of the change, so
+// that r is not tried, or -1. Such a row is for the same actors, has no guard, needs no
+// force, and fits the origin.
+func (h *version) takes(before []int, r *fsm.TableRow, c change, named bool) int {
+	for _, i := range before {
+		first := &h.t.Rows[i]
+		switch {
+		case first.Guard != "" || first.Forced:
+		case len(first.Origin) > 0 && !slices.Contains(first.Origin, c.origin):
+		case first.Then == fsm.ThenReturn && (c.origin < 0 || !h.t.States[c.origin].Kind.Resting()):
+		case named && h.mayFire(first, c.actor), !named && forAll(first.Actors, r.Actors):
+			return i
+		}
+	}
+	return -1
+}
+
+// forAll reports whether a row for the first actors is for all of the others too. No
+// actors are every declared one.
+func forAll(actors, others []int) bool {
+	other := func(a int) bool { return !slices.Contains(actors, a) }
+	return len(actors) == 0 || len(others) > 0 && !slices.ContainsFunc(others, other)
 }
 
 // leadsTo reports whether the row leads to the target of the change. If the origin is

@@ -139,11 +139,18 @@ type model struct {
 	unattended []int // transitional states with neither a deadline nor an operator
 	t          *fsm.Table
 	last       uint64              // all later operations have this number too
-	answers    map[string][]report // of the peer in each state, without operation
+	answers    map[string][]answer // of the peer in each state, without operation
+}
+
+// answer is a report of the peer in a state. After a report that every row of the state
+// ignores, the peer still owes its answer.
+type answer struct {
+	report
+	ignored bool
 }
 
 func newModel(t *fsm.Table, o Options) *model {
-	m := &model{Options: o, t: t, last: uint64(o.Operations) + 2, answers: map[string][]report{}}
+	m := &model{Options: o, t: t, last: uint64(o.Operations) + 2, answers: map[string][]answer{}}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if r.Forced || r.Supersede {
@@ -151,15 +158,24 @@ func newModel(t *fsm.Table, o Options) *model {
 		}
 		for _, actor := range m.actors(r) {
 			for _, from := range r.From {
-				say := report{Event: t.Events[r.Event], Actor: actor}
-				name := t.States[from].Name
-				if t.States[from].Kind == fsm.Transitional && !slices.Contains(m.answers[name], say) {
-					m.answers[name] = append(m.answers[name], say)
+				if t.States[from].Kind == fsm.Transitional {
+					m.adds(t.States[from].Name, report{Event: t.Events[r.Event], Actor: actor}, r.Then == fsm.ThenIgnore)
 				}
 			}
 		}
 	}
 	return m
+}
+
+// adds adds an answer of the peer in a state.
+func (m *model) adds(state string, say report, ignored bool) {
+	list := m.answers[state]
+	i := slices.IndexFunc(list, func(a answer) bool { return a.report == say })
+	if i < 0 {
+		m.answers[state] = append(list, answer{say, ignored})
+		return
+	}
+	list[i].ignored = list[i].ignored && ignored
 }
 
 // actors returns the actors that may fire a row, without the sweeper.
@@ -311,9 +327,13 @@ func (m *model) answer(p helper, send func(string, report, helper)) {
 		return
 	}
 	answered := helper{At: order{Operation: p.At.Operation}}
-	for _, say := range m.answers[p.At.State] {
+	for _, a := range m.answers[p.At.State] {
+		say, after := a.report, answered
 		say.Operation = p.At.Operation
-		send("", say, answered)
+		if a.ignored {
+			after = p
+		}
+		send("", say, after)
 	}
 }
 

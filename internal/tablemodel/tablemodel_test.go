@@ -147,6 +147,24 @@ func TestLivelock(t *testing.T) {
 	require.Equal(t, 2, v.Trace.Loop)
 }
 
+// A report that the table ignores is no answer: the peer still works, and answers later.
+func TestIgnoredReport(t *testing.T) {
+	m, err := fsm.New[struct{}](fsm.Spec[state, event]{
+		Name: "ignores", Initial: "idle", Actors: []fsm.Actor{"user", "worker", "monitor"},
+		States: []fsm.State[state]{{Name: "idle"}, {Name: "first", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("idle", "go", "first").By("user"),
+			fsm.Move[state, event]("first", "done", "idle").By("worker"),
+			fsm.Ignore[state, event]("first", "alarm").By("monitor"),
+			fsm.Redo[state, event]("first", "again", 1),
+		),
+	})
+	require.NoError(t, err)
+	v := explored(t, m.Table(), tablemodel.Usual())
+	require.NoError(t, v.Err())
+	require.Empty(t, v.Unused)
+}
+
 // A state that the table leaves to an operator is at rest. Without an operator the object
 // is stuck.
 func TestOperatorIsRest(t *testing.T) {

@@ -22,7 +22,7 @@ func declareCheck(c *call) func() (bool, error) {
 	form := c.format()
 	failOn := c.oneOf("fail-on", "fail if there are findings of this `severity` or above",
 		"error", "warning", "info", "never")
-	show := c.oneOf("show", "list findings of this `severity` and above in the text", "warning", "info", "error")
+	show := c.oneOf("show", "list findings of this `severity` and above in the text, and those that fail", "warning", "info", "error")
 	facts := c.flags.Bool("facts", false, "add the facts to the JSON")
 	var skip []string
 	c.flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(text string) error {
@@ -51,8 +51,12 @@ func declareCheck(c *call) func() (bool, error) {
 			}
 			return failed, c.json(tables)
 		}
+		least := severities[*show]
+		if fails, ok := severities[*failOn]; ok {
+			least = min(least, fails)
+		}
 		for _, r := range tables {
-			if err := c.print(r.text(severities[*show])); err != nil {
+			if err := c.print(r.text(least)); err != nil {
 				return false, err
 			}
 		}

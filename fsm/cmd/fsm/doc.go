@@ -14,8 +14,11 @@
 //
 // Tables are lifecycle-table/1 documents, which [fsm.ReadTable] reads and
 // [fsm.WriteTable] writes. A "-" stands for standard input. Flags stand before the
-// arguments. check, diff and verify take -format text or json, diff also go. Programs must use the
-// JSON, to which later versions only add fields.
+// arguments. check, diff and verify take -format text or json, diff also go. Programs must
+// use the JSON, to which later versions only add fields.
+//
+// A table may have other fields, which no command reads: a misspelt field has no effect. The
+// row numbers of the output count from 0, in the order of the table.
 //
 // # Exit codes
 //
@@ -45,6 +48,11 @@
 //     path to a state from which it cannot
 //   - whether every operation ends if the sweeper keeps sweeping, the peer keeps working
 //     and messages are not lost forever, or a run in which one does not
+//
+// Users fire the rows of states at rest and the rows that supersede an operation. The peer
+// answers for all actors but the sweeper, once in each transitional state, with any other
+// event that has a row there. Before it answers, it may report events that the table ignores.
+// The model has no forced rows.
 //
 // If the table names no actors, any actor takes its rows. If it has no deadlines, there is
 // no sweeper, and an object is stuck after a lost message or the death of its owner. -loss 0
