@@ -78,7 +78,7 @@ func add[Source any](g *Gauges, sources *map[string]Source, name string, source 
 	if *sources == nil {
 		*sources = map[string]Source{}
 	}
-	(*sources)[name] = source
+	(*sources)[label(name)] = source
 }
 
 // A read of stuck objects is used for readEvery, and ends after readWithin, so that many

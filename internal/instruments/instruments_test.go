@@ -235,6 +235,28 @@ func TestSourcesAreReplaced(t *testing.T) {
 	require.Len(t, seen, 3+5+2)
 }
 
+// TestNotUTF8: names of any bytes become labels that both systems take, and still make one
+// series each.
+func TestNotUTF8(t *testing.T) {
+	var r recorder
+	instruments.QueueObserver[string](&r, "a\xff")
+	instruments.LockObserver(&r, "a\xff")
+	require.Equal(t, []string{"interlock_queue_wait_seconds a\ufffd", "interlock_lock_wait_seconds a\ufffd"}, r.made)
+
+	var g instruments.Gauges
+	for _, name := range []string{"a\xfe", "a\xff"} {
+		g.AddManager(name, (&manager{}).stuck)
+		g.AddQueue(name, queue.Must[string](nil))
+		g.AddLocks(name, lock.Must(nil))
+	}
+	read := 0
+	g.Read(t.Context(), func(_ *instruments.Metric, _ float64, labels ...string) {
+		require.Equal(t, "a\ufffd", labels[0])
+		read++
+	})
+	require.Equal(t, 3+5+2, read)
+}
+
 // TestNames: names are unique, and as the two systems want them.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}

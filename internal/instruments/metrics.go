@@ -2,6 +2,8 @@
 // in common: their names, what they count, and when. The two packages are its back ends.
 package instruments
 
+import "strings"
+
 // Kind is the kind of a [Metric].
 type Kind string
 
@@ -76,6 +78,10 @@ func metric(kind Kind, name, prometheus, unit, help string, labels ...string) *M
 func histogram(name, prometheus string, buckets []float64, help string, labels ...string) *Metric {
 	return &Metric{Kind: Histogram, Name: name, Prometheus: prometheus, Unit: "s", Help: help, Labels: labels, Buckets: buckets}
 }
+
+// label returns a name of the caller as the value of a label. Both systems refuse all metrics
+// of a process for one value that is not UTF-8. The names in a table are checked by package fsm.
+func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
 
 // From half a millisecond to ten seconds, and from ten milliseconds to a day.
 var (
