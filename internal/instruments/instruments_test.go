@@ -140,7 +140,8 @@ func TestWaits(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Second)
-		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
+		readAll := func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) }
+		require.NoError(t, g.Read(t.Context(), readAll))
 		require.NoError(t, q.Terminate(t.Context()))
 		require.Equal(t, []string{
 			"interlock_queue_wait_seconds work 0s",
@@ -161,7 +162,7 @@ func TestWaits(t *testing.T) {
 		g.AddLocks("sites", tree)
 		_, err = tree.Try(lock.MustParse("/a"), lock.X)
 		require.NoError(t, err)
-		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
+		require.NoError(t, g.Read(t.Context(), readAll))
 		require.Equal(t, []string{
 			"interlock_lock_wait_seconds sites 0s", "interlock_lock_requests sites held 1", "interlock_lock_requests sites waiting 0",
 		}, r.take())
@@ -216,6 +217,22 @@ func TestStoreHangs(t *testing.T) {
 		g.Read(t.Context(), func(*instruments.Metric, float64, ...string) { t.Error("the store has not answered") })
 		require.Equal(t, 5*time.Second, time.Since(began))
 	})
+}
+
+// TestStoreOfGaugePanics: the reader receives the panic, and the values of the other stores.
+func TestStoreOfGaugePanics(t *testing.T) {
+	var g instruments.Gauges
+	g.AddManager("broken", func(context.Context) ([]lifecycle.SweepResult, error) { panic("a bug") })
+	g.AddManager("vm", (&manager{}).stuck)
+	read := 0
+	err := g.Read(t.Context(), func(_ *instruments.Metric, _ float64, labels ...string) {
+		require.Equal(t, "vm", labels[0])
+		read++
+	})
+	panicked, ok := errors.AsType[*queue.PanicError](err)
+	require.True(t, ok)
+	require.Equal(t, "a bug", panicked.Value)
+	require.Equal(t, 3, read)
 }
 
 // TestSourcesAreReplaced: a second source with a name makes no second series.

@@ -43,7 +43,7 @@ var (
 		"Time from the start of an operation to its outcome.", "machine", "event", "code")
 	retries = metric(Counter, "interlock.retry.count", "interlock_retries_total", "{attempt}",
 		"Attempts of work that failed and are repeated.", "machine", "event")
-	stuckObjects = metric(Gauge, "interlock.stuck.count", "interlock_stuck_objects", "{object}",
+	StuckObjects = metric(Gauge, "interlock.stuck.count", "interlock_stuck_objects", "{object}",
 		"Objects that a sweep would find now, up to 1000.", "machine", "cause")
 	sweepTime = histogram("interlock.sweep.duration", "interlock_sweep_duration_seconds", fast,
 		"Time of a sweep.", "machine", "code")
@@ -67,7 +67,7 @@ var (
 
 // All lists the metrics.
 var All = []*Metric{
-	transitions, stateTime, refusals, conflicts, reports, operationTime, retries, stuckObjects, sweepTime, sweepResults,
+	transitions, stateTime, refusals, conflicts, reports, operationTime, retries, StuckObjects, sweepTime, sweepResults,
 	storeTime, storeErrors, queueDepth, queueOldest, queueWait, lockRequests, lockWait,
 }
 
