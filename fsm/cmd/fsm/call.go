@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -39,10 +40,11 @@ func (c *call) parse(args []string) error {
 	c.files = c.flags.Args()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(c.out, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
-		c.flags.SetOutput(c.out)
+		var help strings.Builder
+		fmt.Fprintf(&help, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
+		c.flags.SetOutput(&help)
 		c.flags.PrintDefaults()
-		return err
+		return cmp.Or(c.print(help.String()), err)
 	case err != nil:
 		return misused("%v", err)
 	}

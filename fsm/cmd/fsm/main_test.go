@@ -71,6 +71,8 @@ func (failing) Write([]byte) (int, error) { return 0, errFull }
 func TestFailingOutput(t *testing.T) {
 	const table, history = "testdata/tables/lamp.json", "testdata/tables/lamp.jsonl"
 	for _, args := range [][]string{
+		{"help"},
+		{"help", "check"},
 		{"check", table},
 		{"check", "-format=json", table},
 		{"draw", table},

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	c.http.Timeout = timeout
 	flags := c.flags()
 	if len(args) == 0 {
-		help(errs, flags)
+		fmt.Fprint(errs, help(flags))
 		return exitUsage
 	}
 	err := fmt.Errorf("%w: there is no such command", errUsage)
@@ -82,8 +82,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		c.close()
 	}
 	if errors.Is(err, flag.ErrHelp) {
-		help(out, flags)
-		return exitOK
+		_, err = io.WriteString(out, help(flags))
 	}
 	return report(errs, args[0], err)
 }
