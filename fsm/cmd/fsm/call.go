@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // call is one run of a command.
@@ -127,7 +128,7 @@ func (c *call) report(form *string, result fmt.Stringer) error {
 	return c.print(result.String())
 }
 
-// json writes a value as indented JSON.
+// json writes a value as indented JSON. Names in it send nothing to a terminal.
 func (c *call) json(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -136,7 +137,7 @@ func (c *call) json(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	return c.print(b.String())
+	return c.print(visible.EscapedLines(b.String()))
 }
 
 // print writes a text and ends it with a newline. It returns the error of the output,

@@ -214,11 +214,15 @@ func TestHostileNames(t *testing.T) {
 		{"machine": "m\nforged", "id": "b", "from": "A\nforged", "to": "C\nforged", "event": "e\nforged", "actor": "w\nforged"}`)
 	for _, args := range [][]string{
 		{"check", "-show=info", old},
+		{"check", "-format=json", "-facts", new},
 		{"diff", old, new},
+		{"diff", "-format=json", old, new},
 		{"diff", "-map", "B\x1b[31m=B\u202e", old, new},
 		{"tour", old},
 		{"verify", old},
 		{"verify", old, rows},
+		{"verify", "-format=json", new},
+		{"verify", "-format=json", new, rows},
 		{"draw", "-format=text", old},
 		{"draw", "-at=D", old},
 	} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/terminal"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // The exit codes, see the documentation of the command.
@@ -95,7 +96,7 @@ func report(errs io.Writer, name string, err error) int {
 	case errors.Is(err, errStuck):
 		return exitStuck
 	}
-	fmt.Fprintf(errs, "interlock %s: %s\n", plain(name), plain(oneLine(err.Error())))
+	fmt.Fprintf(errs, "interlock %s: %s\n", visible.Escaped(name), visible.Escaped(oneLine(err.Error())))
 	if errors.Is(err, errUsage) {
 		fmt.Fprintln(errs, "see interlock help")
 		return exitUsage
