@@ -220,6 +220,32 @@ func TestPauseEndsWithOperation(t *testing.T) {
 	}
 }
 
+// TestEditOutcomeAfterItsAttempt: a goroutine that outlives its attempt does not change what
+// a later attempt writes.
+func TestEditOutcomeAfterItsAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		attempts, taken := 0, make(chan bool, 1)
+		work := lifecycle.Func(func(ctx context.Context) error {
+			attempts++
+			if attempts == 1 {
+				time.AfterFunc(time.Minute, func() {
+					taken <- lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 77; return nil })
+				})
+				return errBoom
+			}
+			time.Sleep(time.Hour)
+			return nil
+		})
+		work.Retries.Attempts = 2
+		before := get(t, m, "a").Payload
+		require.EqualValues(t, "running", wait(t, do(t, m, "a", "start", user, work, nil)).State)
+		require.False(t, <-taken)
+		require.Equal(t, before, get(t, m, "a").Payload)
+	})
+}
+
 // TestEditOutcomeOfAFailedAttempt: only the last attempt changes the payload.
 func TestEditOutcomeOfAFailedAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

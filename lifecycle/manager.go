@@ -293,8 +293,9 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // Override puts an object into a state without a row of the table. It skips rows,
 // actors and guards, never the compare-and-set, the history or the operation id:
 // an override is an operation of its own, so that reports about the present one
-// are stale. Actor and reason are mandatory. An absent state removes the object.
-// Prefer a forced row, if the table has one.
+// are stale. Actor and reason are mandatory. An absent state removes the object. In a
+// transitional state, the operation has no work and no owner, and sweeps fire the deadline
+// row, see [Manager.Sweep]. Prefer a forced row, if the table has one.
 //
 // The actor need not be declared, because the table permits nothing here: it is up to
 // 255 bytes of text for the history, such as the account of the operator. It cannot be

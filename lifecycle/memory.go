@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ type MemoryStore struct {
 	mu       sync.Mutex // guards all fields below; no user code and no I/O runs under it
 	closed   bool
 	shelves  map[string]*shelf // by machine
-	removed  []Key             // objects that are removed, in order of time
+	removed  list.List         // the *object values that are removed, in order of time
 	floor    uint64            // >= every sequence, operation and revision number of a forgotten key
 	outbox   []OutboxMessage   // in order of number
 	messages uint64            // number of the last message
@@ -53,6 +54,7 @@ type object struct {
 	// newer and older are the objects of the machine whose last changes are next to this
 	// one's; nil: none.
 	newer, older *object
+	removal      *list.Element // in the removed objects of the store; nil: not removed
 }
 
 var (
@@ -78,7 +80,8 @@ func (s *MemoryStore) Capabilities() Capabilities {
 func (s *MemoryStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.shelves, s.removed, s.outbox = true, nil, nil, nil
+	s.closed, s.shelves, s.outbox = true, nil, nil
+	s.removed.Init()
 	return nil
 }
 
@@ -227,8 +230,9 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 	case o == nil:
 		o = &object{}
 		sh.objects[ch.To.ID] = o
-	case !o.record.Exists(): // it is created again
-		s.removed = slices.DeleteFunc(s.removed, func(key Key) bool { return key == ch.To.Key })
+	case o.removal != nil: // it is created again
+		s.removed.Remove(o.removal)
+		o.removal = nil
 	}
 	// The sequence number of a forgotten key is above its revision number.
 	o.number = max(o.number+1, ch.To.Sequence)
@@ -248,23 +252,22 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 	result := ch.Result()
 	sh.set(o, &result)
 	if ch.Remove {
-		s.removed = append(s.removed, ch.To.Key)
+		o.removal = s.removed.PushBack(o)
 	}
 }
 
 // forget drops the objects of the oldest removals that are too many.
 func (s *MemoryStore) forget() {
 	keep := cmp.Or(s.keepRemoved, 1024)
-	for len(s.removed) > max(keep, 0) {
-		oldest := s.removed[0]
-		s.removed = s.removed[1:]
-		o, sh := s.object(oldest), s.shelves[oldest.Machine]
+	for s.removed.Len() > max(keep, 0) {
+		o := s.removed.Remove(s.removed.Front()).(*object)
+		sh := s.shelves[o.record.Machine]
 		s.floor = max(s.floor, o.number, uint64(o.record.Operation))
 		for i := range o.past.rows {
 			delete(sh.requests, o.past.rows[i].Request)
 		}
 		sh.recent.remove(o)
-		delete(sh.objects, oldest.ID)
+		delete(sh.objects, o.record.ID)
 	}
 }
 

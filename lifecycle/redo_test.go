@@ -186,3 +186,35 @@ func TestWorkOptionsOfAnotherForm(t *testing.T) {
 		}
 	})
 }
+
+// TestRedoneWithoutWork: an operation that a Fire or an Override has started has no work in
+// its record. Its row starts the operation again for a peer, at every deadline.
+func TestRedoneWithoutWork(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, m *sizedManager){
+		"fire":     func(t *testing.T, m *sizedManager) { fire(t, m, "a", "reboot", user, nil) },
+		"override": func(t *testing.T, m *sizedManager) { override(t, m, "a", "rebooting", "ann", "it hangs", nil) },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			var log calls
+			store := lifecycle.NewMemoryStore()
+			m := workers(store, lifecycle.Config[event]{
+				Owner: join(t, store, "p", 24*time.Hour), Handlers: map[string]lifecycle.Handler{"reboot": log.handler("rebooted")},
+			})
+			running(t, m, "a")
+			begin(t, m)
+			for range 2 {
+				before := get(t, m, "a")
+				time.Sleep(time.Minute + 1)
+				found := sweep(t, m)
+				require.Len(t, found, 1)
+				require.Equal(t, lifecycle.Moved, found[0].Resolution)
+				after := get(t, m, "a")
+				require.Equal(t, state("rebooting"), after.State)
+				require.Equal(t, before.Operation+1, after.Operation)
+				require.Empty(t, after.Owner)
+			}
+			require.Empty(t, log.list)
+			require.Equal(t, lifecycle.Applied, report(t, m, "a", get(t, m, "a").Operation, "done", "worker", ""))
+		})
+	}
+}

@@ -20,6 +20,10 @@ import (
 // process does its work. [Config.Observe] may look at the outside world first and choose
 // another event.
 //
+// Only [Manager.Do] records work. An operation that another call has started, such as a Fire
+// or an Override, starts again without work, at every deadline: it is for a peer that acts on
+// the new operation and reports about it.
+//
 // A transitional object that has no deadline although the table has one for its state
 // was written by another program or before the table had it. Its deadline is the
 // table's, counted from its last change. An operation that waits for its turn has no

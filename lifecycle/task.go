@@ -31,12 +31,13 @@ type Task struct {
 	expect Revision
 	since  time.Time // when the admission ended; zero: its outcome is known
 
-	mu     sync.Mutex
-	begun  time.Time               // zero: the work does not run
-	cancel context.CancelCauseFunc // ends the work's context; nil: the work has not begun
-	lost   error                   // why the operation was taken away; nil: it was not
-	ended  Outcome                 // Lost or TimedOut, if that has ended the work
-	edit   any                     // of EditOutcome, a func(*T) error; nil: none
+	mu      sync.Mutex
+	begun   time.Time               // zero: the work does not run
+	attempt int                     // that has begun last, from 1 in this process
+	cancel  context.CancelCauseFunc // ends the work's context; nil: the work has not begun
+	lost    error                   // why the operation was taken away; nil: it was not
+	ended   Outcome                 // Lost or TimedOut, if that has ended the work
+	edit    any                     // of EditOutcome in that attempt, a func(*T) error; nil: none
 
 	deadline time.Time // by the clock of this process, no later than the record's; zero: none
 	recorded time.Time // the deadline of the record that it stands for, by the clock of the store
@@ -77,10 +78,12 @@ func (e *endError) Unwrap() error { return e.error }
 // begin returns the context of the work, which ends when the operation is taken
 // away. The error is why it must not begin. The caller calls end when the work has returned.
 func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err error) {
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
+	number := t.attempt + 1 // attempts follow one another
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, taskAttempt{t, number}))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cancel, t.begun, t.edit = cancel, time.Now(), nil // an edit of an attempt that failed
+	t.attempt, t.cancel, t.begun = number, cancel, time.Now()
+	t.edit = nil // of an attempt that failed
 	if t.lost != nil {
 		t.ended = Lost
 	}
@@ -144,12 +147,18 @@ func (t *Task) excess() time.Duration {
 	return time.Since(t.begun) - t.timeout
 }
 
+// taskAttempt is one run of the work, in its context.
+type taskAttempt struct {
+	task   *Task
+	number int
+}
+
 type taskKey struct{}
 
 // TaskOf returns the operation whose work runs with this context, or nil.
 func TaskOf(ctx context.Context) *Task {
-	t, _ := ctx.Value(taskKey{}).(*Task)
-	return t
+	a, _ := ctx.Value(taskKey{}).(taskAttempt)
+	return a.task
 }
 
 // Heartbeat extends the deadline of the object to the full timeout of its state,
@@ -216,14 +225,18 @@ func (m *Manager[S, E, T]) Heartbeat(ctx context.Context, id string) error {
 // call replaces an earlier one; nil removes it. An edit that fails, panics or is of
 // another payload ([ErrInvalid]) makes the outcome a failure. The edit runs once in
 // every attempt to commit, without any lock. EditOutcome returns false if no work
-// runs with this context.
+// runs with this context, and if a later attempt of the work has begun.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
-	t := TaskOf(ctx)
+	a, _ := ctx.Value(taskKey{}).(taskAttempt)
+	t := a.task
 	if t == nil {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if a.number != t.attempt {
+		return false
+	}
 	t.edit = nil
 	if edit != nil {
 		t.edit = edit

@@ -1,7 +1,5 @@
 package queue
 
-import "slices"
-
 // refusal returns the error of a submit that was not accepted, with what is in the
 // way. The ticket itself does not count. REQUIRES: q.mu.
 func (q *Queuer[K]) refusal(t *Ticket[K], reason error, in *lane[K], err error) *RefusedError {
@@ -73,7 +71,7 @@ func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
 	if l.running() != nil {
 		n--
 	}
-	if t != nil && (l.index(t) >= 0 || slices.Contains(l.delayed, t)) {
+	if t != nil && l.index(t) >= 0 { // a ticket that is refused in its place has Admit, and so no Delay
 		n--
 	}
 	return n

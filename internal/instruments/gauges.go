@@ -2,11 +2,13 @@ package instruments
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
@@ -29,8 +31,9 @@ type Gauges struct {
 }
 
 // Read reads all gauges, and calls record with each value. Managers are read at once, so that
-// a store that does not answer delays a scrape by readWithin, however many machines it has.
-func (g *Gauges) Read(ctx context.Context, record func(m *Metric, value float64, labels ...string)) {
+// a store that does not answer delays a scrape by readWithin, however many machines it has. The
+// error has the panics of stores, whose values are missing.
+func (g *Gauges) Read(ctx context.Context, record func(m *Metric, value float64, labels ...string)) error {
 	g.mu.Lock()
 	managers, queues, locks := maps.Clone(g.managers), maps.Clone(g.queues), maps.Clone(g.locks)
 	g.mu.Unlock()
@@ -50,15 +53,19 @@ func (g *Gauges) Read(ctx context.Context, record func(m *Metric, value float64,
 	var reads sync.WaitGroup
 	machines := slices.Collect(maps.Keys(managers))
 	counts := make([]map[string]int, len(machines))
+	panics := make([]error, len(machines))
 	for i, machine := range machines {
-		reads.Go(func() { counts[i] = managers[machine].count(ctx) })
+		reads.Go(func() {
+			panics[i] = protect.Call(func() error { counts[i] = managers[machine].count(ctx); return nil })
+		})
 	}
 	reads.Wait()
 	for i, machine := range machines {
 		for cause, n := range counts[i] {
-			record(stuckObjects, float64(n), machine, cause)
+			record(StuckObjects, float64(n), machine, cause)
 		}
 	}
+	return errors.Join(panics...)
 }
 
 // AddManager adds the number of stuck objects of a machine, which find returns.
@@ -78,7 +85,7 @@ func add[Source any](g *Gauges, sources *map[string]Source, name string, source 
 	if *sources == nil {
 		*sources = map[string]Source{}
 	}
-	(*sources)[name] = source
+	(*sources)[label(name)] = source
 }
 
 // A read of stuck objects is used for readEvery, and ends after readWithin, so that many

@@ -140,7 +140,8 @@ func TestWaits(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Second)
-		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
+		readAll := func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) }
+		require.NoError(t, g.Read(t.Context(), readAll))
 		require.NoError(t, q.Terminate(t.Context()))
 		require.Equal(t, []string{
 			"interlock_queue_wait_seconds work 0s",
@@ -161,7 +162,7 @@ func TestWaits(t *testing.T) {
 		g.AddLocks("sites", tree)
 		_, err = tree.Try(lock.MustParse("/a"), lock.X)
 		require.NoError(t, err)
-		g.Read(t.Context(), func(m *instruments.Metric, value float64, labels ...string) { r.note(m, value, labels) })
+		require.NoError(t, g.Read(t.Context(), readAll))
 		require.Equal(t, []string{
 			"interlock_lock_wait_seconds sites 0s", "interlock_lock_requests sites held 1", "interlock_lock_requests sites waiting 0",
 		}, r.take())
@@ -218,6 +219,22 @@ func TestStoreHangs(t *testing.T) {
 	})
 }
 
+// TestStoreOfGaugePanics: the reader receives the panic, and the values of the other stores.
+func TestStoreOfGaugePanics(t *testing.T) {
+	var g instruments.Gauges
+	g.AddManager("broken", func(context.Context) ([]lifecycle.SweepResult, error) { panic("a bug") })
+	g.AddManager("vm", (&manager{}).stuck)
+	read := 0
+	err := g.Read(t.Context(), func(_ *instruments.Metric, _ float64, labels ...string) {
+		require.Equal(t, "vm", labels[0])
+		read++
+	})
+	panicked, ok := errors.AsType[*queue.PanicError](err)
+	require.True(t, ok)
+	require.Equal(t, "a bug", panicked.Value)
+	require.Equal(t, 3, read)
+}
+
 // TestSourcesAreReplaced: a second source with a name makes no second series.
 func TestSourcesAreReplaced(t *testing.T) {
 	var g instruments.Gauges
@@ -233,6 +250,28 @@ func TestSourcesAreReplaced(t *testing.T) {
 		seen[series] = true
 	})
 	require.Len(t, seen, 3+5+2)
+}
+
+// TestNotUTF8: names of any bytes become labels that both systems take, and still make one
+// series each.
+func TestNotUTF8(t *testing.T) {
+	var r recorder
+	instruments.QueueObserver[string](&r, "a\xff")
+	instruments.LockObserver(&r, "a\xff")
+	require.Equal(t, []string{"interlock_queue_wait_seconds a\ufffd", "interlock_lock_wait_seconds a\ufffd"}, r.made)
+
+	var g instruments.Gauges
+	for _, name := range []string{"a\xfe", "a\xff"} {
+		g.AddManager(name, (&manager{}).stuck)
+		g.AddQueue(name, queue.Must[string](nil))
+		g.AddLocks(name, lock.Must(nil))
+	}
+	read := 0
+	g.Read(t.Context(), func(_ *instruments.Metric, _ float64, labels ...string) {
+		require.Equal(t, "a\ufffd", labels[0])
+		read++
+	})
+	require.Equal(t, 3+5+2, read)
 }
 
 // TestNames: names are unique, and as the two systems want them.

@@ -2,6 +2,8 @@
 // in common: their names, what they count, and when. The two packages are its back ends.
 package instruments
 
+import "strings"
+
 // Kind is the kind of a [Metric].
 type Kind string
 
@@ -41,7 +43,7 @@ var (
 		"Time from the start of an operation to its outcome.", "machine", "event", "code")
 	retries = metric(Counter, "interlock.retry.count", "interlock_retries_total", "{attempt}",
 		"Attempts of work that failed and are repeated.", "machine", "event")
-	stuckObjects = metric(Gauge, "interlock.stuck.count", "interlock_stuck_objects", "{object}",
+	StuckObjects = metric(Gauge, "interlock.stuck.count", "interlock_stuck_objects", "{object}",
 		"Objects that a sweep would find now, up to 1000.", "machine", "cause")
 	sweepTime = histogram("interlock.sweep.duration", "interlock_sweep_duration_seconds", fast,
 		"Time of a sweep.", "machine", "code")
@@ -65,7 +67,7 @@ var (
 
 // All lists the metrics.
 var All = []*Metric{
-	transitions, stateTime, refusals, conflicts, reports, operationTime, retries, stuckObjects, sweepTime, sweepResults,
+	transitions, stateTime, refusals, conflicts, reports, operationTime, retries, StuckObjects, sweepTime, sweepResults,
 	storeTime, storeErrors, queueDepth, queueOldest, queueWait, lockRequests, lockWait,
 }
 
@@ -76,6 +78,10 @@ func metric(kind Kind, name, prometheus, unit, help string, labels ...string) *M
 func histogram(name, prometheus string, buckets []float64, help string, labels ...string) *Metric {
 	return &Metric{Kind: Histogram, Name: name, Prometheus: prometheus, Unit: "s", Help: help, Labels: labels, Buckets: buckets}
 }
+
+// label returns a name of the caller as the value of a label. Both systems refuse all metrics
+// of a process for one value that is not UTF-8. The names in a table are checked by package fsm.
+func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
 
 // From half a millisecond to ten seconds, and from ten milliseconds to a day.
 var (

@@ -9,7 +9,7 @@ import (
 
 // QueueObserver returns an observer that measures how long actions wait.
 func QueueObserver[K comparable](b Backend, name string) queue.Observer[K] {
-	wait := b.Histogram(queueWait, name)
+	wait := b.Histogram(queueWait, label(name))
 	return queue.Observer[K]{Started: func(ctx context.Context, e queue.Started[K]) {
 		if e.Attempt > 1 {
 			return
@@ -24,7 +24,7 @@ func QueueObserver[K comparable](b Backend, name string) queue.Observer[K] {
 
 // LockObserver returns an observer that measures how long requests wait.
 func LockObserver(b Backend, name string) lock.Observer {
-	wait := b.Histogram(lockWait, name)
+	wait := b.Histogram(lockWait, label(name))
 	return lock.Observer{Granted: func(ctx context.Context, e lock.Acquisition) {
 		if e.Replaces == 0 {
 			wait(ctx, e.Waited)

@@ -1,6 +1,7 @@
 package visible
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,4 +16,16 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(s, func(t *testing.T) { require.Equal(t, want, Text(s)) })
 	}
+}
+
+func TestEscaped(t *testing.T) {
+	require.Equal(t, `a\u202eb\u000a☂`, Escaped("a\u202eb\n☂"))
+	require.Equal(t, "a\\u202e\nb\n", EscapedLines("a\u202e\nb\n"))
+
+	names := "\x1b\u0085\u00ad\u2028\U000e0001"
+	text, err := json.Marshal(names)
+	require.NoError(t, err)
+	var again string
+	require.NoError(t, json.Unmarshal([]byte(Escaped(string(text))), &again))
+	require.Equal(t, names, again)
 }

@@ -36,6 +36,7 @@ package aggregate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -178,27 +179,35 @@ func Must[S, C comparable](spec Spec[S, C]) *Aggregate[S, C] {
 //
 // The error matches [fsm.ErrUnknownState] for a state that the children's machine
 // does not declare, and [lifecycle.ErrInvalid] for a negative number, which means
-// that the caller has missed a change or recorded it twice.
+// that the caller has missed a change or recorded it twice, and for a sum that is not an
+// int.
 func (a *Aggregate[S, C]) Of(counts map[S]int) (Result[C], error) {
-	children := a.spec.Children
+	children, total := a.spec.Children, 0
 	for s, n := range counts {
 		i := children.StateIndex(s)
 		if i < 0 {
 			return Result[C]{}, fmt.Errorf("aggregate: compute %q: %w: machine %q has no state %#v",
 				a.spec.Name, fsm.ErrUnknownState, children.Table().Name, s)
 		}
-		if st := children.Table().States[i]; n < 0 && st.Kind != fsm.Absent {
+		st := children.Table().States[i]
+		if st.Kind == fsm.Absent {
+			continue
+		}
+		if n < 0 {
 			return Result[C]{}, fmt.Errorf("aggregate: compute %q: %w: %d children in state %q",
 				a.spec.Name, lifecycle.ErrInvalid, n, st.Name)
 		}
+		if n > math.MaxInt-total {
+			return Result[C]{}, fmt.Errorf("aggregate: compute %q: %w: more than %d children", a.spec.Name, lifecycle.ErrInvalid, math.MaxInt)
+		}
+		total += n
 	}
-	result := Result[C]{State: a.spec.Empty}
+	result := Result[C]{State: a.spec.Empty, Total: total}
 	for _, class := range a.spec.Classes {
 		n := 0
 		for _, s := range class.States {
 			n += counts[s]
 		}
-		result.Total += n
 		if n > result.Count && (a.spec.Rule == Dominant || result.Count == 0) {
 			result.State, result.Count = class.State, n
 		}

@@ -3,6 +3,7 @@ package aggregate_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -187,6 +188,11 @@ func TestOfRefuses(t *testing.T) {
 	_, err = rule.Of(map[tumblebug.State]int{tumblebug.Running: 1, tumblebug.Failed: -1})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.EqualError(t, err, `aggregate: compute "mci-status": lifecycle: invalid request: -1 children in state "Failed"`)
+	_, err = rule.Of(map[tumblebug.State]int{tumblebug.Running: math.MaxInt, tumblebug.Failed: 1})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid, "the sum overflows")
+	most, err := rule.Of(map[tumblebug.State]int{tumblebug.Running: math.MaxInt, tumblebug.Removed: math.MaxInt})
+	require.NoError(t, err)
+	require.Equal(t, math.MaxInt, most.Total)
 }
 
 // New reports every fault of a specification at once.

@@ -99,12 +99,12 @@ func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes j
 // InitOk to Init. It starts an operation: later messages of the CRM before are stale.
 //
 // Errors: [lifecycle.ErrStale] for a notify id that is not greater than those
-// before, [lifecycle.ErrInvalid] for one that is not positive or no version,
-// those of [lifecycle.Manager.Fire].
+// before, [lifecycle.ErrInvalid] for one that is not positive, for the greatest int64, which
+// no later CRM could exceed, or no version, those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, version string) (CloudletRecord, error) {
-	if notifyID <= 0 || version == "" {
+	if notifyID <= 0 || notifyID == math.MaxInt64 || version == "" {
 		return CloudletRecord{}, refused("fire", creationKey(id), string(StartUp), CRM,
-			fmt.Errorf("%w: a CRM needs a notify id and a version", lifecycle.ErrInvalid))
+			fmt.Errorf("%w: a CRM needs a version, and a notify id from 1 to %d", lifecycle.ErrInvalid, math.MaxInt64-1))
 	}
 	if err := c.add(ctx, id, CRM, version, nil); err != nil {
 		return CloudletRecord{}, err
@@ -129,8 +129,8 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 // processes get different ids, and a process that has restarted does not repeat any. It
 // is at least the time of this process in microseconds since 1970, so it does not go back
 // either if the store was restored from a backup. Errors: [lifecycle.ErrInvalid] for the
-// id, [lifecycle.ErrStale] if a CRM has started with the greatest int64, the store's, and
-// the context's.
+// id, [lifecycle.ErrStale] if a CRM has started with an id that leaves no greater one, the
+// store's, and the context's.
 func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 	rec, err := commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[string, note], error) {
 		at, err := c.start.Get(ctx, id)
@@ -139,8 +139,8 @@ func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 		}
 		return c.c.write(ctx, tx, cloudletNote(id), func(n *note) error {
 			last := max(n.NotifyID, at.Payload.NotifyID, at.Payload.OldNotifyID)
-			if last == math.MaxInt64 {
-				return fmt.Errorf("%w: no notify id is greater than %d", lifecycle.ErrStale, last)
+			if last >= math.MaxInt64-1 {
+				return fmt.Errorf("%w: no notify id is left after %d", lifecycle.ErrStale, last)
 			}
 			n.NotifyID = max(last+1, time.Now().UnixMicro())
 			return nil

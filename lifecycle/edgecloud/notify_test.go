@@ -84,8 +84,15 @@ func TestNewNotifyID(t *testing.T) {
 	c, err := edgecloud.NewCoordinator(store, nil)
 	require.NoError(t, err)
 	_, err = c.Cloudlets.StartUp(ctx, "b", math.MaxInt64, "v1")
-	require.NoError(t, err)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid, "no later CRM could take over")
 	id, err := c.Cloudlets.NewNotifyID(ctx, "b")
+	require.NoError(t, err)
+	_, err = c.Cloudlets.StartUp(ctx, "b", id, "v1")
+	require.NoError(t, err)
+
+	_, err = c.Cloudlets.StartUp(ctx, "b", math.MaxInt64-1, "v1")
+	require.NoError(t, err)
+	id, err = c.Cloudlets.NewNotifyID(ctx, "b")
 	require.ErrorIs(t, err, lifecycle.ErrStale)
 	require.Zero(t, id)
 }

@@ -24,8 +24,11 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (view, error) {
 	}
 	query := r.URL.Query()
 	doc := ObjectList{
-		Time: now(), Machine: m.table().Name, States: append([]string{}, query["state"]...), Stuck: query.Get("stuck") == "1",
+		Time: now(), Machine: m.table().Name, States: append([]string{}, query["state"]...),
 		Limit: defaultLimit, Objects: []Object{},
+	}
+	if doc.Stuck, err = strconv.ParseBool(cmp.Or(query.Get("stuck"), "false")); err != nil {
+		return view{}, fmt.Errorf("%w: stuck %q is neither true nor false", lifecycle.ErrInvalid, query.Get("stuck"))
 	}
 	if limit, err := number(query, "limit"); err != nil {
 		return view{}, err

@@ -29,6 +29,9 @@ func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 		return "", err
 	}
 	if at := r.URL.Query().Get("at"); at != "" {
+		if _, _, err := m.table().ParseStatus(at, ""); err != nil {
+			return "", err
+		}
 		return diagram.DOT(m.table(), &diagram.Config{Current: at}), nil
 	}
 	c, err := p.count(ctx, m)

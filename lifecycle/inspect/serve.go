@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -60,6 +61,9 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // Query omits such a parameter, and a filter with it
 		return fmt.Errorf("%w: the query: %w", lifecycle.ErrInvalid, err)
+	}
+	if format := r.URL.Query().Get("format"); !slices.Contains([]string{"", "json", "html"}, format) {
+		return fmt.Errorf("%w: format %q is neither json nor html", lifecycle.ErrInvalid, format)
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if name, ok := strings.CutPrefix(path, "static/"); ok {

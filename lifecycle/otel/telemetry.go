@@ -75,9 +75,12 @@ func (t *Telemetry) makeInstruments(meter metric.Meter) error {
 		errs = errors.Join(errs, err)
 	}
 	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		t.gauges.Read(ctx, func(m *instruments.Metric, value float64, labels ...string) {
+		err := t.gauges.Read(ctx, func(m *instruments.Metric, value float64, labels ...string) {
 			o.ObserveFloat64(gauges[m], value, attributesOf(m, labels))
 		})
+		if err != nil {
+			otel.Handle(err) // the SDK would export no metric after an error that is returned
+		}
 		return nil
 	}, observables...)
 	return errors.Join(errs, err)

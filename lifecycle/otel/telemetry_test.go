@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
@@ -265,6 +266,31 @@ func TestMetrics(t *testing.T) {
 			"interlock.transition.count event=done from=creating machine=vm to=running: 1",
 		}, got)
 	})
+}
+
+// panicking is a store that a bug of its driver makes panic.
+type panicking struct{ *lifecycle.MemoryStore }
+
+func (panicking) List(context.Context, lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	panic("a bug")
+}
+
+// TestStorePanics: the error handler receives the panic, and all other metrics are exported.
+func TestStorePanics(t *testing.T) {
+	var handled []error
+	before := otel.GetErrorHandler()
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { handled = append(handled, err) }))
+	t.Cleanup(func() { otel.SetErrorHandler(before) })
+
+	s := newSDK(t)
+	s.AddManager("broken", s.vms(panicking{lifecycle.NewMemoryStore()}, nil, nil))
+	s.AddManager("vm", s.vms(lifecycle.NewMemoryStore(), nil, nil))
+	var all metricdata.ResourceMetrics
+	require.NoError(t, s.reader.Collect(t.Context(), &all))
+	require.Len(t, handled, 1)
+	require.ErrorContains(t, handled[0], "a bug")
+	i := slices.IndexFunc(all.ScopeMetrics[0].Metrics, func(m metricdata.Metrics) bool { return m.Name == "interlock.stuck.count" })
+	require.Len(t, points(all.ScopeMetrics[0].Metrics[i]), 3)
 }
 
 // points returns a line for each series.

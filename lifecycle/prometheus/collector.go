@@ -100,9 +100,12 @@ func (c *Collector) Collect(ch chan<- client.Metric) {
 	for _, v := range c.vectors {
 		v.Collect(ch)
 	}
-	c.gauges.Read(context.Background(), func(m *instruments.Metric, value float64, labels ...string) {
+	err := c.gauges.Read(context.Background(), func(m *instruments.Metric, value float64, labels ...string) {
 		ch <- client.MustNewConstMetric(c.descs[m], client.GaugeValue, value, labels...)
 	})
+	if err != nil {
+		ch <- client.NewInvalidMetric(c.descs[instruments.StuckObjects], err)
+	}
 }
 
 // backend makes series.

@@ -221,3 +221,26 @@ func TestObserverAllocations(t *testing.T) {
 		o.Finished(t.Context(), lifecycle.Finished{Event: "create", Took: time.Second})
 	}))
 }
+
+// panicking is a store that a bug of its driver makes panic.
+type panicking struct{ *lifecycle.MemoryStore }
+
+func (panicking) List(context.Context, lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	panic("a bug")
+}
+
+// TestStorePanics: a scrape reports the panic, and has all other series.
+func TestStorePanics(t *testing.T) {
+	registry, collector := client.NewRegistry(), metrics.New()
+	client.WrapRegistererWithPrefix("api_", registry).MustRegister(collector)
+	add := func(name string, store lifecycle.Store) {
+		collector.AddManager(name, lifecycle.Must[string, string](vmTable, store, nil))
+	}
+	add("broken", panicking{lifecycle.NewMemoryStore()})
+	add("vm", lifecycle.NewMemoryStore())
+	families, err := registry.Gather()
+	require.ErrorContains(t, err, "a bug")
+	require.Len(t, families, 1)
+	require.Equal(t, "api_interlock_stuck_objects", families[0].GetName())
+	require.Len(t, families[0].GetMetric(), 3)
+}

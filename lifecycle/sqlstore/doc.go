@@ -142,7 +142,9 @@
 //
 // PostgreSQL: the encoding is UTF8. A change of one object in the store's own tables is one
 // statement and one round trip, if the commit has no precondition, no message and no owner.
-// The admissions and outcomes of operations of an owner are transactions.
+// The admissions and outcomes of operations of an owner are transactions. With the simple
+// protocol, bytea_output must be hex, which is the default: the driver pgx reads no other
+// form, and every read then fails.
 //
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
 // is two statements in a transaction.

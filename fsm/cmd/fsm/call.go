@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // call is one run of a command.
@@ -39,10 +41,11 @@ func (c *call) parse(args []string) error {
 	c.files = c.flags.Args()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(c.out, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
-		c.flags.SetOutput(c.out)
+		var help strings.Builder
+		fmt.Fprintf(&help, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
+		c.flags.SetOutput(&help)
 		c.flags.PrintDefaults()
-		return err
+		return cmp.Or(c.print(help.String()), err)
 	case err != nil:
 		return misused("%v", err)
 	}
@@ -125,7 +128,7 @@ func (c *call) report(form *string, result fmt.Stringer) error {
 	return c.print(result.String())
 }
 
-// json writes a value as indented JSON.
+// json writes a value as indented JSON. Names in it send nothing to a terminal.
 func (c *call) json(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -134,7 +137,7 @@ func (c *call) json(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	return c.print(b.String())
+	return c.print(visible.EscapedLines(b.String()))
 }
 
 // print writes a text and ends it with a newline. It returns the error of the output,

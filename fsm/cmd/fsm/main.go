@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // The exit codes, see the documentation of the command.
@@ -44,7 +45,7 @@ var commands = []command{
 // run runs a command and returns its exit code.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) == 0 {
-		usage(errs)
+		fmt.Fprint(errs, usage())
 		return exitUsage
 	}
 	name, rest := args[0], args[1:]
@@ -53,7 +54,10 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	switch name {
 	case "help", "-h", "-help", "--help":
-		usage(out)
+		if _, err := io.WriteString(out, usage()); err != nil {
+			fmt.Fprintf(errs, "fsm help: %v\n", err)
+			return exitUsage
+		}
 		return exitOK
 	}
 	for _, cmd := range commands {
@@ -62,8 +66,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 			return c.run(rest)
 		}
 	}
-	fmt.Fprintf(errs, "fsm: unknown command %q\n\n", name)
-	usage(errs)
+	fmt.Fprintf(errs, "fsm: unknown command %q\n\n%s", name, usage())
 	return exitUsage
 }
 
@@ -89,15 +92,17 @@ func (c *call) run(args []string) int {
 	return exitOK
 }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, "usage: fsm <command> [flags] [arguments]\n\n")
+func usage() string {
+	var b strings.Builder
+	b.WriteString("usage: fsm <command> [flags] [arguments]\n\n")
 	for _, cmd := range commands {
-		fmt.Fprintf(w, "  %-7s %-22s %s\n", cmd.name, cmd.args, cmd.short)
+		fmt.Fprintf(&b, "  %-7s %-22s %s\n", cmd.name, cmd.args, cmd.short)
 	}
-	fmt.Fprint(w, `  help    [command]              describe a command and its flags
+	b.WriteString(`  help    [command]              describe a command and its flags
 
 Tables are lifecycle-table/1 documents, which fsm.WriteTable writes. A history has
 one JSON object a line, see history.Read. - is standard input. Flags stand before the
 arguments. Exit codes: 0 no findings, 1 findings, 2 wrong usage or bad input.
 `)
+	return b.String()
 }

@@ -71,6 +71,8 @@ func (failing) Write([]byte) (int, error) { return 0, errFull }
 func TestFailingOutput(t *testing.T) {
 	const table, history = "testdata/tables/lamp.json", "testdata/tables/lamp.jsonl"
 	for _, args := range [][]string{
+		{"help"},
+		{"help", "check"},
 		{"check", table},
 		{"check", "-format=json", table},
 		{"draw", table},
@@ -212,11 +214,15 @@ func TestHostileNames(t *testing.T) {
 		{"machine": "m\nforged", "id": "b", "from": "A\nforged", "to": "C\nforged", "event": "e\nforged", "actor": "w\nforged"}`)
 	for _, args := range [][]string{
 		{"check", "-show=info", old},
+		{"check", "-format=json", "-facts", new},
 		{"diff", old, new},
+		{"diff", "-format=json", old, new},
 		{"diff", "-map", "B\x1b[31m=B\u202e", old, new},
 		{"tour", old},
 		{"verify", old},
 		{"verify", old, rows},
+		{"verify", "-format=json", new},
+		{"verify", "-format=json", new, rows},
 		{"draw", "-format=text", old},
 		{"draw", "-at=D", old},
 	} {

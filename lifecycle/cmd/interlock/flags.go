@@ -96,18 +96,19 @@ func (c *call) wrong(args []string) string {
 	return ""
 }
 
-// help prints the usage.
-func help(w io.Writer, flags *flag.FlagSet) {
-	fmt.Fprint(w, "usage: interlock <command> [flags] [arguments]\n\n")
+// help returns the usage.
+func help(flags *flag.FlagSet) string {
+	var b strings.Builder
+	b.WriteString("usage: interlock <command> [flags] [arguments]\n\n")
 	for _, cmd := range commands {
-		fmt.Fprintf(w, "  %-7s %-11s %s\n", cmd.name, cmd.args, cmd.short)
+		fmt.Fprintf(&b, "  %-7s %-11s %s\n", cmd.name, cmd.args, cmd.short)
 	}
-	fmt.Fprint(w, "\nflags, before the arguments:\n\n")
+	b.WriteString("\nflags, before the arguments:\n\n")
 	flags.VisitAll(func(f *flag.Flag) {
 		value, text := flag.UnquoteUsage(f)
-		fmt.Fprintf(w, "  %-23s %s\n", strings.TrimSpace("-"+f.Name+" "+value), text)
+		fmt.Fprintf(&b, "  %-23s %s\n", strings.TrimSpace("-"+f.Name+" "+value), text)
 	})
-	fmt.Fprint(w, `
+	b.WriteString(`
 With -dsn there are no queues, no locks, and no objects in tables of the service
 (sqlstore.ExistingTable), stuck or not: read them with -addr.
 
@@ -119,4 +120,5 @@ exit codes:
   3  the machine or the object does not exist
   4  stuck: there are stuck objects
 `)
+	return b.String()
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/terminal"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // The exit codes, see the documentation of the command.
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	c.http.Timeout = timeout
 	flags := c.flags()
 	if len(args) == 0 {
-		help(errs, flags)
+		fmt.Fprint(errs, help(flags))
 		return exitUsage
 	}
 	err := fmt.Errorf("%w: there is no such command", errUsage)
@@ -82,8 +83,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		c.close()
 	}
 	if errors.Is(err, flag.ErrHelp) {
-		help(out, flags)
-		return exitOK
+		_, err = io.WriteString(out, help(flags))
 	}
 	return report(errs, args[0], err)
 }
@@ -96,7 +96,7 @@ func report(errs io.Writer, name string, err error) int {
 	case errors.Is(err, errStuck):
 		return exitStuck
 	}
-	fmt.Fprintf(errs, "interlock %s: %s\n", plain(name), plain(oneLine(err.Error())))
+	fmt.Fprintf(errs, "interlock %s: %s\n", visible.Escaped(name), visible.Escaped(oneLine(err.Error())))
 	if errors.Is(err, errUsage) {
 		fmt.Fprintln(errs, "see interlock help")
 		return exitUsage

@@ -167,9 +167,11 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 // TestFailingOutput requires the exit code of a failure for a failing output.
 func TestFailingOutput(t *testing.T) {
-	var errs bytes.Buffer
-	require.Equal(t, exitFailure, run(t.Context(), []string{"top", "-addr", serve(t) + "/inspect"}, full{}, &errs))
-	require.Equal(t, "interlock top: no space left\n", errs.String())
+	for _, args := range [][]string{{"help"}, {"top", "-h"}, {"top", "-addr", serve(t) + "/inspect"}} {
+		var errs bytes.Buffer
+		require.Equal(t, exitFailure, run(t.Context(), args, full{}, &errs))
+		require.Equal(t, "interlock "+args[0]+": no space left\n", errs.String())
+	}
 }
 
 // rounds ends a context after a number of writes.

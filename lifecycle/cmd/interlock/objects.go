@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/visible"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
 )
@@ -116,7 +117,7 @@ func runObject(ctx context.Context, c *call, args []string) error {
 		}
 		p.text(doc.Explanation.String())
 		if doc.Version != "" {
-			p.text("  version: " + plain(doc.Version) + "\n")
+			p.text("  version: " + visible.Escaped(doc.Version) + "\n")
 		}
 		var payload bytes.Buffer
 		if err := json.Compact(&payload, doc.Payload); err == nil {

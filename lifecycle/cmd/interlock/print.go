@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // maxCell is the greatest width of a cell in a table.
@@ -29,7 +29,7 @@ func (c *call) show(doc any, tables func(p *printer)) error {
 	if err := e.Encode(doc); err != nil {
 		return err
 	}
-	c.text.WriteString(plainLines(b.String()))
+	c.text.WriteString(visible.EscapedLines(b.String()))
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (p *printer) table(n int, heads string) {
 // row prints a row. A long cell is cut.
 func (p *printer) row(cells ...any) {
 	for i, cell := range cells {
-		text := cmp.Or(plain(fmt.Sprint(cell)), "-")
+		text := cmp.Or(visible.Escaped(fmt.Sprint(cell)), "-")
 		if utf8.RuneCountInString(text) > maxCell {
 			text = string([]rune(text)[:maxCell-1]) + "…"
 		}
@@ -67,32 +67,7 @@ func (p *printer) row(cells ...any) {
 }
 
 // text prints lines of any length.
-func (p *printer) text(lines string) { fmt.Fprint(p.w, plainLines(lines)) }
-
-// plain escapes what is not printable, so that no name moves the cursor, changes colours or
-// reverses the line. The escapes are those of JSON.
-func plain(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
-}
-
-// plainLines is plain for every line of a text.
-func plainLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = plain(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
+func (p *printer) text(lines string) { fmt.Fprint(p.w, visible.EscapedLines(lines)) }
 
 // span returns the time from one point in time to another, in days and hours from one day on.
 // It is negative if to is earlier, and "" if one of them is zero.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/visible"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
 )
@@ -17,7 +18,7 @@ func runTop(ctx context.Context, c *call, _ []string) error {
 		return err
 	}
 	err := c.show(doc, func(p *printer) {
-		p.text(plain(doc.Title) + ", " + doc.Time.Format(time.RFC3339) + "\n\n")
+		p.text(visible.Escaped(doc.Title) + ", " + doc.Time.Format(time.RFC3339) + "\n\n")
 		p.table(len(doc.Machines), "MACHINE, OBJECTS, STUCK, TRANSITIONAL, STATES")
 		for _, m := range doc.Machines {
 			if m.Problem != nil {
