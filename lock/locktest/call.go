@@ -80,8 +80,11 @@ func (e *env) eventually(check func() error) error {
 			synctest.Wait() // until nothing more happens
 		}
 		err := check()
-		if err == nil || time.Now().After(end) {
-			e.h.hangs.Store(e.h.hangs.Load() || err != nil)
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			e.h.hangs.Store(true)
 			return err
 		}
 		time.Sleep(pause)
