@@ -22,6 +22,18 @@ import (
 // ctx.Err() and its cause (see [Ended]); once the store is closed, it returns
 // [ErrClosed]. In both cases nothing was written. While the store cannot answer, its
 // methods return errors that match [ErrUnavailable].
+//
+// A driver's Commit has these steps, all but the first in one transaction:
+//
+//  1. [Commit.Check]. A store that cannot compare the grants of locks refuses a
+//     [Precondition] with one: [errors.ErrUnsupported].
+//  2. If the history has a row with the token for every change, the commit was written
+//     before. [StoredChange.Stamp] with Revision and At of each row has the same results.
+//  3. The expectations, the requests of the changes, the preconditions, and last the owner
+//     ([OwnerRef.Alive]) are compared.
+//  4. For each change Stamp with a new revision. Then the store replaces its record by
+//     [StoredChange.Result], also if it is removed, and adds [StoredChange.Row] to the
+//     history, unless the change is MetadataOnly. Then it adds the messages.
 type Store interface {
 	// Get returns the record of an object, linearizably: it sees every commit
 	// that was acknowledged before Get was called. For an object that does not
@@ -34,16 +46,18 @@ type Store interface {
 	// Commit writes all changes, their history rows and the messages, or
 	// nothing. It checks every change's expectation and every precondition, all
 	// as of one moment. On success it sets Revision, ChangedAt and Deadline of
-	// each change's record; a MetadataOnly change keeps its ChangedAt. A store that
-	// does not keep Admission sets it to zero. After Commit has returned nil, the
-	// store keeps nothing of c but the contents of the records.
+	// each change's record; a MetadataOnly change keeps its ChangedAt. The caller has
+	// set all other fields, Admission and ChangeToken included. A store that does not
+	// keep Admission sets it to zero. Times are not rounded to seconds. After Commit has
+	// returned nil, the store keeps nothing of c but the contents of the records.
 	//
 	// Commit is idempotent in the token: a commit that was written before is not
 	// written again and gets the same results as the first time, as long as the
 	// history of its objects is kept.
 	//
 	// Errors: [*ConflictError] for the first change whose expectation fails,
-	// [*RepeatedError] for a change whose Request another row of the machine has,
+	// [*RepeatedError] for a change whose Request another row of the machine has (a
+	// conflict comes first),
 	// [*PreconditionError], [*OwnerError], and [ErrUnknownOutcome] if the store
 	// cannot determine whether it has written. Any other error means that nothing
 	// was written: [ErrUnavailable], if the same commit may succeed later.
@@ -193,7 +207,9 @@ type StoredChange struct {
 	Request, Fingerprint string
 }
 
-// Stamp sets the fields that the store determines, for use by stores.
+// Stamp sets the fields that the store determines, for use by stores: Revision, ChangedAt
+// and Deadline of To. A MetadataOnly change keeps its ChangedAt, and its Deadline if Timeout
+// is 0.
 func (ch *StoredChange) Stamp(revision Revision, now time.Time) {
 	changed, deadline := ch.To.ChangedAt, ch.To.Deadline
 	ch.To.Revision, ch.To.ChangedAt, ch.To.Deadline = revision, now, time.Time{}
@@ -205,7 +221,7 @@ func (ch *StoredChange) Stamp(revision Revision, now time.Time) {
 	}
 }
 
-// Row returns the history row of the change, after Stamp.
+// Row returns the history row of the change, after Stamp. A MetadataOnly change has none.
 func (ch *StoredChange) Row(token Token) HistoryRow {
 	return HistoryRow{
 		Key: ch.To.Key, Sequence: ch.To.Sequence, Revision: ch.To.Revision, Token: token,
@@ -215,8 +231,9 @@ func (ch *StoredChange) Row(token Token) HistoryRow {
 	}
 }
 
-// Result returns the record after the change, for use by stores: To, or what a store keeps of
-// a removed object, so that its numbers continue.
+// Result returns the record after the change, after Stamp, for use by stores: To, or what a
+// store keeps of a removed object. That is its key, the numbers that continue, the fence, and
+// time, actor, event and reason of the removal.
 func (ch *StoredChange) Result() StoredRecord {
 	r := &ch.To
 	if !ch.Remove {
@@ -331,8 +348,8 @@ func (h HistoryRow) String() string {
 // Historian is a store that keeps history.
 type Historian interface {
 	// History returns rows of one object with a sequence number above after,
-	// ascending, at most limit of them. The store determines how long rows are
-	// kept; the rows it still has end with the newest and have no gap.
+	// ascending, at most limit of them, and none for 0. The store determines how long rows
+	// are kept; the rows it still has end with the newest and have no gap.
 	History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error)
 
 	// Requested returns the history row of a machine that has the request. The request is
@@ -347,8 +364,8 @@ type Follower interface {
 	// Recent returns the objects of a machine that changed at most within ago, by the
 	// store's clock, removed objects included. A change counts if it has a history row, or
 	// would have one if the store kept history. The objects are in bytewise order of id: at
-	// most limit of them, each with an id greater than after. The sequence number is that
-	// of the newest such change. A store that cannot find changes returns
+	// most limit of them, none for 0, each with an id greater than after. The sequence number
+	// is that of the newest such change. A store that cannot find changes returns
 	// [errors.ErrUnsupported].
 	Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]ChangedObject, error)
 }
@@ -364,7 +381,7 @@ type ChangedObject struct {
 // delivered at least once.
 type Outbox interface {
 	// Messages returns the oldest messages that are not discarded, at most limit
-	// of them. The messages of one commit are in their order. A commit that was
+	// of them, and none for 0. The messages of one commit are in their order. A commit that was
 	// acknowledged before another one began comes before it, and so do the
 	// commits of one object. Concurrent commits come in either order, and a
 	// message may appear before one that was returned already.

@@ -28,21 +28,27 @@ type Grant struct {
 // GrantDriver is the part of a [Grant] that a lock driver implements. Its methods
 // are called without any lock held, from any goroutine.
 //
+// The Grant keeps the end of the grant itself: after Unlock, and after a call of lose, its
+// Check and conversions do not ask the driver, and its Unlock returns the loss. It asks for
+// Requests and Token at any time, also after the end.
+//
 // A driver that cannot find out whether a conversion was written has lost the
 // grant: it calls lose, see [NewGrant], before it returns.
 type GrantDriver interface {
-	// Requests returns what is held, in the form of [Normalize].
+	// Requests returns what is held, or was held at the end, in the form of [Normalize].
 	Requests() []Request
-	// Token returns the fencing token.
+	// Token returns the fencing token, also after the end.
 	Token() Token
 	// Check returns an error if the driver cannot guarantee the grant any more. It
 	// does no I/O.
 	Check() error
-	// Unlock releases this grant and no other. It is idempotent. It releases the
-	// grant even if the context has ended.
+	// Unlock releases this grant and no other. It is idempotent: it returns nil for a
+	// grant that has ended. It releases the grant even if the context has ended.
 	Unlock(ctx context.Context) error
-	// Upgrade raises every request to its join with m, or none. Downgrade lowers
-	// every request to m, or none. Both return ErrNotHeld if the grant has ended.
+	// Upgrade raises every request to its join with m, or none. If it raises one, the
+	// grant has a new, greater token. Downgrade lowers every request to m, or none, and
+	// returns ErrInvalid if a request does not cover m. m is a valid mode. Both return
+	// ErrNotHeld if the grant has ended.
 	Upgrade(ctx context.Context, m Mode) error
 	Downgrade(ctx context.Context, m Mode) error
 }
@@ -61,8 +67,8 @@ func NewGrant(d GrantDriver) (g *Grant, lose func(*LostError) bool) {
 // the key or row that its transaction compares.
 func (g *Grant) Driver() GrantDriver { return g.driver }
 
-// Token returns the fencing token, also after the end of the grant. An upgrade
-// changes it.
+// Token returns the fencing token, also after the end of the grant. An upgrade that
+// raises a request changes it.
 func (g *Grant) Token() Token { return g.driver.Token() }
 
 // Requests returns what is held, or was held at the end, in the form of
@@ -137,8 +143,9 @@ func (g *Grant) Unlock(ctx context.Context) error {
 }
 
 // Upgrade raises the mode of every request to its [Join] with m, all or none. It never
-// waits. It is refused like a [Locker].TryLock of the raised requests, and so also if
-// another request waits for one of them. Two holders that both upgrade are both refused
+// waits. It is refused like a [Locker].TryLock of the requests that it raises, and so also if
+// another request waits for one of these. An upgrade that raises none keeps the token and is
+// not refused. Two holders that both upgrade are both refused
 // until one of them unlocks.
 //
 // Errors: [ErrConflict] as a [ConflictError], [ErrInvalid], those of Check, and the

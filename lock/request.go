@@ -50,9 +50,10 @@ type Options struct {
 	// ID names the acquisition. The same id with the same requests returns the
 	// same grant: a caller that lost an answer repeats its call. The first release
 	// ends the grant for all callers and frees the id, so concurrent workers must not
-	// share one. A grant that was upgraded meanwhile is returned unchanged. The
-	// error is [ErrIDInUse] for other requests, and after a downgrade below the
-	// requests. Default, "": no id.
+	// share one. While the acquisition waits, a Lock waits with it, and a TryLock is refused;
+	// the acquisition leaves the queue when the last of its calls is cancelled. A grant that
+	// was upgraded meanwhile is returned unchanged. The error is [ErrIDInUse] for other
+	// requests, and after a downgrade below the requests. Default, "": no id.
 	ID string
 	// Owner and Reason appear in refusals and lists of holders. They have no other
 	// effect. Default: "".

@@ -106,9 +106,10 @@ func grantsAreHeld(t *tester) {
 	require.NoError(t, err)
 	before := t.get(key("a"))
 	for _, end := range []struct {
-		by   func(ctx context.Context, token lock.Token, reason string) error
-		want error
-	}{{nil, nil}, {tree.Revoke, nil}, {tree.Break, lifecycle.ErrPrecondition}} {
+		grant string
+		by    func(ctx context.Context, token lock.Token, reason string) error
+		want  error
+	}{{"held", nil, nil}, {"revoked", tree.Revoke, nil}, {"lost", tree.Break, lifecycle.ErrPrecondition}} {
 		if end.by != nil {
 			require.NoError(t, end.by(t.Context(), grant.Token(), "test"))
 		}
@@ -116,7 +117,7 @@ func grantsAreHeld(t *tester) {
 		c.Require = []lifecycle.Precondition{{Grant: grant}}
 		err := t.send(c)
 		if !errors.Is(err, errors.ErrUnsupported) {
-			require.ErrorIs(t, err, end.want)
+			require.ErrorIs(t, err, end.want, "a commit that requires a grant, which is %s", end.grant)
 		}
 		if err == nil {
 			before = c.Changes[0].To

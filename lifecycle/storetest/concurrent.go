@@ -69,7 +69,7 @@ func historyIsLinearizable(t *tester) {
 		}
 	})
 	found := porcupine.CheckOperationsTimeout(register(first), slices.Concat(calls[:]...), patience)
-	require.Equal(t, porcupine.Ok, found, "the calls have no order")
+	require.Equal(t, porcupine.Ok, found, "no order of the calls explains their results: a read was stale, or two commits replaced one revision")
 }
 
 // oneWins requires that one of these commits, which start at the same moment, is written. The
@@ -89,7 +89,7 @@ func (t *tester) oneWins(refused error, commits ...*lifecycle.Commit) {
 func (t *tester) written(c *lifecycle.Commit, refused error) bool {
 	err := t.send(c)
 	if err != nil {
-		require.ErrorIs(t, err, refused)
+		require.ErrorIs(t, err, refused, "the error of a commit that another one has overtaken")
 	}
 	return err == nil
 }
@@ -161,7 +161,8 @@ func transactionsInAnyOrder(t *tester) {
 		}
 	})
 	for _, r := range first {
-		require.EqualValues(t, wins.Load(), t.get(r.Key).Sequence-r.Sequence, "changes of %s", r.ID)
+		changes := int64(t.get(r.Key).Sequence - r.Sequence)
+		require.Equal(t, wins.Load(), changes, "the commits of both objects that returned nil, and the changes of %s", r.ID)
 	}
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -34,7 +35,7 @@ func (t *tester) calls(ctx context.Context, r lifecycle.StoredRecord, limit int,
 	}
 	if t.has.Messages {
 		_, errs["Messages"] = t.store().(lifecycle.Outbox).Messages(ctx, limit)
-		errs["Discard"] = t.store().(lifecycle.Outbox).Discard(ctx, discard...)
+		errs[fmt.Sprintf("Discard of %d messages", len(discard))] = t.store().(lifecycle.Outbox).Discard(ctx, discard...)
 	}
 	if follower, ok := t.store().(lifecycle.Follower); ok {
 		_, errs["Recent"] = follower.Recent(ctx, machine, time.Hour, "", limit)

@@ -45,7 +45,8 @@
 // faults and concurrency: conflicts, preconditions, owners, requests, tokens, histories,
 // lists and messages.
 // A sequence that fails is shortened by package rapid, whose flags apply: -rapid.checks=1000
-// draws ten times as many sequences. The other demands state what no random sequence shows.
+// draws ten times as many sequences, -rapid.shrinktime=2s shortens for two seconds and not for
+// thirty, and -rapid.nofailfile writes no file to testdata/rapid. The other demands state what no random sequence shows.
 //
 // The functions of [Config] enable further demands: a process that is killed, a clock that
 // moves, a connection that breaks, an engine that is killed.
@@ -81,7 +82,10 @@
 //   - A payload without bytes may come back as nil, and nil as a payload without
 //     bytes. For Saved the two are different.
 //   - If a commit has both a conflict and a failed precondition, it returns either
-//     error. The error about its owner comes after both.
+//     error. The error about its owner comes after both. A conflict comes before a repeated
+//     request.
+//   - Lists are in the bytewise order of ids. A store with another order fails
+//     Names/any_id_machine_and_state.
 //   - A removed object's record has no Admission.
 //   - The numbers of an object that does not exist may grow. Its revision then
 //     changes.

@@ -272,7 +272,17 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 	"Time/conditions_combine": {
-		"recent: any age": {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
+		"recent: any age":       {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
+		"recent: whole minutes": {within: func(d time.Duration) time.Duration { return d.Truncate(time.Minute) }},
+		"recent: minutes up":    {within: func(d time.Duration) time.Duration { return (d + time.Minute - 1).Truncate(time.Minute) }},
+		"times are whole seconds": shown(func(r *record) {
+			r.ChangedAt, r.Deadline = r.ChangedAt.Truncate(time.Second), r.Deadline.Truncate(time.Second)
+		}),
+		"overdue or owned by another": selecting(func(q lifecycle.Query, r record) bool {
+			owned := q
+			owned.Overdue = false
+			return matches(q, r) || q.Overdue && q.NotOwnedBy != nil && matches(owned, r)
+		}),
 		"more, not at least": selecting(func(q lifecycle.Query, r record) bool {
 			return matches(q, r) && (q.UnchangedFor == 0 || time.Since(r.ChangedAt) > q.UnchangedFor)
 		}),

@@ -101,6 +101,11 @@ var recordFaults = map[string]map[string]fault{
 			}
 			return s.write(ctx, c)
 		}},
+		"every field is kept: an event for none": shown(func(r *record) {
+			if r.Exists() {
+				r.Event = cmp.Or(r.Event, "none")
+			}
+		}),
 		"sequence has no gap: a gap": {change: func(s *faulty, ch *edit) {
 			if ch.To.ID == "a" && ch.To.Sequence > 5 {
 				ch.To.Sequence++

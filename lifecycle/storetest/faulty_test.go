@@ -38,6 +38,7 @@ type fault struct {
 	pages     func(after *uint64, limit *int)                                           // changes the arguments of History
 	requested func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow            // changes what Requested returns
 	recent    func(list []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject // changes what Recent returns
+	within    func(d time.Duration) time.Duration                                       // changes the age that Recent asks for
 	messages  func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage
 	discard   func(s *faulty, numbers []uint64) []uint64
 	ended     func(call string, err error) error // changes the errors of contexts and of a closed store
@@ -305,6 +306,9 @@ type asked struct {
 }
 
 func (s *faulty) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
+	if s.within != nil {
+		within = s.within(within)
+	}
 	list, err := s.MemoryStore.Recent(ctx, machine, within, after, limit)
 	if err == nil && s.recent != nil {
 		whole, _ := s.MemoryStore.Recent(ctx, machine, 1000*hour, "", all)

@@ -175,7 +175,7 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 	ch := change(before, pick(m, idle, moving, broken))
 	ch.To.Payload = pick(m, nil, []byte{}, []byte(`{"a": 1,  "b":"x"}`), noText)
 	ch.To.Saved = pick(m, nil, []byte{}, noText)
-	ch.To.Origin = pick(m, idle, moving, broken)
+	ch.To.Origin, ch.To.Event = pick(m, idle, moving, broken), pick(m, ch.To.Event, "")
 	ch.To.Owner, ch.To.Epoch, ch.Timeout = o.Name, o.Epoch, pick(m, 0, 0, 5*time.Second, hour)
 	return ch
 }
@@ -221,12 +221,12 @@ func (m *model) commitSomething() {
 	want := m.expected(c)
 	err := m.send(c)
 	if want == nil {
-		require.NoError(m, err)
+		require.NoError(m, err, "a commit whose conditions hold")
 		m.accept(c)
 		return
 	}
 	got := reflect.New(reflect.TypeOf(want)) // a variable for errors.As
-	require.ErrorAs(m, err, got.Interface())
+	require.ErrorAs(m, err, got.Interface(), "the error of a commit that must be refused: %v", want)
 	equal[any](m.tester, want, got.Elem().Interface(), "the error of the commit")
 	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
 		m.hold(conflict.Current)

@@ -73,13 +73,13 @@ func (m *model) compareHistory(id string) {
 		return
 	}
 	want, rows := m.history[id], m.rows(m.key(id), 0, all)
-	require.GreaterOrEqual(m, len(rows), min(kept, len(want)))
-	require.LessOrEqual(m, len(rows), len(want))
+	require.GreaterOrEqual(m, len(rows), min(kept, len(want)), "rows of %s: the store has lost some of the newest %d", id, kept)
+	require.LessOrEqual(m, len(rows), len(want), "rows of %s: more than changes with a row", id)
 	equal(m.tester, want[len(want)-len(rows):], rows, "the history")
 	if len(rows) > 0 {
 		from, limit := m.below(len(rows)), m.below(4)
 		page := rows[from+1 : min(from+1+limit, len(rows))]
-		equal(m.tester, page, m.rows(m.key(id), rows[from].Sequence, limit), fmt.Sprintf("%d rows", limit))
+		equal(m.tester, page, m.rows(m.key(id), rows[from].Sequence, limit), fmt.Sprintf("a page of at most %d rows after number %d", limit, rows[from].Sequence))
 	}
 	if len(m.requests) > 0 {
 		request := m.request()

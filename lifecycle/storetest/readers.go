@@ -39,7 +39,7 @@ func pagesMissNothing(t *tester) {
 				page := idsOf(t.list(q))
 				full = len(page) == q.Limit
 				for _, id := range page {
-					require.Greater(t, id, q.After)
+					require.Greater(t, id, q.After, "an id of the next page")
 					q.After, got = id, append(got, id)
 				}
 			}
@@ -60,7 +60,7 @@ func messagesAreReadOnce(t *tester) {
 		for list := t.oldest(3); len(list) > 0; list = t.oldest(3) {
 			var numbers []uint64
 			for _, m := range list {
-				require.Equal(t, fmt.Sprint(m.Key, " ", next[m.Key]), string(m.Payload))
+				require.Equal(t, fmt.Sprint(m.Key, " ", next[m.Key]), string(m.Payload), "the next message of %s", m.Key)
 				next[m.Key]++
 				numbers = append(numbers, m.Number)
 			}

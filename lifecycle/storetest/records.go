@@ -68,7 +68,7 @@ func anyName(t *tester) {
 		other, wrong := list[(i+1)%len(list)], change(t.get(key(id)), idle)
 		wrong.From = other
 		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+id)
-		require.Equal(t, id, conflict.Current.State)
+		require.Equal(t, id, conflict.Current.State, "the state of the current record in the conflict")
 		if t.has.Changes >= 2 {
 			c := commitOf(change(t.get(lifecycle.Key{Machine: "another", ID: "a"}), idle))
 			c.Require = []lifecycle.Precondition{{Key: key(id), States: []string{other}}}

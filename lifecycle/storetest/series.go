@@ -30,8 +30,8 @@ func (t *tester) disturbed(disturb disturbance, n int, call func(ctx context.Con
 	case !struck:
 		require.NoError(t, err, "a call that was not disturbed")
 	case err != nil && ctx.Err() != nil && !errors.Is(err, lifecycle.ErrUnknownOutcome):
-		require.ErrorIs(t, err, ctx.Err())
-		require.ErrorIs(t, err, errCause)
+		require.ErrorIs(t, err, ctx.Err(), "the error of a call whose context has ended")
+		require.ErrorIs(t, err, errCause, "the error of a call whose context has ended, and the cause")
 	}
 	t.recovers(1)
 	return struck, err

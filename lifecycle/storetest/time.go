@@ -40,21 +40,28 @@ func overdue(states ...string) lifecycle.Query {
 // duration has not passed for any object. The deadline of a MetadataOnly change counts from
 // the present time of the store, and the change does not make the object younger.
 //
-// Recent finds a change if it is at most so old.
+// Recent finds a change if it is at most so old. No time and no duration is rounded to seconds:
+// a deadline would come early.
 func conditionsCombine(t *tester) {
 	t.needsConfig("Age", t.config.Synctest || t.config.Age != nil)
-	t.due("a", moving, hour)
-	t.due("b", broken, hour)
-	t.due("c", moving, 5*hour)
-	t.put("d", moving)
+	t.pass(300 * time.Millisecond) // a bubble begins at a whole second
+	var fractions int
+	for _, r := range []lifecycle.StoredRecord{
+		t.due("a", moving, hour), t.due("b", broken, hour), t.due("c", moving, 5*hour), t.put("d", moving),
+	} {
+		fractions += r.ChangedAt.Nanosecond()
+	}
+	require.NotZero(t, fractions, "every ChangedAt is a whole second")
 	t.pass(2 * hour)
 	t.due("e", moving, hour)
 	t.due("f", broken, 5*hour)
 	t.put("g", moving)
-	t.pass(2 * hour)
+	t.pass(2*hour + 10*time.Second)
 	// a, b, c and d are four hours old, the others two; a, b and e are overdue.
-	t.finds(unchangedFor(4*hour), "a", "b", "c", "d")
+	t.finds(unchangedFor(4*hour+10*time.Second), "a", "b", "c", "d")
 	t.finds(unchangedFor(5 * hour))
+	t.recent(2*hour+59*time.Second, "e", "f", "g")
+	t.recent(2*hour + 9*time.Second)
 	t.recent(3*hour, "e", "f", "g")
 	t.recent(hour)
 	t.finds(overdue(broken), "b")
@@ -84,6 +91,10 @@ func conditionsCombine(t *tester) {
 	t.finds(overdue(), "a")
 	t.pass(2 * hour)
 	t.finds(overdue(), "a", "c")
+	t.write(takeOver(t.get(key("d")), "another", 1))
+	q = overdue()
+	q.NotOwnedBy = []lifecycle.OwnerRef{} // a has no owner, and d is not overdue
+	t.finds(q, "c")
 
 	t.due("h", moving, math.MaxInt64)
 	t.finds(overdue(), "a", "c")

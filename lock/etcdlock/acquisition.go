@@ -308,7 +308,7 @@ func (a *acquisition) awaitRemoval(ctx context.Context) error {
 }
 
 // enter writes the claim of a new acquisition, unless it is refused. After an error the
-// acquisition is gone.
+// acquisition is gone, unless a view has shown its claim.
 //
 // The claim of a Lock takes the last place unconditionally, so that no faster writer holds it
 // up. What has arrived before it may refuse it then: the same id, or one more that waits than
@@ -327,6 +327,9 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	})
 	l.mu.Lock()
 	switch {
+	case err != nil && a.written > 0:
+		// The claim is there, and another call with the id may have returned the Grant: only
+		// this call has failed. The last call that leaves withdraws the claim.
 	case err != nil:
 		a.end(nil, left)
 	case a.state == entering && l.view.revision >= revision: // the key came and went between two watches

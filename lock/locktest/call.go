@@ -70,13 +70,21 @@ func (e *env) wait(c *call) {
 // eventually polls until check returns nil, and returns the last error. The result
 // must follow from what has happened already.
 func (e *env) eventually(check func() error) error {
-	end := time.Now().Add(e.h.Patience)
+	patience := e.h.Patience
+	if e.h.hangs.Load() { // every demand may meet the same fault
+		patience /= 10
+	}
+	end := time.Now().Add(patience)
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		if e.bubble {
 			synctest.Wait() // until nothing more happens
 		}
 		err := check()
-		if err == nil || time.Now().After(end) {
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			e.h.hangs.Store(true)
 			return err
 		}
 		time.Sleep(pause)

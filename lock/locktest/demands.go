@@ -45,12 +45,16 @@ func demands() []demand {
 
 // scripted returns the demands of testdata/demands.txt.
 func scripted() (list []demand) {
+	states := ""
 	for line := range strings.Lines(scripts) {
 		switch line = strings.TrimRight(line, "\n"); {
-		case line == "" || line[0] == '#':
+		case line == "":
+			states = ""
+		case line[0] == '#':
+			states += line[1:]
 		case line[0] != ' ':
 			name, config, _ := strings.Cut(line, " ")
-			d := demand{name: name}
+			d := demand{name: name, states: states}
 			if err := json.Unmarshal([]byte(cmp.Or(config, "{}")), &d.config); err != nil {
 				panic(fmt.Sprintf("locktest: parse %q: %v", line, err))
 			}

@@ -51,6 +51,8 @@
 //     [Config].Faulty. Elsewhere only Break and Revoke cause a loss.
 //   - All grants come from one process. [Several] makes one Locker of several.
 //   - It does not test the methods of [lock.Tree] that are not those of Locker.
+//   - It requires that Since is set and does not compare it: a driver may document that
+//     it is when a wait began.
 //
 // # Beyond the interface
 //

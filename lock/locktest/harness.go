@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,8 @@ type Config struct {
 	Synctest bool
 
 	// Patience is how long a call may take that waits for no other request. The
-	// suite reports a call that takes longer as hanging. Default, 0: 10 seconds.
+	// suite reports a call that takes longer as hanging, and waits a tenth as long for every
+	// later one. Default, 0: 10 seconds.
 	Patience time.Duration
 
 	// Steps is the minimum number of random calls that are compared with those of
@@ -76,7 +78,8 @@ func Run(t *testing.T, open func(t testing.TB, c lock.Config) lock.Locker, confi
 // harness is what Run has received, with the defaults.
 type harness struct {
 	Config
-	open func(t testing.TB, c lock.Config) lock.Locker
+	open  func(t testing.TB, c lock.Config) lock.Locker
+	hangs atomic.Bool // something took longer than Patience
 }
 
 func newHarness(open func(testing.TB, lock.Config) lock.Locker, config *Config) *harness {
@@ -84,7 +87,7 @@ func newHarness(open func(testing.TB, lock.Config) lock.Locker, config *Config) 
 	c.Patience = cmp.Or(c.Patience, 10*time.Second)
 	c.Steps, c.Histories, c.Attempts = cmp.Or(c.Steps, 10_000), cmp.Or(c.Histories, 400), cmp.Or(c.Attempts, 100)
 	c.Seed = cmp.Or(c.Seed, rand.Uint64())
-	return &harness{c, open}
+	return &harness{Config: c, open: open}
 }
 
 // undeclared returns a field that a demand needs and the configuration does not declare.
@@ -107,6 +110,7 @@ func (h *harness) undeclared(d *demand) string {
 // demand is one requirement of the contract. It has either a sequence of steps or a test.
 type demand struct {
 	name   string // group/requirement
+	states string // the sentence of a script
 	config lock.Config
 	faulty bool // it needs a locker with faults
 	crowd  bool // many goroutines run at once: no bubble
@@ -132,7 +136,7 @@ func (d *demand) try(t testing.TB, h *harness, bubble bool) {
 	}
 	defer e.endCalls()
 	if d.test == nil {
-		e.play(d.steps)
+		e.play(d.states, d.steps)
 		return
 	}
 	e.l = e.fresh()

@@ -104,7 +104,7 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 		if n.fault == "an upgrade replaces the mode" {
 			raised[i].Mode = m
 		}
-		if raised[i] != p.has[i] {
+		if raised[i] != p.has[i] || n.fault == "an upgrade asks for all requests again" {
 			asked = append(asked, raised[i])
 		}
 	}
@@ -121,7 +121,7 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 		return n.refusal(asked, blocked, lock.ErrConflict)
 	}
 	n.pause("an upgrade is checked, then granted")
-	if slices.Equal(raised, p.has) {
+	if slices.Equal(raised, p.has) && n.fault != "an upgrade of nothing has a new token" {
 		return nil
 	}
 	p.has = raised

@@ -13,12 +13,12 @@ import (
 )
 
 // play makes the calls of a script, a vector or a random sequence. At the end it releases
-// all grants, until nothing waits.
-func (e *env) play(steps []step) {
+// all grants, until nothing waits. A failure shows the sentence of a script.
+func (e *env) play(states string, steps []step) {
 	at := ""
 	defer func() {
 		if e.Failed() {
-			e.Log("in " + at)
+			e.Log("in " + at + "\n" + states)
 		}
 	}()
 	systems := map[string]*system{}

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,34 @@ func TestIDOfAGrantThatIsNotSeenYet(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, g, <-granted)
 	require.NoError(t, g.Unlock(t.Context()))
+}
+
+// The context of a Lock ends before etcd's answer arrives, and another call with its id has
+// got the grant meanwhile. That grant holds.
+func TestCallEndsAfterAnotherHasItsGrant(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	prefix, deploy := freshPrefix(), &lock.Options{ID: "deploy"}
+	ctx, cancel := context.WithCancel(t.Context())
+	var l *etcdlock.Locker
+	var held *lock.Grant
+	var armed atomic.Bool
+	client := server.Client(t, etcdtest.Through(func(call context.Context, req, _ any, send func() error) error {
+		err := send()
+		if _, txn := req.(*etcdserverpb.TxnRequest); txn && armed.CompareAndSwap(true, false) {
+			held, err = l.Lock(t.Context(), at(lock.X, "/a"), deploy)
+			cancel()
+			<-call.Done()
+		}
+		return cmp.Or(err, call.Err())
+	}))
+	l = open(t, client, prefix, nil)
+	armed.Store(true)
+	_, err := l.Lock(ctx, at(lock.X, "/a"), deploy)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotNil(t, held)
+	_, err = open(t, server.Client(t), prefix, nil).TryLock(t.Context(), at(lock.X, "/a"), nil)
+	require.ErrorIs(t, err, lock.ErrConflict)
+	require.NoError(t, held.Unlock(t.Context()))
 }
 
 // The id of other requests is in use, and its holder releases it before the refusal is made. The
