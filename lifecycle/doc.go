@@ -206,9 +206,10 @@
 //     keeps the history.
 //   - Clocks decide when a sweep acts; compare-and-set decides which writer wins. No
 //     outage of the store ends an ownership, see [Owner].
-//   - A panic of a guard, an Edit, an observer or a hook reaches the caller. While the
-//     outcome of work is written there is no caller: Unwritten of the [OutcomeError] has
-//     the panic. A panic of work or of its [EditOutcome] becomes the outcome of the work.
+//   - A panic of a guard, an Edit, a codec, an observer or a hook reaches the caller. While
+//     the outcome of work is written or reported there is no caller: Unwritten of the
+//     [OutcomeError] has the panic. A panic of work or of its [EditOutcome] becomes the
+//     outcome of the work.
 //   - No lock is held across user code or a call of the store. The package starts no
 //     goroutine except those of the queue, in which work runs, one for each EditOutcome
 //     while it runs, and one for each outcome that is written again.
