@@ -80,7 +80,7 @@ func (e *attemptError) Unwrap() error { return e.error }
 // nevertheless: the record has the failed one as under way, which counts the same if
 // this process dies.
 func (o *operation) failAttempt(ctx context.Context, err error) error {
-	o.failed, o.lastError = o.failed+1, storable.Text(fmt.Sprint(err), maxReason) // fmt recovers if Error panics
+	o.failed, o.lastError = o.failed+1, storable.Text(err.Error(), maxReason)
 	pause := o.work.Retries.backoff()(o.failed, err)
 	next := time.Now().Add(pause).UTC().Round(0)
 	limited, stop := context.WithTimeout(ctx, outcomeWithin)

@@ -264,22 +264,36 @@ type touchyError struct{ text string }
 
 func (e *touchyError) Error() string { return e.text }
 
-// TestErrorOfWorkPanics: the work returns an error whose method panics. The outcome is
-// written, after all attempts.
+// A panic in a method of the work's error is one of the work: of its nil pointer, for
+// example. That of a cause of Cancel is not.
 func TestErrorOfWorkPanics(t *testing.T) {
 	for _, most := range []int{1, 3} {
-		inBubble(t, fmt.Sprint(most), func(t *testing.T) {
+		inBubble(t, fmt.Sprint("work of ", most), func(t *testing.T) {
 			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 			running(t, m, "a")
 			attempts := 0
 			work := lifecycle.Func(func(context.Context) error { attempts++; return (*touchyError)(nil) })
 			work.Retries.Attempts = most
 			failed := outcomeOf(t, do(t, m, "a", "stop", user, work, nil))
-			require.Equal(t, lifecycle.Failed, failed.Outcome)
+			require.Equal(t, lifecycle.Panicked, failed.Outcome)
 			require.NoError(t, failed.Unwritten)
-			require.Equal(t, "lifecycle: operation 3 of work-vm \"a\" failed: <nil>", failed.Error())
-			require.Equal(t, most, attempts)
+			p, ok := errors.AsType[*queue.PanicError](failed)
+			require.True(t, ok)
+			require.Contains(t, string(p.Stack), "touchyError")
+			require.Equal(t, 1, attempts)
 			require.Equal(t, state("running"), get(t, m, "a").State)
 		})
 	}
+	inBubble(t, "cause", func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		running(t, m, "a")
+		ticket := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
+		time.Sleep(1)
+		ticket.Cancel((*touchyError)(nil))
+		failed := outcomeOf(t, ticket)
+		require.Equal(t, lifecycle.Canceled, failed.Outcome)
+		require.NoError(t, failed.Unwritten)
+		require.NotEmpty(t, failed.Error())
+		require.Equal(t, state("running"), get(t, m, "a").State)
+	})
 }
