@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -288,7 +289,7 @@ func TestErrorOfWorkPanics(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		ticket := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
-		time.Sleep(1)
+		synctest.Wait() // until the work has begun
 		ticket.Cancel((*touchyError)(nil))
 		failed := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Canceled, failed.Outcome)
