@@ -32,7 +32,7 @@ func newBuilder[S, E comparable](spec *Spec[S, E]) *builder[S, E] {
 		if !seen[r.Event] {
 			seen[r.Event] = true
 			b.eventsBy = append(b.eventsBy, r.Event)
-			b.table.Events = append(b.table.Events, nameOf(r.Event))
+			b.table.Events = append(b.table.Events, declaredName(r.Event))
 		}
 		timed = timed || r.Timeout > 0
 	}
@@ -48,7 +48,7 @@ func newBuilder[S, E comparable](spec *Spec[S, E]) *builder[S, E] {
 func (b *builder[S, E]) build(spec *Spec[S, E]) {
 	b.table.Initial = b.state(spec.Initial)
 	for _, s := range spec.States {
-		st := TableState{Name: nameOf(s.Name), Kind: s.Kind, Manual: s.Manual, Target: -1, Doc: s.Doc}
+		st := TableState{Name: declaredName(s.Name), Kind: s.Kind, Manual: s.Manual, Target: -1, Doc: s.Doc}
 		if s.Target != nil {
 			st.Target = b.state(*s.Target)
 		}
@@ -68,6 +68,15 @@ func (b *builder[S, E]) build(spec *Spec[S, E]) {
 
 // nameOf returns the name of a value: the result of its String method, or the value itself.
 func nameOf(v any) string { return fmt.Sprint(v) }
+
+// declaredName is nameOf for a name that the table keeps. A panic of the String method reaches
+// the caller of New: package fmt would make a name of it.
+func declaredName(v any) string {
+	if s, ok := v.(fmt.Stringer); ok {
+		_ = s.String()
+	}
+	return nameOf(v)
+}
 
 // state returns the index of a state. An undeclared state gets an index after the
 // declared ones, so that the problem can name it; see [Table.Undeclared].

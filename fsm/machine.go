@@ -29,7 +29,8 @@ type Machine[S, E comparable, T any] struct {
 //
 // The error is an [*InvalidError] that matches [ErrInvalid]. It lists every
 // [Problem] of the specification. A transitional state with neither a timeout nor
-// Manual is one.
+// Manual is one. A panic of the String method of a declared state or an event of a row
+// reaches the caller.
 func New[T any, S, E comparable](spec Spec[S, E]) (*Machine[S, E, T], error) {
 	b := newBuilder(&spec)
 	guards := guardsOf[T](b, spec.Rows)

@@ -73,6 +73,23 @@ func TestNamesComeFromTheStringerOrTheString(t *testing.T) {
 	require.EqualError(t, err, "fsm: not allowed: ring: down in HIGH by user")
 }
 
+// A table keeps no name that stands for a panic. In a fault or a refusal such a text is of
+// use.
+func TestPanicOfAName(t *testing.T) {
+	require.Panics(t, func() { _, _ = fsm.New[none](ring([]level{0, 3}, []string{"x", "y"})) })
+	require.Panics(t, func() { _, _ = fsm.New[none](ring([]string{"a", "b"}, []level{0, 3})) })
+
+	spec := ring([]level{0, 1}, []level{1, 2})
+	spec.Initial = 3
+	_, err := fsm.New[none](spec)
+	require.ErrorIs(t, err, fsm.ErrInvalid)
+	m := mustNew(t, ring([]level{0, 1}, []level{1, 2}))
+	_, err = m.Next(t.Context(), m.At(3), 1, user, nil)
+	require.ErrorIs(t, err, fsm.ErrUnknownState)
+	_, err = m.Next(t.Context(), m.At(0), 3, user, nil)
+	require.ErrorIs(t, err, fsm.ErrUnknownEvent)
+}
+
 func TestNamesAreUnique(t *testing.T) {
 	_, err := fsm.New[none](ring([]level{0, 1, 2}, []string{"x", "y", "z"}))
 	require.ErrorIs(t, err, fsm.ErrInvalid)

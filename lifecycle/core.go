@@ -28,20 +28,20 @@ type core struct {
 	switched bool    // new objects have version
 
 	// For operations.
-	owner    *Owner   // nil: none
-	self     OwnerRef // of the operations that this process starts
-	worker   fsm.Actor
-	events   decide.Events
-	handlers map[string]Handler
-	queue    Queue
-	ownQueue *queue.Queuer[Key]                                    // queue, unless it is Config.Queue; else nil
-	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
-	inject   func(context.Context) map[string]string
-	extract  func(context.Context, map[string]string) context.Context
-	owners   *core      // of the owners in the same store; nil in that core itself
-	beats    heartbeats // of owners; only in their core
-	tasks    tasks
-	retries  *retries
+	owner      *Owner   // nil: none
+	self       OwnerRef // of the operations that this process starts
+	worker     fsm.Actor
+	events     decide.Events
+	handlers   map[string]Handler
+	queue      Queue
+	ownQueue   *queue.Queuer[Key]                                    // queue, unless it is Config.Queue; else nil
+	observe    func(context.Context, StoredRecord) (sighting, error) // nil: none
+	inject     func(context.Context) map[string]string
+	extract    func(context.Context, map[string]string) context.Context
+	owners     *core      // of the owners in the same store; nil in that core itself
+	heartbeats heartbeats // of owners; only in their core
+	tasks      tasks
+	retries    *retries
 
 	watchers *watchers
 }

@@ -291,6 +291,9 @@ func (o *operation) run(ctx context.Context) error {
 		return fmt.Errorf("lifecycle: the work has no attempt left: all %d have failed", most)
 	}
 	err := o.runWork(ctx)
+	if err != nil {
+		_ = err.Error() // a panic in it is one of the work, and not of the outcome
+	}
 	if err != nil && o.failed+1 < o.work.Retries.Attempts && !permanent(err) && ctx.Err() == nil {
 		return o.failAttempt(ctx, err)
 	}

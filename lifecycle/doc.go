@@ -131,10 +131,13 @@
 //
 //  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
 //     check.go: request.check.
-//  2. transaction.go, request.go: request.load calls Store.Get, one SELECT.
-//  3. request.go: request.decide gets the candidate rows from package decide, runs the
-//     Edit on a copy and the guards on further copies, and gets the decision.
-//  4. plan.go: request.plan makes the new record and its history row.
+//  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
+//     request.repeated (repeated.go) looks in the history for the request id of a client.
+//  3. request.go: request.decide gets the candidate rows from package decide. If one has a
+//     guard, it runs the Edit on a copy and the guards on further copies. Package decide
+//     makes the decision.
+//  4. plan.go: request.plan makes the new record and its history row. It runs the Edit if no
+//     guard has needed it.
 //  5. transaction.go: transaction.attempt calls Store.Commit: sqlstore updates the row
 //     under the condition on revision and state, and inserts the history row, in one
 //     statement.
@@ -157,8 +160,9 @@
 // [Manager.Report]:
 //
 //  1. report.go: the report becomes a request that names its operation.
-//  2. request.go: load; decide compares the operation and, before it refuses, looks
-//     in the record and the history for the same report (request.repeats).
+//  2. request.go: load; decide compares the operation. Before it refuses, and at once if
+//     the object is at rest, it looks in the record and the history for the same report
+//     (report.go: request.repeats).
 //  3. Applied: plan, commit, publish as in Fire. After a conflict the request starts
 //     again with load, because it is about an operation and not about a state.
 //
@@ -206,9 +210,10 @@
 //     keeps the history.
 //   - Clocks decide when a sweep acts; compare-and-set decides which writer wins. No
 //     outage of the store ends an ownership, see [Owner].
-//   - A panic of a guard, an Edit, an observer or a hook reaches the caller. While the
-//     outcome of work is written there is no caller: Unwritten of the [OutcomeError] has
-//     the panic. A panic of work or of its [EditOutcome] becomes the outcome of the work.
+//   - A panic of a guard, an Edit, a codec, an observer or a hook reaches the caller. While
+//     the outcome of work is written or reported there is no caller: Unwritten of the
+//     [OutcomeError] has the panic. A panic of work or of its [EditOutcome] becomes the
+//     outcome of the work.
 //   - No lock is held across user code or a call of the store. The package starts no
 //     goroutine except those of the queue, in which work runs, one for each EditOutcome
 //     while it runs, and one for each outcome that is written again.

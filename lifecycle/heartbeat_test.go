@@ -67,8 +67,8 @@ func TestHeartbeatOfATakenOperation(t *testing.T) {
 	})
 }
 
-// TestBeatOfStore: what the store answers to a beat.
-func TestBeatOfStore(t *testing.T) {
+// TestHeartbeatOfStore: what the store answers to a heartbeat.
+func TestHeartbeatOfStore(t *testing.T) {
 	cases := map[string]struct {
 		onCommit func(t *testing.T, s *hooked) func(n int, c *lifecycle.Commit, write func() error) error
 		is       error

@@ -24,7 +24,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	expire := newSweep(s.owners)
 	if err == nil {
-		for _, dead := range s.owners.beats.observe(began, alive) {
+		for _, dead := range s.owners.heartbeats.observe(began, alive) {
 			cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead))
 			if err = expire.care(ctx, &dead, decide.Cause{Overdue: true}, cause); err != nil {
 				break
@@ -33,7 +33,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	}
 	if err != nil || slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
 		// The store could not be read or written, so no owner could send a heartbeat either.
-		s.owners.beats.fail()
+		s.owners.heartbeats.fail()
 	}
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestLost(t *testing.T) {
 		take func(t *testing.T, m, other *sizedManager)
 		to   state
 		last string
-		ends bool // at once; another process is noticed at the next heart-beat, or at the end
+		ends bool // at once; another process is noticed at the next heartbeat, or at the end
 	}{
 		"by the deadline": {
 			take: func(t *testing.T, m, _ *sizedManager) {

@@ -13,7 +13,8 @@ import (
 // and with no lock held. Many goroutines may call them at once, and they can undo
 // nothing. [Tee] makes one observer of several, [Log] one that logs. The changes of one object
 // may arrive in another order than that of their commits: Sequence gives the order. A panic
-// continues in the caller; the change is committed.
+// continues in the caller; the change is committed. [OutcomeError].Unwritten has a panic about
+// the end of work.
 type Observer struct {
 	// Changed receives every change that was committed, with the names of states as the
 	// history has them: those of the record's [Config].Version. It does not receive an outcome

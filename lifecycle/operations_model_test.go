@@ -48,7 +48,7 @@ func drawAct(t *rapid.T) act {
 	return act{
 		What: rapid.SampledFrom([]string{
 			"do", "do", "do", "do", "do", "fire", "report", "finish", "finish", "finish", "finish",
-			"sweep", "sweep", "sweep", "override", "crash", "restart", "beat", "sleep", "cancel",
+			"sweep", "sweep", "sweep", "override", "crash", "restart", "heartbeat", "sleep", "cancel",
 		}).Draw(t, "what"),
 		Object:  rapid.IntRange(0, 1).Draw(t, "object"),
 		Process: rapid.IntRange(0, 2).Draw(t, "process"),
@@ -254,7 +254,7 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 	case "restart":
 		l.crash()
 		p.join(t, a.Process)
-	case "beat":
+	case "heartbeat":
 		for _, l := range p.lives {
 			_ = l.owner.Heartbeat(ctx)
 		}

@@ -235,7 +235,7 @@ func TestTurnAfterOutage(t *testing.T) {
 	}
 }
 
-// TestOccupyAfterOutage: the store fails when the turn of a hidden action comes. The action
+// TestOccupyAfterOutage: the store fails when the turn of an Occupy comes. Its work
 // runs after the outage, or is skipped if the manager is shut down before.
 func TestOccupyAfterOutage(t *testing.T) {
 	for name, shut := range map[string]bool{"outage": false, "shutdown": true} {

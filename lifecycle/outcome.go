@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -21,7 +22,8 @@ const outcomeWithin = 10 * time.Second
 var errUnsettled = errors.New("lifecycle: the store, an observer, a guard or BeforeCommit panicked")
 
 // settle is the last call of the queue for an operation: it writes the outcome. A
-// panic of user code continues in the queue, which reports it.
+// panic of user code becomes the reason why the outcome is not written, and continues
+// in the queue, which reports it.
 //
 // The work may still run if the operation was abandoned. Nothing that it does
 // from then on reaches the operation: its task is the only thing they share, and
@@ -34,17 +36,50 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 	if failed, ok := why.(*attemptError); ok { // the queue ended before the next attempt
 		why = failed.error
 	}
-	var err error = o.failure(outcome, why, errUnsettled) // unless tryOutcome returns
+	var err error = o.failure(outcome, why, &queue.PanicError{Goexit: true}) // unless tryOutcome returns or panics
 	defer func() {
-		if !temporary(err) || ctx.Err() != nil || !o.core.retries.begin() {
-			defer o.end(err) // also if the observer panics
-			o.report(ctx, err)
+		v := recover()
+		if v != nil {
+			err = o.panicked(outcome, why, v, nil)
+		}
+		if temporary(err) && ctx.Err() == nil && o.core.retries.begin() {
+			o.retrying.Store(true)
+			go o.retry(ctx, outcome, why, err)
 			return
 		}
-		o.retrying.Store(true)
-		go o.retry(ctx, outcome, why, err)
+		o.finish(ctx, err)
+		if v != nil {
+			panic(v)
+		}
 	}()
 	err = o.tryOutcome(ctx, outcome, why)
+}
+
+// finish reports the end of the operation and makes its outcome final. A panic of the
+// observer becomes a part of the outcome, and continues.
+func (o *operation) finish(ctx context.Context, err error) {
+	defer func() {
+		v := recover()
+		if v != nil {
+			reported, _ := err.(*OutcomeError)
+			if reported == nil {
+				reported = o.failure(Succeeded, nil, nil)
+			}
+			err = o.panicked(reported.Outcome, reported.Err, v, reported.Unwritten)
+		}
+		o.end(err)
+		if v != nil {
+			panic(v)
+		}
+	}()
+	o.report(ctx, err)
+}
+
+// panicked returns the error of an operation after user code has panicked that was to
+// write or to report its outcome. REQUIRES: a deferred function calls it, so that the stack
+// is that of the panic.
+func (o *operation) panicked(outcome Outcome, why error, v any, before error) error {
+	return o.failure(outcome, why, errors.Join(before, &queue.PanicError{Value: v, Stack: debug.Stack()}))
 }
 
 // tryOutcome writes the outcome once. The context of the queue may have ended: the
@@ -216,7 +251,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 		r := t.request("outcome", decide.Report)
 		r.ending, r.outcome = o, decide.Outcome(outcome)
 		if why != nil {
-			r.Reason = storable.Text(why.Error(), maxReason)
+			r.Reason = storable.Text(fmt.Sprint(why), maxReason) // fmt recovers if Error panics
 		}
 		list = append(list, r)
 	}

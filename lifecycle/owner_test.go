@@ -78,7 +78,7 @@ func TestJoinAtOnce(t *testing.T) {
 // the way at any time.
 func TestJoinAmidAnEarlierLife(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *lifecycle.Owner, *lifecycle.MemoryStore){
-		"beats": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
+		"sends a heartbeat": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
 			require.NoError(t, o.Heartbeat(t.Context()))
 		},
 		"leaves": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
@@ -107,7 +107,7 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 	}
 }
 
-// TestOwnerRun: a process that beats lives for ever, and its beats leave no
+// TestOwnerRun: a process that sends heartbeats lives for ever, and they leave no
 // history. Without heartbeats it is dead after its own TTL, for every process.
 func TestOwnerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestOwnerRun(t *testing.T) {
 	})
 }
 
-// TestOwnerRunLost: Run ends when the ownership does, at the next beat.
+// TestOwnerRunLost: Run ends when the ownership does, at the next heartbeat.
 func TestOwnerRunLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -240,7 +240,7 @@ func TestOwnerBeatOfStore(t *testing.T) {
 }
 
 // TestZombie: a process that was declared dead and comes back. Its operations were
-// taken over; its beat fails, the context of its work ends, its outcome is refused
+// taken over; its heartbeat fails, the context of its work ends, its outcome is refused
 // and it begins nothing new.
 func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -161,12 +160,9 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	defer o.core.retries.done()
 	defer func() {
 		if v := recover(); v != nil {
-			err = o.failure(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
+			err = o.panicked(outcome, why, v, nil)
 		}
-		if panicked := protect.Call(func() error { o.report(ctx, err); return nil }); panicked != nil {
-			err = o.failure(outcome, why, panicked)
-		}
-		o.end(err)
+		_ = protect.Call(func() error { o.finish(ctx, err); return nil }) // err has a panic
 	}()
 	pause := queue.Exponential(firstPause, longestPause)
 	for attempts := 1; temporary(err) && !o.task.overdue(); attempts++ {
@@ -203,7 +199,7 @@ func temporary(err error) bool {
 // same request is made.
 func final(err error) bool {
 	return slices.ContainsFunc([]error{
-		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, ErrMisconfigured, errors.ErrUnsupported,
+		ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, ErrMisconfigured, errors.ErrUnsupported,
 		fsm.ErrNotAllowed, fsm.ErrWrongActor, fsm.ErrForcedOnly, fsm.ErrGuard, queue.ErrPanic,
 	}, func(stays error) bool { return errors.Is(err, stays) })
 }

@@ -34,9 +34,9 @@ import (
 //
 // n and label edit the payload, fail makes the edit fail.
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/manager-*.txt", func(*testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/manager-*.txt", func(*testing.T) scripttest.Harness {
 		s := newScript()
-		return scripttest.World{Commands: s.commands(), Trace: func() string { defer s.out.Reset(); return s.out.String() }}
+		return scripttest.Harness{Commands: s.commands(), Trace: func() string { defer s.out.Reset(); return s.out.String() }}
 	})
 }
 

@@ -64,8 +64,8 @@ func TestTurnHangs(t *testing.T) {
 	})
 }
 
-// TestOccupiedTurnHangs: the store does not answer the read at the start of a hidden action's
-// turn. It is read again, and the action runs.
+// TestOccupiedTurnHangs: the store does not answer the read at the start of the turn of an
+// Occupy. It is read again, and the work runs.
 func TestOccupiedTurnHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, free := blocked(t, "work-vm")

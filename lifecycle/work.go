@@ -246,8 +246,10 @@ type OutcomeError struct {
 	Err error
 	// Unwritten is why the outcome is not in the record: no row of the table permits its
 	// events, or the store failed until the deadline or the shutdown. Sweeps find the
-	// object by its deadline, and sweeps of this manager report it if it has none. Nil:
-	// the record has the outcome, unless the operation was lost.
+	// object by its deadline, and sweeps of this manager report it if it has none. If a
+	// guard, a hook or an observer panicked while the outcome was written or reported, it is
+	// a [*queue.PanicError], and the record may have the outcome. Nil: the record has the
+	// outcome, unless the operation was lost.
 	Unwritten error
 }
 
@@ -258,7 +260,7 @@ func (e *OutcomeError) Error() string {
 		text = fmt.Sprintf("lifecycle: operation %d of %s: the work has succeeded", e.Operation, e.Key.text())
 	}
 	if e.Err != nil {
-		text += ": " + e.Err.Error()
+		text += ": " + fmt.Sprint(e.Err) // fmt recovers if Error panics
 	}
 	if e.Unwritten != nil {
 		text += "; outcome not written: " + e.Unwritten.Error()

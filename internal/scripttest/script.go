@@ -2,9 +2,9 @@
 // trace out, in the format of github.com/cockroachdb/datadriven.
 //
 //	func TestScripts(t *testing.T) {
-//		scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+//		scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.Harness {
 //			objects := newObjects(t)
-//			return scripttest.World{Commands: map[string]scripttest.Command{
+//			return scripttest.Harness{Commands: map[string]scripttest.Command{
 //				"create": func(t *testing.T, a *scripttest.Args) string {
 //					rec, err := objects.Create(t.Context(), a.Word(), a.Number("nodes"))
 //					if err != nil {
@@ -26,12 +26,12 @@
 // `go test -run TestScripts -args -rewrite` writes the actual output into the files.
 //
 // Guarantees:
-//   - Every file is a subtest with a world of its own, in a testing/synctest bubble:
+//   - Every file is a subtest with a harness of its own, in a testing/synctest bubble:
 //     time is virtual and starts at the same instant in every file.
 //   - A command ends when all goroutines of the bubble are blocked. The trace of
-//     the world is read after that.
+//     the harness is read after that.
 //   - An unknown command and an argument that no command reads fail the test.
-//   - The command "advance DURATION" exists in every world. It lets virtual time pass.
+//   - The command "advance DURATION" exists in every harness. It lets virtual time pass.
 package scripttest
 
 import (
@@ -53,20 +53,20 @@ import (
 // the end is added.
 type Command func(t *testing.T, a *Args) string
 
-// World has the commands of one file.
-type World struct {
+// Harness has the commands of one file.
+type Harness struct {
 	Commands map[string]Command
 	// Trace returns and clears what happened since its last call. It runs after every
 	// command, and its output precedes that of the command. Nil: no trace.
 	Trace func() string
 	// Close runs at the end of the file, in the bubble. It ends all goroutines of the
-	// world. Nil: nothing runs.
+	// harness. Nil: nothing runs.
 	Close func(t *testing.T)
 }
 
-// Run runs all files that match the pattern. The function start creates the world of one
+// Run runs all files that match the pattern. The function start creates the harness of one
 // file. Run fails if no file matches.
-func Run(t *testing.T, pattern string, start func(t *testing.T) World) {
+func Run(t *testing.T, pattern string, start func(t *testing.T) Harness) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -76,34 +76,34 @@ func Run(t *testing.T, pattern string, start func(t *testing.T) World) {
 		name := filepath.Base(file)
 		t.Run(strings.TrimSuffix(name, filepath.Ext(name)), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world := start(t)
-				if world.Close != nil {
-					defer world.Close(t)
+				harness := start(t)
+				if harness.Close != nil {
+					defer harness.Close(t)
 				}
 				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 					t.Helper()
-					return world.execute(t, d)
+					return harness.execute(t, d)
 				})
 			})
 		})
 	}
 }
 
-func (w *World) execute(t *testing.T, d *datadriven.TestData) string {
+func (h *Harness) execute(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
-	command := w.Commands[d.Cmd]
+	command := h.Commands[d.Cmd]
 	if command == nil && d.Cmd == "advance" {
 		command = advance
 	}
 	if command == nil {
-		d.Fatalf(t, "unknown command %q, the commands are %v", d.Cmd, slices.Sorted(maps.Keys(w.Commands)))
+		d.Fatalf(t, "unknown command %q, the commands are %v", d.Cmd, slices.Sorted(maps.Keys(h.Commands)))
 	}
 	args := &Args{t: t, d: d, read: make([]bool, len(d.CmdArgs))}
 	out := command(t, args)
 	args.checkAllRead()
 	synctest.Wait()
-	if w.Trace != nil {
-		out = line(w.Trace()) + out
+	if h.Trace != nil {
+		out = line(h.Trace()) + out
 	}
 	if out == "" {
 		return "nothing\n"

@@ -20,7 +20,7 @@ var note = fsm.Must[int](fsm.Spec[string, string]{
 })
 
 func TestRun(t *testing.T) {
-	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.Harness {
 		start := time.Now()
 		var trace strings.Builder
 		var notes *lifecycle.Manager[string, string, int]
@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 			}
 			return rec.State + " " + strconv.Itoa(rec.Payload)
 		}
-		return scripttest.World{
+		return scripttest.Harness{
 			Commands: map[string]scripttest.Command{
 				"add": func(t *testing.T, a *scripttest.Args) string {
 					return result(notes.Add(t.Context(), a.Word(), "open", "user", a.Number("n"), nil))

@@ -36,12 +36,12 @@ import (
 // A command with "async" does not wait; the result is printed once it has ended. A plugin
 // that hangs ends with its context, one that ignores its context does not.
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.Harness {
 		s := &script{store: newChecked(t), began: time.Now(), wake: make(chan struct{}), behaviour: map[string]string{}}
 		s.service = newService(t, s.store, &blazar.Config{Plugins: map[string]blazar.Plugin{
 			"host": s.plugin("host"), "network": s.plugin("network"),
 		}})
-		w := scripttest.World{Trace: s.trace, Commands: map[string]scripttest.Command{}, Close: func(t *testing.T) {
+		w := scripttest.Harness{Trace: s.trace, Commands: map[string]scripttest.Command{}, Close: func(t *testing.T) {
 			close(s.wake)
 			s.store.requireNoFaults(t)
 		}}

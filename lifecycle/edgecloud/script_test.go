@@ -37,7 +37,7 @@ import (
 // The files together take every row of the tables, except those that the test names.
 func TestScripts(t *testing.T) {
 	covered := covers(t)
-	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.Harness {
 		store := &lifecycle.MemoryStore{KeepHistory: -1}
 		s := &script{begun: map[string]any{}}
 		restart := func() {
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			require.NoError(t, err)
 		}
 		restart()
-		return scripttest.World{Commands: map[string]scripttest.Command{
+		return scripttest.Harness{Commands: map[string]scripttest.Command{
 			"cloudlet": s.cloudlet,
 			"cluster": func(t *testing.T, a *scripttest.Args) string {
 				n := a.Number("n")

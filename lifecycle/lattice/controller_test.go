@@ -36,10 +36,10 @@ import (
 //	store down | up           the store refuses every commit, or works again
 //	show                      all records, locks and running work
 func TestController(t *testing.T) {
-	scripttest.Run(t, "testdata/controller/*.script", func(t *testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/controller/*.script", func(t *testing.T) scripttest.Harness {
 		w := &world{store: &lifecycle.MemoryStore{KeepHistory: -1}}
 		w.start(t)
-		return scripttest.World{Commands: w.commands(), Trace: w.trace, Close: func(t *testing.T) { w.kill(t) }}
+		return scripttest.Harness{Commands: w.commands(), Trace: w.trace, Close: func(t *testing.T) { w.kill(t) }}
 	})
 }
 

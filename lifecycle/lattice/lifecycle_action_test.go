@@ -25,7 +25,7 @@ import (
 //
 // Its output has every result, and the actions that hold a lock after that.
 func TestLocks(t *testing.T) {
-	scripttest.Run(t, "testdata/locks/*.script", func(*testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/locks/*.script", func(*testing.T) scripttest.Harness {
 		var m lattice.LifecycleActionManager
 		do := func(t *testing.T, a *scripttest.Args) string {
 			var out strings.Builder
@@ -38,7 +38,7 @@ func TestLocks(t *testing.T) {
 			}
 			return out.String()
 		}
-		return scripttest.World{Commands: map[string]scripttest.Command{"do": do}}
+		return scripttest.Harness{Commands: map[string]scripttest.Command{"do": do}}
 	})
 }
 

@@ -35,12 +35,12 @@ import (
 //	heal
 //	states | queues
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/*.script", func(*testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/*.script", func(*testing.T) scripttest.Harness {
 		s := &script{start: time.Now(), takes: map[string]time.Duration{}, fails: map[string]string{}}
 		s.service = ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{
 			Method: s.method, Observer: lifecycle.Observer{Changed: s.changed},
 		})
-		return scripttest.World{
+		return scripttest.Harness{
 			Commands: s.commands(), Trace: s.trace,
 			Close: func(t *testing.T) { require.NoError(t, s.service.Queuer().Terminate(t.Context())) },
 		}

@@ -129,10 +129,10 @@ func oneRequestWins(t *tester) {
 // to other objects. Heartbeats of the owner of the commits are such changes.
 func singleWriterNeverConflicts(t *tester) {
 	o := owner("process", 1)
-	beat := t.join(o, alive)
+	rec := t.join(o, alive)
 	t.together(16, func(t *tester, i int) {
 		t.writeAlone(fmt.Sprint(i), t.attempts, func(_ int, c *lifecycle.Commit) { c.Owner = o })
-	}, func(t *tester) { beat = t.write(takeOver(beat, "", 0)) })
+	}, func(t *tester) { rec = t.write(takeOver(rec, "", 0)) })
 }
 
 // writeAlone moves an object, which has no other writer, n times. edit completes each commit.

@@ -82,7 +82,7 @@ func ownerIsReadWithoutWaiting(t *tester) {
 	t.needsConfig("Second", !t.config.Exclusive)
 	t.needsTwoChanges()
 	other, o := t.opened(t.config.Second(t.TB, t.stores[0])), owner("process", 1)
-	beat, a, b := t.join(o, alive), t.put("a", idle), t.put("b", idle)
+	joined, a, b := t.join(o, alive), t.put("a", idle), t.put("b", idle)
 	for n, reached := 1, true; reached; n++ {
 		require.Less(t, n, mostPlaces, "requests of one commit")
 		var err error
@@ -94,12 +94,12 @@ func ownerIsReadWithoutWaiting(t *tester) {
 			err = send(ctx, other, c)
 			a = c.Changes[0].To
 		})
-		c := commitOf(takeOver(beat, "", 0), change(b, moving)) // one change may be one request
+		c := commitOf(takeOver(joined, "", 0), change(b, moving)) // one change may be one request
 		held := t.send(c)
 		reached = settled()
 		require.NoError(t, err, "a commit with an owner, while request %d of a heartbeat is held up", n)
 		require.NoError(t, held, "a heartbeat")
-		beat, b = c.Changes[0].To, c.Changes[1].To
+		joined, b = c.Changes[0].To, c.Changes[1].To
 	}
 }
 

@@ -38,11 +38,11 @@ import (
 //	die after=COMMITS     the process dies after so many more commits
 //	restart               the process ends without notice, and another one starts
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.Harness {
 		s := &script{cloud: newCloud(), store: &lifecycle.MemoryStore{KeepHistory: -1}}
 		s.base, s.end = context.WithCancel(t.Context())
 		s.restart(t)
-		return scripttest.World{Commands: s.commands(), Close: s.close}
+		return scripttest.Harness{Commands: s.commands(), Close: s.close}
 	})
 }
 

@@ -75,7 +75,7 @@ func outcomesThrough(
 	defer stop()
 	var group sync.WaitGroup
 	var written []time.Time
-	group.Go(func() { written = beat(ctx, owner, ttl/3) })
+	group.Go(func() { written = sendHeartbeats(ctx, owner, ttl/3) })
 	swept := make(chan struct{}, 1)
 	group.Go(func() {
 		_ = lifecycle.Run(ctx, 20*time.Millisecond, func([]lifecycle.SweepResult, error) {
@@ -141,8 +141,8 @@ func outcomesThrough(
 	return counts, pause(written, down, up) > ttl*2/3
 }
 
-// beat sends heartbeats until the context ends, and returns when they were written.
-func beat(ctx context.Context, owner *lifecycle.Owner, every time.Duration) (written []time.Time) {
+// sendHeartbeats sends heartbeats until the context ends, and returns when they were written.
+func sendHeartbeats(ctx context.Context, owner *lifecycle.Owner, every time.Duration) (written []time.Time) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {

@@ -331,9 +331,9 @@ func TestMixedCommitIsSentAgain(t *testing.T) {
 	})))
 	for _, metadataFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint("metadata first: ", metadataFirst), func(t *testing.T) {
-			moved, beaten := put(t, store, key("moved "+t.Name()), "Idle"), put(t, store, key("beaten "+t.Name()), "Idle")
-			beat := lifecycle.StoredChange{Expect: beaten.Revision, From: "Idle", To: beaten, MetadataOnly: true, Timeout: time.Hour}
-			first := commitOf(change(moved, "Moving"), beat)
+			moved, extended := put(t, store, key("moved "+t.Name()), "Idle"), put(t, store, key("extended "+t.Name()), "Idle")
+			heartbeat := lifecycle.StoredChange{Expect: extended.Revision, From: "Idle", To: extended, MetadataOnly: true, Timeout: time.Hour}
+			first := commitOf(change(moved, "Moving"), heartbeat)
 			if metadataFirst {
 				slices.Reverse(first.Changes)
 			}
