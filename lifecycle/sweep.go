@@ -23,8 +23,8 @@ import (
 // A transitional object that has no deadline although the table has one for its state
 // was written by another program or before the table had it. Its deadline is the
 // table's, counted from its last change. If the store does not have the time of that
-// change, and the object has no owner, the result is [NotMoved]: [Adopt] or
-// [Manager.Override] gives the object a deadline. An operation that waits for its turn has
+// change, and the object has no owner, the result is [NeedsOperator]: [Adopt]
+// or [Manager.Override] gives the object a deadline. An operation that waits for its turn has
 // no deadline while its owner is alive.
 //
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
@@ -198,8 +198,6 @@ func (s *sweep) late(ctx context.Context, r *StoredRecord) error {
 	return s.care(ctx, r, decide.Cause{Overdue: true}, deadlinePassed(r.Deadline))
 }
 
-var errNoAge = errors.New("lifecycle: the time of the last change is unknown: Adopt or Override gives the object a deadline")
-
 // ownerless acts on transitional objects that have neither an owner nor a deadline
 // in the table. It reports those whose deadline in the table counts from an unknown time, and
 // moves none of them: another program may be at work.
@@ -209,7 +207,7 @@ func (s *sweep) ownerless(ctx context.Context) error {
 		case s.timeout(r) == 0:
 			return s.care(ctx, r, decide.Cause{OwnerDead: true}, noOwner)
 		case r.ChangedAt.IsZero() && !s.seen[r.ID]:
-			return s.add(SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Cause: noOwner, Resolution: NotMoved, Err: errNoAge})
+			return s.add(SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Cause: noOwner, Resolution: NeedsOperator})
 		}
 		return nil
 	})

@@ -181,9 +181,7 @@ func TestSweepUndatedWithoutAge(t *testing.T) {
 			require.NoError(t, err)
 			for what, found := range map[string][]lifecycle.SweepResult{"Stuck": stuck, "Sweep": sweep(t, m)} {
 				require.Len(t, found, 1, what)
-				require.Equal(t, `lonely "a" in moving, operation 1: not moved, because `+x.Cause+
-					": lifecycle: the time of the last change is unknown: Adopt or Override gives the object a deadline",
-					found[0].String(), what)
+				require.Equal(t, `lonely "a" in moving, operation 1: needs an operator, because `+x.Cause, found[0].String(), what)
 			}
 
 			_, err = m.Override(t.Context(), "a", "moving", "operator", "it gets a deadline", nil)
