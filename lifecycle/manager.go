@@ -51,7 +51,10 @@ type Config[E comparable] struct {
 	// BeforeCommit runs before every commit that changes an object, for every verb,
 	// outcomes of work and sweeps included. It returns additional changes and preconditions
 	// for the same commit, or nil. The change is read only; a removal has Remove set and
-	// the absent state in To. BeforeCommit runs without a lock, and again if an additional
+	// the absent state in To. To has the payload after the change. A counter that needs the
+	// payload before it reads the record by Store.Get: that is the record before the change
+	// if its Revision is Expect, and otherwise the commit will be a conflict. Heartbeats and
+	// other commits without a history row do not run BeforeCommit. BeforeCommit runs without a lock, and again if an additional
 	// change meets a conflict or an additional precondition fails, because of an object or
 	// of a grant that is lost. The preconditions of an additional change are additional
 	// ones too. If an additional change depends on the state that BeforeCommit has read,
@@ -294,7 +297,8 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // actors and guards, never the compare-and-set, the history or the operation id:
 // an override is an operation of its own, so that reports about the present one
 // are stale. Actor and reason are mandatory. An absent state removes the object.
-// Prefer a forced row, if the table has one.
+// Prefer a forced row, if the table has one. The payload stays as the present operation
+// has left it, because [Config].Undo is for events; Edit changes it.
 //
 // The actor need not be declared, because the table permits nothing here: it is up to
 // 255 bytes of text for the history, such as the account of the operator. It cannot be

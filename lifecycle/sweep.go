@@ -17,7 +17,7 @@ import (
 // Sweep looks once at every object that is stuck: its deadline has passed, or the owner of
 // its operation is dead. The deadline row of the table decides what happens: the object
 // returns to its origin, it moves to a failed state, or the operation starts again and this
-// process does its work. [Config.Observe] may look at the outside world first and choose
+// process does its work. A record that names no work has only its event fired. [Config.Observe] may look at the outside world first and choose
 // another event.
 //
 // A transitional object that has no deadline although the table has one for its state
