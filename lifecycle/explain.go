@@ -175,7 +175,7 @@ func (x *Explanation) ownerDead() bool { return x.Owner != "" && !x.OwnerAlive }
 
 // cause returns why the object is stuck.
 func (x *Explanation) cause(c *core, r *StoredRecord) string {
-	t := c.tasks.of(r.ID)
+	t := c.tasks.of(r.ID).inTurn()
 	switch {
 	case x.ownerDead():
 		return ownerIsDead(r)

@@ -32,6 +32,7 @@ type Task struct {
 	since  time.Time // when the admission ended; zero: its outcome is known
 
 	mu     sync.Mutex
+	behind *Task                   // work of an earlier operation that ran at the admission; nil once this one has begun
 	begun  time.Time               // zero: the work does not run
 	cancel context.CancelCauseFunc // ends the work's context; nil: the work has not begun
 	lost   error                   // why the operation was taken away; nil: it was not
@@ -81,6 +82,7 @@ func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err er
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cancel, t.begun, t.edit = cancel, time.Now(), nil // an edit of an attempt that failed
+	t.behind = nil
 	if t.lost != nil {
 		t.ended = Lost
 	}
@@ -129,6 +131,20 @@ func (t *Task) outcome(seen Outcome) Outcome {
 		return t.ended
 	}
 	return seen
+}
+
+// inTurn returns the task whose work runs in the object's turn: t, or the one that t waits
+// for. It is nil if none does.
+func (t *Task) inTurn() *Task {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.begun.IsZero() {
+		return t.behind
+	}
+	return t
 }
 
 // excess returns for how long the work has run after its time-out; nil has not.
@@ -246,6 +262,7 @@ func (ts *tasks) add(t *Task) {
 	if ts.running == nil {
 		ts.running = map[string]*Task{}
 	}
+	t.behind = ts.running[t.ID].inTurn()
 	ts.running[t.ID] = t
 	// An earlier operation is over now. It may have this very number, if its
 	// admission was not written after all.
