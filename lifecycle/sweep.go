@@ -26,8 +26,10 @@ import (
 //
 // A transitional object that has no deadline although the table has one for its state
 // was written by another program or before the table had it. Its deadline is the
-// table's, counted from its last change. An operation that waits for its turn has no
-// deadline while its owner is alive.
+// table's, counted from its last change. If the store does not have the time of that
+// change, and the object has no owner, the result is [NeedsOperator]: [Adopt]
+// or [Manager.Override] gives the object a deadline. An operation that waits for its turn has
+// no deadline while its owner is alive.
 //
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
 // measures that time from sweep to sweep, on the monotonic clock of this process. The time
@@ -201,13 +203,17 @@ func (s *sweep) late(ctx context.Context, r *StoredRecord) error {
 }
 
 // ownerless acts on transitional objects that have neither an owner nor a deadline
-// in the table.
+// in the table. It reports those whose deadline in the table counts from an unknown time, and
+// moves none of them: another program may be at work.
 func (s *sweep) ownerless(ctx context.Context) error {
 	return s.inStates(ctx, s.transitional, Query{NoDeadline: true, Unowned: true}, func(ctx context.Context, r *StoredRecord) error {
-		if s.timeout(r) > 0 {
-			return nil
+		switch {
+		case s.timeout(r) == 0:
+			return s.care(ctx, r, decide.Cause{OwnerDead: true}, noOwner)
+		case r.ChangedAt.IsZero() && !s.seen[r.ID]:
+			return s.add(SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Cause: noOwner, Resolution: NeedsOperator})
 		}
-		return s.care(ctx, r, decide.Cause{OwnerDead: true}, noOwner)
+		return nil
 	})
 }
 

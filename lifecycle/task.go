@@ -32,6 +32,7 @@ type Task struct {
 	since  time.Time // when the admission ended; zero: its outcome is known
 
 	mu      sync.Mutex
+	behind  *Task                   // work of an earlier operation that ran at the admission; nil once this one has begun
 	begun   time.Time               // zero: the work does not run
 	attempt int                     // that has begun last, from 1 in this process
 	cancel  context.CancelCauseFunc // ends the work's context; nil: the work has not begun
@@ -83,7 +84,7 @@ func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err er
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.attempt, t.cancel, t.begun = number, cancel, time.Now()
-	t.edit = nil // of an attempt that failed
+	t.behind, t.edit = nil, nil // the edit is of an attempt that failed
 	if t.lost != nil {
 		t.ended = Lost
 	}
@@ -132,6 +133,20 @@ func (t *Task) outcome(seen Outcome) Outcome {
 		return t.ended
 	}
 	return seen
+}
+
+// inTurn returns the task whose work runs in the object's turn: t, or the one that t waits
+// for. It is nil if none does.
+func (t *Task) inTurn() *Task {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.begun.IsZero() {
+		return t.behind
+	}
+	return t
 }
 
 // excess returns for how long the work has run after its time-out; nil has not.
@@ -259,6 +274,7 @@ func (ts *tasks) add(t *Task) {
 	if ts.running == nil {
 		ts.running = map[string]*Task{}
 	}
+	t.behind = ts.running[t.ID].inTurn()
 	ts.running[t.ID] = t
 	// An earlier operation is over now. It may have this very number, if its
 	// admission was not written after all.

@@ -85,7 +85,7 @@
 //     that it lacks. Name business columns in Fields, and types in Types.
 //  3. Call [Open] with it in [Config.Tables]. A [TableError] has every fault and the ALTER
 //     statements. [ExistingTable.Schema] makes a new table instead.
-//  4. Create the manager. [lifecycle.New] names a column that the machine needs.
+//  4. Create the manager. [lifecycle.New] names every field that it needs and the table lacks.
 //  5. Call [lifecycle.Adopt] once. It returns the rows that fit no state.
 //
 // The program examples/sqlite/statuscolumn shows the steps, and examples/service is a
