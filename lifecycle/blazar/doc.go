@@ -77,9 +77,9 @@
 // delete leases, and the manager does the rest: no user can start a lease before its time.
 //
 // ERROR, which the specification calls stable, has the kind failed. The table of
-// relationships has no line for it; [Combinations] has one, for [DeriveStatus]. A failure
-// is written even if it does not match that line, for example when one of two reservations
-// was started: the alternative is a lease that hangs.
+// relationships has no line for it; [Combinations] has one. A failure is written even if it
+// does not match that line, for example when one of two reservations was started: the
+// alternative is a lease that hangs.
 //
 // The table requires "any status" of reservations and events for UPDATING and
 // DELETING. Here a lease without reservations or events can be UPDATING and DELETING
