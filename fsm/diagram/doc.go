@@ -42,7 +42,7 @@
 //     refers to nothing is not drawn, and reads "?" in the lists.
 //   - All functions are pure and safe for concurrent use.
 //
-// # No guarantees
+// # Limits
 //
 //   - The bytes may change from one version of this package to the next.
 //   - The program that draws the picture determines the layout. Mermaid refuses sources

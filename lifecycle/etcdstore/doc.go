@@ -99,7 +99,7 @@
 // record first. The entry of the state has the revision as its value, and one comparison of
 // this value covers revision and state.
 //
-// # Rejected designs
+// # Rejected
 //
 // Comparing ModRevision: it repeats after a restore from a snapshot, where a process that
 // was running before would overwrite what it has not read. An index by age and state: it

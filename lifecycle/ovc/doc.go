@@ -59,7 +59,7 @@
 //     it waits for a method that has run for longer than StuckAfter.
 //   - [TransitionStates] and [ValidateTransition] have the same source as the machines.
 //
-// # No guarantees
+// # Limits
 //
 //   - An object that was moved back may differ from its record: a method that failed, or
 //     whose process died, may have done half of its work. [Config.Observe] may look.

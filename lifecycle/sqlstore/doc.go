@@ -156,7 +156,7 @@
 // finds the database locked. A database in memory belongs to one connection: set
 // MaxOpenConns to 1, and its idle time to unlimited.
 //
-// # Rejected designs
+// # Rejected
 //
 // A compound statement of MariaDB that writes the record and the history row in one round
 // trip takes longer than two statements. Triggers and procedures need privileges that many
