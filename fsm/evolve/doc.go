@@ -18,7 +18,7 @@
 //
 //	compatible  the versions run side by side for any time, and back again
 //	drain       compatible while some states are empty and no caller fires what leads there
-//	mapping     compatible once names are translated, see [Report.Mapping]
+//	mapping     compatible once names are translated, see Report.Mapping
 //	unsafe      an old or a new node would do what is wrong for the other
 //
 // A hazard that a drain removes is unsafe if the state cannot be kept empty.

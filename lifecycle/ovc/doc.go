@@ -24,15 +24,15 @@
 //
 // # The names of the document
 //
-//	TRANSITION_STATES          [TransitionStates], [IsTransition]
-//	validate_transition()      [ValidateTransition]
-//	update_status()            [Service.UpdateStatus]
-//	queuer                     [Service.Queuer]
+//	TRANSITION_STATES          TransitionStates, IsTransition
+//	validate_transition()      ValidateTransition
+//	update_status()            Service.UpdateStatus
+//	queuer                     Service.Queuer
 //	queue()                    the first accepted action of an object creates its queue
-//	stop(), terminate()        [queue.Queuer.Stop], [queue.Queuer.Terminate]
-//	migrate()                  [Service.Migrate]
-//	destroy_vm()               [Service.Do] with [Destroy]: stop(), delete(), destroy()
-//	selfhealing script         [Service.SelfHeal], [lifecycle.Run]
+//	stop(), terminate()        queue.Queuer.Stop, queue.Queuer.Terminate
+//	migrate()                  Service.Migrate
+//	destroy_vm()               Service.Do with Destroy: stop(), delete(), destroy()
+//	selfhealing script         Service.SelfHeal, lifecycle.Run
 //
 // # Guarantees
 //
