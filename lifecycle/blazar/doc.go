@@ -104,7 +104,7 @@
 //     that dies in between leaves a combination that no line has.
 //   - Trying a failed start again: the resources that it has started stay in use.
 //   - Finding due events by deadlines of records: deadlines are of the store's
-//     clock, and events are due by [Config].Now.
+//     clock, and events are due by [Config].Clock.
 //
 // # Table of lease
 //
