@@ -42,7 +42,7 @@ import (
 // dead, or which deadline has passed.
 //
 // Clocks decide when Sweep acts, compare-and-set decides which writer wins: several
-// sweepers, and owners that come back, never do the same work twice. Sweep reads the
+// sweepers, and owners that return, never do the same work twice. Sweep reads the
 // owners, and four indexed ranges of objects without payloads: those past their
 // deadlines, those of owners that are not alive, and transitional objects without a
 // deadline that have no owner or have not changed for the shortest timeout of the
@@ -81,7 +81,7 @@ type Sweeper interface {
 // Run starts no goroutine.
 func Run(ctx context.Context, every time.Duration, report func([]SweepResult, error), managers ...Sweeper) error {
 	if every < 0 {
-		return fmt.Errorf("%w: sweeping every %v", ErrInvalid, every)
+		return fmt.Errorf("%w: sweep interval %v is below 0", ErrInvalid, every)
 	}
 	if every == 0 {
 		every = 10 * time.Second

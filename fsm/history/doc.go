@@ -23,7 +23,7 @@
 // # Findings
 //
 //	id                      meaning
-//	unreadable              the line does not have the form of [Read]
+//	unreadable              the line does not have the form of Read
 //	unknown-machine         the row names a machine without a table
 //	unknown-version         the row names a version without a table
 //	unknown-name            the table does not have a state or an event of the row
