@@ -47,7 +47,7 @@ func (d *demo) start(ctx context.Context, name string, ttl time.Duration) (p *bl
 		return nil, nil
 	}
 	p, err = blazar.New(d.store, &blazar.Config{
-		Clock:    func() time.Time { return hour(d.hours.Load()) },
+		Now:      func() time.Time { return hour(d.hours.Load()) },
 		Patience: 50 * time.Millisecond, Owner: owner, Queue: queue.Must(&queue.Config[lifecycle.Key]{Base: ctx}),
 		Plugins: map[string]blazar.Plugin{"host": d.plugin("host"), "rack": d.plugin("rack"), "network": d.plugin("network")},
 	})

@@ -72,7 +72,7 @@ func turnBoth(script []turn) string {
 	plugin := &taking{}
 	does := func(context.Context, blazar.Allocation) error { return plugin.answer() }
 	real, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
-		Clock: func() time.Time { return now },
+		Now: func() time.Time { return now },
 		Plugins: map[string]blazar.Plugin{"host": {
 			Reserve: func(context.Context, blazar.Allocation) (string, error) { return "", plugin.answer() },
 			OnStart: does, OnEnd: does,

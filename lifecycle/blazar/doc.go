@@ -77,9 +77,9 @@
 // delete leases, and the manager does the rest: no user can start a lease before its time.
 //
 // ERROR, which the specification calls stable, has the kind failed. The table of
-// relationships has no line for it; [Combinations] has one. A failure is written even if it
-// does not match that line, for example when one of two reservations was started: the
-// alternative is a lease that hangs.
+// relationships has no line for it; [Combinations] has one, for [DeriveStatus]. A failure
+// is written even if it does not match that line, for example when one of two reservations
+// was started: the alternative is a lease that hangs.
 //
 // The table requires "any status" of reservations and events for UPDATING and
 // DELETING. Here a lease without reservations or events can be UPDATING and DELETING
@@ -104,7 +104,7 @@
 //     that dies in between leaves a combination that no line has.
 //   - Trying a failed start again: the resources that it has started stay in use.
 //   - Finding due events by deadlines of records: deadlines are of the store's
-//     clock, and events are due by [Config].Clock.
+//     clock, and events are due by [Config].Now.
 //
 // # Table of lease
 //

@@ -17,7 +17,7 @@ import (
 func Example() {
 	ctx, now := context.Background(), time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC)
 	service, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
-		Clock: func() time.Time { return now },
+		Now: func() time.Time { return now },
 		Plugins: map[string]blazar.Plugin{"host": {
 			OnStart: func(_ context.Context, a blazar.Allocation) error { fmt.Println("start", a.Amount); return nil },
 			OnEnd:   func(_ context.Context, a blazar.Allocation) error { fmt.Println("release", a.Amount); return nil },
@@ -51,7 +51,7 @@ func Example() {
 func ExampleService_AddLease() {
 	ctx, now := context.Background(), time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC)
 	service, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
-		Clock: func() time.Time { return now },
+		Now: func() time.Time { return now },
 		Plugins: map[string]blazar.Plugin{"host": {
 			OnEnd: func(_ context.Context, a blazar.Allocation) error { fmt.Println("release", a.ResourceID); return nil },
 		}},

@@ -44,7 +44,7 @@ func checkID(id string) error {
 // checkNew refuses an invalid lease that is to be created, and sets the defaults.
 func (s *Service) checkNew(spec *LeaseSpec) error {
 	if spec.Start.IsZero() {
-		spec.Start = s.config.Clock()
+		spec.Start = s.config.Now()
 	}
 	if spec.Start.Before(s.minute()) {
 		return &InputError{"start", "it must not be in the past"}
@@ -128,4 +128,4 @@ func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, 
 
 // minute returns the begin of the present minute. A lease that starts in this minute
 // starts now.
-func (s *Service) minute() time.Time { return s.config.Clock().Truncate(time.Minute) }
+func (s *Service) minute() time.Time { return s.config.Now().Truncate(time.Minute) }

@@ -77,7 +77,7 @@ func (r round) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) { ret
 // due returns the events that are UNDONE and due, and all ends that are due and not
 // over. An error that matches ErrForeign comes with the events that can be read.
 func (s *Service) due(ctx context.Context) (due, ends []Due, err error) {
-	now := s.config.Clock()
+	now := s.config.Now()
 	var errs []error
 	open := lifecycle.Select[EventState]{States: []EventState{EventUndone, EventInProgress}}
 	for e, err := range s.Events.All(ctx, open) {
@@ -148,7 +148,7 @@ func (s *Service) batch(ctx context.Context, batch, ends []Due) ([]Handled, erro
 func (s *Service) execute(ctx context.Context, d Due) (outcome, error) {
 	// An update may have postponed the event since it was listed. Its time is in
 	// the lease, and is checked in the commit that starts the method.
-	now := s.config.Clock()
+	now := s.config.Now()
 	call := Terminate
 	if d.Type == StartLease {
 		call = Start

@@ -22,8 +22,8 @@ type Config struct {
 	// such as STARTING. All processes on a store need the same. Default, for a status that
 	// is not among them: [MethodTimeout].
 	Timeouts map[LeaseState]time.Duration
-	// Clock returns the time by which events are due. Default: [time.Now].
-	Clock func() time.Time
+	// Now is the clock by which events are due. Default: [time.Now].
+	Now func() time.Time
 
 	// Owner, Queue and Observer are those of the managers, see
 	// [lifecycle.Config].
@@ -60,8 +60,8 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 	if config != nil {
 		s.config = *config
 	}
-	if s.config.Clock == nil {
-		s.config.Clock = time.Now
+	if s.config.Now == nil {
+		s.config.Now = time.Now
 	}
 	if s.config.Patience <= 0 {
 		s.config.Patience = time.Minute

@@ -43,3 +43,20 @@ func follows[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from, to S
 		return row.To == to
 	})
 }
+
+// DeriveStatus returns the stable status of a lease that follows from the
+// statuses of its reservations and of its events start_lease and end_lease:
+//
+//	start_lease  end_lease  reservations
+//	UNDONE       UNDONE     all pending   PENDING
+//	DONE         UNDONE     all active    ACTIVE
+//	DONE         DONE       all deleted   TERMINATED
+//	everything else                       ERROR
+func DeriveStatus(reservations []ReservationState, start, end EventState) LeaseState {
+	for _, c := range Combinations() {
+		if c.Lease.IsStable() && c.Lease != LeaseError && c.Allows(reservations, start, end) {
+			return c.Lease
+		}
+	}
+	return LeaseError
+}

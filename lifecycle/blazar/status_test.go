@@ -112,6 +112,31 @@ func combinations(f func(reservations []blazar.ReservationState, start, end blaz
 	}
 }
 
+// The status follows from the events, and is ERROR if the reservations do not match.
+func TestDeriveStatus(t *testing.T) {
+	all := func(list []blazar.ReservationState, s blazar.ReservationState) bool {
+		return !slices.ContainsFunc(list, func(r blazar.ReservationState) bool { return r != s })
+	}
+	derived := map[blazar.LeaseState]int{}
+	combinations(func(list []blazar.ReservationState, start, end blazar.EventState) {
+		want := blazar.LeaseError
+		switch {
+		case start == blazar.EventUndone && end == blazar.EventUndone && all(list, blazar.ReservationPending):
+			want = blazar.LeasePending
+		case start == blazar.EventDone && end == blazar.EventUndone && all(list, blazar.ReservationActive):
+			want = blazar.LeaseActive
+		case start == blazar.EventDone && end == blazar.EventDone && all(list, blazar.ReservationDeleted):
+			want = blazar.LeaseTerminated
+		}
+		got := blazar.DeriveStatus(list, start, end)
+		require.Equal(t, want, got, "%v %s %s", list, start, end)
+		derived[got]++
+	})
+	require.Equal(t, 3, derived[blazar.LeasePending])
+	require.Equal(t, 3, derived[blazar.LeaseActive])
+	require.Equal(t, 3, derived[blazar.LeaseTerminated])
+}
+
 // Every combination with up to two reservations is allowed by the lines, and by the
 // relation that a service checks, where the document's table allows it.
 func TestCombinations(t *testing.T) {
