@@ -157,8 +157,10 @@ func (x *Explanation) deadline(c *core, r *StoredRecord, act string) {
 	if x.Deadline = r.Deadline.UTC(); !r.Deadline.IsZero() || timeout == 0 || c.resting(r) || x.OwnerAlive && waits(r) {
 		return
 	}
-	if r.ChangedAt.IsZero() { // no sweep fires the row, see sweep.ownerless
-		x.Then = ""
+	if r.ChangedAt.IsZero() {
+		if !x.ownerDead() { // no sweep fires the row, see sweep.ownerless
+			x.Then = ""
+		}
 		return
 	}
 	x.Deadline = r.ChangedAt.Add(timeout).UTC()
@@ -175,7 +177,7 @@ func (x *Explanation) ownerDead() bool { return x.Owner != "" && !x.OwnerAlive }
 
 // cause returns why the object is stuck.
 func (x *Explanation) cause(c *core, r *StoredRecord) string {
-	t := c.tasks.of(r.ID).inTurn()
+	t := c.tasks.atWork(r.ID)
 	switch {
 	case x.ownerDead():
 		return ownerIsDead(r)

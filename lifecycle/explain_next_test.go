@@ -178,6 +178,10 @@ func TestExplainBehindHangs(t *testing.T) {
 			time.Sleep(time.Minute + 1)
 		}
 		require.Contains(t, explain(t, m, "a").Cause, "work has run 2m50s longer")
+		last.Cancel(nil)
+		require.Equal(t, lifecycle.Canceled, outcomeOf(t, last).Outcome)
+		last = do(t, m, "a", "stop", user, lifecycle.Work{Run: fine, Timeout: time.Hour}, nil)
+		require.Contains(t, explain(t, m, "a").Cause, "work has run 2m50s longer", "one in between was withdrawn")
 		close(end)
 		_, _ = last.Wait(t.Context())
 		require.Empty(t, explain(t, m, "a").Cause)

@@ -32,8 +32,7 @@ type Task struct {
 	since  time.Time // when the admission ended; zero: its outcome is known
 
 	mu      sync.Mutex
-	behind  *Task                   // work of an earlier operation that ran at the admission; nil once this one has begun
-	begun   time.Time               // zero: the work does not run
+	begun   time.Time               // when the last attempt has begun
 	attempt int                     // that has begun last, from 1 in this process
 	cancel  context.CancelCauseFunc // ends the work's context; nil: the work has not begun
 	lost    error                   // why the operation was taken away; nil: it was not
@@ -84,15 +83,14 @@ func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err er
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.attempt, t.cancel, t.begun = number, cancel, time.Now()
-	t.behind, t.edit = nil, nil // the edit is of an attempt that failed
+	t.edit = nil // of an attempt that failed
 	if t.lost != nil {
 		t.ended = Lost
 	}
+	t.core.tasks.begin(t)
 	return ctx, func() {
 		cancel(nil)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.begun = time.Time{}
+		t.core.tasks.end(t)
 	}, t.lost
 }
 
@@ -135,30 +133,13 @@ func (t *Task) outcome(seen Outcome) Outcome {
 	return seen
 }
 
-// inTurn returns the task whose work runs in the object's turn: t, or the one that t waits
-// for. It is nil if none does.
-func (t *Task) inTurn() *Task {
-	if t == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.begun.IsZero() {
-		return t.behind
-	}
-	return t
-}
-
-// excess returns for how long the work has run after its time-out; nil has not.
+// excess returns for how long work that runs has run after its time-out; nil has not.
 func (t *Task) excess() time.Duration {
 	if t == nil || t.timeout == 0 {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.begun.IsZero() {
-		return 0
-	}
 	return time.Since(t.begun) - t.timeout
 }
 
@@ -263,8 +244,9 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 // admission, so that work which still waits learns that its operation was taken
 // away.
 type tasks struct {
-	mu         sync.Mutex
+	mu         sync.Mutex       // the last lock that a goroutine acquires
 	running    map[string]*Task // by id
+	inTurn     map[string]*Task // by id: their work runs, also if a later operation is in running
 	unresolved []*Task          // ended without knowing what was written
 }
 
@@ -274,7 +256,6 @@ func (ts *tasks) add(t *Task) {
 	if ts.running == nil {
 		ts.running = map[string]*Task{}
 	}
-	t.behind = ts.running[t.ID].inTurn()
 	ts.running[t.ID] = t
 	// An earlier operation is over now. It may have this very number, if its
 	// admission was not written after all.
@@ -287,6 +268,33 @@ func (ts *tasks) remove(t *Task) {
 	if ts.running[t.ID] == t {
 		delete(ts.running, t.ID)
 	}
+}
+
+// begin notes that the work of a task runs.
+func (ts *tasks) begin(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.inTurn == nil {
+		ts.inTurn = map[string]*Task{}
+	}
+	ts.inTurn[t.ID] = t
+}
+
+// end notes that the work of a task has returned. If its operation was abandoned, work of a
+// later one may run.
+func (ts *tasks) end(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.inTurn[t.ID] == t {
+		delete(ts.inTurn, t.ID)
+	}
+}
+
+// atWork returns the task of an object whose work runs, or nil.
+func (ts *tasks) atWork(id string) *Task {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.inTurn[id]
 }
 
 // of returns the task of an object, or nil.

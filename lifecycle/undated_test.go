@@ -194,3 +194,19 @@ func TestSweepUndatedWithoutAge(t *testing.T) {
 		})
 	}
 }
+
+// TestSweepOfADeadOwnerWithoutAge: the owner of the operation is dead, and its last change has
+// no time. Explain describes what the next sweep does.
+func TestSweepOfADeadOwnerWithoutAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := timeless{lifecycle.NewMemoryStore(), false}
+		m := lifecycle.Must(lonely, store, nil)
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "lonely", ID: "a"}, State: "moving", Origin: "old", Owner: "p", Epoch: 1,
+		})
+		x := explain(t, m, "a")
+		require.Equal(t, "the next sweep fires late: the object moves to old", x.NextMove)
+		require.Equal(t, "after 1m0s the sweeper fires late: the object moves to old", x.Then)
+		require.Equal(t, lifecycle.Moved, sweep(t, m)[0].Resolution)
+	})
+}

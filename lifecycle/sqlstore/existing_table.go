@@ -24,9 +24,9 @@ import (
 //     need it. No record then has a deadline or an owner, and queries by them select
 //     nothing. [lifecycle.Manager.Override] and [lifecycle.Adopt] set Operation, and are
 //     refused without it. A query by age needs ChangedAt and is refused without it.
-//     Transitional states need Origin and Operation, rows with a timeout Deadline, and of
-//     [lifecycle.Config] an Owner needs Owner and Epoch, a WorkerActor WorkOptions, Handlers
-//     Work and Args, Undo Saved, and Version Version.
+//   - Transitional states need Origin and Operation. Rows with a timeout need Deadline. In
+//     [lifecycle.Config], Owner needs Owner and Epoch, WorkerActor needs WorkOptions,
+//     Handlers needs Work and Args, Undo needs Saved, and Version or Older need Version.
 //   - Target, Actor, Event, Reason and ChangedAt are lost without a column. The history has
 //     actors, events and reasons.
 //   - Admission is read as the zero token without a column. Operations are then compared

@@ -1,8 +1,10 @@
 // Command interlock shows the live objects of a service: what is stuck and why, what moves
 // an object next, what waits in the queues, and which locks are held. It changes nothing.
-// For that a service has the handler of [inspect.Page.Admin]:
+// The handler of [inspect.Page.Admin] changes objects, queues and locks, in a service that
+// has it:
 //
-//	curl -u ann -d 'machine=vm&id=vm-1&to=failed&reason=its host is gone' localhost:8080/admin/override
+//	curl -u ann -d 'machine=vm&id=vm-1&to=failed&reason=its host is gone' \
+//	    localhost:8080/admin/override
 //
 // It is a module of its own: run "go install ." in its directory.
 //
