@@ -221,7 +221,7 @@ func (m *Manager[S, E, T]) Heartbeat(ctx context.Context, id string) error {
 // call replaces an earlier one; nil removes it. An edit that fails, panics or is of
 // another payload ([ErrInvalid]) makes the outcome a failure. The edit runs once in
 // every attempt to commit, without any lock. EditOutcome returns false if no work
-// runs with this context, and if a later attempt of the work has begun.
+// runs with this context, or if a later attempt of the work has begun.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 	a, _ := ctx.Value(taskKey{}).(taskAttempt)
 	t := a.task
