@@ -124,7 +124,7 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 			error
 			HTTPStatus() int
 		}](err)
-		if ok && own.HTTPStatus() == lifecycle.HTTPStatus(err) { // the code of an error
+		if ok && 400 <= own.HTTPStatus() && own.HTTPStatus() <= 599 {
 			return a, err
 		}
 		return a, &refusal{http.StatusForbidden, "forbidden", "the request is not permitted"}
