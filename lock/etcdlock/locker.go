@@ -134,7 +134,7 @@ func (l *Locker) until(ctx context.Context, holds func() (bool, <-chan struct{})
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return lock.Ended(ctx)
+			return ended(ctx)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (l *Locker) read(ctx context.Context, prefix string) (*view, error) {
 // failed returns the error of a call of etcd.
 func failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
-		return lock.Ended(ctx)
+		return ended(ctx)
 	}
 	return fmt.Errorf("etcdlock: %s: %w", what, err)
 }
