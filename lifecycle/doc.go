@@ -86,6 +86,19 @@
 // works with every lock, if the store can keep the token. The record keeps the highest
 // fencing token, and a change with a lower one is refused.
 //
+//	err := lock.Do(ctx, locker, request, nil, func(ctx context.Context, g *lock.Grant) error {
+//		_, err := vms.Fire(ctx, "vm1", Resize, User, &lifecycle.Change[Spec]{
+//			Fence: g.Token(),
+//			// In one database: Require: []lifecycle.Precondition{{Grant: g}},
+//		})
+//		return err
+//	})
+//
+// The outcome of work is under neither. It is written only if the object is still in the
+// operation of the work. So the next holder of the lock first starts an operation of its own.
+// If the object may be in transition then, the table needs a row that supersedes
+// ([fsm.Row.Superseding]). The work of the former holder is then lost.
+//
 // # Metrics, traces and logs
 //
 // [Config].Observer receives changes, refusals, reports, failed attempts, the end of

@@ -53,7 +53,12 @@ type Config[E comparable] struct {
 	// for the same commit, or nil. The change is read only; a removal has Remove set and
 	// the absent state in To. To has the payload after the change. A counter that also needs
 	// the earlier payload reads the record by Store.Get: it is the record before the change
-	// if its Revision is Expect, and otherwise the commit will be a conflict.
+	// if its Revision is Expect, and otherwise the commit will be a conflict. The change has
+	// the states and the payload of the manager's version, also if the record is of one of
+	// Older; Store.Get returns such a record in its own form.
+	//
+	// BeforeCommit runs once for each change of a [Tx]. The commit is [ErrInvalid] if two of
+	// these calls return a change of the same object.
 	//
 	// BeforeCommit runs without a lock, and again if an additional change meets a conflict or
 	// an additional precondition fails, because of an object or of a grant that is lost. The
