@@ -57,8 +57,9 @@ type Config[E comparable] struct {
 	// the states and the payload of the manager's version, also if the record is of one of
 	// Older; Store.Get returns such a record in its own form.
 	//
-	// BeforeCommit runs once for each change of a [Tx]. The commit is [ErrInvalid] if two of
-	// these calls return a change of the same object.
+	// BeforeCommit runs once for each change of the commit: those of a [Tx], and additional
+	// changes of objects of its manager. The commit is [ErrInvalid] if it would change an
+	// object twice.
 	//
 	// BeforeCommit runs without a lock, and again if an additional change meets a conflict or
 	// an additional precondition fails, because of an object or of a grant that is lost. The
