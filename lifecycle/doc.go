@@ -127,6 +127,9 @@
 //
 // Names of events, actors and handlers have no versions: a new table keeps them as long as
 // binaries, reports and stored work of the old one exist. Command fsm diff judges the rest.
+// It does not know Config.Older. So pass it the new names of states (-map), and the events
+// that lead to states which the old version lacks (-hold): until a record is migrated, a
+// binary of version 2 refuses them.
 //
 // # Life of a request
 //

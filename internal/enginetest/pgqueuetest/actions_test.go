@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
@@ -27,6 +28,24 @@ func TestMigrate(t *testing.T) {
 	w, err := pgqueue.New(db, nil, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, w.Run(t.Context()), "call Migrate first")
+}
+
+// Every call names Migrate if it has not run.
+func TestBeforeMigrate(t *testing.T) {
+	db := pool(t, servers.Postgres(t))
+	w, err := pgqueue.New(db, nil, nil)
+	require.NoError(t, err)
+	for name, call := range map[string]func() error{
+		"Run": func() error { return w.Run(t.Context()) },
+		"Enqueue": func() error {
+			_, err := pgqueue.Enqueue(t.Context(), db, &pgqueue.Action{Keys: []string{"a"}, Name: "x"})
+			return err
+		},
+		"Cancel":  func() error { _, err := pgqueue.Cancel(t.Context(), db, 1); return err },
+		"Inspect": func() error { _, err := pgqueue.Inspect(t.Context(), db, "a"); return err },
+	} {
+		t.Run(name, func(t *testing.T) { require.ErrorContains(t, call(), "call Migrate first") })
+	}
 }
 
 // The handler gets what was enqueued, in order, with growing tokens.
