@@ -215,11 +215,14 @@ func (q *Query) Check() error {
 func (p *Precondition) check() error {
 	if p.Grant != nil {
 		if p.Key != (Key{}) || len(p.States) > 0 {
-			return fmt.Errorf("%w: precondition on a grant and on %s", ErrInvalid, p.Key.text())
+			return fmt.Errorf("%w: precondition with a grant and with a key or states", ErrInvalid)
 		}
 		return p.held()
 	}
-	if err := checkID(p.ID); err != nil {
+	if p.ID == "" {
+		return fmt.Errorf("%w: precondition with neither a grant nor an id", ErrInvalid)
+	}
+	if err := checkText("id of a precondition", p.ID, MaxID); err != nil {
 		return err
 	}
 	if len(p.States) == 0 {

@@ -86,6 +86,19 @@
 // works with every lock, if the store can keep the token. The record keeps the highest
 // fencing token, and a change with a lower one is refused.
 //
+//	err := lock.Do(ctx, locker, request, nil, func(ctx context.Context, g *lock.Grant) error {
+//		_, err := vms.Fire(ctx, "vm1", Resize, User, &lifecycle.Change[Spec]{
+//			Fence: g.Token(),
+//			// In one database: Require: []lifecycle.Precondition{{Grant: g}},
+//		})
+//		return err
+//	})
+//
+// The outcome of work is under neither. It is written only if the object is still in the
+// operation of the work. So the next holder of the lock first starts an operation of its own.
+// If the object may be in transition then, the table needs a row that supersedes
+// ([fsm.Row.Superseding]). The work of the former holder is then lost.
+//
 // # Metrics, traces and logs
 //
 // [Config].Observer receives changes, refusals, reports, failed attempts, the end of
@@ -114,6 +127,9 @@
 //
 // Names of events, actors and handlers have no versions: a new table keeps them as long as
 // binaries, reports and stored work of the old one exist. Command fsm diff judges the rest.
+// It does not know Config.Older. So pass it the new names of states (-map), and the events
+// that lead to states which the old version lacks (-hold): until a record is migrated, a
+// binary of version 2 refuses them.
 //
 // # Life of a request
 //

@@ -52,7 +52,7 @@ func (e *explainer) decide(ctx context.Context, ask decide.Request) decide.Decis
 		}
 		d = ask.Decide(e.table, &e.known, rows, refusals)
 		if v := e.olderVersion(e.version); v != nil {
-			d = v.fit(e.table, d)
+			d = v.fit(e.table, d, true)
 		}
 	}
 	if busy, ok := d.Err.(*decide.BusyError); ok {

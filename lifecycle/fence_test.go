@@ -70,11 +70,23 @@ func TestGrantIsRequired(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 	require.ErrorIs(t, under(t.Context(), g), lock.ErrNotHeld)
 	g = acquire()
-	for _, mixed := range []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Grant: g}, {States: []string{"Ready"}, Grant: g}} {
-		_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{mixed}})
+	const mixed = "precondition with a grant and with a key or states"
+	for _, bad := range []struct {
+		condition lifecycle.Precondition
+		text      string
+	}{
+		{lifecycle.Precondition{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Grant: g}, mixed},
+		{lifecycle.Precondition{States: []string{"Ready"}, Grant: g}, mixed},
+		{lifecycle.Precondition{Grant: nil}, "precondition with neither a grant nor an id"},
+		{m.Require("a\x00", "Ready"), `NUL in id of a precondition "a\x00"`},
+		{lifecycle.Precondition{Key: lifecycle.Key{Machine: "vm", ID: "b"}}, `precondition on vm "b" without states`},
+	} {
+		_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{bad.condition}})
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = m.Explain(t.Context(), "a", mixed)
+		require.EqualError(t, err, `lifecycle: fire vm "a": touch by user: invalid request: `+bad.text)
+		_, err = m.Explain(t.Context(), "a", bad.condition)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, bad.text)
 	}
 	require.Equal(t, before, get(t, m, "a"))
 }

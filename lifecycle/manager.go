@@ -53,7 +53,13 @@ type Config[E comparable] struct {
 	// for the same commit, or nil. The change is read only; a removal has Remove set and
 	// the absent state in To. To has the payload after the change. A counter that also needs
 	// the earlier payload reads the record by Store.Get: it is the record before the change
-	// if its Revision is Expect, and otherwise the commit will be a conflict.
+	// if its Revision is Expect, and otherwise the commit will be a conflict. The change has
+	// the states and the payload of the manager's version, also if the record is of one of
+	// Older; Store.Get returns such a record in its own form.
+	//
+	// BeforeCommit runs once for each change of the commit: those of a [Tx], and additional
+	// changes of objects of its manager. The commit is [ErrInvalid] if it would change an
+	// object twice.
 	//
 	// BeforeCommit runs without a lock, and again if an additional change meets a conflict or
 	// an additional precondition fails, because of an object or of a grant that is lost. The

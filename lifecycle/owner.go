@@ -96,6 +96,9 @@ type ownerTerms struct {
 //
 // Errors: [ErrInvalid] for the name or a negative ttl, and those of the store.
 func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Owner, error) {
+	if name == "" {
+		return nil, fmt.Errorf("%w: owner without a name", ErrInvalid)
+	}
 	if ttl < 0 {
 		return nil, fmt.Errorf("%w: owner %q with a TTL of %v", ErrInvalid, shown(name), ttl)
 	}

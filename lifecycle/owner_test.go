@@ -50,6 +50,7 @@ func TestJoinInvalid(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	_, err := lifecycle.Join(t.Context(), store, "", 0)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.EqualError(t, err, "lifecycle: invalid request: owner without a name")
 	_, err = lifecycle.Join(t.Context(), store, "p", -1)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.NoError(t, store.Close())

@@ -315,7 +315,7 @@ func (r *request) runEdit() (err error) {
 func (r *request) refusal() error {
 	d, ask := &r.decision, &r.ask
 	if r.older != nil {
-		*d = r.older.fit(r.core.table, *d)
+		*d = r.older.fit(r.core.table, *d, r.before.Exists())
 	}
 	switch {
 	case d.Err != nil && ask.Verb == decide.Report:

@@ -186,7 +186,7 @@ func (v *older) downgrade(ch *StoredChange) error {
 
 // fit returns a decision about a record of the version. It refuses a state that the version
 // does not have.
-func (v *older) fit(table *fsm.Table, d decide.Decision) decide.Decision {
+func (v *older) fit(table *fsm.Table, d decide.Decision, exists bool) decide.Decision {
 	if !d.Write || d.MetadataOnly {
 		return d
 	}
@@ -194,6 +194,10 @@ func (v *older) fit(table *fsm.Table, d decide.Decision) decide.Decision {
 		name := table.States[state].Name
 		if _, ok := v.names[name]; !ok {
 			err := fmt.Errorf("%w: version %q of the record has no state %q until it is migrated", fsm.ErrNotAllowed, v.Name, name)
+			if !exists {
+				err = fmt.Errorf("%w: Config.Older: version %q, which new objects have until Config.Switch is set, has no state %q",
+					fsm.ErrNotAllowed, v.Name, name)
+			}
 			return decide.Decision{Row: d.Row, Verdict: decide.Refused, Err: err}
 		}
 	}
@@ -205,7 +209,7 @@ func (v *older) rename(r *StoredRecord, names map[string]string) error {
 	for _, state := range []*string{&r.State, &r.Origin} {
 		name, ok := names[*state]
 		if !ok {
-			return fmt.Errorf("version %q has no state %q", v.Name, *state)
+			return fmt.Errorf("Config.Older: version %q has no state %q", v.Name, *state)
 		}
 		*state = name
 	}

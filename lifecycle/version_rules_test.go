@@ -64,7 +64,16 @@ func TestStateIsNotOfTheVersion(t *testing.T) {
 	fire(t, m, "a", "pause", "user", nil)
 	_, err := versioned(store, plainDisk("1")).Get(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrForeign)
-	require.ErrorContains(t, err, `version "1" has no state "Paused"`)
+	require.EqualError(t, err, `lifecycle: get disk "a": foreign record: Config.Older: version "1" has no state "Paused"`)
+}
+
+// TestNewObjectInAStateThatTheVersionLacks: a record that does not exist is never migrated. The
+// error names the configuration that lacks the state.
+func TestNewObjectInAStateThatTheVersionLacks(t *testing.T) {
+	_, err := versioned(lifecycle.NewMemoryStore(), plainDisk("1")).Add(t.Context(), "a", "Paused", "user", diskBytes{}, nil)
+	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	require.EqualError(t, err, `lifecycle: add disk "a" by user: not allowed: Config.Older: version "1", `+
+		`which new objects have until Config.Switch is set, has no state "Paused"`)
 }
 
 // TestRecordWithoutAVersion: a record that a program without a version has written is foreign

@@ -77,7 +77,7 @@
 //     another node far below it both have long queues, the cost is the product of their
 //     lengths.
 //   - The grant can be lost between [Grant.Check] and the effect that follows. The
-//     token protects that effect.
+//     token protects that effect. Package lifecycle compares it: see its Change.Fence.
 //
 // # Rejected
 //

@@ -40,7 +40,9 @@
 //	renamed          mapping       the machine, state, event or actor has another name
 //
 // [Report.Code] returns the translation of states as code for package lifecycle, which
-// applies it to the records.
+// applies it to the records. Diff does not know that the new binaries do so: map the names by
+// [Config].States, and withhold the events that lead to states which the old table lacks
+// ([Config].Hold).
 //
 // # Actors
 //

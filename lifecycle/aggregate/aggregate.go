@@ -32,6 +32,11 @@
 //
 //   - The package moves no parent. The caller fires the event that brings the
 //     parent to the result.
+//   - With the map in the parent's payload, a transaction changes one child of a parent
+//     ([lifecycle.Tx]): with two of them it would change the parent twice.
+//   - The map has names of states. While programs with two versions of the children's
+//     table run, both change the map. If the new version renames a state, give the parent's
+//     machine a new version too, whose [lifecycle.Version] renames the keys of the map.
 package aggregate
 
 import (

@@ -35,6 +35,8 @@
 //     this. In [lifecycle.Config.BeforeCommit] the state of the parent is already decided.
 //   - A state of the parent has one row, and all conditions of the row hold
 //     together. A relation has no alternatives.
+//   - A row cannot require that a role has no objects: [New] refuses conditions that no
+//     object meets. A guard on the list of ids in the parent's payload can require it.
 package relation
 
 import (

@@ -134,7 +134,7 @@ func (l *Locker) until(ctx context.Context, holds func() (bool, <-chan struct{})
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return lock.Ended(ctx)
+			return ended(ctx)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (l *Locker) read(ctx context.Context, prefix string) (*view, error) {
 // failed returns the error of a call of etcd.
 func failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
-		return lock.Ended(ctx)
+		return ended(ctx)
 	}
 	return fmt.Errorf("etcdlock: %s: %w", what, err)
 }
@@ -232,8 +232,8 @@ func (l *Locker) show(v *view) {
 }
 
 // TryLock implements [lock.Locker]. The claim is one transaction. The error is
-// [lock.ErrLost], at once, while the Locker has no session: etcd has not answered for a
-// TTL, and no new session could begin yet.
+// [lock.ErrLost] if etcd does not answer until the session ends; and at once while the Locker
+// has no session: etcd has not answered for a TTL, and no new session could begin yet.
 func (l *Locker) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return l.acquire(ctx, []lock.Request{r}, o, false)
 }

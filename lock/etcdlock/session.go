@@ -40,15 +40,33 @@ const notRenewed = "the session was not renewed in time"
 
 func (s *session) renewed(sent time.Time) { s.until = sent.Add(s.ttl / 10 * 9) }
 
+// sessionEnd is the cause of a context that has ended with a session. The context of a caller
+// may have a [lock.LostError] as its cause too: that of another grant.
+type sessionEnd struct{ lost *lock.LostError }
+
+func (e *sessionEnd) Error() string { return e.lost.Error() }
+
+// ended returns the error of a context that has ended. If it has ended with a session, the
+// context of the caller has not, and the error does not match that of a context.
+func ended(ctx context.Context) error {
+	if e, ok := context.Cause(ctx).(*sessionEnd); ok {
+		return e.lost
+	}
+	return lock.Ended(ctx)
+}
+
 // within bounds a context to the time that a session is certain to live, and to its end.
 func (l *Locker) within(ctx context.Context, s *session) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	until := s.until
 	l.mu.Unlock()
+	lost := func(reason string) error {
+		return &sessionEnd{&lock.LostError{Reason: reason, Err: lock.ErrLost}}
+	}
 	ctx, end := context.WithCancelCause(ctx)
-	ended := context.AfterFunc(s.alive, func() { end(&lock.LostError{Reason: "the session has ended", Err: lock.ErrLost}) })
-	ctx, cancel := context.WithDeadlineCause(ctx, until, &lock.LostError{Reason: notRenewed, Err: lock.ErrLost})
-	return ctx, func() { ended(); cancel(); end(nil) }
+	ignore := context.AfterFunc(s.alive, func() { end(lost("the session has ended")) })
+	ctx, cancel := context.WithDeadlineCause(ctx, until, lost(notRenewed))
+	return ctx, func() { ignore(); cancel(); end(nil) }
 }
 
 // begin begins a session and returns when it is in the view.

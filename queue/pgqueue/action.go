@@ -94,6 +94,8 @@ func Enqueue(ctx context.Context, tx Tx, a *Action) (id int64, err error) {
 // paths above the classes of running actions: those of 20,000 parts took longer than a minute.
 const maxKey = 1024
 
+const notText = "not UTF-8 without NUL"
+
 // isText reports whether PostgreSQL can keep a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
@@ -107,12 +109,20 @@ func (a *Action) check() error {
 		return &queue.InvalidError{Field: "Keys", Problem: "a key of more than 1,024 bytes"}
 	case len(a.Class) > maxKey:
 		return &queue.InvalidError{Field: "Class", Problem: "more than 1,024 bytes"}
-	case !isText(strings.Join(a.Keys, "/") + "/" + a.Name + "/" + a.Class):
-		return &queue.InvalidError{Field: "Action", Problem: "a key, a name or a class that is not UTF-8 without NUL"}
+	case !isText(strings.Join(a.Keys, "/")):
+		return &queue.InvalidError{Field: "Keys", Problem: notText}
+	case !isText(a.Name):
+		return &queue.InvalidError{Field: "Name", Problem: notText}
+	case !isText(a.Class):
+		return &queue.InvalidError{Field: "Class", Problem: notText}
 	case a.Name == "":
 		return &queue.InvalidError{Field: "Name", Problem: "empty"}
-	case min(a.Delay, a.Timeout, a.Retries.Delay, a.Retries.MaxDelay) < 0 || a.Retries.Attempts < 0:
-		return &queue.InvalidError{Field: "Action", Problem: "a negative number"}
+	case a.Delay < 0:
+		return &queue.InvalidError{Field: "Delay", Problem: "negative"}
+	case a.Timeout < 0:
+		return &queue.InvalidError{Field: "Timeout", Problem: "negative"}
+	case a.Retries.Attempts < 0 || a.Retries.Delay < 0 || a.Retries.MaxDelay < 0:
+		return &queue.InvalidError{Field: "Retries", Problem: "a negative number"}
 	case a.Class != "" && strings.Contains("/"+a.Class+"/", "//"), strings.Contains("/"+a.Class+"/", "/*/"):
 		return &queue.InvalidError{Field: "Class", Problem: "an empty part, or a part *, in path " + a.Class}
 	}

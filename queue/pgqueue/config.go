@@ -98,6 +98,9 @@ func New(db *sql.DB, handlers map[string]Handler, config *Config) (*Worker, erro
 			return nil, &queue.InvalidError{Field: "handlers", Problem: "no Run of " + name}
 		}
 	}
+	if n := db.Stats().MaxOpenConnections; n > 0 && n < 4 {
+		return nil, &queue.InvalidError{Field: "db", Problem: fmt.Sprintf("a pool of %d connections, less than 4", n)}
+	}
 	if c.Owner == "" {
 		host, _ := os.Hostname() // the process id alone is a name too
 		c.Owner = fmt.Sprintf("%s:%d", host, os.Getpid())
@@ -114,10 +117,15 @@ func New(db *sql.DB, handlers map[string]Handler, config *Config) (*Worker, erro
 
 func (c *Config) check() error {
 	if !isText(c.Owner) {
-		return &queue.InvalidError{Field: "Owner", Problem: "not UTF-8 without NUL"}
+		return &queue.InvalidError{Field: "Owner", Problem: notText}
 	}
-	if c.Poll < 0 || c.MaxRunning < 0 || c.Lease != 0 && c.Lease < 10*time.Millisecond {
-		return &queue.InvalidError{Field: "Config", Problem: "a negative number, or a Lease of less than 10 milliseconds"}
+	switch {
+	case c.MaxRunning < 0:
+		return &queue.InvalidError{Field: "MaxRunning", Problem: "negative"}
+	case c.Poll < 0:
+		return &queue.InvalidError{Field: "Poll", Problem: "negative"}
+	case c.Lease != 0 && c.Lease < 10*time.Millisecond:
+		return &queue.InvalidError{Field: "Lease", Problem: "less than 10 milliseconds"}
 	}
 	for path, most := range c.Classes {
 		above := "/" + path[:max(strings.LastIndexByte(path, '/'), 0)] + "/"
@@ -125,7 +133,7 @@ func (c *Config) check() error {
 		case most <= 0:
 			return &queue.InvalidError{Field: "Classes", Problem: "no positive limit of " + path}
 		case !isText(path):
-			return &queue.InvalidError{Field: "Classes", Problem: fmt.Sprintf("path %q is not UTF-8 without NUL", path)}
+			return &queue.InvalidError{Field: "Classes", Problem: fmt.Sprintf("path %q is %s", path, notText)}
 		case path != "" && strings.Contains("/"+path+"/", "//") || strings.Contains(above, "/*/"):
 			return &queue.InvalidError{Field: "Classes", Problem: "an empty part, or one below *, in path " + path}
 		}

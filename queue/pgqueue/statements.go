@@ -67,13 +67,27 @@ func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error 
 func query(ctx context.Context, on Tx, text string, args []any, read func(*sql.Rows) error) error {
 	rows, err := on.QueryContext(ctx, text, args...)
 	if err != nil {
-		return prefixed(err)
+		return prefixed(withHint(err))
 	}
 	defer rows.Close()
 	for err == nil && rows.Next() {
 		err = read(rows)
 	}
-	return prefixed(errors.Join(err, rows.Err()))
+	return prefixed(withHint(errors.Join(err, rows.Err())))
+}
+
+const (
+	undefinedFunction = "42883"
+	undefinedTable    = "42P01"
+)
+
+// withHint adds what to do if the server does not find a table or function of the queue.
+func withHint(err error) error {
+	var state interface{ SQLState() string } // of pgx
+	if errors.As(err, &state) && (state.SQLState() == undefinedFunction || state.SQLState() == undefinedTable) {
+		return fmt.Errorf("%w: call Migrate first", err)
+	}
+	return err
 }
 
 // queryRow scans the last row. The values stay as they are if there is none.

@@ -22,10 +22,11 @@ import (
 // does not end Run: it tries again, and reports to [Observer].Error.
 //
 // The error matches that of ctx and its cause, and [queue.ErrNotDrained] too if handlers have not
-// returned; or, at the start, it is the driver's, also if [Migrate] has not run.
+// returned, or if an end could not be committed, for example because its Settle fails; or, at
+// the start, it is the driver's, also if [Migrate] has not run.
 func (w *Worker) Run(ctx context.Context) error {
 	if _, err := Inspect(ctx, w.db, ""); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: if the schema is missing, call Migrate first", err)
+		return err
 	}
 	// The statements that end actions and renew leases outlive ctx.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -75,5 +75,7 @@
 // event that no caller fires while an old binary runs.
 //
 // -format go prints the lifecycle.Version of the old table, the code that a new binary
-// needs to read the records of old ones. An old state without a new name is a comment.
+// needs to read the records of old ones. An old state without a new name is a comment. Such a
+// binary refuses what leads an old record to a state that the old table lacks: pass these
+// events with -hold.
 package main

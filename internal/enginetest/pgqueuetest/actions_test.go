@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
@@ -27,6 +28,24 @@ func TestMigrate(t *testing.T) {
 	w, err := pgqueue.New(db, nil, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, w.Run(t.Context()), "call Migrate first")
+}
+
+// Every call names Migrate if it has not run.
+func TestBeforeMigrate(t *testing.T) {
+	db := pool(t, servers.Postgres(t))
+	w, err := pgqueue.New(db, nil, nil)
+	require.NoError(t, err)
+	for name, call := range map[string]func() error{
+		"Run": func() error { return w.Run(t.Context()) },
+		"Enqueue": func() error {
+			_, err := pgqueue.Enqueue(t.Context(), db, &pgqueue.Action{Keys: []string{"a"}, Name: "x"})
+			return err
+		},
+		"Cancel":  func() error { _, err := pgqueue.Cancel(t.Context(), db, 1); return err },
+		"Inspect": func() error { _, err := pgqueue.Inspect(t.Context(), db, "a"); return err },
+	} {
+		t.Run(name, func(t *testing.T) { require.ErrorContains(t, call(), "call Migrate first") })
+	}
 }
 
 // The handler gets what was enqueued, in order, with growing tokens.
@@ -730,46 +749,64 @@ func TestInvalid(t *testing.T) {
 	db := sql.OpenDB(nil)
 	defer db.Close()
 	key := []string{"a"}
-	for name, a := range map[string]*pgqueue.Action{
-		"nothing":               nil,
-		"no keys":               {Name: "x"},
-		"no name":               {Keys: key},
-		"empty part of a class": {Keys: key, Name: "x", Class: "a//b"},
-		"class is a star":       {Keys: key, Name: "x", Class: "*"}, // it would be counted as a class, and as the limit of other classes
-		"class ends in a star":  {Keys: key, Name: "x", Class: "a/*"},
-		"class has a star":      {Keys: key, Name: "x", Class: "a/*/b"},
-		"long class":            {Keys: key, Name: "x", Class: strings.Repeat("a/", 512) + "a"},
-		"key with NUL":          {Keys: []string{"a", "b\x00"}, Name: "x"}, // what PostgreSQL cannot keep would end the caller's transaction
-		"key not UTF-8":         {Keys: []string{"\xff", "a"}, Name: "x"},
-		"name with NUL":         {Keys: key, Name: "x\x00"},
-		"class not UTF-8":       {Keys: key, Name: "x", Class: "\xff"},
-		"delay":                 {Keys: key, Name: "x", Delay: -1},
-		"timeout":               {Keys: key, Name: "x", Timeout: -1},
-		"attempts":              {Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}},
+	const text, class = "not UTF-8 without NUL", "an empty part, or a part *, in path "
+	for name, c := range map[string]struct {
+		action *pgqueue.Action
+		want   queue.InvalidError
+	}{
+		"nothing":               {nil, queue.InvalidError{Field: "Action", Problem: "nil"}},
+		"no keys":               {&pgqueue.Action{Name: "x"}, queue.InvalidError{Field: "Keys", Problem: "none"}},
+		"no name":               {&pgqueue.Action{Keys: key}, queue.InvalidError{Field: "Name", Problem: "empty"}},
+		"empty part of a class": {&pgqueue.Action{Keys: key, Name: "x", Class: "a//b"}, queue.InvalidError{Field: "Class", Problem: class + "a//b"}},
+		// It would be counted as a class, and as the limit of other classes.
+		"class is a star":      {&pgqueue.Action{Keys: key, Name: "x", Class: "*"}, queue.InvalidError{Field: "Class", Problem: class + "*"}},
+		"class ends in a star": {&pgqueue.Action{Keys: key, Name: "x", Class: "a/*"}, queue.InvalidError{Field: "Class", Problem: class + "a/*"}},
+		"class has a star":     {&pgqueue.Action{Keys: key, Name: "x", Class: "a/*/b"}, queue.InvalidError{Field: "Class", Problem: class + "a/*/b"}},
+		"long class":           {&pgqueue.Action{Keys: key, Name: "x", Class: strings.Repeat("a/", 512) + "a"}, queue.InvalidError{Field: "Class", Problem: "more than 1,024 bytes"}},
+		// What PostgreSQL cannot keep would end the caller's transaction.
+		"key with NUL":    {&pgqueue.Action{Keys: []string{"a", "b\x00"}, Name: "x"}, queue.InvalidError{Field: "Keys", Problem: text}},
+		"key not UTF-8":   {&pgqueue.Action{Keys: []string{"\xff", "a"}, Name: "x"}, queue.InvalidError{Field: "Keys", Problem: text}},
+		"name with NUL":   {&pgqueue.Action{Keys: key, Name: "x\x00"}, queue.InvalidError{Field: "Name", Problem: text}},
+		"class not UTF-8": {&pgqueue.Action{Keys: key, Name: "x", Class: "\xff"}, queue.InvalidError{Field: "Class", Problem: text}},
+		"delay":           {&pgqueue.Action{Keys: key, Name: "x", Delay: -1}, queue.InvalidError{Field: "Delay", Problem: "negative"}},
+		"timeout":         {&pgqueue.Action{Keys: key, Name: "x", Timeout: -1}, queue.InvalidError{Field: "Timeout", Problem: "negative"}},
+		"attempts":        {&pgqueue.Action{Keys: key, Name: "x", Retries: pgqueue.Retries{Attempts: -1}}, queue.InvalidError{Field: "Retries", Problem: "a negative number"}},
+		"pause":           {&pgqueue.Action{Keys: key, Name: "x", Retries: pgqueue.Retries{MaxDelay: -1}}, queue.InvalidError{Field: "Retries", Problem: "a negative number"}},
 	} {
 		t.Run("action "+name, func(t *testing.T) {
-			_, err := pgqueue.Enqueue(t.Context(), db, a)
-			require.ErrorIs(t, err, queue.ErrInvalid)
+			_, err := pgqueue.Enqueue(t.Context(), db, c.action)
+			require.Equal(t, &c.want, err)
 		})
 	}
-	for name, c := range map[string]*pgqueue.Config{
-		"running actions":       {MaxRunning: -1},
-		"negative lease":        {Lease: -1},
-		"short lease":           {Lease: time.Microsecond},
-		"poll":                  {Poll: -1},
-		"limit of zero":         {Classes: map[string]int{"a": 0}},
-		"class ends in a slash": {Classes: map[string]int{"a/": 1}},
-		"class has a star":      {Classes: map[string]int{"a/*/b": 1}},
-		"class with NUL":        {Classes: map[string]int{"a\x00": 1}}, // each claim would fail
-		"owner not UTF-8":       {Owner: "\xff"},
+	for name, c := range map[string]struct {
+		config *pgqueue.Config
+		want   queue.InvalidError
+	}{
+		"running actions":       {&pgqueue.Config{MaxRunning: -1}, queue.InvalidError{Field: "MaxRunning", Problem: "negative"}},
+		"negative lease":        {&pgqueue.Config{Lease: -1}, queue.InvalidError{Field: "Lease", Problem: "less than 10 milliseconds"}},
+		"short lease":           {&pgqueue.Config{Lease: time.Microsecond}, queue.InvalidError{Field: "Lease", Problem: "less than 10 milliseconds"}},
+		"poll":                  {&pgqueue.Config{Poll: -1}, queue.InvalidError{Field: "Poll", Problem: "negative"}},
+		"limit of zero":         {&pgqueue.Config{Classes: map[string]int{"a": 0}}, queue.InvalidError{Field: "Classes", Problem: "no positive limit of a"}},
+		"class ends in a slash": {&pgqueue.Config{Classes: map[string]int{"a/": 1}}, queue.InvalidError{Field: "Classes", Problem: "an empty part, or one below *, in path a/"}},
+		"class has a star":      {&pgqueue.Config{Classes: map[string]int{"a/*/b": 1}}, queue.InvalidError{Field: "Classes", Problem: "an empty part, or one below *, in path a/*/b"}},
+		// Each claim would fail.
+		"class with NUL":  {&pgqueue.Config{Classes: map[string]int{"a\x00": 1}}, queue.InvalidError{Field: "Classes", Problem: `path "a\x00" is ` + text}},
+		"owner not UTF-8": {&pgqueue.Config{Owner: "\xff"}, queue.InvalidError{Field: "Owner", Problem: text}},
 	} {
 		t.Run("config "+name, func(t *testing.T) {
-			_, err := pgqueue.New(db, nil, c)
-			require.ErrorIs(t, err, queue.ErrInvalid)
+			_, err := pgqueue.New(db, nil, c.config)
+			require.Equal(t, &c.want, err)
 		})
 	}
 	_, err := pgqueue.New(db, map[string]pgqueue.Handler{"x": {}}, nil)
-	require.ErrorIs(t, err, queue.ErrInvalid)
+	require.Equal(t, &queue.InvalidError{Field: "handlers", Problem: "no Run of x"}, err)
+	// A worker listens on one connection as long as it runs: with one, it never starts an action.
+	db.SetMaxOpenConns(3)
+	_, err = pgqueue.New(db, handler(nothing), nil)
+	require.Equal(t, &queue.InvalidError{Field: "db", Problem: "a pool of 3 connections, less than 4"}, err)
+	db.SetMaxOpenConns(4)
+	_, err = pgqueue.New(db, handler(nothing), nil)
+	require.NoError(t, err)
 }
 
 // A claim is durable before its action runs, whatever the default of the connection: a server

@@ -313,6 +313,32 @@ func TestEngineHangs(t *testing.T) {
 	require.Equal(t, 1, claims(t, l))
 }
 
+// A call whose session ends returns lock.ErrLost. Its error does not match that of a context:
+// the context of the caller has not ended.
+func TestSessionEndsDuringACall(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	l := open(t, server.Client(t), freshPrefix(), &etcdlock.Config{TTL: 2 * time.Second})
+	g := take(t, l, at(lock.S, "/a"), "holder")
+	server.Pause(t)
+	calls := []func() error{
+		func() error { _, err := l.TryLock(t.Context(), at(lock.X, "/b"), nil); return err },
+		func() error { _, err := l.Lock(t.Context(), at(lock.X, "/c"), nil); return err },
+		func() error { return g.Upgrade(t.Context(), lock.X) },
+	}
+	results := make(chan error, len(calls))
+	for _, call := range calls {
+		go func() { results <- call() }()
+	}
+	for range calls {
+		err := <-results
+		require.ErrorIs(t, err, lock.ErrLost)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, context.Canceled)
+		require.NotContains(t, err.Error(), "context")
+	}
+	server.Continue(t)
+}
+
 // The successor of a process that is cut off gets the lock when the lease ends, and the
 // lost process knows it by then.
 func TestHolderIsCutOff(t *testing.T) {
