@@ -1,0 +1,187 @@
+package blazar_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+)
+
+// failing is a store that fails for a minute from the call that fails returns true for.
+type failing struct {
+	*lifecycle.MemoryStore
+	fails func(call string, keys ...lifecycle.Key) error // nil: none
+	until time.Time
+}
+
+func (s *failing) down(call string, keys ...lifecycle.Key) error {
+	if s.fails != nil {
+		if err := s.fails(call, keys...); err != nil {
+			s.fails, s.until = nil, time.Now().Add(time.Minute)
+			return err
+		}
+	}
+	if time.Now().Before(s.until) {
+		return lifecycle.ErrUnavailable
+	}
+	return nil
+}
+
+func (s *failing) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if err := s.down("get", key); err != nil {
+		return lifecycle.StoredRecord{}, err
+	}
+	return s.MemoryStore.Get(ctx, key)
+}
+
+func (s *failing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if err := s.down("list", lifecycle.Key{Machine: q.Machine}); err != nil {
+		return nil, err
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+func (s *failing) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	var keys []lifecycle.Key
+	for _, ch := range c.Changes {
+		keys = append(keys, ch.To.Key)
+	}
+	err := s.down("commit", keys...)
+	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
+		if err := s.MemoryStore.Commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+// A store that fails while a method is at work delays the method. The lease does not go to
+// ERROR.
+func TestOutageDuringMethod(t *testing.T) {
+	commits := func(err error) func(string, ...lifecycle.Key) error {
+		return func(call string, keys ...lifecycle.Key) error {
+			if call == "commit" && keys[0].Machine == "reservation" {
+				return err
+			}
+			return nil
+		}
+	}
+	for name, fails := range map[string]func(call string, keys ...lifecycle.Key) error{
+		"after the plugin":             commits(lifecycle.ErrUnavailable),
+		"after the plugin, is written": commits(lifecycle.ErrUnknownOutcome),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+				calls := map[string]int{}
+				during := func(what string) func(context.Context, blazar.Allocation) error {
+					return func(context.Context, blazar.Allocation) error { calls[what]++; store.fails = fails; return nil }
+				}
+				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+					Reserve: func(context.Context, blazar.Allocation) (string, error) {
+						calls["reserve"]++
+						store.fails = fails
+						return "r", nil
+					},
+					OnStart: during("start"), OnEnd: during("end"),
+				}}})
+				lease := createLease(t, s, inAnHour("host"))
+				require.Equal(t, "r", lease.Reservations[0].ResourceID)
+				store.fails = nil
+				lease, err := s.StartLease(t.Context(), "l")
+				require.NoError(t, err)
+				require.Equal(t, blazar.LeaseActive, lease.Status)
+				store.fails = nil
+				lease, err = s.EndLease(t.Context(), "l")
+				require.NoError(t, err)
+				require.Equal(t, blazar.LeaseTerminated, lease.Status)
+				require.Equal(t, map[string]int{"reserve": 1, "start": 1, "end": 1}, calls)
+			})
+		})
+	}
+}
+
+// A store that fails when a refusal is reported delays the report. A refused update leads back.
+func TestOutageDuringRefusal(t *testing.T) {
+	for name, fault := range map[string]error{"is not written": lifecycle.ErrUnavailable, "is written": lifecycle.ErrUnknownOutcome} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &failing{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
+				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+					Update: func(context.Context, blazar.Allocation) error {
+						store.fails = func(call string, keys ...lifecycle.Key) error {
+							if call == "commit" && keys[0].Machine == "lease" {
+								return fault
+							}
+							return nil
+						}
+						return blazar.ErrRefused
+					},
+				}}})
+				lease := createLease(t, s, inAnHour("host"))
+				_, err := s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+				require.ErrorIs(t, err, blazar.ErrRefused)
+				synctest.Wait()
+				time.Sleep(time.Hour)
+				requireLease(t, s, "l", blazar.LeasePending)
+			})
+		})
+	}
+}
+
+// A store that fails when a method is about to begin delays the method.
+func TestOutageBeforeMethod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
+		createLease(t, s, inAnHour("host"))
+		begun := false
+		store.fails = func(call string, keys ...lifecycle.Key) error {
+			if begun && call == "list" {
+				return lifecycle.ErrUnavailable
+			}
+			begun = begun || call == "commit"
+			return nil
+		}
+		lease, err := s.StartLease(t.Context(), "l")
+		require.NoError(t, err)
+		require.Equal(t, blazar.LeaseActive, lease.Status)
+		require.Nil(t, store.fails)
+	})
+}
+
+// A delete ends a method that waits for the store.
+func TestDeleteDuringOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			OnStart: func(context.Context, blazar.Allocation) error {
+				store.fails = func(call string, keys ...lifecycle.Key) error {
+					if call == "commit" && keys[0].Machine == "reservation" {
+						store.until = time.Now().Add(-time.Minute) // this call only
+						return lifecycle.ErrUnavailable
+					}
+					return nil
+				}
+				return nil
+			},
+		}}})
+		createLease(t, s, inAnHour("host"))
+		var started error
+		go func() { _, started = s.StartLease(t.Context(), "l") }()
+		synctest.Wait()
+		store.until = time.Time{}
+		require.NoError(t, s.DeleteLease(t.Context(), "l"))
+		synctest.Wait()
+		require.ErrorIs(t, started, lifecycle.ErrStale)
+	})
+}
