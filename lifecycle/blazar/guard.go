@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
@@ -73,7 +73,7 @@ func (s *Service) begin(
 	var refusal error // written by the method, read once the ticket is done
 	work := lifecycle.Func(func(ctx context.Context) error {
 		var lease LeaseDetails
-		err := outlast(ctx, func() (err error) {
+		err := outage.Outlast(ctx, func() (err error) {
 			lease, err = s.GetLease(ctx, id)
 			return err
 		})
@@ -85,7 +85,7 @@ func (s *Service) begin(
 		}
 		// The table permits Refuse where there is a way back. The report ends the
 		// operation, and then the error that the work returns has no effect.
-		_ = outlast(ctx, func() error {
+		_ = outage.Outlast(ctx, func() error {
 			v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, &lifecycle.Change[LeaseSpec]{
 				Reason: storable.Reason(err.Error()),
 			})
@@ -203,7 +203,7 @@ func (s *Service) mark(
 	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
 ) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
-	err := outlast(ctx, func() error {
+	err := outage.Outlast(ctx, func() error {
 		return retry(func() error {
 			_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
 			return err
@@ -227,22 +227,4 @@ func retry(change func() error) (err error) {
 		}
 	}
 	return err
-}
-
-// outlast repeats a step of a method while the store is unavailable, until the context of the
-// method ends. A commit of unknown outcome may have been written, so the step must be one that
-// may be repeated.
-func outlast(ctx context.Context, step func() error) error {
-	pause := queue.Exponential(50*time.Millisecond, 5*time.Second)
-	for attempt := 1; ; attempt++ {
-		err := step()
-		if !errors.Is(err, lifecycle.ErrUnavailable) && !errors.Is(err, lifecycle.ErrUnknownOutcome) {
-			return err
-		}
-		select {
-		case <-time.After(pause(attempt, err)):
-		case <-ctx.Done():
-			return err
-		}
-	}
 }
