@@ -63,6 +63,11 @@ func (s *Service) ended(ctx context.Context, id string, call Call, wait outcome,
 	return s.GetLease(ctx, id)
 }
 
+// during has the status of a lease while a method is at work.
+var during = map[Call]LeaseState{
+	Create: LeaseCreating, Update: LeaseUpdating, Start: LeaseStarting, Terminate: LeaseTerminating, Delete: LeaseDeleting,
+}
+
 // begin starts a method.
 func (s *Service) begin(
 	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
@@ -77,6 +82,9 @@ func (s *Service) begin(
 			lease, err = s.GetLease(ctx, id)
 			return err
 		})
+		if err == nil && lease.Status != during[call] { // a sweep may have ended the operation in an outage
+			err = fmt.Errorf("%w: the lease is %s", lifecycle.ErrStale, lease.Status)
+		}
 		if err == nil && do != nil {
 			err = do(ctx, lease)
 		}

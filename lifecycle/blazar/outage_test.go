@@ -185,3 +185,39 @@ func TestDeleteDuringOutage(t *testing.T) {
 		require.ErrorIs(t, started, lifecycle.ErrStale)
 	})
 }
+
+// The store fails before a method begins, and another process ends the operation meanwhile, at
+// its deadline. The method calls no plugin.
+func TestOutageBeforeMethodIsTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+		called := false
+		config := &blazar.Config{
+			Timeouts: map[blazar.LeaseState]time.Duration{blazar.LeaseStarting: 30 * time.Second},
+			Plugins: map[string]blazar.Plugin{"host": {
+				OnStart: func(context.Context, blazar.Allocation) error { called = true; return nil },
+			}},
+		}
+		s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
+		createLease(t, s, inAnHour("host"))
+		begun := false
+		store.fails = func(call string, keys ...lifecycle.Key) error {
+			if begun && call == "list" {
+				return lifecycle.ErrUnavailable
+			}
+			begun = begun || call == "commit"
+			return nil
+		}
+		var started error
+		go func() { _, started = s.StartLease(t.Context(), "l") }()
+		time.Sleep(45 * time.Second)
+		results, err := other.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, results, 1)
+		time.Sleep(time.Minute)
+		require.ErrorIs(t, started, lifecycle.ErrStale)
+		require.False(t, called)
+		lease := requireLease(t, other, "l", blazar.LeaseError)
+		require.Equal(t, blazar.ReservationPending, lease.Reservations[0].Status)
+	})
+}
