@@ -3,6 +3,7 @@ package blazar_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +17,29 @@ import (
 // failing is a store that fails for a minute from the call that fails returns true for.
 type failing struct {
 	*lifecycle.MemoryStore
+
+	mu    sync.Mutex
 	fails func(call string, keys ...lifecycle.Key) error // nil: none
 	until time.Time
 }
 
+// when sets the function; nil: the store works.
+func (s *failing) when(fails func(call string, keys ...lifecycle.Key) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails, s.until = fails, time.Time{}
+}
+
+// failed reports whether the store has failed since when was called.
+func (s *failing) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fails == nil
+}
+
 func (s *failing) down(call string, keys ...lifecycle.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.fails != nil {
 		if err := s.fails(call, keys...); err != nil {
 			s.fails, s.until = nil, time.Now().Add(time.Minute)
@@ -84,23 +103,23 @@ func TestOutageDuringMethod(t *testing.T) {
 				store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
 				calls := map[string]int{}
 				during := func(what string) func(context.Context, blazar.Allocation) error {
-					return func(context.Context, blazar.Allocation) error { calls[what]++; store.fails = fails; return nil }
+					return func(context.Context, blazar.Allocation) error { calls[what]++; store.when(fails); return nil }
 				}
 				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
 					Reserve: func(context.Context, blazar.Allocation) (string, error) {
 						calls["reserve"]++
-						store.fails = fails
+						store.when(fails)
 						return "r", nil
 					},
 					OnStart: during("start"), OnEnd: during("end"),
 				}}})
 				lease := createLease(t, s, inAnHour("host"))
 				require.Equal(t, "r", lease.Reservations[0].ResourceID)
-				store.fails = nil
+				store.when(nil)
 				lease, err := s.StartLease(t.Context(), "l")
 				require.NoError(t, err)
 				require.Equal(t, blazar.LeaseActive, lease.Status)
-				store.fails = nil
+				store.when(nil)
 				lease, err = s.EndLease(t.Context(), "l")
 				require.NoError(t, err)
 				require.Equal(t, blazar.LeaseTerminated, lease.Status)
@@ -118,12 +137,12 @@ func TestOutageDuringRefusal(t *testing.T) {
 				store := &failing{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
 				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
 					Update: func(context.Context, blazar.Allocation) error {
-						store.fails = func(call string, keys ...lifecycle.Key) error {
+						store.when(func(call string, keys ...lifecycle.Key) error {
 							if call == "commit" && keys[0].Machine == "lease" {
 								return fault
 							}
 							return nil
-						}
+						})
 						return blazar.ErrRefused
 					},
 				}}})
@@ -145,17 +164,17 @@ func TestOutageBeforeMethod(t *testing.T) {
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
 		createLease(t, s, inAnHour("host"))
 		begun := false
-		store.fails = func(call string, keys ...lifecycle.Key) error {
+		store.when(func(call string, keys ...lifecycle.Key) error {
 			if begun && call == "list" {
 				return lifecycle.ErrUnavailable
 			}
 			begun = begun || call == "commit"
 			return nil
-		}
+		})
 		lease, err := s.StartLease(t.Context(), "l")
 		require.NoError(t, err)
 		require.Equal(t, blazar.LeaseActive, lease.Status)
-		require.Nil(t, store.fails)
+		require.True(t, store.failed())
 	})
 }
 
@@ -165,13 +184,12 @@ func TestDeleteDuringOutage(t *testing.T) {
 		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
 			OnStart: func(context.Context, blazar.Allocation) error {
-				store.fails = func(call string, keys ...lifecycle.Key) error {
+				store.when(func(call string, keys ...lifecycle.Key) error {
 					if call == "commit" && keys[0].Machine == "reservation" {
-						store.until = time.Now().Add(-time.Minute) // this call only
 						return lifecycle.ErrUnavailable
 					}
 					return nil
-				}
+				})
 				return nil
 			},
 		}}})
@@ -179,7 +197,7 @@ func TestDeleteDuringOutage(t *testing.T) {
 		var started error
 		go func() { _, started = s.StartLease(t.Context(), "l") }()
 		synctest.Wait()
-		store.until = time.Time{}
+		store.when(nil)
 		require.NoError(t, s.DeleteLease(t.Context(), "l"))
 		synctest.Wait()
 		require.ErrorIs(t, started, lifecycle.ErrStale)
@@ -201,13 +219,13 @@ func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 		s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
 		createLease(t, s, inAnHour("host"))
 		begun := false
-		store.fails = func(call string, keys ...lifecycle.Key) error {
+		store.when(func(call string, keys ...lifecycle.Key) error {
 			if begun && call == "list" {
 				return lifecycle.ErrUnavailable
 			}
 			begun = begun || call == "commit"
 			return nil
-		}
+		})
 		var started error
 		go func() { _, started = s.StartLease(t.Context(), "l") }()
 		time.Sleep(45 * time.Second)
@@ -215,6 +233,7 @@ func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, results, 1)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.ErrorIs(t, started, lifecycle.ErrStale)
 		require.False(t, called)
 		lease := requireLease(t, other, "l", blazar.LeaseError)
