@@ -57,7 +57,7 @@
 //     allocate. A refusal allocates its error.
 //   - An Instance has no lock. Guards and observers may fire it again.
 //   - A table that is written, read and written again gives the same bytes.
-//     Reading is bounded in time and memory, whatever the document.
+//     Reading any document is bounded in time and memory.
 //
 // # Limits
 //
@@ -75,7 +75,7 @@
 //     default for origins of later versions of the table.
 //   - A caller can make any Status. [Machine.ParseStatus] refuses undeclared names.
 //
-// # Rejected designs
+// # Rejected
 //
 //   - Callbacks on entering and leaving states. They hide what a move costs and what
 //     happens when they fail. The caller fires, looks at the error, and acts.

@@ -31,7 +31,7 @@ const (
 func ReadTable(r io.Reader) (*Table, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxDocument+1))
 	if err != nil {
-		return nil, fmt.Errorf("fsm: reading a table: %w", err)
+		return nil, fmt.Errorf("fsm: read table: %w", err)
 	}
 	return ParseTable(data)
 }
@@ -94,7 +94,7 @@ func WriteTable(w io.Writer, t *Table) error {
 		return err
 	}
 	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("fsm: writing a table: %w", err)
+		return fmt.Errorf("fsm: write table: %w", err)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 // of a machine, because that table is read only.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	if t.compiled != nil {
-		return errors.New("fsm: unmarshal a table: the table of a machine is read only")
+		return errors.New("fsm: unmarshal table: the table of a machine is read only")
 	}
 	if string(data) == "null" {
 		return nil // the convention of encoding/json

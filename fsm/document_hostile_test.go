@@ -308,7 +308,7 @@ func TestReadTable(t *testing.T) {
 	require.Nil(t, table)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	require.NotErrorIs(t, err, fsm.ErrInvalid, "the document is not the cause")
-	require.EqualError(t, err, "fsm: reading a table: io: read/write on closed pipe")
+	require.EqualError(t, err, "fsm: read table: io: read/write on closed pipe")
 }
 
 type fullDisk struct{}
@@ -331,5 +331,5 @@ func TestLongTextsAreCut(t *testing.T) {
 func TestWriteTableToFullDisk(t *testing.T) {
 	err := fsm.WriteTable(fullDisk{}, lift(t).Table())
 	require.ErrorIs(t, err, io.ErrShortWrite)
-	require.EqualError(t, err, "fsm: writing a table: short write")
+	require.EqualError(t, err, "fsm: write table: short write")
 }

@@ -39,7 +39,7 @@ func (g Guard[T]) payloadType() reflect.Type { return reflect.TypeFor[T]() }
 
 func (g Guard[T]) usable() bool { return g.name != "" && g.check != nil }
 
-// AnyGuard is a [Guard] of whatever payload type. A row holds one so that rows
+// AnyGuard is a [Guard] of any payload type. A row holds one so that rows
 // need no third type parameter; [New] refuses a guard of another payload type.
 type AnyGuard interface {
 	Name() string

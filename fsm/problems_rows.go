@@ -167,9 +167,9 @@ func (p *problems) shared(a, b int) string {
 		return "every actor"
 	}
 	var names []string
-	for i := range p.t.Actors {
+	for i := range len(p.t.Actors) + len(p.t.UndeclaredActors) {
 		if overlap([]int{i}, p.actors[a]) && overlap([]int{i}, p.actors[b]) {
-			names = append(names, string(p.t.Actors[i]))
+			names = append(names, p.t.ActorName(i))
 		}
 	}
 	return strings.Join(names, ", ")

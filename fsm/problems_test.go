@@ -49,6 +49,14 @@ func TestNewRefusesAStateDeclaredTwice(t *testing.T) {
 	require.Equal(t, `state 4: name "closed" is taken`, problems[0].Text)
 }
 
+// A row that is never tried names the shared actors, also if the table does not declare them.
+func TestHiddenRowOfAnUndeclaredActor(t *testing.T) {
+	problems := problemsOf(t, with(sound(),
+		fsm.Move("open", "x", "closed").By("ghost"), fsm.Move("open", "x", "gone").By("ghost", user)))
+	require.Len(t, problems, 3)
+	require.Equal(t, "row 5 (open -x-> gone): is never tried in open for ghost: row 4 (open -x-> closed) comes first", problems[2].Text)
+}
+
 func TestEveryProblemCodeHasAFault(t *testing.T) {
 	all := []string{
 		fsm.NoName, fsm.BadName, fsm.DuplicateName, fsm.TooLarge, fsm.NoInitial, fsm.UnknownState,

@@ -16,6 +16,11 @@ import (
 // later sweeps find it. No guard runs. An object without a version is treated as one of the
 // version of new objects, unless [Config].Older has the empty version.
 //
+// An adopted object has no work. If the row with the timeout is that of [fsm.Redo], sweeps
+// start its operation again and again, and nothing does the work. Before Adopt, set such
+// an object to a state at rest in the store; or set it by [Manager.Override] afterwards.
+// Then start the work by [Manager.Do].
+//
 // Adopt reads all objects, page after page, and commits one after the other. It may be
 // called again, for example after it was interrupted, and several processes may call it at
 // once. An adopted object has a sequence number, and Adopt leaves it unchanged.

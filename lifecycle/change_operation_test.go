@@ -56,11 +56,13 @@ func TestCreateNamesAnOperation(t *testing.T) {
 	for name, change := range map[string]*lifecycle.Change[size]{
 		"number": {Operation: 1}, "token": {Admission: lifecycle.NewToken()},
 	} {
-		_, err := m.Create(t.Context(), "v", "create", user, size{}, change)
-		require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
-		_, err = m.Add(t.Context(), "v", "Ready", user, size{}, change)
-		require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
-		require.Zero(t, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"}).Sequence)
+		t.Run(name, func(t *testing.T) {
+			_, err := m.Create(t.Context(), "v", "create", user, size{}, change)
+			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+			_, err = m.Add(t.Context(), "v", "Ready", user, size{}, change)
+			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+			require.Zero(t, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"}).Sequence)
+		})
 	}
 	ready(t, m, "v")
 	_, err := m.Create(t.Context(), "v", "create", user, size{}, &lifecycle.Change[size]{Operation: 1})

@@ -83,7 +83,12 @@ func (c *core) do(ctx context.Context, r *request, work Work) (*operation, error
 	work.Args, work.carrier = bytes.Clone(work.Args), c.carrierOf(ctx)
 	r.work, r.ask.Work = &work, true
 	o := newOperation(c, work, r)
-	err := c.checkWorker()
+	// Before the configuration: a misspelt event is the caller's fault, also if it is the
+	// name of the handler.
+	err := r.check()
+	if err == nil {
+		err = c.checkWorker()
+	}
 	if err == nil {
 		err = c.checkWork(&work)
 	}

@@ -124,6 +124,10 @@ func TestDoRefused(t *testing.T) {
 		{name: "no row", event: "delete", actor: user, is: []error{fsm.ErrNotAllowed}},
 		{name: "wrong actor", event: "stop", actor: "worker", is: []error{fsm.ErrWrongActor}},
 		{name: "unknown event", event: "fly", actor: user, is: []error{fsm.ErrUnknownEvent}},
+		{
+			name: "unknown event of an unknown handler", event: "fly", actor: user, is: []error{fsm.ErrUnknownEvent},
+			work: func(w *lifecycle.Work) { *w = lifecycle.Named("fly", nil) },
+		},
 		{name: "begins nothing", event: "rename", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "ignored", event: "start", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "busy", event: "stop", actor: user, is: []error{lifecycle.ErrBusy, fsm.ErrNotAllowed}, in: func(t *testing.T, m *sizedManager, _ *queue.Queuer[lifecycle.Key]) {

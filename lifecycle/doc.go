@@ -145,7 +145,7 @@
 //
 // [Manager.Do]:
 //
-//  1. do.go: core.do checks the work; operation.submit takes a place in the
+//  1. do.go: core.do checks the request and the work; operation.submit takes a place in the
 //     queue, which calls operation.admit: the steps of Fire, with owner and handler
 //     in the record. Do returns.
 //  2. The queue calls operation.run. turn.go: operation.startTurn commits the

@@ -56,8 +56,8 @@ var (
 	// transactions are in the way, or it is full. Nothing was written. Try again
 	// later.
 	ErrUnavailable = errors.New("lifecycle: store is unavailable")
-	// ErrUnknownOutcome: the commit may or may not have been written, and the
-	// store could not tell. [UnknownOutcomeError] has the token.
+	// ErrUnknownOutcome: the commit may or may not have been written, and the store
+	// does not answer which. [UnknownOutcomeError] has the token.
 	ErrUnknownOutcome = errors.New("lifecycle: unknown outcome")
 )
 

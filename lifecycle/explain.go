@@ -157,7 +157,10 @@ func (x *Explanation) deadline(c *core, r *StoredRecord, act string) {
 	if x.Deadline = r.Deadline.UTC(); !r.Deadline.IsZero() || timeout == 0 || c.resting(r) || x.OwnerAlive && waits(r) {
 		return
 	}
-	if r.ChangedAt.IsZero() { // the store does not keep it, so no sweep finds the object by its age
+	if r.ChangedAt.IsZero() {
+		if !x.ownerDead() { // no sweep fires the row, see sweep.ownerless
+			x.Then = ""
+		}
 		return
 	}
 	x.Deadline = r.ChangedAt.Add(timeout).UTC()
@@ -174,7 +177,7 @@ func (x *Explanation) ownerDead() bool { return x.Owner != "" && !x.OwnerAlive }
 
 // cause returns why the object is stuck.
 func (x *Explanation) cause(c *core, r *StoredRecord) string {
-	t := c.tasks.of(r.ID)
+	t := c.tasks.atWork(r.ID)
 	switch {
 	case x.ownerDead():
 		return ownerIsDead(r)
@@ -225,6 +228,8 @@ func (x *Explanation) nextMove(kind fsm.Kind, actors []string, act string) strin
 		return sweeper
 	case !x.Deadline.IsZero():
 		return "the sweeper, after the deadline"
+	case act != "":
+		return "an operator: the object has no deadline"
 	}
 	return "an operator: the table has no row"
 }

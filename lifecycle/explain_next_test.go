@@ -159,6 +159,35 @@ func TestExplainHangs(t *testing.T) {
 	}
 }
 
+// TestExplainBehindHangs: the operation waits behind work of an earlier one, which ignores its
+// time-out. The cause is that of the earlier work, until that ends.
+func TestExplainBehindHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		running(t, m, "a")
+		end := make(chan struct{})
+		hangs := lifecycle.Work{Run: func(context.Context) error { <-end; return nil }, Timeout: 10 * time.Second}
+		do(t, m, "a", "stop", user, hangs, nil)
+		time.Sleep(time.Minute + 1)
+		var last *lifecycle.Ticket[state, size]
+		for range 2 {
+			require.Equal(t, lifecycle.Moved, sweep(t, m)[0].Resolution)
+			last = do(t, m, "a", "stop", user, lifecycle.Work{Run: fine, Timeout: time.Hour}, nil)
+			cause := explain(t, m, "a").Cause
+			require.Contains(t, cause, "longer than its time-out of 10s and ignores its context: restart this process")
+			time.Sleep(time.Minute + 1)
+		}
+		require.Contains(t, explain(t, m, "a").Cause, "work has run 2m50s longer")
+		last.Cancel(nil)
+		require.Equal(t, lifecycle.Canceled, outcomeOf(t, last).Outcome)
+		last = do(t, m, "a", "stop", user, lifecycle.Work{Run: fine, Timeout: time.Hour}, nil)
+		require.Contains(t, explain(t, m, "a").Cause, "work has run 2m50s longer", "one in between was withdrawn")
+		close(end)
+		_, _ = last.Wait(t.Context())
+		require.Empty(t, explain(t, m, "a").Cause)
+	})
+}
+
 // TestExplainString: the text has no events that are not possible, unless it is the
 // verbose one, and nothing about a change that the record does not have.
 func TestExplainString(t *testing.T) {

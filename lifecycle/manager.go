@@ -51,11 +51,15 @@ type Config[E comparable] struct {
 	// BeforeCommit runs before every commit that changes an object, for every verb,
 	// outcomes of work and sweeps included. It returns additional changes and preconditions
 	// for the same commit, or nil. The change is read only; a removal has Remove set and
-	// the absent state in To. BeforeCommit runs without a lock, and again if an additional
-	// change meets a conflict or an additional precondition fails, because of an object or
-	// of a grant that is lost. The preconditions of an additional change are additional
-	// ones too. If an additional change depends on the state that BeforeCommit has read,
-	// name that in [Change.Expect].
+	// the absent state in To. To has the payload after the change. A counter that also needs
+	// the earlier payload reads the record by Store.Get: it is the record before the change
+	// if its Revision is Expect, and otherwise the commit will be a conflict.
+	//
+	// BeforeCommit runs without a lock, and again if an additional change meets a conflict or
+	// an additional precondition fails, because of an object or of a grant that is lost. The
+	// preconditions of an additional change are additional ones too. If an additional change
+	// depends on the state that BeforeCommit has read, name that in [Change.Expect].
+	// Heartbeats and other commits without a history row do not run BeforeCommit.
 	//
 	// Its error is the error of the call, and nothing is written. If the object
 	// itself has moved meanwhile, the error is [ErrConflict] instead. If the error
@@ -295,7 +299,8 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // an override is an operation of its own, so that reports about the present one
 // are stale. Actor and reason are mandatory. An absent state removes the object. In a
 // transitional state, the operation has no work and no owner, and sweeps fire the deadline
-// row, see [Manager.Sweep]. Prefer a forced row, if the table has one.
+// row, see [Manager.Sweep]. The payload stays as the present operation has left it, because
+// [Config].Undo is for events; Edit changes it. Prefer a forced row, if the table has one.
 //
 // The actor need not be declared, because the table permits nothing here: it is up to
 // 255 bytes of text for the history, such as the account of the operator. It cannot be

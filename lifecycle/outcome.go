@@ -58,16 +58,16 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 // finish reports the end of the operation and makes its outcome final. A panic of the
 // observer becomes a part of the outcome, and continues.
 func (o *operation) finish(ctx context.Context, err error) {
+	reported, _ := err.(*OutcomeError)
+	if reported == nil {
+		reported = o.failure(Succeeded, nil, nil)
+	}
 	defer func() {
 		v := recover()
 		if v != nil {
-			reported, _ := err.(*OutcomeError)
-			if reported == nil {
-				reported = o.failure(Succeeded, nil, nil)
-			}
 			err = o.panicked(reported.Outcome, reported.Err, v, reported.Unwritten)
 		}
-		o.end(err)
+		o.end(err, reported.Unwritten == nil)
 		if v != nil {
 			panic(v)
 		}
@@ -79,7 +79,11 @@ func (o *operation) finish(ctx context.Context, err error) {
 // write or to report its outcome. REQUIRES: a deferred function calls it, so that the stack
 // is that of the panic.
 func (o *operation) panicked(outcome Outcome, why error, v any, before error) error {
-	return o.failure(outcome, why, errors.Join(before, &queue.PanicError{Value: v, Stack: debug.Stack()}))
+	var unwritten error = &queue.PanicError{Value: v, Stack: debug.Stack()}
+	if before != nil {
+		unwritten = errors.Join(before, unwritten)
+	}
+	return o.failure(outcome, why, unwritten)
 }
 
 // tryOutcome writes the outcome once. The context of the queue may have ended: the
@@ -108,9 +112,9 @@ func (o *operation) report(ctx context.Context, err error) {
 
 // end makes the outcome final. What this process has not written, and owns, is
 // unresolved.
-func (o *operation) end(err error) {
+func (o *operation) end(err error, written bool) {
 	o.core.tasks.remove(o.task)
-	if failed, ok := errors.AsType[*OutcomeError](err); ok && failed.Unwritten != nil {
+	if !written {
 		o.core.tasks.leave(o.task)
 	}
 	for _, t := range o.unwritten {

@@ -298,3 +298,38 @@ func TestErrorOfWorkPanics(t *testing.T) {
 		require.Equal(t, state("running"), get(t, m, "a").State)
 	})
 }
+
+// TestFinishedPanicsAfterTheOutcome: the record has the outcome, in a state where the same
+// operation continues. A panic of Finished reaches Wait, and no sweep takes the outcome for
+// one that was not written.
+func TestFinishedPanicsAfterTheOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const manual = "a peer reports"
+		machine := fsm.Must[size](fsm.Spec[state, event]{
+			Name: "peer", Initial: "Idle", Actors: []fsm.Actor{user, agent},
+			States: []fsm.State[state]{
+				{Name: "Idle"},
+				{Name: "Busy", Kind: fsm.Transitional, Manual: manual},
+				{Name: "Confirming", Kind: fsm.Transitional, Manual: manual},
+			},
+			Rows: fsm.Rows(
+				fsm.Move[state, event]("Idle", "begin", "Busy").By(user),
+				fsm.Move[state, event]("Busy", "done", "Confirming").By(agent),
+				fsm.Return[state, event]("Busy", "fail").By(agent),
+				fsm.Move[state, event]("Confirming", "confirm", "Idle").By(agent),
+			),
+		})
+		store := lifecycle.NewMemoryStore()
+		m := lifecycle.Must(machine, store, &lifecycle.Config[event]{
+			Owner: join(t, store, "process", time.Hour), WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+			Observer: lifecycle.Observer{Finished: func(context.Context, lifecycle.Finished) { panic("Finished") }},
+		})
+		_, err := m.Add(t.Context(), "a", "Idle", user, size{}, nil)
+		require.NoError(t, err)
+		failed := outcomeOf(t, do(t, m, "a", "begin", user, lifecycle.Func(fine), nil))
+		require.Equal(t, lifecycle.Succeeded, failed.Outcome)
+		require.IsType(t, &queue.PanicError{}, failed.Unwritten)
+		require.Equal(t, state("Confirming"), get(t, m, "a").State)
+		require.Empty(t, sweep(t, m))
+	})
+}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -32,6 +33,7 @@ func (c *core) checkStore(payload bool) error {
 			}
 		}
 	}
+	var missing []string
 	lacks := partial.Lacks(c.table.Name)
 	transitional := slices.ContainsFunc(c.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Transitional })
 	for _, need := range []struct {
@@ -51,9 +53,12 @@ func (c *core) checkStore(payload bool) error {
 	} {
 		for _, field := range need.fields {
 			if need.needed && slices.Contains(lacks, field) {
-				return fmt.Errorf("%w: New: the store cannot keep the field %s of machine %s: %s", ErrInvalid, field, c.table.Name, need.why)
+				missing = append(missing, fmt.Sprintf("the field %s of machine %s: %s", field, c.table.Name, need.why))
 			}
 		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: New: the store cannot keep %s", ErrInvalid, strings.Join(missing, "; "))
 	}
 	return nil
 }

@@ -116,15 +116,17 @@ func TestProblemOfStore(t *testing.T) {
 	for refusal, want := range map[error]string{
 		lifecycle.ErrInvalid: "invalid request", lifecycle.ErrPrecondition: "precondition failed",
 	} {
-		store.onCommit = func(int, *lifecycle.Commit, func() error) error {
-			return internalError{fmt.Errorf("%w: %s", refusal, secret)}
-		}
-		_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-		require.ErrorIs(t, err, refusal)
-		require.ErrorContains(t, err, secret)
-		p := lifecycle.Problem(err)
-		require.Equal(t, want, p.Detail)
-		require.Equal(t, "a", p.ID)
+		t.Run(want, func(t *testing.T) {
+			store.onCommit = func(int, *lifecycle.Commit, func() error) error {
+				return internalError{fmt.Errorf("%w: %s", refusal, secret)}
+			}
+			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+			require.ErrorIs(t, err, refusal)
+			require.ErrorContains(t, err, secret)
+			p := lifecycle.Problem(err)
+			require.Equal(t, want, p.Detail)
+			require.Equal(t, "a", p.ID)
+		})
 	}
 }
 

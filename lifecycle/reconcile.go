@@ -53,7 +53,7 @@ type PeerOutcome struct {
 	Verdict   Verdict
 }
 
-// Reconcile takes everything that a peer reports when it comes back. Reconcile first treats
+// Reconcile takes all that a peer reports when it is connected again. Reconcile first treats
 // each outcome as a report by this actor: it compares the operation, so a late or repeated
 // outcome changes nothing. Then Reconcile compares the account with the objects that the
 // peer should have. These are the objects for which expected returns true; if expected is

@@ -566,7 +566,12 @@ func TestNewRefusesAPartialStore(t *testing.T) {
 			require.EqualError(t, err, "lifecycle: invalid request: New: the store cannot keep the field "+field+" of machine vm: "+why)
 		})
 	}
-	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission", "Version"}}, nil)
+	_, err := lifecycle.New(sizedVM, &partialStore{store, []string{"Deadline", "Origin", "Owner"}}, &lifecycle.Config[event]{Owner: owner})
+	require.EqualError(t, err, "lifecycle: invalid request: New: the store cannot keep "+
+		"the field Origin of machine vm: the machine has transitional states; "+
+		"the field Deadline of machine vm: the machine has rows with a timeout; "+
+		"the field Owner of machine vm: Config.Owner is set", "every field at once")
+	_, err = lifecycle.New(sizedVM, &partialStore{store, []string{"Owner", "Epoch", "Work", "Args", "WorkOptions", "Saved", "Admission", "Version"}}, nil)
 	require.NoError(t, err)
 	_, err = lifecycle.New(note, &partialStore{store, []string{"Origin", "Operation"}}, nil)
 	require.NoError(t, err, "no state is transitional")

@@ -85,15 +85,17 @@ func TestRefusalsNameTheRequest(t *testing.T) {
 	ready(t, m, "a")
 	_, unknown := m.Fire(t.Context(), "a", "fly", user, nil)
 	_, stranger := m.Add(t.Context(), "b", "Ready", "stranger", size{}, nil)
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		err  error
 		want fsm.TransitionError
 	}{
-		{unknown, fsm.TransitionError{Machine: "vm", Event: "fly", Actor: user, Row: -1, Err: fsm.ErrUnknownEvent}},
-		{stranger, fsm.TransitionError{Machine: "vm", To: "Ready", Actor: "stranger", Row: -1, Err: fsm.ErrWrongActor}},
+		"unknown event": {unknown, fsm.TransitionError{Machine: "vm", Event: "fly", Actor: user, Row: -1, Err: fsm.ErrUnknownEvent}},
+		"wrong actor":   {stranger, fsm.TransitionError{Machine: "vm", To: "Ready", Actor: "stranger", Row: -1, Err: fsm.ErrWrongActor}},
 	} {
-		refused, ok := errors.AsType[*fsm.TransitionError](c.err)
-		require.True(t, ok, "%v", c.err)
-		require.Equal(t, c.want, *refused)
+		t.Run(name, func(t *testing.T) {
+			refused, ok := errors.AsType[*fsm.TransitionError](c.err)
+			require.True(t, ok, "%v", c.err)
+			require.Equal(t, c.want, *refused)
+		})
 	}
 }

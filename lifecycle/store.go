@@ -260,7 +260,9 @@ type Precondition struct {
 	Grant *lock.Grant
 }
 
-// Message is written in the same commit as a change, for delivery afterwards.
+// Message is written in the same commit as a change, for delivery afterwards. Outcomes of
+// work and sweeps have no [Change] of the caller: to send a message with each of them, return
+// a change of another object, which has the message, from [Config].BeforeCommit.
 type Message struct {
 	Topic   string
 	Key     string

@@ -17,10 +17,12 @@ const (
 	Moved Resolution = iota + 1
 	// Redone: the operation was started again, and this process does its work.
 	Redone
-	// NeedsOperator: the table names the state Manual.
+	// NeedsOperator: the table names the state Manual, or the time of the object's last
+	// change is unknown, see [Manager.Sweep].
 	NeedsOperator
 	// NoRow: the object has no owner or a dead one, and the table has no deadline
-	// row for its state: an override or another table has brought it there.
+	// row for its state and origin: an override, another table or another program has
+	// brought it there.
 	NoRow
 	// NoHandler: this process does not have the handler of the object's work, or its
 	// manager has no WorkerActor or Done.

@@ -26,8 +26,10 @@ import (
 //
 // A transitional object that has no deadline although the table has one for its state
 // was written by another program or before the table had it. Its deadline is the
-// table's, counted from its last change. An operation that waits for its turn has no
-// deadline while its owner is alive.
+// table's, counted from its last change. If the store does not have the time of that
+// change, and the object has no owner, the result is [NeedsOperator]: [Adopt]
+// or [Manager.Override] gives the object a deadline. An operation that waits for its turn has
+// no deadline while its owner is alive.
 //
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
 // measures that time from sweep to sweep, on the monotonic clock of this process. The time
@@ -40,7 +42,7 @@ import (
 // dead, or which deadline has passed.
 //
 // Clocks decide when Sweep acts, compare-and-set decides which writer wins: several
-// sweepers, and owners that come back, never do the same work twice. Sweep reads the
+// sweepers, and owners that return, never do the same work twice. Sweep reads the
 // owners, and four indexed ranges of objects without payloads: those past their
 // deadlines, those of owners that are not alive, and transitional objects without a
 // deadline that have no owner or have not changed for the shortest timeout of the
@@ -79,7 +81,7 @@ type Sweeper interface {
 // Run starts no goroutine.
 func Run(ctx context.Context, every time.Duration, report func([]SweepResult, error), managers ...Sweeper) error {
 	if every < 0 {
-		return fmt.Errorf("%w: sweeping every %v", ErrInvalid, every)
+		return fmt.Errorf("%w: sweep interval %v is below 0", ErrInvalid, every)
 	}
 	if every == 0 {
 		every = 10 * time.Second
@@ -201,13 +203,17 @@ func (s *sweep) late(ctx context.Context, r *StoredRecord) error {
 }
 
 // ownerless acts on transitional objects that have neither an owner nor a deadline
-// in the table.
+// in the table. It reports those whose deadline in the table counts from an unknown time, and
+// moves none of them: another program may be at work.
 func (s *sweep) ownerless(ctx context.Context) error {
 	return s.inStates(ctx, s.transitional, Query{NoDeadline: true, Unowned: true}, func(ctx context.Context, r *StoredRecord) error {
-		if s.timeout(r) > 0 {
-			return nil
+		switch {
+		case s.timeout(r) == 0:
+			return s.care(ctx, r, decide.Cause{OwnerDead: true}, noOwner)
+		case r.ChangedAt.IsZero() && !s.seen[r.ID]:
+			return s.add(SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Cause: noOwner, Resolution: NeedsOperator})
 		}
-		return s.care(ctx, r, decide.Cause{OwnerDead: true}, noOwner)
+		return nil
 	})
 }
 

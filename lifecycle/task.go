@@ -32,7 +32,7 @@ type Task struct {
 	since  time.Time // when the admission ended; zero: its outcome is known
 
 	mu      sync.Mutex
-	begun   time.Time               // zero: the work does not run
+	begun   time.Time               // when the last attempt has begun
 	attempt int                     // that has begun last, from 1 in this process
 	cancel  context.CancelCauseFunc // ends the work's context; nil: the work has not begun
 	lost    error                   // why the operation was taken away; nil: it was not
@@ -87,11 +87,10 @@ func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err er
 	if t.lost != nil {
 		t.ended = Lost
 	}
+	t.core.tasks.begin(t)
 	return ctx, func() {
 		cancel(nil)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.begun = time.Time{}
+		t.core.tasks.end(t)
 	}, t.lost
 }
 
@@ -134,16 +133,13 @@ func (t *Task) outcome(seen Outcome) Outcome {
 	return seen
 }
 
-// excess returns for how long the work has run after its time-out; nil has not.
+// excess returns for how long work that runs has run after its time-out; nil has not.
 func (t *Task) excess() time.Duration {
 	if t == nil || t.timeout == 0 {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.begun.IsZero() {
-		return 0
-	}
 	return time.Since(t.begun) - t.timeout
 }
 
@@ -225,7 +221,7 @@ func (m *Manager[S, E, T]) Heartbeat(ctx context.Context, id string) error {
 // call replaces an earlier one; nil removes it. An edit that fails, panics or is of
 // another payload ([ErrInvalid]) makes the outcome a failure. The edit runs once in
 // every attempt to commit, without any lock. EditOutcome returns false if no work
-// runs with this context, and if a later attempt of the work has begun.
+// runs with this context, or if a later attempt of the work has begun.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 	a, _ := ctx.Value(taskKey{}).(taskAttempt)
 	t := a.task
@@ -248,8 +244,9 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 // admission, so that work which still waits learns that its operation was taken
 // away.
 type tasks struct {
-	mu         sync.Mutex
+	mu         sync.Mutex       // the last lock that a goroutine acquires
 	running    map[string]*Task // by id
+	inTurn     map[string]*Task // by id: their work runs, also if a later operation is in running
 	unresolved []*Task          // ended without knowing what was written
 }
 
@@ -271,6 +268,33 @@ func (ts *tasks) remove(t *Task) {
 	if ts.running[t.ID] == t {
 		delete(ts.running, t.ID)
 	}
+}
+
+// begin notes that the work of a task runs.
+func (ts *tasks) begin(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.inTurn == nil {
+		ts.inTurn = map[string]*Task{}
+	}
+	ts.inTurn[t.ID] = t
+}
+
+// end notes that the work of a task has returned. If its operation was abandoned, work of a
+// later one may run.
+func (ts *tasks) end(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.inTurn[t.ID] == t {
+		delete(ts.inTurn, t.ID)
+	}
+}
+
+// atWork returns the task of an object whose work runs, or nil.
+func (ts *tasks) atWork(id string) *Task {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.inTurn[id]
 }
 
 // of returns the task of an object, or nil.

@@ -134,8 +134,11 @@ func TestSweepWaiting(t *testing.T) {
 }
 
 // timeless is a store that does not keep the time of changes, as an existing table without a
-// column for it.
-type timeless struct{ *lifecycle.MemoryStore }
+// column for it. With nulls it has the column, and other programs have left it empty.
+type timeless struct {
+	*lifecycle.MemoryStore
+	nulls bool
+}
 
 func (s timeless) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
 	r, err := s.MemoryStore.Get(ctx, key)
@@ -144,21 +147,66 @@ func (s timeless) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredR
 }
 
 func (s timeless) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if q.UnchangedFor > 0 {
+	switch {
+	case q.UnchangedFor > 0 && s.nulls:
+		return nil, nil
+	case q.UnchangedFor > 0:
 		return nil, errors.ErrUnsupported
 	}
-	return s.MemoryStore.List(ctx, q)
+	found, err := s.MemoryStore.List(ctx, q)
+	for i := range found {
+		found[i].ChangedAt = time.Time{}
+	}
+	return found, err
 }
 
-// TestExplainUndatedWithoutAge: where no sweep finds an object by its age, Explain names no
-// deadline that has passed.
-func TestExplainUndatedWithoutAge(t *testing.T) {
-	store := timeless{lifecycle.NewMemoryStore()}
-	m := lifecycle.Must(lonely, store, nil)
-	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "lonely", ID: "a"}, State: "moving", Origin: "old"})
-	require.Empty(t, sweep(t, m))
-	x := explain(t, m, "a")
-	require.Zero(t, x.Deadline)
-	require.Equal(t, "the operation has neither an owner nor a deadline", x.Cause)
-	require.NotContains(t, x.NextMove, "sweep")
+// TestSweepUndatedWithoutAge: an object without a deadline whose last change has no time is
+// stuck, by the same cause for Stuck, Sweep and Explain. A sweep moves it only once it has a
+// deadline.
+func TestSweepUndatedWithoutAge(t *testing.T) {
+	for name, nulls := range map[string]bool{"no column for the time": false, "the time is NULL": true} {
+		inBubble(t, name, func(t *testing.T) {
+			store := timeless{lifecycle.NewMemoryStore(), nulls}
+			m := lifecycle.Must(lonely, store, nil)
+			plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "lonely", ID: "a"}, State: "moving", Origin: "old"})
+			time.Sleep(24 * time.Hour)
+
+			x := explain(t, m, "a")
+			require.Zero(t, x.Deadline)
+			require.Empty(t, x.Then)
+			require.Equal(t, "the operation has neither an owner nor a deadline", x.Cause)
+			require.Equal(t, "an operator: the object has no deadline", x.NextMove)
+
+			stuck, err := lifecycle.Stuck(t.Context(), m, 0)
+			require.NoError(t, err)
+			for what, found := range map[string][]lifecycle.SweepResult{"Stuck": stuck, "Sweep": sweep(t, m)} {
+				require.Len(t, found, 1, what)
+				require.Equal(t, `lonely "a" in moving, operation 1: needs an operator, because `+x.Cause, found[0].String(), what)
+			}
+
+			_, err = m.Override(t.Context(), "a", "moving", "operator", "it gets a deadline", nil)
+			require.NoError(t, err)
+			require.Empty(t, sweep(t, m))
+			time.Sleep(time.Minute + 1)
+			found := sweep(t, m)
+			require.Len(t, found, 1)
+			require.Equal(t, lifecycle.Moved, found[0].Resolution)
+		})
+	}
+}
+
+// TestSweepOfADeadOwnerWithoutAge: the owner of the operation is dead, and its last change has
+// no time. Explain describes what the next sweep does.
+func TestSweepOfADeadOwnerWithoutAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := timeless{lifecycle.NewMemoryStore(), false}
+		m := lifecycle.Must(lonely, store, nil)
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "lonely", ID: "a"}, State: "moving", Origin: "old", Owner: "p", Epoch: 1,
+		})
+		x := explain(t, m, "a")
+		require.Equal(t, "the next sweep fires late: the object moves to old", x.NextMove)
+		require.Equal(t, "after 1m0s the sweeper fires late: the object moves to old", x.Then)
+		require.Equal(t, lifecycle.Moved, sweep(t, m)[0].Resolution)
+	})
 }

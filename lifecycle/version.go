@@ -14,7 +14,7 @@ import (
 // reads and writes, see [Config].Older. It is a value.
 //
 // Events and actors have no map, because no decision depends on those of earlier changes.
-// A history row keeps the names of the program that wrote it. Three things compare names
+// A history row keeps the names of the program that wrote it. Three comparisons use names
 // of events across programs, and do not find one that has another name there:
 //
 //   - a repeated report ([Manager.Report]) is Refused, where it would be Repeated

@@ -23,7 +23,7 @@ type Work struct {
 	Args    []byte
 	// Run is a function of this process and dies with it. It is refused if the table's
 	// answer to a dead owner is to do the work again, in the state that the operation
-	// enters or in one that the operation may go on to.
+	// enters or in one that the operation may enter later.
 	Run func(context.Context) error
 	// Timeout is how long one attempt may take; its context then ends. 0: no limit
 	// except the object's deadline. The record keeps it with Handler: another

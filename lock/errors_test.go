@@ -232,7 +232,7 @@ func TestTextOfShortRefusals(t *testing.T) {
 			Requests: reqs("X at /a"), Holders: []lock.Holder{h}, More: true, Err: lock.ErrConflict,
 		},
 	} {
-		require.EqualError(t, err, text)
+		t.Run(text, func(t *testing.T) { require.EqualError(t, err, text) })
 	}
 }
 

@@ -95,8 +95,8 @@ type Retry struct {
 	// Keep: the action keeps its share of the limits until it has ended. In the back-off it
 	// counts under them like a running one, and its next attempt needs no turn: it waits
 	// only while its class is paused. Set it if actions with a share of the same limits may wait for
-	// something else that this action keeps until it has ended. Default: the action gives
-	// its share back.
+	// another resource that this action holds until it has ended. Default: the action
+	// releases its share.
 	Keep bool
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -187,13 +188,16 @@ func TestBlockedAreAdmittedInOrder(t *testing.T) {
 func TestTerminateWhileAdmitting(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
-		var wg sync.WaitGroup
+		var group errgroup.Group
 		first := []*queue.Ticket[string]{submit(t, q, "a", takes("1", time.Hour, nil)), submit(t, q, "a", takes("2", time.Hour, nil))}
 		for range first {
 			act := takes("blocked", time.Second, nil)
 			act.Wait = true
 			act.Admit = func(context.Context) error { time.Sleep(time.Second); return nil }
-			wg.Go(func() { submit(t, q, "a", act) })
+			group.Go(func() error {
+				_, err := q.Submit(t.Context(), "a", act)
+				return err
+			})
 			synctest.Wait()
 		}
 		first[1].Cancel(nil)
@@ -201,7 +205,7 @@ func TestTerminateWhileAdmitting(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, q.Stats().Admitting)
 		require.NoError(t, q.Terminate(t.Context()))
-		wg.Wait()
+		require.NoError(t, group.Wait())
 		requireEmpty(t, q)
 	})
 }

@@ -81,7 +81,7 @@
 //     grows with the number of delayed actions of its keys. The cost of a submit does not
 //     grow with the number of actions.
 //
-// # Rejected designs
+// # Rejected
 //
 //   - A goroutine and a channel for each key: they have to end when the key is idle, and a
 //     submit at that moment is lost or runs twice.

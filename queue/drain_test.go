@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -122,15 +123,17 @@ func TestStopInEveryState(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c := makeCrowd(t)
 		start := time.Now()
+		var stops errgroup.Group
 		var mu sync.Mutex
 		done := map[string]time.Duration{}
 		for _, key := range []string{"retrying", "running", "settling", "admitting", "halted", "nothing"} {
-			go func() {
-				require.NoError(t, c.q.Stop(t.Context(), key))
+			stops.Go(func() error {
+				err := c.q.Stop(t.Context(), key)
 				mu.Lock()
 				defer mu.Unlock()
 				done[key] = time.Since(start)
-			}()
+				return err
+			})
 			synctest.Wait()
 			if key != "nothing" {
 				_, err := c.q.Submit(t.Context(), key, takes("late", 0, nil))
@@ -148,6 +151,7 @@ func TestStopInEveryState(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Equal(t, 3601*s, done["halted"].Truncate(s))
+		require.NoError(t, stops.Wait())
 		requireEmpty(t, c.q)
 		require.NoError(t, submit(t, c.q, "halted", takes("anew", 0, nil)).Wait(t.Context()))
 	})

@@ -5,13 +5,13 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -30,19 +30,23 @@ func TestGuarantee1Order(t *testing.T) {
 		producer, n int
 	}
 	ran := make([][]run, keys) // no lock: guarantee 2
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	for p := range producers {
-		wg.Go(func() {
+		group.Go(func() error {
 			for n := range each {
 				k := (n + p) % keys
-				submit(t, q, strconv.Itoa(k), &queue.Action{Run: func(ctx context.Context) error {
+				_, err := q.Submit(t.Context(), strconv.Itoa(k), &queue.Action{Run: func(ctx context.Context) error {
 					ran[k] = append(ran[k], run{queue.Current[string](ctx).Seq(), p, n})
 					return nil
 				}})
+				if err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	require.NoError(t, group.Wait())
 	require.NoError(t, q.Terminate(t.Context()))
 	total := 0
 	for _, list := range ran {
@@ -274,9 +278,9 @@ func TestGuarantee8Progress(t *testing.T) {
 	}})
 	keys := []string{"a", "b", "c", "d"}
 	var ran atomic.Int64
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	for g := range 4 {
-		wg.Go(func() {
+		group.Go(func() error {
 			for i := range 200 {
 				ks := slices.Clone(keys)
 				ks[0], ks[(i+g)%4] = ks[(i+g)%4], ks[0]
@@ -286,12 +290,13 @@ func TestGuarantee8Progress(t *testing.T) {
 					Run:   func(context.Context) error { ran.Add(1); return nil },
 				})
 				if err != nil {
-					t.Error(err)
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	require.NoError(t, group.Wait())
 	require.NoError(t, q.Terminate(t.Context()))
 	require.EqualValues(t, 800, ran.Load())
 	requireEmpty(t, q)

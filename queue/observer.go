@@ -7,7 +7,7 @@ import (
 
 // Observer is a set of functions that receive events. A nil function is not called. The
 // functions run without a lock, possibly in several goroutines at once. The events of one
-// action, and of the actions of one key, come in the order in which things happen: the
+// action, and of the actions of one key, arrive in the order in which they occur: the
 // queue waits for the function before it continues with the key. Accepted receives the
 // context of Submit. Started and Retried receive the context of the attempt. Finished and
 // Halted receive the context of the queue, like [Action].Settle. When [Queuer.Terminate]

@@ -22,11 +22,11 @@
 //	  - The sources of a row of "any state" are all states except its target, the final
 //	    and absent states, and the named exceptions.
 //	  - "any actor" is every declared actor.
-//	  - "after" is a timeout. [fsm.Sweeper] fires the row.
+//	  - "after" is a timeout. fsm.Sweeper fires the row.
 //	  - "origin" is a condition on the origin of the object.
 //	  - A "forced" row needs a forced request. It is red in DOT.
 //	  - "supersedes" starts a new operation in a transitional state.
-//	  - A "return" has an arrow, dashed in DOT, to every origin of [fsm.Table.Origins].
+//	  - A "return" has an arrow, dashed in DOT, to every origin of fsm.Table.Origins.
 //	  - Rows that ignore an event are in the lists only.
 //
 // # Guarantees
@@ -42,7 +42,7 @@
 //     refers to nothing is not drawn, and reads "?" in the lists.
 //   - All functions are pure and safe for concurrent use.
 //
-// # No guarantees
+// # Limits
 //
 //   - The bytes may change from one version of this package to the next.
 //   - The program that draws the picture determines the layout. Mermaid refuses sources

@@ -18,7 +18,7 @@
 //
 //	compatible  the versions run side by side for any time, and back again
 //	drain       compatible while some states are empty and no caller fires what leads there
-//	mapping     compatible once names are translated, see [Report.Mapping]
+//	mapping     compatible once names are translated, see Report.Mapping
 //	unsafe      an old or a new node would do what is wrong for the other
 //
 // A hazard that a drain removes is unsafe if the state cannot be kept empty.
@@ -31,13 +31,13 @@
 //	two-results      unsafe        the same request has two results
 //	refused-by-old   note          an old node refuses what the new table allows
 //	entry-forbidden  unsafe        an old node adds objects as the new table does not
-//	deadline-action  unsafe        the sweepers of the two versions do different things
+//	deadline-action  unsafe        the sweepers of the two versions act differently
 //	deadline-added   drain         objects that an old node put there have no deadline
 //	deadline-time    note          the sweepers do the same after different times
 //	kind             unsafe        the versions disagree on transitional, at rest or absent
 //	undo             drain         failed for one version, at rest for the other: one drops what undo needs
 //	stranded         unsafe        one version alone cannot bring the object to rest
-//	renamed          mapping       one thing has two names
+//	renamed          mapping       the machine, state, event or actor has another name
 //
 // [Report.Code] returns the translation of states as code for package lifecycle, which
 // applies it to the records.
@@ -65,7 +65,8 @@
 //   - Diff does not follow an object after a version that cannot read it: what comes next
 //     is reported when this hazard is gone.
 //   - Two verdicts do not add up: compare the versions that run side by side.
-//   - A name that is gone and a new name are two things, unless the Config maps them.
+//   - Diff treats a name that is gone and a new name as unrelated, unless the Config
+//     maps one to the other.
 //   - Of two old states that become one, only one has the new name. Drain the other: move its
 //     objects while the old version runs.
 package evolve

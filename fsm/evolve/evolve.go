@@ -42,8 +42,8 @@ func (c Compatibility) MarshalText() ([]byte, error) { return []byte(c.String())
 
 // Config refines [Diff]. The zero Config has the defaults.
 type Config struct {
-	// States, Events, Actors and Guards map old names to new ones. Default: equal
-	// names are one thing. Two old names cannot have one new name.
+	// States, Events, Actors and Guards map old names to new ones. Default: no
+	// name changes. Two old names cannot have one new name.
 	States, Events, Actors, Guards map[string]string
 	// Hold are the events that no caller fires while both versions run. Default:
 	// none. The sweeper fires nevertheless.
@@ -80,14 +80,14 @@ type Report struct {
 	Hold        []Withheld    `json:"hold"`        // the events that lead into the states of Drain
 }
 
-// Renaming is one thing with two names.
+// Renaming is a machine, state, event or actor that has another name in the new table.
 type Renaming struct {
 	Subject string `json:"subject"` // machine, state, event or actor
 	Old     string `json:"old"`
 	New     string `json:"new"`
 }
 
-// Hazard is something that can happen while both versions run.
+// Hazard is a fault, or an event to note, that can occur while both versions run.
 type Hazard struct {
 	ID      string        `json:"id"`    // see the package documentation
 	Level   Compatibility `json:"level"` // Compatible: a note

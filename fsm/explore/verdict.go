@@ -22,7 +22,7 @@ const (
 	// Stuck: a reachable state is not a resting one, and only faults lead out of it. If
 	// the system declares no resting states, this is any state without other steps.
 	Stuck Outcome = "stuck"
-	// Livelock: from a reachable state the system can go on forever and cannot come
+	// Livelock: from a reachable state the system can continue forever and cannot come
 	// to rest without further faults.
 	Livelock Outcome = "livelock"
 	// Unreached: a property of [System.LeadsTo] does not hold. The system can continue

@@ -32,7 +32,7 @@
 //   - All functions take a [testing.TB], so that Mutate can run them.
 //   - The package needs the standard library and packages of this module only.
 //
-// # No guarantees
+// # Limits
 //
 //   - A driver reports the state of an object and not its origin. Tour detects a
 //     wrong origin when a return row leads to another state. It does not detect that
@@ -47,5 +47,5 @@
 // # Rejected
 //
 // Mutants in processes of their own would compile the test again for each mutant.
-// Payloads that the package generates for guards would need to know what they mean.
+// Payloads that the package generates for guards would depend on what each guard checks.
 package fsmtest

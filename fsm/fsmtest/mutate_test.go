@@ -52,9 +52,11 @@ func TestMutateNamesSurvivors(t *testing.T) {
 		`exception "` + detected + `" is needless: the test detects or covers it, or the table does not have it`: {detected: "why"},
 		"has no reason": {survivor: ""},
 	} {
-		fails(t, func(t testing.TB) {
-			fsmtest.Mutate(t, lampsOfTwo, few, &fsmtest.MutateConfig{Survivors: survivors})
-		}, fault)
+		t.Run(fault, func(t *testing.T) {
+			fails(t, func(t testing.TB) {
+				fsmtest.Mutate(t, lampsOfTwo, few, &fsmtest.MutateConfig{Survivors: survivors})
+			}, fault)
+		})
 	}
 }
 

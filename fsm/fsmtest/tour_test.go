@@ -88,7 +88,7 @@ func TestFaultsOfSystems(t *testing.T) {
 	errOwn := errors.New("no")
 	for name, c := range map[string]struct {
 		bent bent
-		says string
+		want string
 	}{
 		"starts in another state": {bent{reset: func(string) string { return "created" }}, "a new object is in created instead of absent"},
 		"refuses a row": {bent{apply: func(d fsmtest.Driver, r fsmtest.Request, before string) (string, error) {
@@ -152,7 +152,7 @@ func TestFaultsOfSystems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			system := c.bent
 			system.Driver = fsmtest.Drive(disks, nil)
-			fails(t, func(t testing.TB) { fsmtest.Tour(t, disks.Table(), &system, nil) }, c.says)
+			fails(t, func(t testing.TB) { fsmtest.Tour(t, disks.Table(), &system, nil) }, c.want)
 		})
 	}
 }

@@ -23,12 +23,12 @@
 // # Findings
 //
 //	id                      meaning
-//	unreadable              the line does not have the form of [Read]
+//	unreadable              the line does not have the form of Read
 //	unknown-machine         the row names a machine without a table
 //	unknown-version         the row names a version without a table
 //	unknown-name            the table does not have a state or an event of the row
 //	wrong-version           another version has the step
-//	illegal-step            no row of the table makes the step
+//	illegal-step            no row of the table makes the step, or an earlier row always takes the event
 //	wrong-actor             the table has the step for other actors
 //	no-beginning            the first row of an object does not create it
 //	created-twice           the row creates an object that exists
@@ -42,9 +42,8 @@
 //
 // # Limits
 //
-// Check runs no guards. It sees what the rows state and not whether they are true. Of a row
-// with the event "(override)" or "(migrate)" it compares only sequence number, time and
-// operation.
+// Check runs no guards. It sees what the rows state and not whether they are true. It does not
+// compare a row with the event "(override)" or "(migrate)" with the rows of the table.
 // If guards decide whether a step supersedes the operation or continues it, both are
 // legal: a greater operation number starts an operation, and the same one continues it.
 // A row that creates a removed object again may skip numbers, because a store may have

@@ -165,3 +165,12 @@ func TestEarlierRowTakesTheRequest(t *testing.T) {
 		})
 	}
 }
+
+// A row that skips the table still starts where the row before it ended.
+func TestOverrideOfAnotherState(t *testing.T) {
+	s := checked(t, nil,
+		history.Row{ID: "1", Sequence: 1, From: "None", To: "A", Event: "create", Actor: "u"},
+		history.Row{ID: "1", Sequence: 2, From: "A", To: "Gone", Event: "(override)", Actor: "operator"},
+		history.Row{ID: "1", Sequence: 3, From: "A", To: "Gone", Event: "(override)", Actor: "operator"})
+	require.Equal(t, map[string]int{"broken-chain": 1}, s.Counts, "%v", s)
+}

@@ -47,12 +47,12 @@ var keepEnded = 1 << 12
 const maxFindings = 100
 
 // override is the event of rows that skip the table, see lifecycle.Manager.Override.
-// Check compares only their sequence number, time and operation.
+// Check does not compare them with the rows of the table.
 const override = "(override)"
 
 // migration is the event of rows that lead from the name of a state in one version to its
-// name in another, see lifecycle.Migrate. Check compares them as those of override,
-// and their operation is that of the row before.
+// name in another, see lifecycle.Migrate. Check does not compare them with the rows of the
+// table either, and their operation is that of the row before.
 const migration = "(migrate)"
 
 // ErrEmpty reports a history without a row to check.

@@ -37,7 +37,7 @@ func (e *LineError) Error() string { return fmt.Sprintf("history: read line %d: 
 // the state its name in another version; package lifecycle writes both.
 //
 // A line that Read cannot read, such as one of more than 256 KiB, gives a [*LineError], and
-// Read goes on with the next line. An error of r ends the sequence. A caller can use the
+// Read continues with the next line. An error of r ends the sequence. A caller can use the
 // sequence once.
 func Read(r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {

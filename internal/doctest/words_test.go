@@ -44,7 +44,7 @@ func violations(tree fs.FS) (map[string][]string, error) {
 			return nil
 		case d.IsDir() && (len(name) > 1 && name[0] == '.' || name == "testdata" || name == "vendor"):
 			return fs.SkipDir
-		case file == "README.md", file == "CHANGELOG.md", file == ".github/CONTRIBUTING.md":
+		case file == "README.md", file == "CHANGELOG.md", file == ".github/CONTRIBUTING.md", file == ".github/SECURITY.md":
 		case d.IsDir(), path.Ext(name) != ".go", strings.HasSuffix(name, "_test.go"):
 			return nil
 		}

@@ -67,8 +67,8 @@ func mentions(name string, content []byte) []string {
 
 // files yields the files of the repository by their path from its root, with
 // slashes. What a checkout has besides (.git) and what tools leave behind is
-// left out. Reading them here, and not only in go list, also tells go test
-// on what a cached result depends.
+// left out. Because the files are read here, and not only in go list,
+// a cached result of go test depends on them.
 func files(t *testing.T) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		t.Helper()
@@ -105,12 +105,12 @@ func files(t *testing.T) iter.Seq2[string, []byte] {
 }
 
 // ignored reports whether .gitignore has the file: what a build, a benchmark, a
-// profiler or a failed property leaves behind.
+// profiler, an example or a failed property leaves behind.
 func ignored(name string) bool {
 	if strings.Contains("/"+name, "/testdata/rapid/") {
 		return true
 	}
-	for _, pattern := range []string{"*.test", "*.out", "*.prof", "*.exe", "go.work", "go.work.sum"} {
+	for _, pattern := range []string{"*.test", "*.out", "*.prof", "*.exe", "*.db", "*.db-shm", "*.db-wal", "go.work", "go.work.sum"} {
 		if ok, _ := path.Match(pattern, path.Base(name)); ok {
 			return true
 		}

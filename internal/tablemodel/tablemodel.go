@@ -103,8 +103,9 @@ func (s subject) String() string {
 
 // helper is the peer.
 type helper struct {
-	At   order
-	Owes bool // the answer
+	At    order
+	Owes  bool // the answer
+	Noted bool // it has sent a report that the table ignores
 }
 
 func (p helper) String() string {
@@ -317,21 +318,25 @@ func (m *model) orders(s subject, send func(string, order, subject)) {
 // takes is the peer that gets an order: one of an older operation is too late.
 func (m *model) takes(p helper, o order, next func(string, helper)) {
 	if o.Operation >= p.At.Operation {
-		next("", helper{o, true})
+		next("", helper{At: o, Owes: true, Noted: p.Noted})
 	}
 }
 
-// answer is the peer, which answers with any report.
+// answer is the peer, which answers with any report. It sends one report that the table
+// ignores: with any number of them, their pairs in the channel would multiply the states.
 func (m *model) answer(p helper, send func(string, report, helper)) {
 	if !p.Owes {
 		return
 	}
-	answered := helper{At: order{Operation: p.At.Operation}}
+	answered := helper{At: order{Operation: p.At.Operation}, Noted: p.Noted}
 	for _, a := range m.answers[p.At.State] {
 		say, after := a.report, answered
 		say.Operation = p.At.Operation
-		if a.ignored {
-			after = p
+		switch {
+		case a.ignored && p.Noted:
+			continue
+		case a.ignored:
+			after = helper{At: p.At, Owes: true, Noted: true}
 		}
 		send("", say, after)
 	}

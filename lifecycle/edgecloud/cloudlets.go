@@ -213,9 +213,7 @@ func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (*sen
 	switch {
 	case err != nil:
 		return nil, err
-	case notifyID == 0:
-		return nil, fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
-	case s.current():
+	case notifyID != 0 && s.current(): // 0: no CRM has connected
 	case at.old(notifyID):
 		version = at.OldVersion
 	default:

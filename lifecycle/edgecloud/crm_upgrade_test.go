@@ -166,3 +166,84 @@ func TestNewCRMCannotGather(t *testing.T) {
 	require.ErrorIs(t, f.upgrade(), f.noImage)
 	f.require(edgecloud.CloudletReady, edgecloud.CloudletUpdateError, "v1")
 }
+
+// faulty fails in one step of the old CRM's part, and counts the others.
+type faulty struct {
+	*fleet
+	step  string
+	steps []string
+}
+
+var errStep = errors.New("it does not work")
+
+func (f *faulty) take(step string) error {
+	f.steps = append(f.steps, step)
+	if step == f.step {
+		return errStep
+	}
+	return nil
+}
+
+func (f *faulty) StartNew(context.Context, string) error {
+	f.steps = append(f.steps, "StartNew")
+	return f.noImage
+}
+
+func (f *faulty) RemoveNew(context.Context) error { return f.take("RemoveNew") }
+
+func (f *faulty) uplink() edgecloud.Uplink {
+	to := f.c.Uplink("b", 1)
+	ack, failed, keep := to.AckUpgrade, to.BringUpFailed, to.KeepOld
+	to.AckUpgrade = func(ctx context.Context) error { return errors.Join(ack(ctx), f.take("AckUpgrade")) }
+	to.BringUpFailed = func(ctx context.Context, reason string) error {
+		return errors.Join(failed(ctx, reason), f.take("BringUpFailed"))
+	}
+	to.KeepOld = func(ctx context.Context) error { return errors.Join(keep(ctx), f.take("KeepOld")) }
+	return to
+}
+
+// The new CRM cannot be started, and another step of the old CRM fails too, or the answer to
+// it is lost. The old CRM takes no further step then. It reads the controller's state, does
+// its part again, and continues.
+func TestStepOfOldCRMFails(t *testing.T) {
+	ctx := t.Context()
+	for step, want := range map[string][]string{
+		"AckUpgrade":    {"AckUpgrade", "StartNew", "RemoveNew", "BringUpFailed", "KeepOld"},
+		"RemoveNew":     {"AckUpgrade", "StartNew", "RemoveNew", "StartNew", "RemoveNew", "BringUpFailed", "KeepOld"},
+		"BringUpFailed": {"AckUpgrade", "StartNew", "RemoveNew", "BringUpFailed", "KeepOld"},
+		"KeepOld":       {"AckUpgrade", "StartNew", "RemoveNew", "BringUpFailed", "KeepOld", "KeepOld"},
+	} {
+		t.Run(step, func(t *testing.T) {
+			f := &faulty{fleet: newFleet(t), step: step}
+			f.noImage = errors.New("no image")
+			upgrade := func() error {
+				now, err := f.c.Cloudlets.Upgrading(ctx, "b")
+				require.NoError(t, err)
+				return f.crm.Upgrade(ctx, now.State, now.Payload.Version, f, f.uplink())
+			}
+			err := upgrade()
+			require.ErrorIs(t, err, errStep)
+			require.Equal(t, step != "AckUpgrade", errors.Is(err, f.noImage))
+			f.step = ""
+			if err = upgrade(); err != nil {
+				require.ErrorIs(t, err, f.noImage)
+			}
+			require.Equal(t, want, f.steps)
+			f.require(edgecloud.CloudletReady, edgecloud.CloudletUpdateError, "v1")
+		})
+	}
+}
+
+// The context of the old CRM ends while it starts the new one. That is no failure of the new
+// CRM: it is not removed, and the upgrade continues.
+func TestUpgradeIsCancelled(t *testing.T) {
+	f := &faulty{fleet: newFleet(t)}
+	f.noImage = context.Canceled
+	ctx, cancel := context.WithCancel(t.Context())
+	to := f.uplink()
+	ack := to.AckUpgrade
+	to.AckUpgrade = func(ctx context.Context) error { defer cancel(); return ack(ctx) }
+	require.ErrorIs(t, f.crm.Upgrade(ctx, edgecloud.CloudletUpdateRequested, "v2", f, to), context.Canceled)
+	require.Equal(t, []string{"AckUpgrade", "StartNew"}, f.steps)
+	f.require(edgecloud.CloudletReady, edgecloud.CloudletUpdating, "v1")
+}

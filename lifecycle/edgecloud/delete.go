@@ -15,8 +15,8 @@ import (
 // user's from Ready to DeletePrepare, and the controller's to DeleteRequested. Between
 // them the controller reads whether an AppInst is in the ClusterInst. None can be
 // created meanwhile, because the creation of an AppInst needs the ClusterInst Ready in
-// the same commit. If there is one, or it cannot be read, the object returns to Ready,
-// and the error is the reason.
+// the same commit. If there is one, or it cannot be read, or the second step fails, the
+// object returns to Ready, and the error is the reason.
 //
 // By force, a delete leads from an error state to DeleteRequested in one commit, with
 // the same condition. If it is refused, nothing is written: the errors of the CRM stay.
@@ -43,9 +43,13 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 			return Record[T]{}, in.prepareFailed(ctx, &marked, err)
 		}
 	}
-	return in.m.Fire(ctx, id, Prepared, Controller, &lifecycle.Change[T]{
+	rec, err := in.m.Fire(ctx, id, Prepared, Controller, &lifecycle.Change[T]{
 		Operation: marked.Operation, Reason: cmp.Or(call, &Call{}).Reason,
 	})
+	if err != nil {
+		return Record[T]{}, in.prepareFailed(ctx, &marked, err)
+	}
+	return rec, nil
 }
 
 // prepareFailed ends a delete and returns the reason. The caller's context may have

@@ -39,7 +39,7 @@
 // Of the tables:
 //   - Every row of the document is in the machine, with its actor. Every further row is
 //     named in this text.
-//   - While an instance is in transition, one actor owes the next move, and the
+//   - While an instance is in transition, one actor makes the next move, and the
 //     sweeper moves the instance if that actor does not.
 //   - The operation determines the error state: a failed update ends in UpdateError,
 //     whichever actor reports it and however late.
@@ -78,11 +78,11 @@
 //     CRM's answer is then [lifecycle.Refused], also in an account. An update to the
 //     recorded content, or a delete, makes record and cloudlet equal again. The
 //     deadlines have to be longer than any work of the CRM.
-//   - A CRM that has crashed has no operations, and takes an earlier order for a new
+//   - A CRM that has crashed has no operations, and treats an earlier order as a new
 //     one. Unless a connection keeps the order of messages, drop the orders that were
 //     sent to a CRM when its connection ends: [Coordinator.Orders] has the valid ones.
-//   - A CRM remembers the last 4096 removed objects. It takes an order from
-//     before an earlier removal for a new one.
+//   - A CRM remembers the last 4096 removed objects. It treats an order from
+//     before an earlier removal as a new one.
 //
 // # Beyond the document
 //

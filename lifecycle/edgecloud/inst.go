@@ -56,7 +56,7 @@ const (
 	Fail    Event = "Fail"    // the work of the CRM has failed
 
 	Prepared      Event = "Prepared"      // no object needs this one: the controller orders the delete
-	PrepareFailed Event = "PrepareFailed" // an object needs this one, or the controller could not read the objects
+	PrepareFailed Event = "PrepareFailed" // an object needs this one, or the controller could not order the delete
 	Undo          Event = "Undo"          // the controller undoes the failed operation
 
 	TimedOut Event = "TimedOut" // the deadline has passed

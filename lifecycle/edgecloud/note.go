@@ -144,8 +144,6 @@ func commit[S comparable, T any](
 			return result.Record(), nil
 		case !overtaken(err):
 			return lifecycle.Record[S, T]{}, err
-		case ctx.Err() != nil:
-			return lifecycle.Record[S, T]{}, lifecycle.Ended(ctx)
 		}
 	}
 }

@@ -180,3 +180,43 @@ func TestAppInOtherCluster(t *testing.T) {
 	_, err = c.Clusters.Delete(ctx, "c", nil)
 	require.NoError(t, err)
 }
+
+// An override that removes an app whose content cannot be read leaves its note. The note
+// prevents no delete of the cluster, and hides no app that prevents it.
+func TestNoteIsLeft(t *testing.T) {
+	ctx := t.Context()
+	for name, others := range map[string][]string{"alone": nil, "with other apps": {"b", "c", "d", "e"}} {
+		t.Run(name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			c := newCoordinator(t, store)
+			createCluster(t, c, "c")
+			createApp(t, c, "a")
+			for _, id := range others {
+				createApp(t, c, id)
+			}
+			makeForeign(t, store, appKey("a"))
+			_, err := c.Apps.Manager().Override(ctx, "a", edgecloud.NotPresent, "operator", "test", nil)
+			require.NoError(t, err)
+			_, err = c.Clusters.Delete(ctx, "c", nil)
+			if others == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, edgecloud.ErrInUse)
+			}
+		})
+	}
+}
+
+// An object that the manager has added in an error state has no note. Its failure is undone
+// as if its request had not kept it.
+func TestFailureWithoutNote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCoordinator(t, lifecycle.NewMemoryStore())
+		_, err := c.Clusters.Manager().Add(t.Context(), "c", edgecloud.UpdateError, edgecloud.User, edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		_, err = c.Sweep(t.Context())
+		require.NoError(t, err)
+		requireCluster(t, c, "c", edgecloud.Ready)
+	})
+}

@@ -1,6 +1,7 @@
 package edgecloud_test
 
 import (
+	"context"
 	"math"
 	"sync"
 	"testing"
@@ -111,4 +112,33 @@ func TestNoNotifyID(t *testing.T) {
 	dropped, err := c.Cloudlets.Disconnected(ctx, "b", 0)
 	require.NoError(t, err)
 	require.False(t, dropped)
+	before, err := c.Cloudlets.Creation(ctx, "b")
+	require.NoError(t, err)
+	for name, message := range map[string]func(ctx context.Context, id string, notifyID int64) error{
+		"Acknowledge": c.Cloudlets.Acknowledge, "Gathered": c.Cloudlets.Gathered,
+		"AckUpgrade": c.Cloudlets.AckUpgrade, "KeepOld": c.Cloudlets.KeepOld,
+	} {
+		require.ErrorIs(t, message(ctx, "b", 0), lifecycle.ErrStale, name)
+	}
+	now, err := c.Cloudlets.Creation(ctx, "b")
+	require.NoError(t, err)
+	require.Equal(t, before, now)
+}
+
+// Two CRMs of a new cloudlet start at the same time. The cloudlet is that of the one with the
+// greater notify id.
+func TestFirstStartsOfTwoCRMs(t *testing.T) {
+	ctx := t.Context()
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	c, err := edgecloud.NewCoordinator(s, nil)
+	require.NoError(t, err)
+	s.once("commit", "", func() {
+		_, err := c.Cloudlets.StartUp(ctx, "b", 1, "v1")
+		require.NoError(t, err)
+	})
+	rec, err := c.Cloudlets.StartUp(ctx, "b", 2, "v1")
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.CloudletSpec{NotifyID: 2, Version: "v1"}, rec.Payload)
+	require.ErrorIs(t, c.Cloudlets.Gathered(ctx, "b", 1), lifecycle.ErrStale)
+	require.NoError(t, c.Cloudlets.Gathered(ctx, "b", 2))
 }

@@ -390,3 +390,30 @@ func TestDisconnectDuringUpgradeRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, edgecloud.CloudletReady, rec.State)
 }
+
+// The context of a delete ends between its two commits. The object returns to Ready at once,
+// and other requests need not wait for the sweeper.
+func TestDeleteIsCancelled(t *testing.T) {
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	c := newCoordinator(t, s)
+	createCluster(t, c, "c")
+	createApp(t, c, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	commits := 0
+	s.before = func(method, _ string) {
+		if method != "commit" {
+			return
+		}
+		if commits++; commits == 2 {
+			cancel()
+		}
+	}
+	_, err := c.Apps.Delete(ctx, "a", nil)
+	s.before = nil
+	require.ErrorIs(t, err, context.Canceled)
+	app, err := c.Apps.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.Ready, app.State)
+	_, err = c.Apps.Delete(t.Context(), "a", nil)
+	require.NoError(t, err)
+}

@@ -225,3 +225,35 @@ func TestBadReportInAccount(t *testing.T) {
 		})
 	}
 }
+
+// A CRM reports that an object exists in the operation that has removed it. That is no
+// repetition of the removal.
+func TestReadyAfterRemoval(t *testing.T) {
+	ctx := t.Context()
+	c, op := inState(t, edgecloud.DeleteRequested)
+	for _, tt := range []struct {
+		state edgecloud.State
+		want  lifecycle.Verdict
+	}{
+		{edgecloud.NotPresent, lifecycle.Applied},
+		{edgecloud.NotPresent, lifecycle.Repeated},
+		{edgecloud.Deleted, lifecycle.Repeated},
+		{edgecloud.Ready, lifecycle.Refused},
+	} {
+		v, err := c.Clusters.Receive(ctx, 1, edgecloud.Report{ID: "c", Operation: op, State: tt.state})
+		require.NoError(t, err)
+		require.Equal(t, tt.want, v, tt.state)
+	}
+}
+
+// The ClusterInst of an AppInst does not exist, and no request has noted its cloudlet. No CRM
+// is that of the AppInst.
+func TestReportOfAppWithoutCloudlet(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	app, err := c.Apps.Manager().Add(ctx, "a", edgecloud.Ready, edgecloud.User, edgecloud.AppSpec{ClusterInst: "c"}, nil)
+	require.NoError(t, err)
+	v, err := c.Apps.Receive(ctx, 1, edgecloud.Report{ID: "a", Operation: app.Operation, State: edgecloud.Ready})
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Stale, v)
+}

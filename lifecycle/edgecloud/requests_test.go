@@ -81,6 +81,8 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 	createCluster(t, c, "c")
 	before, err := c.Clusters.Get(ctx, "c")
 	require.NoError(t, err)
+	errEdit := errors.New("no such flavor")
+	badEdit := func(*edgecloud.ClusterSpec) error { return errEdit }
 	update := func(edit func(*edgecloud.ClusterSpec)) error {
 		_, err := c.Clusters.Update(ctx, "c", func(s *edgecloud.ClusterSpec) error { edit(s); return nil }, nil)
 		return err
@@ -98,7 +100,12 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 		"other machine":    {second(c.Answer(ctx, 1, lifecycle.Key{Machine: "vm", ID: "a"}, edgecloud.Report{State: edgecloud.Ready})), lifecycle.ErrInvalid},
 		"unknown cloudlet": {second(c.Reconnect(ctx, "oslo", 1, edgecloud.Account{})), lifecycle.ErrNotFound},
 		"upgrade of none":  {second(c.Cloudlets.Upgrade(ctx, "oslo", "v2", "")), lifecycle.ErrNotFound},
-		"no store":         {second(edgecloud.NewCoordinator(nil, nil)), lifecycle.ErrInvalid},
+		"upgrade to none":  {second(c.Cloudlets.Upgrade(ctx, "b", "", "")), lifecycle.ErrInvalid},
+		"error of edit":    {second(c.Clusters.Update(ctx, "c", badEdit, nil)), errEdit},
+		"negative replicas": {
+			second(c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c", Replicas: -1}, nil)), lifecycle.ErrInvalid,
+		},
+		"no store": {second(edgecloud.NewCoordinator(nil, nil)), lifecycle.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorIs(t, tt.got, tt.want) })
 	}

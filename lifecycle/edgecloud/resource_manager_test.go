@@ -235,6 +235,22 @@ func TestRepeatedOrderKeepsTheOutcome(t *testing.T) {
 	})
 }
 
+// A repeated delete reads its outcome and stalls. Meanwhile the object is created again. The
+// outcome that is sent late does not replace the progress of the later order.
+func TestRepeatedDeleteKeepsTheLaterOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, _ := newResourceManager(t)
+		c, ctx := clusterKey("c"), t.Context()
+		require.NoError(t, r.Handle(ctx, order(c, 2, edgecloud.Delete)))
+		require.NoError(t, r.Handle(ctx, order(c, 3, edgecloud.Create)))
+		require.NoError(t, edgecloud.Deliver(t, r, c, edgecloud.Report{ID: "c", Operation: 2, State: edgecloud.NotPresent}))
+		all, err := r.Account(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []edgecloud.Report{{ID: "c", Operation: 3, State: edgecloud.Ready}}, all.Clusters)
+		require.ErrorIs(t, r.Handle(ctx, order(c, 2, edgecloud.Delete)), lifecycle.ErrStale)
+	})
+}
+
 // An order whose context ends while it waits has no effect: it can be sent again, and
 // earlier orders stay known.
 func TestHandleIsCancelled(t *testing.T) {

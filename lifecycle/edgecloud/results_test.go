@@ -67,3 +67,19 @@ func TestResults(t *testing.T) {
 		requireCluster(t, c, "c", edgecloud.NotPresent)
 	})
 }
+
+// The results of an AppInst are in its record too.
+func TestResultsOfApp(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	createCluster(t, c, "c")
+	app, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
+	require.NoError(t, err)
+	_, err = c.Apps.Receive(ctx, 1, edgecloud.Report{
+		ID: "a", Operation: app.Operation, State: edgecloud.Ready, Results: json.RawMessage(`{"url":"http://a"}`),
+	})
+	require.NoError(t, err)
+	now, err := c.Apps.Get(ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, `{"url":"http://a"}`, string(now.Payload.Results))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -22,10 +23,10 @@ import (
 // removed. Errors: [FailedError], also if another caller has undone the operation;
 // ErrStillWorking; [lifecycle.ErrStale] if the operation was superseded, or the history
 // does not have its end any more; [lifecycle.ErrInvalid] for a record that no request
-// returned; and the context's.
+// returned; the store's, after which the caller waits again; and the context's.
 func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time.Duration) (Record[T], error) {
-	if begun.Operation == 0 || begun.ID == "" || !inTransition(begun.State) {
-		err := fmt.Errorf("%w: no operation of %q is under way", lifecycle.ErrInvalid, begun.ID)
+	if begun.Operation == 0 || begun.ID == "" || !slices.Contains(ordered, begun.State) {
+		err := fmt.Errorf("%w: the record of %q has no operation of a CRM", lifecycle.ErrInvalid, begun.ID)
 		return Record[T]{}, refused("wait", in.key(begun.ID), "", User, err)
 	}
 	if patience <= 0 {
@@ -45,7 +46,11 @@ func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], patience time
 	case rec.Operation != begun.Operation || rec.Event == string(Undo):
 		return in.past(ctx, &begun, rec)
 	case isError(rec.State):
-		return in.failed(ctx, rec)
+		after, err := in.failed(ctx, rec)
+		if moved(err) && !errors.Is(err, ErrNeverCreated) { // another caller has undone it
+			return in.Wait(ctx, begun, patience)
+		}
+		return after, err
 	}
 	return rec, nil
 }
@@ -90,8 +95,11 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 	var last, failure lifecycle.HistoryRow
 	for after, more := begun.Sequence, true; more; {
 		rows, err := in.m.History(ctx, begun.ID, after, lifecycle.MaxPage)
-		if err != nil {
-			return now, refused("wait", in.key(begun.ID), "", User, errors.Join(lifecycle.ErrStale, err))
+		switch {
+		case errors.Is(err, errors.ErrUnsupported): // the store keeps no history
+			return now, errors.Join(lifecycle.ErrStale, err)
+		case err != nil:
+			return now, err
 		}
 		for _, row := range rows {
 			if after = row.Sequence; row.Operation != begun.Operation {
@@ -112,8 +120,6 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 		failed := in.failure(&rec)
 		failed.Undone = !isError(end)
 		return now, failed
-	case string(end) != begun.Target: // a delete that the controller or the sweeper has ended
-		return now, &FailedError{Key: in.key(begun.ID), Operation: begun.Operation, State: end, Undone: true}
 	case end == NotPresent:
 		return Record[T]{ID: begun.ID}, nil
 	}

@@ -32,7 +32,7 @@
 //     contains the token of the commit.
 //   - Names are compared byte by byte. They are UTF-8 without NUL.
 //   - A commit under a lock of the same etcd ([lifecycle.Precondition].Grant) compares the
-//     grant in its transaction. The driver of such a grant ([lock.GrantDriver]) has a method
+//     grant in its transaction. The driver of such a grant (lock.GrantDriver) has a method
 //     GuardCompare() clientv3.Cmp. A grant of another etcd is not recognized as such, and
 //     fails the precondition.
 //   - List reads the index, and the records that it selects: by id, by state, by deadline for
@@ -99,7 +99,7 @@
 // record first. The entry of the state has the revision as its value, and one comparison of
 // this value covers revision and state.
 //
-// # Rejected designs
+// # Rejected
 //
 // Comparing ModRevision: it repeats after a restore from a snapshot, where a process that
 // was running before would overwrite what it has not read. An index by age and state: it

@@ -21,7 +21,7 @@ var (
 	// errNoConnection: nothing was sent.
 	errNoConnection = errors.New("no connection to etcd")
 	// errAgain: the commit was not written, and nothing contradicts it.
-	errAgain = errors.New("etcd has refused the commit again and again, and the records show no reason")
+	errAgain = errors.New("etcd has refused the commit repeatedly, and the records show no reason")
 )
 
 // codeOf returns the code of an error of the client.

@@ -48,7 +48,7 @@ var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 }
 
 // Admin returns a handler of the verbs for operators. It is separate from the page, so that
-// a service serves it only if it wants to, and behind other access rules. It answers POST
+// a service can leave it out, or serve it behind other access rules. It answers POST
 // only, refuses requests that a browser sends from another site, and reads the parameters
 // from the form in the body:
 //
@@ -124,7 +124,7 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 			error
 			HTTPStatus() int
 		}](err)
-		if ok && own.HTTPStatus() == lifecycle.HTTPStatus(err) { // the code of an error
+		if ok && 400 <= own.HTTPStatus() && own.HTTPStatus() <= 599 {
 			return a, err
 		}
 		return a, &refusal{http.StatusForbidden, "forbidden", "the request is not permitted"}

@@ -45,7 +45,7 @@ type Infrastructure struct {
 type Running struct {
 	System     SystemID
 	ID         string          // of the deploy or teardown
-	Path       lock.Path       // what is locked: no other action changes anything at it and below it
+	Path       lock.Path       // what is locked: no other action makes changes at it or below it
 	Attributes json.RawMessage // see [Action]
 	Operation  lifecycle.OpID
 	Token      lock.Token // of the lock, for a [lock.Fence]
@@ -207,7 +207,7 @@ func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error)
 }
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for
-// the work on systems, also for an Initialize that goes on after its context. Deploys and
+// the work on systems, also for an Initialize that ignores its context. Deploys and
 // teardowns stay as they are in the store, for the next controller. The error is
 // [queue.ErrNotDrained] if ctx ends first; call Close again then. Close neither ends the queue
 // of [Config] nor waits for its work.

@@ -31,15 +31,20 @@
 // The span of a request gets an event for each transition and refusal that the request
 // causes.
 //
-// Work that is a function ([lifecycle.Func]) has no span. The span of the request is the
-// remote parent in its context, so that spans of its own are children of the request.
+// The README of the repository lists the metrics.
 //
-// # Metrics
+// # Guarantees
 //
-// The README of the repository lists them. No attribute of a metric has the id of an object
-// or other text of a client. Attributes are built once, not for each event. Gauges are read
-// when the SDK collects: stuck objects at most every 10 seconds, for at most 5 seconds, and
-// at most 1,000 of each machine, all machines at once. The error handler of OpenTelemetry
-// receives the panic of a store. Every process exports the stuck objects of the store that
-// all of them share: take the maximum over the processes.
+//   - No attribute of a metric has the id of an object or other text of a client.
+//   - Attributes are built once, not for each event.
+//   - Gauges are read when the SDK collects: stuck objects at most every 10 seconds, for at
+//     most 5 seconds, and at most 1,000 of each machine, all machines at once.
+//   - The error handler of OpenTelemetry receives the panic of a store.
+//
+// # Limits
+//
+//   - Work that is a function ([lifecycle.Func]) has no span. The span of the request is the
+//     remote parent in its context, so that spans of its own are children of the request.
+//   - Every process exports the stuck objects of the store that all of them share: take the
+//     maximum over the processes.
 package otel

@@ -24,15 +24,15 @@
 //
 // # The names of the document
 //
-//	TRANSITION_STATES          [TransitionStates], [IsTransition]
-//	validate_transition()      [ValidateTransition]
-//	update_status()            [Service.UpdateStatus]
-//	queuer                     [Service.Queuer]
+//	TRANSITION_STATES          TransitionStates, IsTransition
+//	validate_transition()      ValidateTransition
+//	update_status()            Service.UpdateStatus
+//	queuer                     Service.Queuer
 //	queue()                    the first accepted action of an object creates its queue
-//	stop(), terminate()        [queue.Queuer.Stop], [queue.Queuer.Terminate]
-//	migrate()                  [Service.Migrate]
-//	destroy_vm()               [Service.Do] with [Destroy]: stop(), delete(), destroy()
-//	selfhealing script         [Service.SelfHeal], [lifecycle.Run]
+//	stop(), terminate()        queue.Queuer.Stop, queue.Queuer.Terminate
+//	migrate()                  Service.Migrate
+//	destroy_vm()               Service.Do with Destroy: stop(), delete(), destroy()
+//	selfhealing script         Service.SelfHeal, lifecycle.Run
 //
 // # Guarantees
 //
@@ -59,7 +59,7 @@
 //     it waits for a method that has run for longer than StuckAfter.
 //   - [TransitionStates] and [ValidateTransition] have the same source as the machines.
 //
-// # No guarantees
+// # Limits
 //
 //   - An object that was moved back may differ from its record: a method that failed, or
 //     whose process died, may have done half of its work. [Config.Observe] may look.

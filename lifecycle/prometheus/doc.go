@@ -31,7 +31,8 @@
 //   - A scrape reads stuck objects at most every 10 seconds, for at most 5 seconds, and at
 //     most 1,000 of each machine. It reads all machines at once. If the store does not
 //     answer, the series is missing. If it panics, the series is missing, and the scrape
-//     reports the panic as an error.
+//     reports the panic as an error: promhttp then answers without any series, unless its
+//     HandlerOpts have ContinueOnError.
 //
 // # Limits
 //

@@ -45,7 +45,7 @@
 //     wait for each other.
 //   - A commit under a lock of the same database ([lifecycle.Precondition].Grant) locks the
 //     row of the grant in its own transaction: the grant is lost after the commit, or the
-//     commit is refused. The driver of such a grant ([lock.GrantDriver]) has a method
+//     commit is refused. The driver of such a grant (lock.GrantDriver) has a method
 //     GuardStatement() (query string, args []any): the query returns a row and locks it
 //     for share if the grant is held, and returns none otherwise.
 //   - Times are the database's, in microseconds; on SQLite they are the process'.
@@ -85,7 +85,7 @@
 //     that it lacks. Name business columns in Fields, and types in Types.
 //  3. Call [Open] with it in [Config.Tables]. A [TableError] has every fault and the ALTER
 //     statements. [ExistingTable.Schema] makes a new table instead.
-//  4. Create the manager. [lifecycle.New] names a column that the machine needs.
+//  4. Create the manager. [lifecycle.New] names every field that it needs and the table lacks.
 //  5. Call [lifecycle.Adopt] once. It returns the rows that fit no state.
 //
 // The program examples/sqlite/statuscolumn shows the steps, and examples/service is a
@@ -156,7 +156,7 @@
 // finds the database locked. A database in memory belongs to one connection: set
 // MaxOpenConns to 1, and its idle time to unlimited.
 //
-// # Rejected designs
+// # Rejected
 //
 // A compound statement of MariaDB that writes the record and the history row in one round
 // trip takes longer than two statements. Triggers and procedures need privileges that many

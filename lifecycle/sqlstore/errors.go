@@ -17,9 +17,10 @@ var (
 	// ErrSchema: the tables do not exist, are of another version, or do not fit.
 	ErrSchema = errors.New("sqlstore: unsuitable tables")
 	// ErrHistory: an object has a record without its history, or a history without its
-	// record: one of the tables was restored without the other. Nothing was written.
+	// record: one of the tables was restored without the other, or another program has
+	// deleted and inserted a row of an [ExistingTable]. Nothing was written.
 	ErrHistory = errors.New("sqlstore: record and history do not fit")
-	// ErrRollback: a transaction of the caller cannot go on, because of a deadlock, a
+	// ErrRollback: a transaction of the caller cannot continue, because of a deadlock, a
 	// serialization failure or a concurrent commit. Roll it back and run it again from
 	// its beginning. The error wraps the driver's error and matches
 	// [lifecycle.ErrUnavailable].

@@ -24,6 +24,9 @@ import (
 //     need it. No record then has a deadline or an owner, and queries by them select
 //     nothing. [lifecycle.Manager.Override] and [lifecycle.Adopt] set Operation, and are
 //     refused without it. A query by age needs ChangedAt and is refused without it.
+//   - Transitional states need Origin and Operation. Rows with a timeout need Deadline. In
+//     [lifecycle.Config], Owner needs Owner and Epoch, WorkerActor needs WorkOptions,
+//     Handlers needs Work and Args, Undo needs Saved, and Version or Older need Version.
 //   - Target, Actor, Event, Reason and ChangedAt are lost without a column. The history has
 //     actors, events and reasons.
 //   - Admission is read as the zero token without a column. Operations are then compared
@@ -44,6 +47,12 @@ import (
 // only State is written, a change is a conflict until State is changed back. If only
 // Payload is written, it may be overwritten. A program that inserts a row while a commit
 // requires the object to be absent does not wait for that commit.
+//
+// Another program may insert rows of new objects: the numbers of a new row are 0, and it is
+// an object at once. If the id has a history, because an object was removed or its row
+// deleted, the row continues the numbers: Sequence and Operation are the greatest ones of
+// the history, and Revision is above all of them. With a smaller Sequence every change is
+// refused with [ErrHistory].
 //
 // ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
 // NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,

@@ -69,7 +69,8 @@ func (s *Store) explain(ctx context.Context, p *plan, missed error) error {
 }
 
 // checkPlaces refuses a commit whose places in the history are taken, although its
-// objects are as expected: the history was restored without the records.
+// objects are as expected: the history was restored without the records, or another program
+// has deleted and inserted a row of an existing table.
 func (s *Store) checkPlaces(ctx context.Context, p *plan) error {
 	for i := range p.changes {
 		ch := &p.changes[i]
@@ -83,7 +84,11 @@ func (s *Store) checkPlaces(ctx context.Context, p *plan) error {
 		}
 		switch {
 		case err == errBusy:
-			return notOneBackup(ch.To.Key, fmt.Sprintf("has a history row of sequence number %d and no such record", ch.To.Sequence))
+			err = notOneBackup(ch.To.Key, fmt.Sprintf("has a history row of sequence number %d and no such record", ch.To.Sequence))
+			if s.of(ch.To.Machine).objects.existing {
+				err = fmt.Errorf("%w, or continue the numbers in a row that another program has inserted", err)
+			}
+			return err
 		case err != nil || row != nil:
 			return err
 		}

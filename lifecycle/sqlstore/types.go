@@ -37,7 +37,8 @@ type Type struct {
 
 // The types of columns in which the text is the value, in one spelling.
 var (
-	// UUID is an id that is a uuid, in lower case with hyphens.
+	// UUID is an id that is a uuid, in lower case with hyphens. Any other spelling is
+	// [lifecycle.ErrInvalid]: a service that accepts others converts them first.
 	UUID = Type{Write: canonicalUUID, Read: same, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
 	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
@@ -46,7 +47,9 @@ var (
 	// The type jsonb refuses strings with NUL.
 	JSON = Type{Write: writeJSON, Read: readJSON, Postgres: "jsonb", MySQL: "json", unfit: []kind{ofNumber, ofBytes}}
 	// Text is a field of the payload that is a JSON string without NUL. The column has the
-	// string, and may be text, a uuid or an enum.
+	// string, and may be text, a uuid or an enum. A column of other values that no Type here
+	// has, such as fractions and times, is a string too: a field that is a number in Go needs
+	// a Type of the caller's own.
 	Text = Type{Write: writeText, Read: readText}
 	// Bool is a field of the payload that is true or false.
 	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN", unfit: []kind{ofText, ofBytes}}

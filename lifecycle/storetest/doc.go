@@ -79,8 +79,8 @@
 //     history and numbers of at least the last eight removed objects.
 //   - A store without History recognizes the token of a commit until the next commit of
 //     its object.
-//   - A payload without bytes may come back as nil, and nil as a payload without
-//     bytes. For Saved the two are different.
+//   - A store may return nil for a payload without bytes, and a payload without bytes
+//     for nil. For Saved the two are different.
 //   - If a commit has both a conflict and a failed precondition, it returns either
 //     error. The error about its owner comes after both. A conflict comes before a repeated
 //     request.

@@ -124,7 +124,7 @@ func storeRecovers(t *tester) {
 		}
 	}
 	t.recovers(16)
-	t.unchanged("the connection came back", r)
+	t.unchanged("the connection was restored", r)
 	t.move(r, moving)
 }
 

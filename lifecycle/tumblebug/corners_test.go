@@ -65,6 +65,54 @@ func TestActionStartsOnWhatItDecides(t *testing.T) {
 	})
 }
 
+// An action of an MCI starts after an action of its VM has read the MCI. The action of the VM
+// is refused.
+func TestMciActionDuringAVMAction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
+		createOne(t, s, 1)
+		store.commit = func(*lifecycle.Commit) {
+			store.commit = nil
+			_, err := other.HandleMciAction(ctx, "ns", "m", "reboot", false)
+			require.NoError(t, err)
+		}
+		_, err := s.HandleMciVmAction(ctx, "ns", "m", "a-1", "suspend", false)
+		require.ErrorIs(t, err, lifecycle.ErrBusy)
+		require.EqualError(t, err, "MCI has just come under an action, please try later")
+		require.Equal(t, "Running:1 (R:1/1)", wait(ctx, t, s).Status)
+		require.NoError(t, s.Close(ctx))
+		require.NoError(t, other.Close(ctx))
+	})
+}
+
+// An operator corrects the state of a VM whose MCI is Terminated. No action leads out of
+// Terminated, so the MCI stays there, and the VM can be terminated again.
+func TestOverrideOfATerminatedVM(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+		createOne(t, s, 1)
+		_, err := s.HandleMciAction(ctx, "ns", "m", "terminate", false)
+		require.NoError(t, err)
+		require.Equal(t, tumblebug.Terminated, wait(ctx, t, s).State)
+		_, err = s.VMs().Override(ctx, "ns/m/a-1", tumblebug.Running, "operator", "it runs at the provider", nil)
+		require.NoError(t, err)
+		clouds.change(func() { clouds.vms["a-1"] = &machine{during: tumblebug.Running} })
+		status, err := s.GetMciStatus(ctx, "ns", "m")
+		require.NoError(t, err)
+		require.Equal(t, tumblebug.Terminated, status.State)
+		require.Equal(t, "Running:1 (R:1/1)", status.Status)
+		require.ErrorIs(t, s.DelMci(ctx, "ns", "m"), fsm.ErrNotAllowed)
+		_, err = s.HandleMciVmAction(ctx, "ns", "m", "a-1", "terminate", false)
+		require.NoError(t, err)
+		require.Equal(t, "Terminated:1 (R:0/1)", wait(ctx, t, s).Status)
+		require.NoError(t, s.DelMci(ctx, "ns", "m"))
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
 // A VM waits for longer than its deadline. A sweep between the begin of its turn and the
 // commit that sets its deadline leaves it alone, with and without an owner.
 func TestSweepAtTheBeginOfATurn(t *testing.T) {
@@ -126,6 +174,8 @@ func TestUnansweredLooks(t *testing.T) {
 		look(tumblebug.Undefined, "silence", "silence")
 		look(tumblebug.Running, tumblebug.Running)
 		look(tumblebug.Undefined, tumblebug.Undefined) // an answer
+		look(tumblebug.Running, tumblebug.Running)
+		look(tumblebug.Undefined, "Rebuilding") // an answer with a state that VMs do not have
 		require.NoError(t, s.Close(ctx))
 	})
 }

@@ -52,14 +52,12 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	event, why := Succeed, ""
 	// A panic of the provider is its failure, as in the work of a VM: nothing else receives it.
 	if failed := protect.Call(func() error { return s.prepareAll(ctx, mci) }); failed != nil {
-		if ctx.Err() != nil {
-			return lifecycle.Ended(ctx) // a forced action goes on from here
-		}
 		event, why = Fail, reason(failed)
 	}
+	// The store refuses this if the context has ended, which a forced action does.
 	_, err := s.mcis.Fire(ctx, mci.ID, event, Tumblebug, &mciChange{Expect: mci.Revision, Reason: why})
-	if err != nil && overtaken(err) {
-		return errors.Join(err, s.releaseEnded(ctx, mci))
+	if err != nil && (overtaken(err) || ctx.Err() != nil) {
+		return errors.Join(err, s.releaseEnded(context.WithoutCancel(ctx), mci))
 	}
 	return err
 }
@@ -80,7 +78,7 @@ func (s *System) prepareAll(ctx context.Context, mci *mciRecord) error {
 }
 
 // releaseEnded releases the resources of an MCI that another writer has ended: that writer
-// may have released before the last ones were created.
+// may have released before the last ones were created. A forced action is such a writer.
 func (s *System) releaseEnded(ctx context.Context, mci *mciRecord) error {
 	now, err := s.mcis.Get(ctx, mci.ID)
 	gone := errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life

@@ -51,7 +51,7 @@
 //     for a VM that is in an action of its own. During the action of an MCI, an action of
 //     a VM is admitted by force only; the commit checks that.
 //   - A late request of a stalled process carries the life of its MCI. So a provider can
-//     tell it from a request for a later MCI of the same name.
+//     distinguish it from a request for a later MCI of the same name.
 //   - An ambiguous status ends no action: neither Running during a reboot, nor a missing
 //     VM during a termination, nor Failed. Three equal answers, one in each interval,
 //     confirm it. Three requests without an answer make a VM at rest Undefined.

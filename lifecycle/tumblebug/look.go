@@ -64,9 +64,13 @@ var observed = map[State]Event{
 }
 
 // lookAtRest is look for a VM at rest. Failed and Terminated need confirmation, because
-// they are cached; so does Undefined for a provider that has not answered.
+// they are cached; so does Undefined for a provider that has not answered. A look that the
+// caller has ended does not count.
 func (s *System) lookAtRest(ctx context.Context, vm *vmRecord) Event {
 	shown, answered := s.status(ctx, vm)
+	if ctx.Err() != nil {
+		return ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if shown != vm.State && (!answered || shown == Failed || shown == Terminated) {
@@ -99,15 +103,12 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
 		}
 	default:
 		event := s.lookAtRest(ctx, vm)
-		if ctx.Err() == nil && event != "" {
+		if event != "" {
 			var moved vmRecord
 			if moved, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision}); err == nil {
 				*vm = moved
 			}
 		}
-	}
-	if ctx.Err() != nil {
-		return lifecycle.Ended(ctx)
 	}
 	if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
 		return nil // another writer has moved it; the next look shows the rest

@@ -182,20 +182,13 @@ func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) er
 // has requested an action of the same VM.
 var errRequested = errors.New("tumblebug: an action of the VM was requested already")
 
-// outcome returns the event that ends the operation of an MCI whose VMs are all at rest. By
-// the document, some VMs in the target state are a success, except for Terminate.
+// outcome returns the event that ends the operation of an MCI whose VMs are all at rest, and
+// not due. By the document, some VMs in the target state are a success, except for
+// Terminate. A VM that is Running after a reboot was rebooted: otherwise it is due.
 func outcome(mci *mciRecord, vms []vmRecord) (event Event, why string) {
 	action, target := Doing(mci.State)
-	reached, now := 0, states(vms)
-	for i := range vms {
-		switch {
-		case now[i] != target:
-		case action == ActionReboot && vms[i].Payload.Asked != mci.Operation:
-			now[i] = Failed // Running, and was not rebooted
-		default:
-			reached++
-		}
-	}
+	now := states(vms)
+	reached := count(now)[target]
 	if reached < len(vms) {
 		why = fmt.Sprintf("%d of %d VMs are %s", reached, len(vms), target)
 	}

@@ -73,15 +73,13 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 		return Fail, CSP, nil
 	case err != nil:
 		return "", "", err
-	case vm.Operation != stuck.Operation || !restless(vm):
-		return "", "", errRunning // it has moved meanwhile
+	case vm.Revision != stuck.Revision: // it has moved meanwhile
+		return "", "", errRunning
 	case s.hasTurn(&vm):
 		return "", "", errWaits
 	}
 	event, _ := s.look(ctx, &vm, &evidence{})
 	switch {
-	case ctx.Err() != nil:
-		return "", "", lifecycle.Ended(ctx)
 	case event != "":
 		return event, CSP, nil
 	case vm.Deadline.IsZero() || time.Now().Before(vm.Deadline):

@@ -35,6 +35,7 @@ func TestNewRefuses(t *testing.T) {
 		"limit":    {Limits: map[string]tumblebug.Limit{"aws": {VMs: -1}}},
 		"provider": {Limits: map[string]tumblebug.Limit{"a/b": {}}},
 		"twice":    {Limits: map[string]tumblebug.Limit{"aws": {}, "AWS": {}}},
+		"no owner": {Shared: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tumblebug.New(store, newCloud(), config)

@@ -330,6 +330,9 @@ func (a *acquisition) enter(ctx context.Context, wait bool) error {
 	case err != nil && a.written > 0:
 		// The claim is there, and another call with the id may have returned the Grant: only
 		// this call has failed. The last call that leaves withdraws the claim.
+		if a.state == waiting && l.refused(l.view, a.claim, wait) != nil {
+			a.end(nil, deleteKey) // it came too late, see below: the other calls try again
+		}
 	case err != nil:
 		a.end(nil, left)
 	case a.state == entering && l.view.revision >= revision: // the key came and went between two watches

@@ -56,7 +56,7 @@
 //
 // # Beyond the interface
 //
-// The suite requires a few things that the interface does not state:
+// The suite requires what the interface does not state:
 //   - Waiters that one call grants have tokens in the order of their arrival, also
 //     if they do not conflict.
 //   - No two grants have the same token.
@@ -67,8 +67,8 @@
 //
 // # Rejected
 //
-//   - A clock that the suite hands to the locker is one more thing to implement.
-//     Bubbles of testing/synctest need nothing.
-//   - A wait that reports when it has joined the queue is one more thing, too. The
-//     suite takes snapshots.
+//   - A clock that the suite hands to the locker: the driver would have to support it.
+//     Bubbles of testing/synctest need no support.
+//   - A wait that reports when it has joined the queue: the driver would have to
+//     support it, too. The suite takes snapshots.
 package locktest

@@ -33,8 +33,8 @@ type Config struct {
 
 	// Synctest declares that the locker does no I/O and uses the clock and the
 	// goroutines of this process only. Its tests then run in bubbles of
-	// testing/synctest, which know when nothing more happens. Without it, the suite
-	// polls the locker.
+	// testing/synctest, which wait until all goroutines are blocked. Without it, the
+	// suite polls the locker.
 	Synctest bool
 
 	// Patience is how long a call may take that waits for no other request. The

@@ -79,12 +79,12 @@
 //     repetition.
 //   - The statements are tested with PostgreSQL 15 and driver pgx.
 //
-// # Rejected designs
+// # Rejected
 //
 //   - Order by a sequence alone: a transaction that has drawn a lower number may commit
 //     later.
 //   - Advisory locks for the lanes: they need no rows, but a transaction above READ COMMITTED
-//     would go on with what it saw before it had the lock. A row lock makes it fail.
+//     would continue with what it read before it had the lock. A row lock makes it fail.
 //   - A process that ends expired leases: they are claimed like ready actions.
 //   - Counters of running actions by class: a process that dies leaves them too high. Running
 //     actions are counted under a lock.

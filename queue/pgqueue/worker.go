@@ -25,7 +25,7 @@ import (
 // returned; or, at the start, it is the driver's, also if [Migrate] has not run.
 func (w *Worker) Run(ctx context.Context) error {
 	if _, err := Inspect(ctx, w.db, ""); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: is there no schema? Migrate makes it", err)
+		return fmt.Errorf("%w: if the schema is missing, call Migrate first", err)
 	}
 	// The statements that end actions and renew leases outlive ctx.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

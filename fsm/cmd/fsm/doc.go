@@ -51,7 +51,8 @@
 //
 // Users fire the rows of states at rest and the rows that supersede an operation. The peer
 // answers for all actors but the sweeper, once in each transitional state, with any other
-// event that has a row there. Before it answers, it may report events that the table ignores.
+// event that has a row there. Once, it may report an event that the table ignores in the
+// state, and still answers.
 // The model has no forced rows.
 //
 // If the table names no actors, any actor takes its rows. If it has no deadlines, there is

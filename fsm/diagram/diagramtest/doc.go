@@ -22,7 +22,7 @@
 //     generated text has the form of gofmt.
 //   - A section stays inside its comment for every name in a table.
 //
-// # No guarantees
+// # Limits
 //
 //   - Doc does not read the text between two sections.
 //   - Doc writes a file in place. Two tests that rewrite the same file at once may

@@ -26,7 +26,7 @@ func TestMigrate(t *testing.T) {
 	execute(t, db, "DROP TABLE interlock_queue_actions CASCADE")
 	w, err := pgqueue.New(db, nil, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, w.Run(t.Context()), "Migrate makes it")
+	require.ErrorContains(t, w.Run(t.Context()), "call Migrate first")
 }
 
 // The handler gets what was enqueued, in order, with growing tokens.

@@ -99,6 +99,30 @@ func get(t testing.TB, store lifecycle.Store, key lifecycle.Key) lifecycle.Store
 	return r
 }
 
+// Another program deletes a row and inserts another one under its id: the error names what to
+// do, and the object goes on once the row has the numbers.
+func TestExistingTableRowInsertedAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE plain (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 0, 0)")
+		store := existing(t, db, e, sqlstore.ExistingTable{
+			Machine: "order", Table: "plain", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		})
+		key := lifecycle.Key{Machine: "order", ID: "a"}
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+		exec(t, db, "DELETE FROM plain")
+		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 0, 0)")
+		err := store.Commit(t.Context(), next(get(t, store, key), 0))
+		require.ErrorIs(t, err, sqlstore.ErrHistory)
+		require.ErrorContains(t, err, `order "a" has a history row of sequence number 1 and no such record: `+
+			"restore all tables from one backup, or continue the numbers in a row that another program has inserted")
+		exec(t, db, "UPDATE plain SET seq = 1, rev = 2")
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+		require.EqualValues(t, 2, get(t, store, key).Sequence)
+	})
+}
+
 // A table of four columns: the store refuses what it cannot keep.
 func TestExistingTableOfFourColumns(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

@@ -71,6 +71,56 @@ func TestCallEndsAfterAnotherHasItsGrant(t *testing.T) {
 	require.NoError(t, held.Unlock(t.Context()))
 }
 
+// waited is a context that reports when a call waits for its end.
+type waited struct {
+	context.Context
+	waits func()
+}
+
+func (c waited) Done() <-chan struct{} {
+	c.waits()
+	return c.Context.Done()
+}
+
+// The context of a Lock ends before etcd's answer arrives. Another call with its id waits for
+// the claim, which came too late: another process had taken the last place. That call is
+// refused.
+func TestCallEndsWhileAnotherWaitsTooLate(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	direct, prefix, deploy := server.Client(t), freshPrefix(), &lock.Options{ID: "deploy"}
+	ctx, cancel := context.WithCancel(t.Context())
+	joins, joined := make(chan struct{}), make(chan error)
+	other := open(t, direct, prefix, nil)
+	var l *etcdlock.Locker
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		go func() {
+			_, err := l.Lock(waited{t.Context(), sync.OnceFunc(func() { close(joins) })}, at(lock.X, "/a"), deploy)
+			joined <- err
+		}()
+		<-joins
+		queue(t, other, direct, prefix, at(lock.X, "/a"), "faster")
+		if err := execute(); err != nil {
+			return err
+		}
+		_, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy) // returns when the claim is seen
+		cancel()
+		return cmp.Or(ctx.Err(), err)
+	})
+	l = open(t, client, prefix, &etcdlock.Config{MaxWaiters: 1})
+	first := take(t, other, at(lock.X, "/a"), "first")
+	arm()
+	_, err := l.Lock(ctx, at(lock.X, "/a"), deploy)
+	require.ErrorIs(t, err, context.Canceled)
+	select {
+	case err = <-joined:
+	case <-time.After(5 * time.Second):
+		err = first.Unlock(t.Context())
+		require.FailNow(t, "one more waits than the limit permits", "%v", err)
+	}
+	require.ErrorIs(t, err, lock.ErrQueueFull)
+	require.Equal(t, 2, claims(t, other))
+}
+
 // The id of other requests is in use, and its holder releases it before the refusal is made. The
 // call makes its own request then: a refusal would list no holder.
 func TestIDInUseIsReleasedMeanwhile(t *testing.T) {

@@ -1,5 +1,10 @@
 // Command interlock shows the live objects of a service: what is stuck and why, what moves
 // an object next, what waits in the queues, and which locks are held. It changes nothing.
+// The handler of [inspect.Page.Admin] changes objects, queues and locks, in a service that
+// has it:
+//
+//	curl -u ann -d 'machine=vm&id=vm-1&to=failed&reason=its host is gone' \
+//	    localhost:8080/admin/override
 //
 // It is a module of its own: run "go install ." in its directory.
 //
@@ -69,7 +74,8 @@
 //   - An owner counts as alive until it leaves or a sweeper declares it dead.
 //   - Queues and locks are in the processes of the service.
 //   - Objects in tables of the service ([sqlstore.ExistingTable]) are not found: only
-//     the service can describe these tables. list and stuck omit the objects, and succeed.
+//     the service can describe these tables. top, list and stuck omit the objects, and
+//     succeed.
 //
 // # Output
 //

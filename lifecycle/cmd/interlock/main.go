@@ -135,6 +135,9 @@ func (c *call) repeat(ctx context.Context, args []string, errs io.Writer) error 
 			text += "---\n"
 		}
 		if _, failed := io.WriteString(c.out, text); failed != nil {
+			if errors.Is(err, errStuck) {
+				return failed
+			}
 			return cmp.Or(err, failed)
 		}
 		if !c.watch || ctx.Err() != nil {

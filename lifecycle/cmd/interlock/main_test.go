@@ -167,7 +167,8 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 // TestFailingOutput requires the exit code of a failure for a failing output.
 func TestFailingOutput(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"top", "-h"}, {"top", "-addr", serve(t) + "/inspect"}} {
+	addr := serve(t) + "/inspect"
+	for _, args := range [][]string{{"help"}, {"top", "-h"}, {"top", "-addr", addr}, {"stuck", "-addr", addr}} {
 		var errs bytes.Buffer
 		require.Equal(t, exitFailure, run(t.Context(), args, full{}, &errs))
 		require.Equal(t, "interlock "+args[0]+": no space left\n", errs.String())

@@ -84,7 +84,7 @@ func (p *printer) objects(l *inspect.ObjectList) {
 		if o.Problem != nil {
 			o.State, o.Event = cmp.Or(o.State, "unreadable"), o.Problem.Code
 		} else {
-			o.Event = cmp.Or(o.Event, "added") + " by " + string(o.Actor)
+			o.Event = lastChange(&o)
 		}
 		cells := []any{l.Machine, o.ID, o.State, span(o.Since, l.Time), o.Owner, span(l.Time, o.Deadline), o.Event}
 		if l.Stuck {
@@ -95,6 +95,15 @@ func (p *printer) objects(l *inspect.ObjectList) {
 	if l.Next != "" || l.More {
 		p.row(l.Machine, "there are more")
 	}
+}
+
+// lastChange returns the last change; empty: nothing is known about it, because a table of the
+// service has no columns for it.
+func lastChange(o *inspect.Object) string {
+	if o.Actor == "" {
+		return o.Event
+	}
+	return cmp.Or(o.Event, "added") + " by " + string(o.Actor)
 }
 
 // runObject shows an object for get and explain.
@@ -108,6 +117,9 @@ func runObject(ctx context.Context, c *call, args []string) error {
 		return &problemError{*doc.Problem}
 	case doc.Explanation == nil:
 		detail := fmt.Sprintf("object %q of machine %s was removed, see its history", doc.ID, doc.Machine)
+		if c.dsn != "" { // the store of the command has the history of all objects
+			detail = fmt.Sprintf("object %q of machine %s was removed, or is in a table of the service: see its history, or use -addr", doc.ID, doc.Machine)
+		}
 		return &problemError{lifecycle.ProblemDetails{Status: http.StatusNotFound, Code: "not-found", Detail: detail}}
 	}
 	return c.show(doc, func(p *printer) {

@@ -1,0 +1,73 @@
+package tumblebug_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+// An MCI is terminated by force while a process creates its resources, which ends the
+// context of that request. The provider creates the resource nevertheless. The process
+// releases it, also if the MCI was Terminated or removed before that.
+func TestForceDuringAPreparation(t *testing.T) {
+	for end, ends := range map[string]func(ctx context.Context, t *testing.T, s *tumblebug.System){
+		"at once": func(context.Context, *testing.T, *tumblebug.System) {},
+		"terminated": func(ctx context.Context, t *testing.T, s *tumblebug.System) {
+			status, err := s.GetMciStatus(ctx, "ns", "m")
+			require.NoError(t, err)
+			require.Equal(t, tumblebug.Terminated, status.State)
+		},
+		"deleted": func(ctx context.Context, t *testing.T, s *tumblebug.System) {
+			require.NoError(t, s.DelMci(ctx, "ns", "m"))
+		},
+	} {
+		for answer, err := range map[string]error{"created": nil, "no answer": context.Canceled} {
+			t.Run(end+", "+answer, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, clouds := t.Context(), &slowCloud{cloud: newCloud(), resume: make(chan struct{}), answer: err}
+					s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+					_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
+						{Name: "a", Provider: "aws", Region: "r"},
+					}})
+					require.NoError(t, err)
+					synctest.Wait()
+					require.Len(t, clouds.list(), 2)
+					_, err = s.HandleMciAction(ctx, "ns", "m", "terminate", true)
+					require.NoError(t, err)
+					ends(ctx, t, s)
+					close(clouds.resume)
+					synctest.Wait()
+					require.Empty(t, clouds.list())
+					if end != "deleted" {
+						require.Equal(t, tumblebug.Terminated, wait(ctx, t, s).State)
+					} else {
+						_, err = s.GetMciStatus(ctx, "ns", "m")
+						require.ErrorIs(t, err, lifecycle.ErrNotFound)
+					}
+					require.NoError(t, s.Close(ctx))
+				})
+			})
+		}
+	}
+}
+
+// slowCloud creates keys only after resume, and does not regard the end of their contexts.
+type slowCloud struct {
+	*cloud
+	resume chan struct{}
+	answer error // to the request for a key
+}
+
+func (c *slowCloud) Prepare(ctx context.Context, r tumblebug.Resource) error {
+	if r.Kind != tumblebug.SSHKey {
+		return c.cloud.Prepare(ctx, r)
+	}
+	<-c.resume
+	return errors.Join(c.cloud.Prepare(ctx, r), c.answer)
+}
