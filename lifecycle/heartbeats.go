@@ -17,9 +17,6 @@ import (
 // their next heartbeat fails, and other processes take their operations by
 // compare-and-set. Owners that have been dead for a day are forgotten.
 func (s *sweep) readOwners(ctx context.Context) error {
-	if s.owners == nil {
-		return nil
-	}
 	began := time.Now()
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	expire := newSweep(s.owners)
@@ -55,9 +52,6 @@ func (s *sweep) addAlive(r *StoredRecord) {
 
 // readAlive reads the owners that are alive.
 func (s *sweep) readAlive(ctx context.Context) error {
-	if s.owners == nil {
-		return nil
-	}
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	for i := range alive {
 		s.addAlive(&alive[i])
@@ -67,9 +61,6 @@ func (s *sweep) readAlive(ctx context.Context) error {
 
 // orphaned acts on objects whose owner is not alive.
 func (s *sweep) orphaned(ctx context.Context) error {
-	if s.owners == nil {
-		return nil
-	}
 	return s.each(ctx, Query{NotOwnedBy: s.alive}, func(ctx context.Context, r *StoredRecord) error {
 		dead, err := s.ownerDead(ctx, r)
 		if err != nil || !dead {

@@ -29,7 +29,7 @@ const (
 	NoHandler
 	// Overtaken: another writer moved the object first.
 	Overtaken
-	// NotMoved: the object could not be moved; Err is why.
+	// NotMoved: the object could not be moved, or the table ignores the event; Err is why.
 	NotMoved
 	// Unswept: [Stuck] has found the object, and the next sweep acts.
 	Unswept

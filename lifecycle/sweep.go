@@ -388,8 +388,12 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	} else if _, err = apply(limited, []*request{move}, nil); err != nil {
 		err = move.fail(limited, err)
 	}
-	if err == nil && move.written() {
+	switch {
+	case err != nil:
+	case move.written():
 		result.To = move.change.To.State
+	case how == Moved:
+		err = fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, event)
 	}
 	result.resolve(how, err)
 }

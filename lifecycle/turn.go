@@ -111,14 +111,13 @@ func (t *Task) untilDeadline(d time.Duration) time.Duration {
 	return min(d, time.Until(t.deadline))
 }
 
-// extend notes the deadline that a request has set or cleared. It is counted from
+// extend notes the deadline that a written request has set or cleared. It is counted from
 // before the commit by the clock of this process, so it comes no later than the
 // deadline in the record.
 func (t *Task) extend(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case !r.written():
 	case r.change.Timeout > 0:
 		t.deadline = r.sent.Add(r.change.Timeout)
 		t.recorded, t.sequence = r.change.To.Deadline, r.change.To.Sequence

@@ -21,7 +21,7 @@ func (tr *Trace) String() string {
 	}
 	for _, c := range tr.Channels {
 		if len(c.Start) > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", visible.Text(c.Name), visible.Text(strings.Join(c.Start, ", ")))
+			fmt.Fprintf(&b, "  %s: %s\n", visible.Text(c.Name), visible.Text(shown(c.Start...)))
 		}
 	}
 	d := newDiagram(tr)
@@ -46,11 +46,7 @@ func (s *TraceStep) text() string {
 	var parts []string
 	what := s.Label
 	if s.Channel != "" {
-		message := s.Message
-		if message == "" {
-			message = `""`
-		}
-		what = strings.TrimPrefix(what+": "+message, ": ")
+		what = strings.TrimPrefix(what+": "+shown(s.Message), ": ")
 	}
 	switch s.Kind {
 	case StepLose:
@@ -62,7 +58,7 @@ func (s *TraceStep) text() string {
 		parts = append(parts, what)
 	}
 	for _, q := range s.Emptied {
-		parts = append(parts, q.Channel+" loses "+strings.Join(q.Messages, ", "))
+		parts = append(parts, q.Channel+" loses "+shown(q.Messages...))
 	}
 	for _, l := range s.Locals {
 		if l.Before != l.After {
@@ -70,6 +66,17 @@ func (s *TraceStep) text() string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// shown returns the texts of messages. An empty one is "".
+func shown(messages ...string) string {
+	list := slices.Clone(messages)
+	for i, m := range list {
+		if m == "" {
+			list[i] = `""`
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // diagram has the places of the columns.

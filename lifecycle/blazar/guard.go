@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
@@ -31,7 +32,8 @@ type Method func(ctx context.Context, lease LeaseDetails) error
 // An error of a method is fatal: the lease goes to ERROR, and so does the event. It
 // is not fatal if it matches [ErrRefused] and the table has a way back. A delete cancels
 // the method that is at work, and the result of that method has no effect. The records
-// keep the text of an error, shortened if it is long.
+// keep the text of an error, shortened if it is long. While the store is unavailable, the
+// changes of a method wait for it.
 //
 // The error is that of [lifecycle.Manager.Do] or of the method. If ctx ends while
 // the method is at work, the method continues, and the error matches [queue.ErrPending].
@@ -61,6 +63,11 @@ func (s *Service) ended(ctx context.Context, id string, call Call, wait outcome,
 	return s.GetLease(ctx, id)
 }
 
+// during has the status of a lease while a method is at work.
+var during = map[Call]LeaseState{
+	Create: LeaseCreating, Update: LeaseUpdating, Start: LeaseStarting, Terminate: LeaseTerminating, Delete: LeaseDeleting,
+}
+
 // begin starts a method.
 func (s *Service) begin(
 	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
@@ -70,7 +77,14 @@ func (s *Service) begin(
 	}
 	var refusal error // written by the method, read once the ticket is done
 	work := lifecycle.Func(func(ctx context.Context) error {
-		lease, err := s.GetLease(ctx, id)
+		var lease LeaseDetails
+		err := outage.Outlast(ctx, func() (err error) {
+			lease, err = s.GetLease(ctx, id)
+			return err
+		})
+		if err == nil && lease.Status != during[call] { // a sweep may have ended the operation in an outage
+			err = fmt.Errorf("%w: the lease is %s", lifecycle.ErrStale, lease.Status)
+		}
 		if err == nil && do != nil {
 			err = do(ctx, lease)
 		}
@@ -79,12 +93,15 @@ func (s *Service) begin(
 		}
 		// The table permits Refuse where there is a way back. The report ends the
 		// operation, and then the error that the work returns has no effect.
-		v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, &lifecycle.Change[LeaseSpec]{
-			Reason: storable.Reason(err.Error()),
+		_ = outage.Outlast(ctx, func() error {
+			v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, &lifecycle.Change[LeaseSpec]{
+				Reason: storable.Reason(err.Error()),
+			})
+			if failed == nil && (v == lifecycle.Applied || v == lifecycle.Repeated) {
+				refusal = err
+			}
+			return failed
 		})
-		if failed == nil && v == lifecycle.Applied {
-			refusal = err
-		}
 		return err
 	})
 	var ticket *lifecycle.Ticket[LeaseState, LeaseSpec]
@@ -194,9 +211,11 @@ func (s *Service) mark(
 	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
 ) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
-	err := retry(func() error {
-		_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
-		return err
+	err := outage.Outlast(ctx, func() error {
+		return retry(func() error {
+			_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
+			return err
+		})
 	})
 	if errors.Is(err, fsm.ErrNotAllowed) {
 		now, failed := s.Reservations.Get(ctx, id)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -120,10 +119,7 @@ func (c *Controller) step(ctx, work context.Context, k *kind, rec ActionRecord) 
 	if c.closing(ctx) {
 		return errClosing
 	}
-	next, ok := k.steps[rec.State]
-	if !ok {
-		return fmt.Errorf("lattice: %s: %w: %s", rec.ID, fsm.ErrUnknownState, rec.State)
-	}
+	next := k.steps[rec.State]
 	systemID, id := splitID(rec.ID)
 	system, err := c.systems.Get(ctx, string(systemID))
 	if errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, lifecycle.ErrInvalid) {

@@ -56,8 +56,6 @@ func refusal(kind Kind, id string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, lifecycle.ErrUnknownOutcome):
 		return err
-	case errors.Is(err, ErrBusy):
-		return err
 	case errors.Is(err, lifecycle.ErrBusy):
 		reason = ErrBusy
 	case errors.Is(err, lifecycle.ErrConflict) && !errors.Is(err, lifecycle.ErrExists):

@@ -263,7 +263,8 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 }
 
 // begins extends the deadline of an action that had to wait for its turn, so that
-// the action has the whole time from here on.
+// the action has the whole time from here on. If the store fails, the action has the time
+// that is left. The error is [lifecycle.ErrStale].
 func (s *Service) begins(ctx context.Context) error {
 	task, action := lifecycle.TaskOf(ctx), queue.Current[lifecycle.Key](ctx)
 	if task == nil || action == nil {
@@ -272,7 +273,10 @@ func (s *Service) begins(ctx context.Context) error {
 	if i := action.Info(); i.Started.Sub(i.Accepted) < s.config.StuckAfter/10 {
 		return nil
 	}
-	return task.Heartbeat(ctx)
+	if err := task.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
+		return err
+	}
+	return nil
 }
 
 func (j *job) encode() []byte {

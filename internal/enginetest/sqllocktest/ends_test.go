@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,4 +189,20 @@ func TestRenewalOfAnEndedSession(t *testing.T) {
 	var left int
 	require.NoError(t, d.db.QueryRow("SELECT count(*) FROM interlock_lock_sessions WHERE tree = $1", tree).Scan(&left))
 	require.Zero(t, left, "the renewal has swept")
+}
+
+// A path may be as long as an index of the engine permits.
+func TestLongestPath(t *testing.T) {
+	d := newDatabase(t)
+	l := d.open(t, newTree(), nil)
+	longest := strings.Repeat("/"+strings.Repeat("a", 199), 10)
+	require.NoError(t, take(t, l, at(lock.X, longest)).Unlock(t.Context()))
+	for _, mode := range []lock.Mode{lock.IS, lock.X} {
+		_, err := l.TryLock(t.Context(), at(mode, longest+"a"), nil)
+		require.ErrorIs(t, err, lock.ErrInvalid)
+		require.ErrorContains(t, err, "is longer than 2000 bytes")
+	}
+	s, err := l.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, s.Nodes)
 }

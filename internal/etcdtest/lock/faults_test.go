@@ -468,6 +468,33 @@ func TestOperatorInAnotherProcess(t *testing.T) {
 	require.NoError(t, take(t, operator, at(lock.X, "/a"), "next").Unlock(t.Context()))
 }
 
+// A holder is cut off, and its lease does not end: the orders wait for one TTL, after which the
+// grant is lost. Break deletes the claim then.
+func TestOperatorOfAHolderThatDoesNotObey(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client, prefix := server.Client(t), freshPrefix()
+	line := proxy.New(t, "tcp", server.Endpoint())
+	operator := open(t, client, prefix, nil)
+	remote := open(t, etcdtest.Client(t, line.Addr()), prefix, &etcdlock.Config{TTL: 2 * time.Second})
+	g := take(t, remote, at(lock.X, "/a"), "remote")
+	lease := leaseOf(t, client, prefix, "remote")
+	line.SetDown(true)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	alive, err := client.KeepAlive(ctx, lease)
+	require.NoError(t, err)
+	go func() {
+		for range alive { // it is kept alive until ctx ends
+		}
+	}()
+	require.NoError(t, operator.Revoke(t.Context(), g.Token(), "maintenance"))
+	require.ErrorIs(t, g.Check(), lock.ErrLost)
+	require.Equal(t, 1, claims(t, operator))
+	require.NoError(t, operator.Break(t.Context(), g.Token(), "it does not answer"))
+	require.Zero(t, claims(t, operator))
+	require.NoError(t, take(t, operator, at(lock.X, "/a"), "next").Unlock(t.Context()))
+}
+
 // An id that another process has is in use for other requests, and conflicts for the same
 // ones, also in a mode that is compatible.
 func TestIDsAcrossProcesses(t *testing.T) {
@@ -584,5 +611,7 @@ func TestOpenAndClose(t *testing.T) {
 	require.ErrorIs(t, g.Unlock(t.Context()), lock.ErrLost)
 	_, err = l.TryLock(t.Context(), at(lock.X, "/a"), nil)
 	require.ErrorIs(t, err, etcdlock.ErrClosed)
+	require.ErrorIs(t, l.Revoke(t.Context(), g.Token(), ""), etcdlock.ErrClosed)
+	require.ErrorIs(t, l.Break(t.Context(), g.Token(), ""), etcdlock.ErrClosed)
 	require.Zero(t, claims(t, other), "the session has ended with the Locker")
 }
