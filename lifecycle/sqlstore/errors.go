@@ -44,7 +44,7 @@ var (
 	errRead = errors.New("a row has a value of another form")
 	// errLocked: the engine has waited for the end of another migration. Further attempts
 	// would wait as long each.
-	errLocked = errors.New("migrate: another migration holds the lock for a minute")
+	errLocked = errors.New("migrate: another migration holds the lock")
 )
 
 // isVerdict reports whether an error is about what the commit requires.
