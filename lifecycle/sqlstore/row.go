@@ -126,6 +126,9 @@ var required = []value{vID, vState, vRevision, vSequence}
 // emptied reports whether the store writes NULL into the column of a record.
 func (v value) emptied() bool { return v == vDeadline || v.kind() == ofBytes && v != vToken }
 
+// unnamed are the names that may be empty. In a column with a type, an empty name is NULL.
+var unnamed = []value{vTarget, vFromState, vFromOrigin}
+
 // metadata are the columns that a MetadataOnly change writes; see builder.update.
 var metadata = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vDeadline, vRevision, vToken}
 
