@@ -109,13 +109,8 @@ var columns = [values]struct {
 	vTimeout:     {"", "", ofNumber, 0, ""},
 }
 
-// kind is that of the column of a value. A field of the payload has a type of its own.
-func (v value) kind() kind {
-	if v >= values {
-		return ofText
-	}
-	return columns[v].kind
-}
+// kind is that of the column of a value, which is no field of the payload.
+func (v value) kind() kind { return columns[v].kind }
 
 // isTime reports whether the column of a value is a time, in a record or in the history.
 func (v value) isTime() bool { return v == vDeadline || v == vChangedAt || v == vNow }
