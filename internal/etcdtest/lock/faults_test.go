@@ -558,5 +558,7 @@ func TestOpenAndClose(t *testing.T) {
 	require.ErrorIs(t, g.Unlock(t.Context()), lock.ErrLost)
 	_, err = l.TryLock(t.Context(), at(lock.X, "/a"), nil)
 	require.ErrorIs(t, err, etcdlock.ErrClosed)
+	require.ErrorIs(t, l.Revoke(t.Context(), g.Token(), ""), etcdlock.ErrClosed)
+	require.ErrorIs(t, l.Break(t.Context(), g.Token(), ""), etcdlock.ErrClosed)
 	require.Zero(t, claims(t, other), "the session has ended with the Locker")
 }
