@@ -105,6 +105,7 @@ var mysqlCodes = map[uint64]class{
 	1021: unable, 1037: unable, 1038: unable, 1040: unable, 1041: unable, 1114: unable, 1203: unable, 1206: unable,
 	1226: unable, 1290: unable, 1792: unable, 1836: unable, 3024: unable,
 	1451: otherRow, 1452: otherRow,
+	1153: unfit, // more than max_allowed_packet
 	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
 	1054: unknownName, 1146: unknownName,
 	1060: executed, 1061: executed,

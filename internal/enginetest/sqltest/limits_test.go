@@ -68,3 +68,18 @@ func TestRefusedNames(t *testing.T) {
 		require.Empty(t, get(t, store, orderA).State)
 	})
 }
+
+// A payload that the server does not take is refused, and the store can be used further.
+func TestLargePacket(t *testing.T) {
+	store, db := fresh(t, engines()[2], nil)
+	most := 0
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT @@max_allowed_packet").Scan(&most))
+	if most > 16<<20 {
+		t.Skip("skipped: max_allowed_packet of the server is above its default")
+	}
+	c := next(get(t, store, orderA), 0)
+	c.Changes[0].To.Payload = make([]byte, most+most/16)
+	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+	c.Changes[0].To.Payload = make([]byte, most/2)
+	require.NoError(t, store.Commit(t.Context(), c))
+}
