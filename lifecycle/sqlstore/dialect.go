@@ -187,7 +187,8 @@ var mysql = &engine{
 	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
 	isolationProbe: "SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')",
 
-	beginMigration: []string{"SELECT GET_LOCK('interlock schema', 60)"},
+	// GET_LOCK returns NULL if the wait ends early: by max_statement_time, or by KILL.
+	beginMigration: []string{"SELECT COALESCE(GET_LOCK('interlock schema', 60), 0)"},
 	endMigration:   "SELECT RELEASE_LOCK('interlock schema')", undoMigration: "SELECT RELEASE_LOCK('interlock schema')",
 }
 

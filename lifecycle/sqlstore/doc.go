@@ -147,7 +147,9 @@
 // form, and every read then fails.
 //
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
-// is two statements in a transaction.
+// is two statements in a transaction. A statement with more than max_allowed_packet, 16 MiB by
+// default in MariaDB, is refused with [lifecycle.ErrInvalid]. If it has much more than that, the
+// server may cut the connection instead, which is [lifecycle.ErrUnavailable].
 //
 // SQLite: use WAL, and a busy_timeout if other programs use the file. A commit acquires the
 // lock of the database with its first statement, so that no transaction is refused

@@ -45,7 +45,7 @@ var (
 	errRead = errors.New("a row has a value of another form")
 	// errLocked: the engine has waited for the end of another migration. Further attempts
 	// would wait as long each.
-	errLocked = errors.New("migrate: another migration holds the lock for a minute")
+	errLocked = errors.New("migrate: another migration holds the lock")
 )
 
 // isVerdict reports whether an error is about what the commit requires.
@@ -97,15 +97,18 @@ var postgresCodes = map[string]class{
 var mysqlCodes = map[uint64]class{
 	1020: busy, 1205: busy, 1213: busy, // snapshot isolation, lock wait timeout, deadlock
 	1412: busy, // the table was changed after the transaction began
+	3101: busy, // another member of a group has written the rows: COMMIT rolls back
 	1062: duplicate,
 	// The server shuts down, COMMIT fails half-way, the statement takes too long, or the
 	// connection breaks or is killed.
 	1053: noAnswer, 1077: noAnswer, 1079: noAnswer, 1158: noAnswer, 1159: noAnswer, 1160: noAnswer, 1161: noAnswer,
 	1180: noAnswer, 1184: noAnswer, 1317: noAnswer, 1927: noAnswer, 1969: noAnswer, 3169: noAnswer, 4031: noAnswer,
-	// Resources; a server that may only read; the time-out of a statement.
-	1021: unable, 1037: unable, 1038: unable, 1040: unable, 1041: unable, 1114: unable, 1203: unable, 1206: unable,
+	// Resources; a server that may only read, or that has no quorum in its cluster (1047); the
+	// time-out of a statement.
+	1047: unable, 1021: unable, 1037: unable, 1038: unable, 1040: unable, 1041: unable, 1114: unable, 1203: unable, 1206: unable,
 	1226: unable, 1290: unable, 1792: unable, 1836: unable, 3024: unable,
 	1451: otherRow, 1452: otherRow,
+	1153: unfit, // more than max_allowed_packet
 	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
 	1054: unknownName, 1146: unknownName,
 	1060: executed, 1061: executed,

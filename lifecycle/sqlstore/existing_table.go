@@ -88,6 +88,7 @@ type ExistingTable struct {
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
 	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
 	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
+	// An empty Target, and From and FromOrigin of a creation, are NULL in a column with a type.
 	// [lifecycle.New] refuses a machine with a state that a type does not map.
 	Types map[string]Type
 }

@@ -86,8 +86,8 @@ func (s *Store) fit(ctx context.Context, e *TableError, t *table, objects, view 
 			// No statement, because the Type may be what is wrong.
 			e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
 		}
-		if objects && !view {
-			s.checkNull(e, t, v, &c)
+		if !view {
+			s.checkNull(e, t, v, &c, objects)
 		}
 	}
 	if !view {
@@ -109,9 +109,9 @@ func (s *Store) missing(e *TableError, t *table, v value) {
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
-func (s *Store) checkNull(e *TableError, t *table, v value, c *reported) {
+func (s *Store) checkNull(e *TableError, t *table, v value, c *reported, objects bool) {
 	switch {
-	case c.nullable && slices.Contains(required, v) && v != vID:
+	case objects && c.nullable && slices.Contains(required, v) && v != vID:
 		fix, rows := e.alter(s.e.alterNull, t.name, t.col(v), c.typ, "SET", "NOT NULL"), ""
 		if fix != "" && v.kind() == ofNumber {
 			fix = fmt.Sprintf("UPDATE %[1]s SET %[2]s = 0 WHERE %[2]s IS NULL;\n", t.name, t.col(v)) + fix
@@ -120,7 +120,7 @@ func (s *Store) checkNull(e *TableError, t *table, v value, c *reported) {
 			rows = ": write a state into all rows first"
 		}
 		e.fault(fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, e.Table, rows)
-	case !c.nullable && v < values && v.emptied():
+	case !c.nullable && (objects && v < values && v.emptied() || t.column[v].typ != nil && slices.Contains(unnamed, v)):
 		e.fault(s.nullable(e, t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
 	}
 }

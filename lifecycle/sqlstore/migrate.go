@@ -107,7 +107,7 @@ func (s *Store) beginMigrate(ctx context.Context) error {
 	for _, text := range s.e.beginMigration {
 		var got sql.NullString
 		err := s.query(ctx, &statement{text: text}, nil, into(&got))
-		if err == nil && got.String == "0" { // MySQL reports a timeout as a result
+		if err == nil && got.String == "0" { // MySQL reports the end of the wait as a result
 			err = errLocked
 		}
 		if err != nil {

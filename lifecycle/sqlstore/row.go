@@ -109,13 +109,8 @@ var columns = [values]struct {
 	vTimeout:     {"", "", ofNumber, 0, ""},
 }
 
-// kind is that of the column of a value. A field of the payload has a type of its own.
-func (v value) kind() kind {
-	if v >= values {
-		return ofText
-	}
-	return columns[v].kind
-}
+// kind is that of the column of a value, which is no field of the payload.
+func (v value) kind() kind { return columns[v].kind }
 
 // isTime reports whether the column of a value is a time, in a record or in the history.
 func (v value) isTime() bool { return v == vDeadline || v == vChangedAt || v == vNow }
@@ -125,6 +120,9 @@ var required = []value{vID, vState, vRevision, vSequence}
 
 // emptied reports whether the store writes NULL into the column of a record.
 func (v value) emptied() bool { return v == vDeadline || v.kind() == ofBytes && v != vToken }
+
+// unnamed are the names that may be empty. In a column with a type, an empty name is NULL.
+var unnamed = []value{vTarget, vFromState, vFromOrigin}
 
 // metadata are the columns that a MetadataOnly change writes; see builder.update.
 var metadata = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vDeadline, vRevision, vToken}

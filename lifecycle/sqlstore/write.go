@@ -244,9 +244,15 @@ func (s *Store) execRow(ctx context.Context, p *plan, ch *change, write *stateme
 	if n, err = result.RowsAffected(); err != nil || n == 0 || !p.at.IsZero() {
 		return n, err
 	}
-	micros, err := result.LastInsertId() // see builder.reported; 0: not reported
-	if micros != 0 {
+	micros, err := result.LastInsertId() // see builder.reported
+	if err != nil || micros != 0 {
 		p.at = time.UnixMicro(micros).UTC()
+		return n, err
+	}
+	// The table has a trigger of the caller, which hides what the statement reports.
+	written, err := s.inRecords(ctx, ch)
+	if err == nil && written != nil {
+		p.at = written.at
 	}
 	return n, err
 }

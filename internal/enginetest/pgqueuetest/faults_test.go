@@ -3,6 +3,7 @@ package pgqueuetest
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,13 +16,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/internal/enginetest/private"
 	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
+	"github.com/interlock-go/interlock/queue"
 	"github.com/interlock-go/interlock/queue/pgqueue"
 )
 
@@ -552,4 +556,131 @@ func TestNoDeadlock(t *testing.T) {
 		require.NoError(t, err)
 	default:
 	}
+}
+
+// A worker stops while it cannot write how an action ended. Run returns after the time of a lease,
+// and the action runs in another worker.
+func TestStopWithoutTheServer(t *testing.T) {
+	dsn, db := database(t)
+	far, p := through(t, dsn)
+	e, gate := newEvents(), make(chan struct{})
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	stop := run(t, far, handler(func(context.Context, *pgqueue.Task) error { <-gate; return nil }),
+		&pgqueue.Config{Observer: e.observer(), Lease: 2 * time.Second})
+	first := next(t, e.started)
+	p.SetDown(true)
+	close(gate)
+	require.ErrorIs(t, stop(), queue.ErrNotDrained)
+	p.SetDown(false)
+	require.Empty(t, e.finished)
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
+	require.Greater(t, next(t, e.finished).Token, first.Token)
+	empty(t, db)
+}
+
+// blackhole is a connection that loses what is written to it.
+type blackhole struct {
+	net.Conn
+	open *atomic.Bool
+}
+
+func (c blackhole) Write(data []byte) (int, error) {
+	if c.open.Load() {
+		return len(data), nil
+	}
+	return c.Conn.Write(data)
+}
+
+// The network loses all requests. A worker stops, two actions end, one after the other, and the
+// second one waits for the removal of the first one. Run returns, and both run in another worker.
+func TestStopBehindALostRemoval(t *testing.T) {
+	dsn, db := database(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	var open atomic.Bool
+	dial := config.DialFunc
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if open.Load() {
+			return nil, syscall.ECONNREFUSED
+		}
+		conn, err := dial(ctx, network, address)
+		return blackhole{conn, &open}, err
+	}
+	far := stdlib.OpenDB(*config)
+	far.SetMaxIdleConns(10)
+	t.Cleanup(func() { require.NoError(t, far.Close()) })
+	var pooled [10]*sql.Conn // each statement that gets no answer uses up one
+	for i := range pooled {
+		pooled[i], err = far.Conn(t.Context())
+		require.NoError(t, err)
+	}
+	for _, conn := range pooled {
+		require.NoError(t, conn.Close())
+	}
+	e, gates := newEvents(), map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+	for key := range gates {
+		enqueue(t, db, pgqueue.Action{Keys: []string{key}})
+	}
+	stop := run(t, far, handler(func(_ context.Context, task *pgqueue.Task) error { <-gates[task.Keys[0]]; return nil }),
+		&pgqueue.Config{Observer: e.observer(), Lease: 3 * time.Second, Poll: time.Hour}) // no claim is under way at the stop
+	for range gates {
+		next(t, e.started)
+	}
+	open.Store(true)
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	for _, key := range []string{"a", "b"} {
+		time.Sleep(500 * time.Millisecond)
+		close(gates[key])
+	}
+	require.ErrorIs(t, next(t, stopped), queue.ErrNotDrained)
+	open.Store(false)
+	require.Empty(t, e.finished)
+	run(t, db, handler(nothing), &pgqueue.Config{Observer: e.observer()})
+	for range gates {
+		f := next(t, e.finished)
+		require.NoError(t, f.Err)
+		require.Equal(t, 2, f.Attempt)
+	}
+	empty(t, db)
+}
+
+// hidden is a connection as a driver has it that wraps pgx, for traces or metrics.
+type hidden struct {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.ConnBeginTx
+	driver.NamedValueChecker
+}
+
+type hides struct{ driver.Connector }
+
+func (h hides) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := h.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := c.(*stdlib.Conn)
+	return hidden{in, in, in, in, in}, nil
+}
+
+// A worker whose driver hides pgx reports that it gets no notifications. It polls.
+func TestHiddenDriver(t *testing.T) {
+	dsn, db := database(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	wrapped := sql.OpenDB(hides{stdlib.GetConnector(*config)})
+	t.Cleanup(func() { require.NoError(t, wrapped.Close()) })
+	e, errs := newEvents(), make(chan error, 1000)
+	observer := e.observer()
+	observer.Error = func(_ context.Context, err error) { errs <- err }
+	run(t, wrapped, handler(nothing), &pgqueue.Config{Observer: observer, Poll: 50 * time.Millisecond})
+	err = next(t, errs)
+	invalid, is := errors.AsType[*queue.InvalidError](err)
+	require.True(t, is, "%v", err)
+	require.Contains(t, invalid.Problem, "a driver other than pgx")
+	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
+	require.NoError(t, next(t, e.finished).Err)
+	empty(t, db)
 }

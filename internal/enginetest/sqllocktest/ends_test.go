@@ -100,6 +100,67 @@ func TestCancelWhileTheEngineDoesNotAnswer(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
+// A request is repeated, with its id, while the engine has not answered the first call, and its
+// context ends. The first call gets its grant.
+func TestCancelOfARepeatedRequest(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, &sqllock.Config{TTL: slow})
+	free := d.hold(t, tree)
+	o := &lock.Options{ID: "deploy"}
+	first := make(chan result, 1)
+	go func() {
+		g, err := l.TryLock(t.Context(), at(lock.X, "/a"), o)
+		first <- result{g, err}
+	}()
+	eventually(t, func() bool {
+		n := 0
+		require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity"+
+			" WHERE datname = current_database() AND wait_event = 'advisory'").Scan(&n))
+		return n == 1
+	}, "the first call does not wait")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := l.TryLock(ctx, at(lock.X, "/a"), o)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	free()
+	g := granted(t, first)
+	require.NoError(t, g.Check())
+	again, err := l.TryLock(t.Context(), at(lock.X, "/a"), o)
+	require.NoError(t, err)
+	require.Equal(t, g.Token(), again.Token())
+	require.NoError(t, g.Unlock(t.Context()))
+}
+
+// The context of a Break ends while a transaction guards the grant. The grant is broken anyway.
+func TestCancelOfABreak(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l, operator := d.open(t, tree, nil), d.open(t, tree, nil)
+	held := take(t, l, at(lock.X, "/a"))
+	tx, found := begin(t, d.db, held)
+	require.True(t, found)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, operator.Break(ctx, held.Token(), "stuck"), context.DeadlineExceeded)
+	require.ErrorIs(t, operator.Break(ctx, held.Token(), "stuck"), context.DeadlineExceeded, "it has ended before")
+	require.ErrorIs(t, held.Check(), lock.ErrLost)
+	require.NoError(t, tx.Commit())
+	next, err := operator.Lock(t.Context(), at(lock.X, "/a"), nil)
+	require.NoError(t, err)
+	require.NoError(t, next.Unlock(t.Context()))
+	require.ErrorIs(t, operator.Break(t.Context(), held.Token(), "stuck"), lock.ErrNotHeld)
+}
+
+// A path that an index of the engine could not keep is refused.
+func TestLongPath(t *testing.T) {
+	d := newDatabase(t)
+	l := d.open(t, newTree(), nil)
+	segment := "/" + strings.Repeat("x", 249)
+	require.NoError(t, take(t, l, at(lock.X, strings.Repeat(segment, 8))).Unlock(t.Context()))
+	_, err := l.TryLock(t.Context(), at(lock.X, strings.Repeat(segment, 8)+"/x"), nil)
+	require.ErrorIs(t, err, lock.ErrInvalid)
+	require.ErrorContains(t, err, "is longer than 2000 bytes")
+}
+
 // A session ends while a transaction guards its grant. What waits for the grant is granted soon
 // after the end of the transaction, and not at the next renewal, which may be hours later.
 func TestCloseOfAGuardedGrant(t *testing.T) {

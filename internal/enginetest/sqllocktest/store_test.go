@@ -1,6 +1,7 @@
 package sqllocktest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,4 +84,24 @@ func TestRecordsUnderALock(t *testing.T) {
 			require.NoError(t, next.Unlock(t.Context()))
 		})
 	}
+}
+
+// A commit under a lock that is held, whose other precondition does not hold, is refused with that
+// one.
+func TestPreconditionBesideALock(t *testing.T) {
+	d := newDatabase(t)
+	require.NoError(t, sqlstore.Migrate(t.Context(), d.db, sqlstore.Postgres, nil))
+	store, err := sqlstore.Open(t.Context(), d.db, sqlstore.Postgres, nil)
+	require.NoError(t, err)
+	defer store.Close()
+	disks := lifecycle.Must(disk, store, nil)
+	_, err = disks.Create(t.Context(), "a", "create", "user", "", nil)
+	require.NoError(t, err)
+	held := take(t, d.open(t, newTree(), nil), at(lock.X, "/a"))
+	absent := lifecycle.Precondition{Key: lifecycle.Key{Machine: "disk", ID: "b"}, States: []string{"ready"}}
+	_, err = disks.Fire(t.Context(), "a", "resize", "user", &lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: held}, absent}})
+	refused, is := errors.AsType[*lifecycle.PreconditionError](err)
+	require.True(t, is, "%v", err)
+	require.Equal(t, absent, refused.Precondition)
+	require.NoError(t, held.Unlock(t.Context()))
 }

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -180,4 +181,64 @@ func TestFitRoundedTimes(t *testing.T) {
 	require.Equal(t, []string{"column due of table timed is timestamp(3) with time zone, not timestamp with time zone"}, fault.Faults)
 	exec(t, db, fault.Fix)
 	existing(t, db, e, a)
+}
+
+// A state may not be NULL, and no statement can know the states of the rows that have none.
+func TestFixOfStatesThatAreNull(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE bad (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50), rev bigint NOT NULL, seq bigint NOT NULL)")
+		exec(t, db, "INSERT INTO bad (id, rev, seq) VALUES ('a', 0, 0)")
+		table := sqlstore.ExistingTable{Machine: "order", Table: "bad", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"}}
+		_, err := openTable(t, db, e, table)
+		fault := requireTableError(t, err)
+		require.Equal(t, []string{
+			"column state of table bad may be NULL, which equals no value that a commit expects: write a state into all rows first",
+		}, fault.Faults)
+		if fault.Fix == "" { // SQLite cannot change a column
+			require.Equal(t, "sqlite", e.name)
+			return
+		}
+		exec(t, db, "UPDATE bad SET state = 'open'")
+		execAll(t, db, fault.Fix)
+		require.Equal(t, "open", get(t, existing(t, db, e, table), orderA).State)
+	})
+}
+
+// Open refuses a column that must not be NULL, where the store writes NULL for an empty name of a
+// type: for no target, and for the state before a creation.
+func TestTypedNamesThatMayNotBeNull(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		blob, moment := types(e)
+		if e.name == "mysql" {
+			blob = "binary(16)"
+		}
+		exec(t, db, "CREATE TABLE things (id varchar(20) NOT NULL PRIMARY KEY, state smallint NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, goal smallint NOT NULL)")
+		exec(t, db, "CREATE TABLE things_log (id varchar(20) NOT NULL, n bigint NOT NULL, rev bigint NOT NULL, token "+blob+" NOT NULL,"+
+			" old smallint NOT NULL, new smallint NOT NULL, at "+moment+" NOT NULL, PRIMARY KEY (id, n))")
+		codes := sqlstore.Codes(map[string]int64{"none": 0, "open": 1})
+		table := sqlstore.ExistingTable{
+			Machine: "lamp", Table: "things",
+			Columns:         sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Target: "goal"},
+			ExistingHistory: sqlstore.ExistingHistory{Table: "things_log", ID: "id", Sequence: "n", Revision: "rev", Token: "token", From: "old", To: "new", At: "at"},
+			Types:           map[string]sqlstore.Type{"state": codes, "goal": codes, "old": codes, "new": codes},
+		}
+		const fault = "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value"
+		_, err := openTable(t, db, e, table)
+		require.Equal(t, []string{fmt.Sprintf(fault, "goal", "things")}, requireTableError(t, err).Faults)
+		table.Columns.Target = ""
+		exec(t, db, map[bool]string{true: "ALTER TABLE things DROP COLUMN goal", false: requireTableError(t, err).Fix}[e.name == "sqlite"])
+		delete(table.Types, "goal")
+		_, err = openTable(t, db, e, table)
+		require.Equal(t, []string{fmt.Sprintf(fault, "old", "things_log")}, requireTableError(t, err).Faults)
+		if e.name == "sqlite" { // it cannot change a column
+			return
+		}
+		execAll(t, db, requireTableError(t, err).Fix)
+		m := lifecycle.Must(lamps, existing(t, db, e, table), nil)
+		_, err = m.Create(t.Context(), "a", place, customer, struct{}{}, nil)
+		require.NoError(t, err)
+		fire(t, m, "a", drop, customer)
+	})
 }

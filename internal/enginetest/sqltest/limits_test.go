@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,4 +35,51 @@ func TestReasonsAreBounded(t *testing.T) {
 		}
 		require.Less(t, size, int64(8<<20))
 	})
+}
+
+// Names that no engine keeps, numbers that no column keeps, and ids that the type of a column
+// refuses are refused wherever a call has them.
+func TestRefusedNames(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table, text := typedTable(t, e, sqlstore.UUID, sqlstore.Codes(map[string]int64{"none": 0, "open": 1}))
+		execAll(t, db, text)
+		store := existing(t, db, e, table)
+		for _, key := range []lifecycle.Key{
+			{Machine: "order", ID: ""}, {Machine: "", ID: "a"}, {Machine: "order", ID: "a\x00"}, {Machine: "order", ID: "\xff"},
+			{Machine: "order", ID: strings.Repeat("x", 256)}, {Machine: "vm", ID: "no uuid"},
+		} {
+			c := next(get(t, store, orderA), 0)
+			c.Require = []lifecycle.Precondition{{Key: key, States: []string{""}}}
+			require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid, "%q", key)
+			_, err := store.History(t.Context(), key, 0, 1)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid, "%q", key)
+		}
+		_, err := store.Recent(t.Context(), "vm", time.Minute, "no uuid", 1)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		c := next(get(t, store, orderA), 0)
+		c.Owner = lifecycle.OwnerRef{Name: "\xff", Epoch: 1}
+		require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+		c = next(get(t, store, orderA), 0)
+		c.Changes[0].To.Fence = 1 << 63
+		err = store.Commit(t.Context(), c)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, `fence of "a" is above 9223372036854775807`)
+		require.Empty(t, get(t, store, orderA).State)
+	})
+}
+
+// A payload that the server does not take is refused, and the store can be used further.
+func TestLargePacket(t *testing.T) {
+	store, db := fresh(t, engines()[2], nil)
+	most := 0
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT @@max_allowed_packet").Scan(&most))
+	if most > 16<<20 {
+		t.Skip("skipped: max_allowed_packet of the server is above its default")
+	}
+	c := next(get(t, store, orderA), 0)
+	c.Changes[0].To.Payload = make([]byte, most+most/16)
+	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+	c.Changes[0].To.Payload = make([]byte, most/2)
+	require.NoError(t, store.Commit(t.Context(), c))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
@@ -76,5 +77,53 @@ func TestMigrateIsCutOff(t *testing.T) {
 		}
 		p.SetDown(true)
 		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
+	})
+}
+
+// MariaDB ends the wait for a lock without an error when the time of a statement is over. A
+// migration that has not got the lock changes nothing.
+func TestMigrateWithoutTheLock(t *testing.T) {
+	w := engines()[2].open(t)
+	db := pool(t, w)
+	gate, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer gate.Close()
+	got := 0
+	require.NoError(t, gate.QueryRowContext(t.Context(), "SELECT GET_LOCK('interlock schema', 60)").Scan(&got))
+	require.Equal(t, 1, got)
+	defer func() { _, _ = gate.ExecContext(t.Context(), "DO RELEASE_LOCK('interlock schema')") }()
+	if !isMariaDB(t, db) {
+		t.Skip("skipped: MySQL has no max_statement_time")
+	}
+	err = sqlstore.Migrate(t.Context(), pool(t, w.with(t, "max_statement_time=0.1")), sqlstore.MySQL, nil)
+	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.ErrorContains(t, err, "another migration holds the lock")
+	tables := 0
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&tables))
+	require.Zero(t, tables)
+}
+
+// Open refuses tables of which the version is there twice, as after a restore into tables that
+// were migrated already, and tables without their primary key.
+func TestOpenAfterAFaultyImport(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		exec(t, db, "INSERT INTO interlock_schema (version) VALUES (1)")
+		_, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+		require.ErrorContains(t, err, "table interlock_schema has 2 rows, not one")
+		require.ErrorIs(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil), sqlstore.ErrSchema)
+		exec(t, db, "DELETE FROM interlock_schema WHERE version = 1")
+		drop := map[string]string{
+			"postgres": "ALTER TABLE interlock_history DROP CONSTRAINT interlock_history_pkey", "mysql": "ALTER TABLE interlock_history DROP PRIMARY KEY",
+		}[e.name]
+		if drop == "" { // SQLite keeps the primary key of a table
+			return
+		}
+		exec(t, db, drop)
+		_, err = sqlstore.Open(t.Context(), db, e.dialect, nil)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+		require.ErrorContains(t, err, "table interlock_history has no unique index on (id, machine, sequence)")
 	})
 }

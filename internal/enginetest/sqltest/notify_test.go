@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,4 +181,27 @@ func TestNotifyRefused(t *testing.T) {
 			require.Contains(t, server.Code, test.code)
 		})
 	}
+}
+
+// A notification that is cut, because the names in it are too long, wakes for all objects, and so
+// does one of another program.
+func TestNotifyOfWhatIsNoKey(t *testing.T) {
+	t.Parallel()
+	dsn := servers.Postgres(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	store, db, received := listening(t, config, dsn, "")
+	put(t, store, strings.Repeat("é", 127))
+	require.Equal(t, strings.Repeat("é", 127), (<-received).ID)
+	for _, hostile := range []string{strings.Repeat("\x01", 255), strings.Repeat("\"", 255)} {
+		long := lifecycle.Key{Machine: strings.Repeat("\x02", 255), ID: hostile}
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, long), 0)))
+		require.Zero(t, <-received)
+	}
+	for _, payload := range []string{"", "x", "[]", `{"machine": "crane", "id": 7}`} {
+		exec(t, db, "SELECT pg_notify('interlock_notify', $1)", payload)
+		require.Zero(t, <-received, payload)
+	}
+	put(t, store, "a")
+	require.Equal(t, lifecycle.Key{Machine: "crane", ID: "a"}, <-received)
 }

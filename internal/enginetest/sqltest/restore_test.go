@@ -251,3 +251,15 @@ func TestPartialRestore(t *testing.T) {
 		}
 	})
 }
+
+// A transaction that loses no more commits than that can be restored.
+func TestAfterRestoreOfTooMany(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, e, nil)
+		create(t, manage(store), "a")
+		before := get(t, store, orderA)
+		require.ErrorIs(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1<<40+1), lifecycle.ErrInvalid)
+		require.Equal(t, before, get(t, store, orderA))
+		require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1<<40))
+	})
+}

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -279,5 +280,54 @@ func TestTypeThatPanics(t *testing.T) {
 		require.Zero(t, db.Stats().InUse)
 		c.Require = nil
 		require.NoError(t, store.Commit(t.Context(), c))
+	})
+}
+
+// A payload is read as another program has written it.
+func TestTypesOfPayloads(t *testing.T) {
+	half := sqlstore.Type{
+		Write:    func(text string) (any, error) { var x float64; _, err := fmt.Sscan(text, &x); return x, err },
+		Read:     func(value string) (string, error) { return value, nil },
+		Postgres: "double precision", MySQL: "double", SQLite: "REAL",
+	}
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table := sqlstore.ExistingTable{
+			Machine: "order", Table: "priced",
+			Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Payload: "body", Saved: "before"},
+			Types:   map[string]sqlstore.Type{"body": sqlstore.JSON, "before": sqlstore.JSON, "price": half},
+			Fields:  map[string]string{"price": "price", "name": "name"},
+		}
+		text, err := table.Schema(e.dialect)
+		require.NoError(t, err)
+		execAll(t, db, text)
+		store := existing(t, db, e, table)
+
+		// The columns keep numbers exactly, and an empty payload that was saved.
+		c := next(get(t, store, orderA), 0)
+		c.Changes[0].To.Payload, c.Changes[0].To.Saved = []byte(`{"name":"a","price":0.30000000000000004}`), []byte{}
+		require.NoError(t, store.Commit(t.Context(), c))
+		now := get(t, store, orderA)
+		require.JSONEq(t, `{"name":"a","price":0.30000000000000004}`, string(now.Payload))
+		require.NotNil(t, now.Saved)
+		require.Empty(t, now.Saved)
+
+		// What is no JSON, or no text, is refused.
+		for _, saved := range []string{"{", "{}{}"} {
+			c = next(now, 0)
+			c.Changes[0].To.Saved = []byte(saved)
+			require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid, saved)
+		}
+		c = next(now, 0)
+		c.Changes[0].To.Payload = []byte(`{"name":7}`)
+		err = store.Commit(t.Context(), c)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, `field "name" of the payload`)
+
+		// Another program writes what is no object: the payload is that, and does not decode.
+		exec(t, db, "UPDATE priced SET body = '[1]', rev = rev + 1")
+		require.JSONEq(t, "[1]", string(get(t, store, orderA).Payload))
+		exec(t, db, "UPDATE priced SET body = 'null', rev = rev + 1")
+		require.JSONEq(t, `{"name":"a","price":0.30000000000000004}`, string(get(t, store, orderA).Payload))
 	})
 }

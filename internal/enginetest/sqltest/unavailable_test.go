@@ -72,6 +72,30 @@ func TestUnavailableRows(t *testing.T) {
 	})
 }
 
+// A server that has lost its cluster (1047) takes no statement. One whose group certifies the
+// writes of another member first (3101) rolls back, and the commit is sent again.
+func TestErrorsOfAClusterOfMySQL(t *testing.T) {
+	s := newStores(t, engines()[2], sqlstore.Config{RetryFor: time.Second})
+	store := s.new(t)
+	m := s.made[store]
+	key := lifecycle.Key{Machine: kind, ID: "a"}
+	require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+	now := get(t, store, key)
+	exec(t, m.db, "CREATE TABLE answers (code int NOT NULL)")
+	exec(t, m.db, "CREATE TRIGGER "+m.prefix+"cluster BEFORE UPDATE ON "+m.prefix+"objects FOR EACH ROW BEGIN"+
+		" IF EXISTS (SELECT 1 FROM answers WHERE code = 1047) THEN SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1047; END IF;"+
+		" IF EXISTS (SELECT 1 FROM answers WHERE code = 3101) THEN SIGNAL SQLSTATE '40000' SET MYSQL_ERRNO = 3101; END IF; END")
+	exec(t, m.db, "INSERT INTO answers VALUES (1047)")
+	unavailable(t, store.Commit(t.Context(), next(now, 0)), "")
+	exec(t, m.db, "UPDATE answers SET code = 3101")
+	unavailable(t, store.Commit(t.Context(), next(now, 0)), "")
+	sent := make(chan error, 1)
+	go func() { sent <- store.Commit(t.Context(), next(now, 0)) }()
+	time.Sleep(50 * time.Millisecond)
+	exec(t, m.db, "DELETE FROM answers")
+	require.NoError(t, <-sent)
+}
+
 // PostgreSQL does not support what a table with a rule is to do. That does not end by itself.
 func TestRule(t *testing.T) {
 	e := engines()[1]
