@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/internal/storable"
@@ -63,11 +62,6 @@ func (s *Service) ended(ctx context.Context, id string, call Call, wait outcome,
 	return s.GetLease(ctx, id)
 }
 
-// during has the status of a lease while a method is at work.
-var during = map[Call]LeaseState{
-	Create: LeaseCreating, Update: LeaseUpdating, Start: LeaseStarting, Terminate: LeaseTerminating, Delete: LeaseDeleting,
-}
-
 // begin starts a method.
 func (s *Service) begin(
 	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
@@ -78,13 +72,10 @@ func (s *Service) begin(
 	var refusal error // written by the method, read once the ticket is done
 	work := lifecycle.Func(func(ctx context.Context) error {
 		var lease LeaseDetails
-		err := outage.Outlast(ctx, func() (err error) {
+		err := outage.Continue(ctx, s.Leases, func() (err error) {
 			lease, err = s.GetLease(ctx, id)
 			return err
 		})
-		if err == nil && lease.Status != during[call] { // a sweep may have ended the operation in an outage
-			err = fmt.Errorf("%w: the lease is %s", lifecycle.ErrStale, lease.Status)
-		}
 		if err == nil && do != nil {
 			err = do(ctx, lease)
 		}
@@ -211,7 +202,7 @@ func (s *Service) mark(
 	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
 ) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
-	err := outage.Outlast(ctx, func() error {
+	err := outage.Continue(ctx, s.Leases, func() error {
 		return retry(func() error {
 			_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
 			return err

@@ -1,6 +1,7 @@
 package lattice_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"testing/synctest"
@@ -13,16 +14,17 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// failing is a store that fails for a minute from a call on.
+// failing is a store that fails from a call on.
 type failing struct {
 	*lifecycle.MemoryStore
-	list, commit string // the machine of the call; empty: none
+	list, commit string        // the machine of the call; empty: none
+	lasts        time.Duration // 0: a minute
 	until        time.Time
 }
 
 func (s *failing) down(machine string, at *string) error {
 	if *at != "" && machine == *at {
-		*at, s.until = "", time.Now().Add(time.Minute)
+		*at, s.until = "", time.Now().Add(cmp.Or(s.lasts, time.Minute))
 	}
 	if time.Now().Before(s.until) {
 		return lifecycle.ErrUnavailable
@@ -78,6 +80,53 @@ func TestOutageDuringRemoval(t *testing.T) {
 				_, err = c.Services().Get(ctx, "s/a")
 				require.ErrorIs(t, err, lifecycle.ErrNotFound)
 				require.NoError(t, c.Close(ctx))
+			})
+		})
+	}
+}
+
+// The store fails for one controller while it removes a system. Meanwhile the next controller
+// ends that removal at its deadline, removes the system, and creates another one of its name. The
+// late removal leaves the new system alone.
+func TestNextSystemDuringOutage(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails    func(*failing)
+		removals int // by the first controller
+	}{
+		"before Remove": {func(s *failing) { s.list = lattice.Deploy.Name() }, 0},
+		"after Remove":  {func(s *failing) { s.list = lattice.Service.Name() }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store := t.Context(), &failing{MemoryStore: lifecycle.NewMemoryStore(), lasts: time.Hour}
+				removals := 0
+				first := live(t, store, lattice.Infrastructure{Remove: func(context.Context, lattice.SystemID) error {
+					removals++
+					return nil
+				}}, "s")
+				c.fails(store)
+				late, err := first.DeleteSystem(ctx, "s")
+				require.NoError(t, err)
+				time.Sleep(lattice.DeletionTimeout + time.Minute)
+				next := live(t, store.MemoryStore, lattice.Infrastructure{})
+				_, err = next.Sweep(ctx)
+				require.NoError(t, err)
+				removed, err := next.DeleteSystem(ctx, "s")
+				require.NoError(t, err)
+				_, err = removed.Wait(ctx)
+				require.NoError(t, err)
+				created, err := next.CreateSystem(ctx, "s", nil)
+				require.NoError(t, err)
+				_, err = created.Wait(ctx)
+				require.NoError(t, err)
+				require.NoError(t, next.SetService(ctx, "s", lock.MustParse("/a"), lattice.ServiceStable))
+				_, err = late.Wait(ctx)
+				require.ErrorIs(t, err, lifecycle.ErrStale)
+				require.Equal(t, c.removals, removals)
+				_, err = next.Services().Get(ctx, "s/a")
+				require.NoError(t, err)
+				require.NoError(t, first.Close(ctx))
+				require.NoError(t, next.Close(ctx))
 			})
 		})
 	}

@@ -51,7 +51,7 @@ type bin struct {
 	after func()
 	get   error // of machines; nil: none
 
-	before func() // before a read of a machine
+	before func() error // before a read of a machine; the error is that of the read
 }
 
 func (s *bin) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
@@ -69,7 +69,9 @@ func (s *bin) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecor
 		return lifecycle.StoredRecord{}, s.get
 	}
 	if s.before != nil && key.Machine == ovc.KindVM.Machine().Name() {
-		s.before()
+		if err := s.before(); err != nil {
+			return lifecycle.StoredRecord{}, err
+		}
 	}
 	return s.MemoryStore.Get(ctx, key)
 }
@@ -224,41 +226,63 @@ func TestStoreFailsAtTheBeginning(t *testing.T) {
 	}
 }
 
-// An action that was ended while it waited is not performed.
-func TestEndedBeforeItsTurn(t *testing.T) {
-	for name, run := range map[string]bool{"method": false, "function": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &bin{MemoryStore: lifecycle.NewMemoryStore()}
-				performed := false
-				s := ovc.Must(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
-					performed = c.Method == ovc.Pause
-					return nil
-				}})
-				running(t, s, "m")
-				options := &ovc.Options{}
-				if run {
-					options.Run = func(context.Context) error { performed = true; return nil }
-				}
-				migration := migrate(t, s, "m", &ovc.Options{Run: func(context.Context) error {
-					time.Sleep(ovc.StuckAfter / 2)
-					return nil
-				}})
-				ticket := begin(t, s, ovc.KindVM, "m", ovc.Pause, options)
-				synctest.Wait()
-				// Another process ends it after the turn has begun, and before the method does.
-				reads := 0
-				store.before = func() {
-					if reads++; reads == 2 {
-						_, err := ovc.Must(store.MemoryStore, nil).UpdateStatus(t.Context(), ovc.KindVM, "m", ovc.Pausing, ovc.Running)
-						require.NoError(t, err)
+// An action that ends after its turn has begun, and before its method does, is not performed.
+func TestEndedBeforeItsMethod(t *testing.T) {
+	type action struct {
+		ticket *ovc.Ticket
+		store  *lifecycle.MemoryStore
+	}
+	byAnother := func(t *testing.T, a action) {
+		_, err := ovc.Must(a.store, nil).UpdateStatus(t.Context(), ovc.KindVM, "m", ovc.Pausing, ovc.Running)
+		require.NoError(t, err)
+	}
+	for name, c := range map[string]struct {
+		end    func(*testing.T, action)
+		outage time.Duration
+		is     error
+	}{
+		"by another process":              {byAnother, 0, lifecycle.ErrStale},
+		"by another process in an outage": {byAnother, time.Minute, lifecycle.ErrStale},
+		"by its caller in an outage":      {func(_ *testing.T, a action) { a.ticket.Cancel(nil) }, time.Minute, queue.ErrCanceled},
+	} {
+		for work, run := range map[string]bool{"method": false, "function": true} {
+			t.Run(name+", "+work, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &bin{MemoryStore: lifecycle.NewMemoryStore()}
+					performed := false
+					s := ovc.Must(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
+						performed = c.Method == ovc.Pause
+						return nil
+					}})
+					running(t, s, "m")
+					options := &ovc.Options{}
+					if run {
+						options.Run = func(context.Context) error { performed = true; return nil }
 					}
-				}
-				require.NoError(t, migration.Wait(t.Context()))
-				_, err := ticket.Wait(t.Context())
-				require.ErrorIs(t, err, lifecycle.ErrStale)
-				require.False(t, performed)
+					migration := migrate(t, s, "m", &ovc.Options{Run: func(context.Context) error {
+						time.Sleep(ovc.StuckAfter / 2)
+						return nil
+					}})
+					ticket := begin(t, s, ovc.KindVM, "m", ovc.Pause, options)
+					synctest.Wait()
+					reads, until := 0, time.Time{}
+					store.before = func() error {
+						if reads++; reads == 2 { // the first one begins the turn
+							c.end(t, action{ticket, store.MemoryStore})
+							until = time.Now().Add(c.outage)
+						}
+						if time.Now().Before(until) {
+							return lifecycle.ErrUnavailable
+						}
+						return nil
+					}
+					require.NoError(t, migration.Wait(t.Context()))
+					_, err := ticket.Wait(t.Context())
+					require.ErrorIs(t, err, c.is)
+					require.False(t, performed)
+					require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+				})
 			})
-		})
+		}
 	}
 }
