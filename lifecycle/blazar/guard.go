@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/internal/storable"
@@ -69,7 +71,7 @@ func (s *Service) begin(
 	if err := checkID(id); err != nil {
 		return nil, refused("do", id, call, err)
 	}
-	var refusal error // written by the method, read once the ticket is done
+	var refusal atomic.Pointer[error] // that was reported; an abandoned method may still report it
 	work := lifecycle.Func(func(ctx context.Context) error {
 		var lease LeaseDetails
 		err := outage.Continue(ctx, s.Leases, func() (err error) {
@@ -89,7 +91,7 @@ func (s *Service) begin(
 				Reason: storable.Reason(err.Error()),
 			})
 			if failed == nil && (v == lifecycle.Applied || v == lifecycle.Repeated) {
-				refusal = err
+				refusal.Store(&err)
 			}
 			return failed
 		})
@@ -112,12 +114,8 @@ func (s *Service) begin(
 	}
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
-		select {
-		case <-ticket.Done():
-			if refusal != nil {
-				return refusal
-			}
-		default:
+		if why := refusal.Load(); why != nil {
+			return *why
 		}
 		return err
 	}, nil

@@ -208,3 +208,40 @@ func TestOvertakenDelete(t *testing.T) {
 		})
 	}
 }
+
+// slowCommit is a store whose next commit is answered late.
+type slowCommit struct {
+	*lifecycle.MemoryStore
+	slow bool
+}
+
+func (s *slowCommit) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	err := s.MemoryStore.Commit(ctx, c)
+	if s.slow {
+		s.slow = false
+		time.Sleep(time.Hour)
+	}
+	return err
+}
+
+// An abandoned method may report its refusal after its caller has the result.
+func TestAbandonedRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowCommit{MemoryStore: lifecycle.NewMemoryStore()}
+		q := queue.Must[lifecycle.Key](nil)
+		s := newService(t, store, &blazar.Config{Queue: q, Plugins: map[string]blazar.Plugin{"host": {
+			Update: func(context.Context, blazar.Allocation) error { store.slow = true; return blazar.ErrRefused },
+		}}})
+		lease := createLease(t, s, inAnHour("host"))
+		var updated error
+		go func() {
+			_, updated = s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+		}()
+		time.Sleep(time.Minute)
+		require.True(t, q.Abandon(lifecycle.Key{Machine: "lease", ID: "l"}))
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.ErrorIs(t, updated, queue.ErrAbandoned)
+		requireLease(t, s, "l", blazar.LeasePending)
+	})
+}
