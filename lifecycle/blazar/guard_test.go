@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -243,5 +244,38 @@ func TestAbandonedRefusal(t *testing.T) {
 		synctest.Wait()
 		require.ErrorIs(t, updated, queue.ErrAbandoned)
 		requireLease(t, s, "l", blazar.LeasePending)
+	})
+}
+
+// A delete interrupts the release of the reservations of a refused creation. The delete alone
+// releases those that are left.
+func TestDeleteDuringUndo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []string
+		s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			Reserve: func(_ context.Context, a blazar.Allocation) (string, error) {
+				if strings.HasSuffix(a.Reservation, "3") {
+					return "", blazar.ErrRefused
+				}
+				return "", nil
+			},
+			OnEnd: func(ctx context.Context, a blazar.Allocation) error {
+				ended = append(ended, shortName(a.Reservation))
+				if len(ended) == 1 {
+					<-ctx.Done()
+				}
+				return nil
+			},
+		}}})
+		spec := inAnHour("host")
+		spec.Reservations = append(spec.Reservations, spec.Reservations[0], spec.Reservations[0])
+		var created error
+		go func() { _, created = s.CreateLease(t.Context(), "l", spec) }()
+		synctest.Wait()
+		require.NoError(t, s.DeleteLease(t.Context(), "l"))
+		synctest.Wait()
+		require.ErrorIs(t, created, lifecycle.ErrStale)
+		require.False(t, errors.Is(created, blazar.ErrRefused))
+		require.Equal(t, []string{"reservation-2", "reservation-1", "reservation-2", "reservation-3"}, ended)
 	})
 }
