@@ -46,8 +46,12 @@ func TestRefusedNames(t *testing.T) {
 		execAll(t, db, text)
 		store := existing(t, db, e, table)
 		for _, key := range []lifecycle.Key{
-			{Machine: "order", ID: ""}, {Machine: "", ID: "a"}, {Machine: "order", ID: "a\x00"}, {Machine: "order", ID: "\xff"},
-			{Machine: "order", ID: strings.Repeat("x", 256)}, {Machine: "vm", ID: "no uuid"},
+			{Machine: "order", ID: ""},
+			{Machine: "", ID: "a"},
+			{Machine: "order", ID: "a\x00"},
+			{Machine: "order", ID: "\xff"},
+			{Machine: "order", ID: strings.Repeat("x", 256)},
+			{Machine: "vm", ID: "no uuid"},
 		} {
 			c := next(get(t, store, orderA), 0)
 			c.Require = []lifecycle.Precondition{{Key: key, States: []string{""}}}

@@ -58,11 +58,13 @@ func TestIncompleteAnswers(t *testing.T) {
 			}), []string{"top"}, exitOK, `(?m)^vm +10000\+ +0 +0\+`, "^$",
 		},
 		"a store without history": {
-			"application/json", document(t, inspect.ObjectPage{NoHistory: true}), []string{"history", "vm", "a"},
+			"application/json", document(t, inspect.ObjectPage{NoHistory: true}),
+			[]string{"history", "vm", "a"},
 			exitFailure, "^$", `^interlock history: the store keeps no history\n$`,
 		},
 		"a history that does not answer": {
-			"application/json", document(t, inspect.ObjectPage{HistoryProblem: &late}), []string{"history", "vm", "a"},
+			"application/json", document(t, inspect.ObjectPage{HistoryProblem: &late}),
+			[]string{"history", "vm", "a"},
 			exitFailure, "^$", `^interlock history: unavailable: `,
 		},
 	} {
