@@ -246,7 +246,7 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 type tasks struct {
 	mu         sync.Mutex       // the last lock that a goroutine acquires
 	running    map[string]*Task // by id
-	inTurn     map[string]*Task // by id: their work runs in its turn, also if a later operation is in running
+	inTurn     map[string]*Task // by id: their work runs in its turn; running may have a later one
 	unresolved []*Task          // ended without knowing what was written
 }
 
