@@ -194,3 +194,23 @@ func TestOutcomeTexts(t *testing.T) {
 	}
 	require.Equal(t, want, strings.Join(got, " "))
 }
+
+// A queue of the user's bounds the time of the work. The operation has the outcome TimedOut.
+func TestQueueWithTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: bounded{queue.Must[lifecycle.Key](nil)}})
+		create(t, m, "a", "create", user, size{})
+		fire(t, m, "a", "done", "worker", nil)
+		failed := outcomeOf(t, do(t, m, "a", "start", user, lifecycle.Func(untilEnded), nil))
+		require.Equal(t, lifecycle.TimedOut, failed.Outcome)
+		require.Equal(t, state("stopped"), get(t, m, "a").State)
+	})
+}
+
+type bounded struct{ *queue.Queuer[lifecycle.Key] }
+
+func (q bounded) SubmitAll(ctx context.Context, keys []lifecycle.Key, act *queue.Action) (*queue.Ticket[lifecycle.Key], error) {
+	own := *act
+	own.Timeout = time.Second
+	return q.Queuer.SubmitAll(ctx, keys, &own)
+}

@@ -95,3 +95,17 @@ func TestIfMatchDuringAHeartbeat(t *testing.T) {
 		})
 	}
 }
+
+// A request with the ETag of a removed object does not create another one, or change it.
+func TestIfMatchOfRemovedObject(t *testing.T) {
+	m, _ := vms(t)
+	old := ready(t, m, "a").ETag
+	fire(t, m, "a", "delete", user, nil)
+	fire(t, m, "a", "done", agent, nil)
+	_, err := m.Create(t.Context(), "a", "create", user, size{}, ifMatch(old))
+	require.ErrorIs(t, err, lifecycle.ErrRevision)
+	require.ErrorContains(t, err, `conflict: vm "a" is absent, and If-Match is `+old)
+	_, err = m.Fire(t.Context(), "a", "update", user, ifMatch(old))
+	require.ErrorIs(t, err, lifecycle.ErrRevision)
+	absent(t, m, "a")
+}

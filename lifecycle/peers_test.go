@@ -362,3 +362,18 @@ func TestReconcileStoreFails(t *testing.T) {
 	require.Equal(t, lifecycle.ReconcileResult[state, size]{}, r)
 	require.Equal(t, 1, store.commits, "it ends at the first one")
 }
+
+// Occupy refuses work with other objects, and a record that this version cannot read.
+func TestOccupyRefuses(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	m := workers(store, lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	work := lifecycle.Func(fine)
+	work.With = &lifecycle.Tx{}
+	_, err := lifecycle.Occupy(t.Context(), m, "a", "migrate", work)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	later := workers(store, lifecycle.Config[event]{Version: "later"})
+	_, err = lifecycle.Occupy(t.Context(), later, "a", "migrate", lifecycle.Func(fine))
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	require.Equal(t, []string{"1: none -create-> creating by user", "1: creating -done-> stopped by worker"}, story(t, m, "a", 0))
+}

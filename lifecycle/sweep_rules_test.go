@@ -304,3 +304,90 @@ func TestObservedSecondDeadline(t *testing.T) {
 		require.Equal(t, state("broken"), get(t, m, "a").State)
 	})
 }
+
+// A sweep reports a transitional object whose origin it does not know, and leaves an object at
+// rest alone that still has an owner: other programs have written them.
+func TestSweepOfOddRecords(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	put := func(id, state, origin, owner string, epoch uint64) {
+		key := lifecycle.Key{Machine: "work-vm", ID: id}
+		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
+			To: lifecycle.StoredRecord{
+				Key: key, State: state, Origin: origin, Sequence: 1, Operation: 1, Owner: owner, Epoch: epoch,
+			},
+			Expect: storedAt(t, store, key).Revision,
+		}}}))
+	}
+	put("rests", "stopped", "stopped", "dead", 1)
+	put("unknown", "starting", "flying", "", 0)
+	m := workers(store, lifecycle.Config[event]{})
+	before := all(t, store, "work-vm", "rests", "unknown")
+	found := sweep(t, m)
+	require.Len(t, found, 1)
+	require.Equal(t, "unknown", found[0].ID)
+	require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
+	require.ErrorIs(t, found[0].Err, lifecycle.ErrForeign)
+	require.Equal(t, before, all(t, store, "work-vm", "rests", "unknown"))
+}
+
+// A guard lets the table ignore the deadline, and Config.Observe may return an event that the
+// table ignores. Explain returns the first, and a sweep reports that the object has not moved.
+func TestSweepIsIgnored(t *testing.T) {
+	open := func(redo bool) *fsm.Machine[state, event, size] {
+		late := fsm.Return[state, event]("busy", "late").After(time.Minute)
+		if redo {
+			late = fsm.Redo[state, event]("busy", "late", time.Minute)
+		}
+		return fsm.Must[size](fsm.Spec[state, event]{
+			Name: "kept", Initial: "open", Actors: []fsm.Actor{user},
+			States: []fsm.State[state]{{Name: "open"}, {Name: "busy", Kind: fsm.Transitional}},
+			Rows: fsm.Rows(
+				fsm.Move[state, event]("open", "work", "busy").By(user),
+				fsm.Move[state, event]("busy", "done", "open").By(user),
+				fsm.Ignore[state, event]("busy", "progress").By(user),
+				fsm.Ignore[state, event]("busy", "late").If(fsm.When("is kept", func(_ context.Context, _, p *size) error { return tooLarge(p.N) })),
+				late,
+			),
+		})
+	}
+	for name, c := range map[string]struct {
+		redo, work, observe bool
+		n                   int // of the guard: more than 100 is not kept
+		ignored             string
+	}{
+		"by the deadline":      {ignored: "late"},
+		"of work to be redone": {redo: true, work: true, ignored: "late"},
+		"by Observe":           {observe: true, n: 101, ignored: "progress"},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			config := &lifecycle.Config[event]{
+				WorkerActor: user, Done: []event{"done"},
+				Handlers: map[string]lifecycle.Handler{"hang": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }},
+			}
+			if c.observe {
+				config.Observe = func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) { return "progress", user, nil }
+			}
+			m := lifecycle.Must(open(c.redo), lifecycle.NewMemoryStore(), config)
+			_, err := m.Add(t.Context(), "a", "open", user, size{N: c.n}, nil)
+			require.NoError(t, err)
+			if c.work {
+				ticket := do(t, m, "a", "work", user, lifecycle.Named("hang", nil), nil)
+				defer ticket.Cancel(nil)
+			} else {
+				fire(t, m, "a", "work", user, nil)
+			}
+			synctest.Wait()
+			if !c.observe {
+				require.Contains(t, explain(t, m, "a").Then, "the sweeper fires late: the table ignores it")
+			}
+			before := get(t, m, "a")
+			time.Sleep(time.Hour)
+			found := sweep(t, m)
+			require.Len(t, found, 1)
+			require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
+			require.ErrorIs(t, found[0].Err, fsm.ErrNotAllowed)
+			require.ErrorContains(t, found[0].Err, "the table ignores "+c.ignored)
+			require.Equal(t, before, get(t, m, "a"))
+		})
+	}
+}

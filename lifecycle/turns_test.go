@@ -311,3 +311,110 @@ func TestBadTurns(t *testing.T) {
 	q := queue.Must[lifecycle.Key](nil)
 	require.Same(t, q, lifecycle.Shared(q, nil))
 }
+
+// An action that waits for the turn of another process is cancelled. It leaves no place.
+func TestCancelWhileWaitingForATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store, key := t.Context(), lifecycle.NewMemoryStore(), lifecycle.Key{Machine: "vm", ID: "a"}
+		one := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "one", nil))
+		other := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "other", nil))
+		end := make(chan struct{})
+		first, err := one.Submit(ctx, key, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+		require.NoError(t, err)
+		synctest.Wait()
+		second, err := other.Submit(ctx, key, &queue.Action{Run: func(context.Context) error { return errBoom }})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Len(t, places(t, store), 2)
+		second.Cancel(errors.New("not needed"))
+		require.ErrorContains(t, second.Wait(ctx), "not needed")
+		require.Equal(t, queue.Canceled, second.Outcome())
+		require.Len(t, places(t, store), 1)
+		close(end)
+		require.NoError(t, first.Wait(ctx))
+		require.Empty(t, places(t, store))
+	})
+}
+
+// An action has two keys whose places are in one record.
+func TestTurnOfTwoKeysInOneRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), lifecycle.NewMemoryStore()
+		one := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "one", nil))
+		other := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "other", nil))
+		records := map[string]lifecycle.Key{} // the first key of each
+		var keys []lifecycle.Key
+		for i := 0; keys == nil; i++ {
+			key := lifecycle.Key{Machine: "vm", ID: fmt.Sprint(i)}
+			end := make(chan struct{})
+			probe, err := one.Submit(ctx, key, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+			require.NoError(t, err)
+			synctest.Wait()
+			record := recordOfPlace(t, store)
+			if same, found := records[record]; found {
+				keys = []lifecycle.Key{same, key}
+			}
+			records[record] = key
+			close(end)
+			require.NoError(t, probe.Wait(ctx))
+		}
+		end := make(chan struct{})
+		both, err := one.SubmitAll(ctx, keys, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Len(t, places(t, store), 2)
+		var next []*queue.Ticket[lifecycle.Key]
+		for _, key := range keys {
+			ticket, err := other.Submit(ctx, key, &queue.Action{Run: fine})
+			require.NoError(t, err)
+			next = append(next, ticket)
+		}
+		time.Sleep(time.Minute)
+		for _, ticket := range next {
+			require.Equal(t, queue.Pending, ticket.Outcome())
+		}
+		close(end)
+		require.NoError(t, both.Wait(ctx))
+		for _, ticket := range next {
+			require.NoError(t, ticket.Wait(ctx))
+		}
+		require.Empty(t, places(t, store))
+	})
+}
+
+// recordOfPlace returns the record that has a place.
+func recordOfPlace(t *testing.T, store lifecycle.Store) (id string) {
+	lanes, err := store.List(t.Context(), lifecycle.Query{Machine: "interlock.turns", Limit: lifecycle.MaxPage})
+	require.NoError(t, err)
+	for _, lane := range lanes {
+		if string(lane.Args) != "null" && string(lane.Args) != "[]" {
+			id = lane.ID
+		}
+	}
+	require.NotEmpty(t, id)
+	return id
+}
+
+// A record of turns that this program cannot read skips an action, which changes nothing.
+func TestForeignTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store, key := t.Context(), lifecycle.NewMemoryStore(), lifecycle.Key{Machine: "vm", ID: "a"}
+		q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "one", nil))
+		run := func() error {
+			ticket, err := q.Submit(ctx, key, &queue.Action{Run: fine})
+			require.NoError(t, err)
+			return ticket.Wait(ctx)
+		}
+		require.NoError(t, run())
+		lanes, err := store.List(ctx, lifecycle.Query{Machine: "interlock.turns", Limit: 1})
+		require.NoError(t, err)
+		lane := lanes[0]
+		lane.Args = json.RawMessage(`"of another program"`)
+		require.NoError(t, store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
+			{Expect: lane.Revision, From: lane.State, FromOrigin: lane.Origin, To: lane, MetadataOnly: true},
+		}}))
+		before := storedAt(t, store, lane.Key)
+		require.ErrorIs(t, run(), lifecycle.ErrForeign)
+		require.Equal(t, before, storedAt(t, store, lane.Key))
+	})
+}

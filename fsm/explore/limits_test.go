@@ -3,6 +3,7 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -160,4 +161,25 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, report{"explore long", states, states}, last["explore long"])
 	require.Contains(t, last, "check long")
 	require.Len(t, last, 2)
+}
+
+// The verdict is inconclusive if the context ends while the components of many states are found.
+func TestContextEndsInComponents(t *testing.T) {
+	const n = 50_000
+	m := &explore.Model[int]{
+		Name: "ring", Initial: []int{0},
+		Next:  func(s int, step func(string, bool, int)) { step("on", false, (s+1)%n) },
+		Rests: func(int) bool { return false },
+	}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	v, err := m.Explore(ctx, &explore.Config{Progress: func(what string, _, total int) {
+		if strings.HasPrefix(what, "check ") && total == n {
+			end()
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, explore.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Reason, context.Canceled)
+	require.Nil(t, v.Trace)
 }

@@ -154,3 +154,34 @@ func TestVerdictOfOddNames(t *testing.T) {
 	v = explore.Verdict{System: "s", Outcome: explore.Holds, Live: []string{"a\nb"}}
 	require.Equal(t, "s: holds (0 states, 0 steps, depth 0)\n  leads to: a<U+000A>b", v.String())
 }
+
+// The trace of a fault has the messages that it removes.
+func TestTraceOfEmptiedChannels(t *testing.T) {
+	sys := explore.New("disconnect")
+	a := explore.NewActor(sys, "a", 0)
+	b := explore.NewActor(sys, "b", 0)
+	c := explore.NewChannel[string](sys, "wire", explore.ChannelSpec{Capacity: 2, Ordered: true})
+	quiet := explore.NewChannel(sys, "quiet", explore.ChannelSpec{Capacity: 1}, "")
+	explore.Sends(a, c, func(l int, send func(string, string, int)) {
+		if l < 2 {
+			send("report", string(rune('x'+l)), l+1)
+		}
+	})
+	explore.Receives(b, c, func(int, string, func(string, int)) {})
+	explore.Receives(b, quiet, func(int, string, func(string, int)) {})
+	cut := sys.Fault("cut", sys.Budget("cuts", 1), c, quiet)
+	explore.Strikes(cut, b, func(l int) (int, bool) { return 1, true })
+	sys.Always("two reports arrive", func(v *explore.View) error {
+		if a.In(v) == 2 && len(c.In(v)) == 0 {
+			return errors.New("lost")
+		}
+		return nil
+	})
+	v := explored(t, sys, nil)
+	require.Equal(t, explore.Violated, v.Outcome)
+	last := v.Trace.Steps[len(v.Trace.Steps)-1]
+	require.Equal(t, []explore.TraceQueue{{Channel: "wire", Messages: []string{"x", "y"}}, {Channel: "quiet", Messages: []string{""}}}, last.Emptied)
+	require.Contains(t, v.Trace.String(), "\n  quiet: \"\"\n")
+	require.Contains(t, v.Trace.String(), `cut; wire loses x, y; quiet loses ""; b: 1`)
+	roundTrip(t, v.Trace)
+}

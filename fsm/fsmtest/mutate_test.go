@@ -167,3 +167,29 @@ func TestMachinesAreThoseOfTheMutants(t *testing.T) {
 	require.Contains(t, r.Text(), fmt.Sprintf("0 of %d mutants detected", tried-1))
 	require.LessOrEqual(t, tried-1, len(wanted))
 }
+
+// A mutant that comes back after every timeout, in the same operation, does not count: fsm.New
+// refuses its table.
+func TestMutantsWithEndlessTimeouts(t *testing.T) {
+	m := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "steps", Initial: "idle", Actors: []fsm.Actor{user},
+		States: []fsm.State[string]{{Name: "idle"}, {Name: "first", Kind: fsm.Transitional}, {Name: "second", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move("idle", "start", "first").By(user),
+			fsm.Move("first", "late", "second").After(time.Minute),
+			fsm.Move("second", "late", "idle").After(time.Minute),
+		),
+	})
+	endless := 0
+	record(t, func(t testing.TB) {
+		fsmtest.Mutate(t, m, func(t testing.TB, mutant *fsm.Machine[string, string, struct{}]) {
+			for _, row := range mutant.Table().Rows { // Machine.With accepts such a table
+				if row.Timeout > 0 && row.Then == fsm.ThenMove && row.From[0] == row.To {
+					endless++
+				}
+			}
+			fsmtest.Tour(t, m.Table(), fsmtest.Drive(mutant, nil), nil)
+		}, nil)
+	})
+	require.Zero(t, endless)
+}

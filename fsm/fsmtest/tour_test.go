@@ -250,3 +250,28 @@ func TestRandomMachines(t *testing.T) {
 		require.False(rt, r.Failed(), r.Text())
 	})
 }
+
+// forgetful is a system that accepts a request which it has to refuse, and then breaks down.
+type forgetful struct {
+	fsmtest.Driver
+	accepted bool
+}
+
+func (f *forgetful) Apply(t testing.TB, r fsmtest.Request) (string, error) {
+	state, err := f.Driver.Apply(t, r)
+	if err != nil && state == "created" && !f.accepted {
+		f.accepted = true
+		return state, nil
+	}
+	if f.accepted {
+		return "lost", nil
+	}
+	return state, err
+}
+
+// A tour ends a sequence if it cannot lead the object back to where a refused request was made.
+func TestTourOfASystemThatBreaksDown(t *testing.T) {
+	fails(t, func(t testing.TB) {
+		fsmtest.Tour(t, disks.Table(), &forgetful{Driver: fsmtest.Drive(disks, nil)}, nil)
+	}, "the system accepts it and leads to", "again: is in lost, refusal <nil>")
+}

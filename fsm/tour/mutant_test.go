@@ -201,3 +201,19 @@ func TestFaultyTables(t *testing.T) {
 	require.ErrorIs(t, err, tour.ErrTooLarge)
 	require.ErrorContains(t, err, "hu<U+000A>ge")
 }
+
+// The actor that no row names is another one than those of the table, whatever their names.
+func TestActorNamedStranger(t *testing.T) {
+	equivalents := func(actor fsm.Actor) (list []bool) {
+		table := large(2, fsm.Stable, move(0, 0, 1), move(1, 0, 0))
+		table.Actors = []fsm.Actor{actor}
+		table.Rows[0].Actors = []int{0}
+		all, err := tour.Mutants(table)
+		require.NoError(t, err)
+		for m := range all {
+			list = append(list, m.Equivalent)
+		}
+		return list
+	}
+	require.Equal(t, equivalents("user"), equivalents("stranger"))
+}

@@ -385,3 +385,13 @@ func TestUpdateWithoutStartEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, lease.Reservations[0].Amount)
 }
+
+func TestUpdateIntoThePast(t *testing.T) {
+	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
+	lease := createLease(t, s, inAnHour("host"))
+	_, err := s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Start: time.Now().Add(-time.Hour)})
+	var input *blazar.InputError
+	require.ErrorAs(t, err, &input)
+	require.ErrorContains(t, err, "start: it must not be in the past")
+	require.True(t, requireLease(t, s, "l", blazar.LeasePending).Spec.Start.Equal(lease.Spec.Start))
+}

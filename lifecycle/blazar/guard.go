@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/outage"
@@ -63,11 +64,6 @@ func (s *Service) ended(ctx context.Context, id string, call Call, wait outcome,
 	return s.GetLease(ctx, id)
 }
 
-// during has the status of a lease while a method is at work.
-var during = map[Call]LeaseState{
-	Create: LeaseCreating, Update: LeaseUpdating, Start: LeaseStarting, Terminate: LeaseTerminating, Delete: LeaseDeleting,
-}
-
 // begin starts a method.
 func (s *Service) begin(
 	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
@@ -75,16 +71,13 @@ func (s *Service) begin(
 	if err := checkID(id); err != nil {
 		return nil, refused("do", id, call, err)
 	}
-	var refusal error // written by the method, read once the ticket is done
+	var refusal atomic.Pointer[error] // that was reported; an abandoned method may still report it
 	work := lifecycle.Func(func(ctx context.Context) error {
 		var lease LeaseDetails
-		err := outage.Outlast(ctx, func() (err error) {
+		err := outage.Continue(ctx, s.Leases, func() (err error) {
 			lease, err = s.GetLease(ctx, id)
 			return err
 		})
-		if err == nil && lease.Status != during[call] { // a sweep may have ended the operation in an outage
-			err = fmt.Errorf("%w: the lease is %s", lifecycle.ErrStale, lease.Status)
-		}
 		if err == nil && do != nil {
 			err = do(ctx, lease)
 		}
@@ -98,7 +91,7 @@ func (s *Service) begin(
 				Reason: storable.Reason(err.Error()),
 			})
 			if failed == nil && (v == lifecycle.Applied || v == lifecycle.Repeated) {
-				refusal = err
+				refusal.Store(&err)
 			}
 			return failed
 		})
@@ -121,12 +114,8 @@ func (s *Service) begin(
 	}
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
-		select {
-		case <-ticket.Done():
-			if refusal != nil {
-				return refusal
-			}
-		default:
+		if why := refusal.Load(); why != nil {
+			return *why
 		}
 		return err
 	}, nil
@@ -211,7 +200,7 @@ func (s *Service) mark(
 	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
 ) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
-	err := outage.Outlast(ctx, func() error {
+	err := outage.Continue(ctx, s.Leases, func() error {
 		return retry(func() error {
 			_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
 			return err

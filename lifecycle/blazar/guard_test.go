@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -207,4 +208,74 @@ func TestOvertakenDelete(t *testing.T) {
 			require.Nil(t, store.before)
 		})
 	}
+}
+
+// slowCommit is a store whose next commit is answered late.
+type slowCommit struct {
+	*lifecycle.MemoryStore
+	slow bool
+}
+
+func (s *slowCommit) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	err := s.MemoryStore.Commit(ctx, c)
+	if s.slow {
+		s.slow = false
+		time.Sleep(time.Hour)
+	}
+	return err
+}
+
+// An abandoned method may report its refusal after its caller has the result.
+func TestAbandonedRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowCommit{MemoryStore: lifecycle.NewMemoryStore()}
+		q := queue.Must[lifecycle.Key](nil)
+		s := newService(t, store, &blazar.Config{Queue: q, Plugins: map[string]blazar.Plugin{"host": {
+			Update: func(context.Context, blazar.Allocation) error { store.slow = true; return blazar.ErrRefused },
+		}}})
+		lease := createLease(t, s, inAnHour("host"))
+		var updated error
+		go func() {
+			_, updated = s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+		}()
+		time.Sleep(time.Minute)
+		require.True(t, q.Abandon(lifecycle.Key{Machine: "lease", ID: "l"}))
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.ErrorIs(t, updated, queue.ErrAbandoned)
+		requireLease(t, s, "l", blazar.LeasePending)
+	})
+}
+
+// A delete interrupts the release of the reservations of a refused creation. The delete alone
+// releases those that are left.
+func TestDeleteDuringUndo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []string
+		s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			Reserve: func(_ context.Context, a blazar.Allocation) (string, error) {
+				if strings.HasSuffix(a.Reservation, "3") {
+					return "", blazar.ErrRefused
+				}
+				return "", nil
+			},
+			OnEnd: func(ctx context.Context, a blazar.Allocation) error {
+				ended = append(ended, shortName(a.Reservation))
+				if len(ended) == 1 {
+					<-ctx.Done()
+				}
+				return nil
+			},
+		}}})
+		spec := inAnHour("host")
+		spec.Reservations = append(spec.Reservations, spec.Reservations[0], spec.Reservations[0])
+		var created error
+		go func() { _, created = s.CreateLease(t.Context(), "l", spec) }()
+		synctest.Wait()
+		require.NoError(t, s.DeleteLease(t.Context(), "l"))
+		synctest.Wait()
+		require.ErrorIs(t, created, lifecycle.ErrStale)
+		require.False(t, errors.Is(created, blazar.ErrRefused))
+		require.Equal(t, []string{"reservation-2", "reservation-1", "reservation-2", "reservation-3"}, ended)
+	})
 }

@@ -129,14 +129,15 @@ func TestOutageDuringMethod(t *testing.T) {
 	}
 }
 
-// A store that fails when a refusal is reported delays the report. A refused update leads back.
+// A store that fails when a refusal is reported delays the report. A refused creation creates
+// nothing, and a refused update leads back.
 func TestOutageDuringRefusal(t *testing.T) {
 	for name, fault := range map[string]error{"is not written": lifecycle.ErrUnavailable, "is written": lifecycle.ErrUnknownOutcome} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &failing{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
-				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-					Update: func(context.Context, blazar.Allocation) error {
+		for method, creates := range map[string]bool{"creation": true, "update": false} {
+			t.Run(method+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &failing{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
+					refuse := func() error {
 						store.when(func(call string, keys ...lifecycle.Key) error {
 							if call == "commit" && keys[0].Machine == "lease" {
 								return fault
@@ -144,16 +145,34 @@ func TestOutageDuringRefusal(t *testing.T) {
 							return nil
 						})
 						return blazar.ErrRefused
-					},
-				}}})
-				lease := createLease(t, s, inAnHour("host"))
-				_, err := s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
-				require.ErrorIs(t, err, blazar.ErrRefused)
-				synctest.Wait()
-				time.Sleep(time.Hour)
-				requireLease(t, s, "l", blazar.LeasePending)
+					}
+					s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+						Reserve: func(context.Context, blazar.Allocation) (string, error) {
+							if creates {
+								return "", refuse()
+							}
+							return "", nil
+						},
+						Update: func(context.Context, blazar.Allocation) error { return refuse() },
+					}}})
+					lease, err := s.CreateLease(t.Context(), "l", inAnHour("host"))
+					if !creates {
+						require.NoError(t, err)
+						_, err = s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+					}
+					require.ErrorIs(t, err, blazar.ErrRefused)
+					require.NotErrorIs(t, err, lifecycle.ErrStale)
+					synctest.Wait()
+					time.Sleep(time.Hour)
+					if creates {
+						_, err := s.GetLease(t.Context(), "l")
+						require.ErrorIs(t, err, lifecycle.ErrNotFound)
+					} else {
+						requireLease(t, s, "l", blazar.LeasePending)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -239,4 +258,98 @@ func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 		lease := requireLease(t, other, "l", blazar.LeaseError)
 		require.Equal(t, blazar.ReservationPending, lease.Reservations[0].Status)
 	})
+}
+
+// The store writes leases but no reservations. The method ends at its deadline.
+func TestOutageOfReservations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &between{MemoryStore: lifecycle.NewMemoryStore(), machine: "reservation"}
+		s := newService(t, store, &blazar.Config{
+			Timeouts: map[blazar.LeaseState]time.Duration{blazar.LeaseStarting: 30 * time.Second},
+			Plugins:  map[string]blazar.Plugin{"host": {}},
+		})
+		createLease(t, s, inAnHour("host"))
+		store.refuse = lifecycle.ErrUnavailable
+		var started error
+		go func() { _, started = s.StartLease(t.Context(), "l") }()
+		time.Sleep(31 * time.Second)
+		results, err := s.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, results, 1)
+		synctest.Wait()
+		require.ErrorIs(t, started, lifecycle.ErrStale)
+		requireLease(t, s, "l", blazar.LeaseError)
+	})
+}
+
+// The store fails in a method. Meanwhile another process ends the operation at its deadline and
+// starts the next one, in the same status. The late method calls no plugin after the outage.
+func TestNextMethodDuringOutage(t *testing.T) {
+	for name, c := range map[string]struct {
+		status blazar.LeaseState // of the lease during the method
+		call   func(context.Context, *blazar.Service) error
+		plugin func(func(context.Context, blazar.Allocation) error) blazar.Plugin
+		before bool     // the store fails before the plugin is called
+		calls  []string // of the first method
+	}{
+		"before the plugin": {
+			status: blazar.LeaseUpdating, before: true,
+			call: func(ctx context.Context, s *blazar.Service) error {
+				_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: time.Now().Add(3 * time.Hour)})
+				return err
+			},
+			plugin: func(f func(context.Context, blazar.Allocation) error) blazar.Plugin { return blazar.Plugin{Update: f} },
+		},
+		"after the plugin": {
+			status: blazar.LeaseDeleting, calls: []string{"reservation-1"},
+			call:   func(ctx context.Context, s *blazar.Service) error { return s.DeleteLease(ctx, "l") },
+			plugin: func(f func(context.Context, blazar.Allocation) error) blazar.Plugin { return blazar.Plugin{OnEnd: f} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store := t.Context(), &failing{MemoryStore: lifecycle.NewMemoryStore()}
+				service := func(store lifecycle.Store, plugin blazar.Plugin) *blazar.Service {
+					return newService(t, store, &blazar.Config{
+						Timeouts: map[blazar.LeaseState]time.Duration{c.status: 30 * time.Second},
+						Plugins:  map[string]blazar.Plugin{"host": plugin},
+					})
+				}
+				var late []string
+				s := service(store, c.plugin(func(_ context.Context, a blazar.Allocation) error {
+					late = append(late, shortName(a.Reservation))
+					return nil
+				}))
+				end := make(chan struct{})
+				other := service(store.MemoryStore, c.plugin(func(context.Context, blazar.Allocation) error { <-end; return nil }))
+				spec := inAnHour("host")
+				spec.Reservations = append(spec.Reservations, spec.Reservations[0])
+				createLease(t, s, spec)
+				begun := false
+				store.when(func(call string, keys ...lifecycle.Key) error {
+					if begun && (c.before && call == "list" || call == "commit" && keys[0].Machine == "reservation") {
+						return lifecycle.ErrUnavailable
+					}
+					begun = begun || call == "commit"
+					return nil
+				})
+				var first, second error
+				go func() { first = c.call(ctx, s) }()
+				time.Sleep(45 * time.Second)
+				results, err := other.Sweep(ctx)
+				require.NoError(t, err)
+				require.Len(t, results, 1)
+				go func() { second = c.call(ctx, other) }()
+				time.Sleep(25 * time.Second)
+				lease, err := other.GetLease(ctx, "l")
+				close(end)
+				synctest.Wait()
+				require.NoError(t, err)
+				require.Equal(t, c.status, lease.Status)
+				require.NoError(t, second)
+				require.ErrorIs(t, first, lifecycle.ErrStale)
+				require.Equal(t, c.calls, late)
+			})
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
@@ -82,4 +83,56 @@ func TestStartAfterOverride(t *testing.T) {
 		requireLease(t, s, "l", blazar.LeaseActive)
 		store.requireNoFaults(t)
 	})
+}
+
+// A reservation that an operator has moved to ERROR keeps its lease from the start. The other
+// reservation starts, and is released by the delete.
+func TestStartWithFailedReservation(t *testing.T) {
+	var calls []string
+	note := func(what string) func(context.Context, blazar.Allocation) error {
+		return func(_ context.Context, a blazar.Allocation) error {
+			calls = append(calls, what+" "+shortName(a.Reservation))
+			return nil
+		}
+	}
+	store := newChecked(t)
+	s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {OnStart: note("start"), OnEnd: note("end")}}})
+	spec := inAnHour("host")
+	spec.Reservations = append(spec.Reservations, spec.Reservations[0])
+	lease := createLease(t, s, spec)
+	_, err := s.Reservations.Override(t.Context(), lease.Reservations[0].ID, blazar.ReservationError, "operator", "broken", nil)
+	require.NoError(t, err)
+	store.faults = nil // a pending lease with a failed reservation
+	_, err = s.StartLease(t.Context(), "l")
+	require.ErrorContains(t, err, "it is error and cannot become active")
+	lease = requireLease(t, s, "l", blazar.LeaseError)
+	require.Equal(t, blazar.ReservationError, lease.Reservations[0].Status)
+	require.Equal(t, "broken", lease.Reservations[0].Reason)
+	require.Equal(t, blazar.ReservationActive, lease.Reservations[1].Status)
+	require.Equal(t, []string{"start reservation-2"}, calls)
+	require.NoError(t, s.DeleteLease(t.Context(), "l"))
+	store.requireNoFaults(t)
+}
+
+// A lease without events, which an operator has removed, has no reservation that can be updated.
+func TestUpdateWithoutEvents(t *testing.T) {
+	s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
+	lease := createLease(t, s, inAnHour("host"))
+	for _, e := range lease.Events {
+		_, err := s.Events.Override(t.Context(), e.ID, blazar.EventAbsent, "operator", "repair", nil)
+		require.NoError(t, err)
+	}
+	for _, update := range []blazar.LeaseUpdate{
+		{End: lease.Spec.End.Add(time.Hour)},
+		{Amounts: map[string]int{lease.Reservations[0].ID: 2}},
+	} {
+		_, err := s.UpdateLease(t.Context(), "l", update)
+		var input *blazar.InputError
+		require.ErrorAs(t, err, &input)
+	}
+	_, err := s.StartLease(t.Context(), "l")
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	lease = requireLease(t, s, "l", blazar.LeasePending)
+	require.Equal(t, 1, lease.Reservations[0].Amount)
+	require.NoError(t, s.DeleteLease(t.Context(), "l"))
 }

@@ -200,3 +200,30 @@ func TestShutdown(t *testing.T) {
 	require.True(t, err == nil || errors.Is(err, io.ErrUnexpectedEOF))
 	http.DefaultClient.CloseIdleConnections()
 }
+
+// gone is a client that has left after its first bytes.
+type gone struct {
+	*recorder
+	writes int
+}
+
+func (g *gone) Write(data []byte) (int, error) {
+	if g.writes++; g.writes > 1 {
+		return 0, errors.New("the connection is reset")
+	}
+	return g.recorder.Write(data)
+}
+
+// TestEventsClientGone: a stream ends when it cannot be written, and gives back its place.
+func TestEventsClientGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, err := inspect.New(nil)
+		require.NoError(t, err)
+		for range 101 { // one more than may be open
+			client := &gone{recorder: &recorder{header: map[string][]string{}}}
+			page.ServeHTTP(client, httptest.NewRequest("GET", "/events", nil))
+			require.Equal(t, ": watching\n\n", client.String())
+			require.Equal(t, 2, client.writes)
+		}
+	})
+}

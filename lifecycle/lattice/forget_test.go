@@ -179,3 +179,55 @@ func TestSystemAfterOverride(t *testing.T) {
 		require.NoError(t, c.Close(ctx))
 	})
 }
+
+// first is a store that calls a function before the first commit of a machine.
+type first struct {
+	*lifecycle.MemoryStore
+	machine string
+	before  func()
+}
+
+func (s *first) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if f := s.before; f != nil && c.Changes[0].To.Machine == s.machine {
+		s.before = nil
+		f()
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+// Another caller creates a system of the name while what an earlier one has left is removed.
+// The records are those of the new system now, and stay.
+func TestCreateIsOvertaken(t *testing.T) {
+	for name, machine := range map[string]string{"at a service": lattice.Service.Name(), "at a deploy": lattice.Deploy.Name()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, store := t.Context(), &first{MemoryStore: lifecycle.NewMemoryStore(), machine: machine}
+				c := live(t, store, lattice.Infrastructure{}, "s")
+				_, err := c.Deploy(ctx, "s", "d", lock.Root(), nil)
+				require.NoError(t, err)
+				_, err = c.WaitDeploy(ctx, "s", "d")
+				require.NoError(t, err)
+				if machine == lattice.Service.Name() {
+					require.NoError(t, c.SetService(ctx, "s", lock.MustParse("/a"), lattice.ServiceDegraded))
+				}
+				_, err = c.Systems().Override(ctx, "s", lattice.DoesNotExist, "operator", "lost", nil)
+				require.NoError(t, err)
+				synctest.Wait()
+				store.before = func() {
+					_, err := c.AddSystem(ctx, "s", lattice.Stable, nil)
+					require.NoError(t, err)
+				}
+				_, err = c.CreateSystem(ctx, "s", nil)
+				require.ErrorIs(t, err, lifecycle.ErrExists)
+				require.Nil(t, store.before)
+				_, err = c.Deploys().Get(ctx, "s/d")
+				require.NoError(t, err)
+				if machine == lattice.Service.Name() {
+					_, err = c.Services().Get(ctx, "s/a")
+					require.NoError(t, err)
+				}
+				require.NoError(t, c.Close(ctx))
+			})
+		})
+	}
+}

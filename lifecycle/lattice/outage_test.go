@@ -1,6 +1,7 @@
 package lattice_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"testing/synctest"
@@ -13,16 +14,17 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// failing is a store that fails for a minute from a call on.
+// failing is a store that fails from a call on.
 type failing struct {
 	*lifecycle.MemoryStore
-	list, commit string // the machine of the call; empty: none
+	list, commit string        // the machine of the call; empty: none
+	lasts        time.Duration // 0: a minute
 	until        time.Time
 }
 
 func (s *failing) down(machine string, at *string) error {
 	if *at != "" && machine == *at {
-		*at, s.until = "", time.Now().Add(time.Minute)
+		*at, s.until = "", time.Now().Add(cmp.Or(s.lasts, time.Minute))
 	}
 	if time.Now().Before(s.until) {
 		return lifecycle.ErrUnavailable
@@ -83,62 +85,49 @@ func TestOutageDuringRemoval(t *testing.T) {
 	}
 }
 
-// first is a store that calls a function before the first commit of a machine.
-type first struct {
-	*lifecycle.MemoryStore
-	machine string
-	before  func()
-}
-
-func (s *first) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if f := s.before; f != nil && c.Changes[0].To.Machine == s.machine {
-		s.before = nil
-		f()
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
-// Another caller creates a system of the name while what an earlier one has left is removed.
-// The records are those of the new system now, and stay.
-func TestCreateIsOvertaken(t *testing.T) {
-	for name, machine := range map[string]string{"at a service": lattice.Service.Name(), "at a deploy": lattice.Deploy.Name()} {
+// The store fails for one controller while it removes a system. Meanwhile the next controller
+// ends that removal at its deadline, removes the system, and creates another one of its name. The
+// late removal leaves the new system alone.
+func TestNextSystemDuringOutage(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails    func(*failing)
+		removals int // by the first controller
+	}{
+		"before Remove": {func(s *failing) { s.list = lattice.Deploy.Name() }, 0},
+		"after Remove":  {func(s *failing) { s.list = lattice.Service.Name() }, 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, store := t.Context(), &first{MemoryStore: lifecycle.NewMemoryStore(), machine: machine}
-				c := live(t, store, lattice.Infrastructure{}, "s")
-				_, err := c.Deploy(ctx, "s", "d", lock.Root(), nil)
+				ctx, store := t.Context(), &failing{MemoryStore: lifecycle.NewMemoryStore(), lasts: time.Hour}
+				removals := 0
+				first := live(t, store, lattice.Infrastructure{Remove: func(context.Context, lattice.SystemID) error {
+					removals++
+					return nil
+				}}, "s")
+				c.fails(store)
+				late, err := first.DeleteSystem(ctx, "s")
 				require.NoError(t, err)
-				_, err = c.WaitDeploy(ctx, "s", "d")
+				time.Sleep(lattice.DeletionTimeout + time.Minute)
+				next := live(t, store.MemoryStore, lattice.Infrastructure{})
+				_, err = next.Sweep(ctx)
 				require.NoError(t, err)
-				if machine == lattice.Service.Name() {
-					require.NoError(t, c.SetService(ctx, "s", lock.MustParse("/a"), lattice.ServiceDegraded))
-				}
-				_, err = c.Systems().Override(ctx, "s", lattice.DoesNotExist, "operator", "lost", nil)
+				removed, err := next.DeleteSystem(ctx, "s")
 				require.NoError(t, err)
-				synctest.Wait()
-				store.before = func() {
-					_, err := c.AddSystem(ctx, "s", lattice.Stable, nil)
-					require.NoError(t, err)
-				}
-				_, err = c.CreateSystem(ctx, "s", nil)
-				require.ErrorIs(t, err, lifecycle.ErrExists)
-				require.Nil(t, store.before)
-				_, err = c.Deploys().Get(ctx, "s/d")
+				_, err = removed.Wait(ctx)
 				require.NoError(t, err)
-				if machine == lattice.Service.Name() {
-					_, err = c.Services().Get(ctx, "s/a")
-					require.NoError(t, err)
-				}
-				require.NoError(t, c.Close(ctx))
+				created, err := next.CreateSystem(ctx, "s", nil)
+				require.NoError(t, err)
+				_, err = created.Wait(ctx)
+				require.NoError(t, err)
+				require.NoError(t, next.SetService(ctx, "s", lock.MustParse("/a"), lattice.ServiceStable))
+				_, err = late.Wait(ctx)
+				require.ErrorIs(t, err, lifecycle.ErrStale)
+				require.Equal(t, c.removals, removals)
+				_, err = next.Services().Get(ctx, "s/a")
+				require.NoError(t, err)
+				require.NoError(t, first.Close(ctx))
+				require.NoError(t, next.Close(ctx))
 			})
 		})
 	}
-}
-
-// The last report about a service may come after the end of its system.
-func TestServiceOfNoSystem(t *testing.T) {
-	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{})
-	require.NoError(t, c.SetService(t.Context(), "none", lock.MustParse("/a"), lattice.ServiceAbsent))
-	require.ErrorIs(t, c.SetService(t.Context(), "none", lock.MustParse("/a"), lattice.ServiceStable), lifecycle.ErrNotFound)
-	require.NoError(t, c.Close(t.Context()))
 }

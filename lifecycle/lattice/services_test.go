@@ -258,3 +258,11 @@ func TestCountOfRemovedSystem(t *testing.T) {
 		require.NoError(t, c.Close(t.Context()))
 	})
 }
+
+// The last report about a service may come after the end of its system.
+func TestServiceOfNoSystem(t *testing.T) {
+	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{})
+	require.NoError(t, c.SetService(t.Context(), "none", lock.MustParse("/a"), lattice.ServiceAbsent))
+	require.ErrorIs(t, c.SetService(t.Context(), "none", lock.MustParse("/a"), lattice.ServiceStable), lifecycle.ErrNotFound)
+	require.NoError(t, c.Close(t.Context()))
+}

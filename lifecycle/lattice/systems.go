@@ -110,7 +110,7 @@ func (c *Controller) initialize(ctx context.Context, _ []byte) error {
 // remove is the work of a system that is being deleted. A store that is unavailable delays it.
 func (c *Controller) remove(ctx context.Context, _ []byte) error {
 	system := SystemID(lifecycle.TaskOf(ctx).ID)
-	if err := outage.Outlast(ctx, func() error { return c.endActions(ctx, system) }); err != nil {
+	if err := outage.Continue(ctx, c.systems, func() error { return c.endActions(ctx, system) }); err != nil {
 		return err
 	}
 	if c.infra.Remove != nil {
@@ -118,7 +118,7 @@ func (c *Controller) remove(ctx context.Context, _ []byte) error {
 			return err
 		}
 	}
-	return outage.Outlast(ctx, func() error { return c.forgetServices(ctx, system) })
+	return outage.Continue(ctx, c.systems, func() error { return c.forgetServices(ctx, system) })
 }
 
 // errDeleted is why the actions of a system that is deleted end.

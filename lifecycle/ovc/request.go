@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -263,8 +264,7 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 }
 
 // begins extends the deadline of an action that had to wait for its turn, so that
-// the action has the whole time from here on. If the store fails, the action has the time
-// that is left. The error is [lifecycle.ErrStale].
+// the action has the whole time from here on. A store that is unavailable delays the action.
 func (s *Service) begins(ctx context.Context) error {
 	task, action := lifecycle.TaskOf(ctx), queue.Current[lifecycle.Key](ctx)
 	if task == nil || action == nil {
@@ -273,10 +273,7 @@ func (s *Service) begins(ctx context.Context) error {
 	if i := action.Info(); i.Started.Sub(i.Accepted) < s.config.StuckAfter/10 {
 		return nil
 	}
-	if err := task.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
-		return err
-	}
-	return nil
+	return outage.Outlast(ctx, func() error { return task.Heartbeat(ctx) })
 }
 
 func (j *job) encode() []byte {

@@ -186,7 +186,9 @@ func TestInvalid(t *testing.T) {
 	require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
 	_, err := ovc.New(nil, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	for _, config := range []ovc.Config{{StuckAfter: -1}, {Retention: -1}, {MaxRunning: -1}} {
+	for _, config := range []ovc.Config{
+		{StuckAfter: -1}, {Retention: -1}, {MaxRunning: -1}, {Shared: true}, {Owner: new(lifecycle.Owner)},
+	} {
 		_, err := ovc.New(lifecycle.NewMemoryStore(), &config)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.NotContains(t, err.Error(), "{") // the content of the store
@@ -334,4 +336,54 @@ func TestWaitingAcrossProcesses(t *testing.T) {
 		require.Equal(t, ovc.Model{Disks: []string{"d"}}, get(t, alpha, ovc.KindVM, "m").Payload)
 		require.Equal(t, ovc.Model{VM: "m"}, get(t, alpha, ovc.KindDisk, "d").Payload)
 	})
+}
+
+// A machine was added with a disk that does not exist. It is destroyed without the disk.
+func TestMissingDisk(t *testing.T) {
+	var calls []ovc.Call
+	s := ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
+		calls = append(calls, c)
+		return nil
+	}})
+	_, err := s.Add(t.Context(), ovc.KindVM, "m", ovc.Running, ovc.Model{Disks: []string{"d", "missing"}})
+	require.NoError(t, err)
+	_, err = s.Add(t.Context(), ovc.KindDisk, "d", ovc.Assigned, ovc.Model{VM: "m"})
+	require.NoError(t, err)
+	require.Equal(t, ovc.Destroyed, perform(t, s, ovc.KindVM, "m", ovc.Destroy, nil).State)
+	require.Equal(t, ovc.Destroyed, get(t, s, ovc.KindDisk, "d").State)
+	require.Len(t, calls, 3)
+	require.Equal(t, []string{"d"}, calls[2].Disks)
+}
+
+// A sequence of methods ends at the end of its context, although the method that runs then
+// succeeds.
+func TestSequenceEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var methods []ovc.Event
+		s := ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
+			methods = append(methods, c.Method)
+			time.Sleep(time.Minute)
+			return nil
+		}})
+		running(t, s, "m")
+		methods = nil
+		ticket := begin(t, s, ovc.KindVM, "m", ovc.Destroy, &ovc.Options{Timeout: 90 * time.Second})
+		_, err := ticket.Wait(t.Context())
+		var failed *lifecycle.OutcomeError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, lifecycle.TimedOut, failed.Outcome)
+		require.Equal(t, []ovc.Event{ovc.Stop, ovc.Delete}, methods)
+		require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+	})
+}
+
+// Work of the service's own handler with arguments that are not a job fails.
+func TestForeignJob(t *testing.T) {
+	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
+	running(t, s, "m")
+	ticket, err := s.Objects(ovc.KindVM).Do(t.Context(), "m", ovc.Pause, ovc.API, lifecycle.Named("methods", json.RawMessage("{")), nil)
+	require.NoError(t, err)
+	_, err = ticket.Wait(t.Context())
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
 }

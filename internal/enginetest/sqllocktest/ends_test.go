@@ -150,17 +150,6 @@ func TestCancelOfABreak(t *testing.T) {
 	require.ErrorIs(t, operator.Break(t.Context(), held.Token(), "stuck"), lock.ErrNotHeld)
 }
 
-// A path that an index of the engine could not keep is refused.
-func TestLongPath(t *testing.T) {
-	d := newDatabase(t)
-	l := d.open(t, newTree(), nil)
-	segment := "/" + strings.Repeat("x", 249)
-	require.NoError(t, take(t, l, at(lock.X, strings.Repeat(segment, 8))).Unlock(t.Context()))
-	_, err := l.TryLock(t.Context(), at(lock.X, strings.Repeat(segment, 8)+"/x"), nil)
-	require.ErrorIs(t, err, lock.ErrInvalid)
-	require.ErrorContains(t, err, "is longer than 2000 bytes")
-}
-
 // A session ends while a transaction guards its grant. What waits for the grant is granted soon
 // after the end of the transaction, and not at the next renewal, which may be hours later.
 func TestCloseOfAGuardedGrant(t *testing.T) {

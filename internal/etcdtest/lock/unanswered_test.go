@@ -93,32 +93,6 @@ func TestSessionIsRemovedWhileTheWatchHangs(t *testing.T) {
 	}
 }
 
-// The holder of a revoked grant cannot read etcd, and its lease lives on. Revoke returns after one
-// TTL, and the grant is lost by then.
-func TestRevokeOfAHolderThatReadsNothing(t *testing.T) {
-	server := etcdtest.Start(t, nil)
-	var hangs sync.RWMutex
-	var deaf atomic.Bool
-	client := server.Client(t, hangingWatch(&hangs), etcdtest.Through(func(_ context.Context, req, _ any, execute func() error) error {
-		_, read := req.(*etcdserverpb.RangeRequest)
-		_, ends := req.(*etcdserverpb.LeaseRevokeRequest)
-		if deaf.Load() && (read || ends) {
-			return status.Error(codes.Unavailable, "the line is down")
-		}
-		return execute()
-	}))
-	prefix := freshPrefix()
-	holder, operator := open(t, client, prefix, &etcdlock.Config{TTL: 2 * time.Second}), open(t, server.Client(t), prefix, nil)
-	g := take(t, holder, at(lock.X, "/a"), "holder")
-	hangs.Lock()
-	held := sync.OnceFunc(hangs.Unlock)
-	defer held()
-	deaf.Store(true)
-	require.NoError(t, operator.Revoke(t.Context(), g.Token(), "maintenance"))
-	require.ErrorIs(t, g.Check(), lock.ErrLost)
-	deaf.Store(false)
-}
-
 // A grant is released before its holder has confirmed a revocation. Revoke returns.
 func TestReleaseBeforeTheConfirmationOfARevocation(t *testing.T) {
 	server := etcdtest.Start(t, nil)

@@ -2,8 +2,6 @@ package blazar_test
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,99 +141,4 @@ func TestListDuringDelete(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, "b", list[0].ID)
-}
-
-// A reservation that an operator has moved to ERROR keeps its lease from the start. The other
-// reservation starts, and is released by the delete.
-func TestStartWithFailedReservation(t *testing.T) {
-	var calls []string
-	note := func(what string) func(context.Context, blazar.Allocation) error {
-		return func(_ context.Context, a blazar.Allocation) error {
-			calls = append(calls, what+" "+shortName(a.Reservation))
-			return nil
-		}
-	}
-	store := newChecked(t)
-	s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {OnStart: note("start"), OnEnd: note("end")}}})
-	spec := inAnHour("host")
-	spec.Reservations = append(spec.Reservations, spec.Reservations[0])
-	lease := createLease(t, s, spec)
-	_, err := s.Reservations.Override(t.Context(), lease.Reservations[0].ID, blazar.ReservationError, "operator", "broken", nil)
-	require.NoError(t, err)
-	store.faults = nil // a pending lease with a failed reservation
-	_, err = s.StartLease(t.Context(), "l")
-	require.ErrorContains(t, err, "it is error and cannot become active")
-	lease = requireLease(t, s, "l", blazar.LeaseError)
-	require.Equal(t, blazar.ReservationError, lease.Reservations[0].Status)
-	require.Equal(t, "broken", lease.Reservations[0].Reason)
-	require.Equal(t, blazar.ReservationActive, lease.Reservations[1].Status)
-	require.Equal(t, []string{"start reservation-2"}, calls)
-	require.NoError(t, s.DeleteLease(t.Context(), "l"))
-	store.requireNoFaults(t)
-}
-
-func TestUpdateIntoThePast(t *testing.T) {
-	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
-	lease := createLease(t, s, inAnHour("host"))
-	_, err := s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Start: time.Now().Add(-time.Hour)})
-	var input *blazar.InputError
-	require.ErrorAs(t, err, &input)
-	require.ErrorContains(t, err, "start: it must not be in the past")
-	require.True(t, requireLease(t, s, "l", blazar.LeasePending).Spec.Start.Equal(lease.Spec.Start))
-}
-
-// A lease without events, which an operator has removed, has no reservation that can be updated.
-func TestUpdateWithoutEvents(t *testing.T) {
-	s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
-	lease := createLease(t, s, inAnHour("host"))
-	for _, e := range lease.Events {
-		_, err := s.Events.Override(t.Context(), e.ID, blazar.EventAbsent, "operator", "repair", nil)
-		require.NoError(t, err)
-	}
-	for _, update := range []blazar.LeaseUpdate{
-		{End: lease.Spec.End.Add(time.Hour)},
-		{Amounts: map[string]int{lease.Reservations[0].ID: 2}},
-	} {
-		_, err := s.UpdateLease(t.Context(), "l", update)
-		var input *blazar.InputError
-		require.ErrorAs(t, err, &input)
-	}
-	_, err := s.StartLease(t.Context(), "l")
-	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-	lease = requireLease(t, s, "l", blazar.LeasePending)
-	require.Equal(t, 1, lease.Reservations[0].Amount)
-	require.NoError(t, s.DeleteLease(t.Context(), "l"))
-}
-
-// A delete interrupts the release of the reservations of a refused creation. The delete alone
-// releases those that are left.
-func TestDeleteDuringUndo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ended []string
-		s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-			Reserve: func(_ context.Context, a blazar.Allocation) (string, error) {
-				if strings.HasSuffix(a.Reservation, "3") {
-					return "", blazar.ErrRefused
-				}
-				return "", nil
-			},
-			OnEnd: func(ctx context.Context, a blazar.Allocation) error {
-				ended = append(ended, shortName(a.Reservation))
-				if len(ended) == 1 {
-					<-ctx.Done()
-				}
-				return nil
-			},
-		}}})
-		spec := inAnHour("host")
-		spec.Reservations = append(spec.Reservations, spec.Reservations[0], spec.Reservations[0])
-		var created error
-		go func() { _, created = s.CreateLease(t.Context(), "l", spec) }()
-		synctest.Wait()
-		require.NoError(t, s.DeleteLease(t.Context(), "l"))
-		synctest.Wait()
-		require.ErrorIs(t, created, lifecycle.ErrStale)
-		require.False(t, errors.Is(created, blazar.ErrRefused))
-		require.Equal(t, []string{"reservation-2", "reservation-1", "reservation-2", "reservation-3"}, ended)
-	})
 }

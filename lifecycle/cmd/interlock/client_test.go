@@ -30,9 +30,9 @@ func document(t *testing.T, doc any) string {
 	return string(data)
 }
 
-// TestUnusualAnswers: an answer that is cut off, and documents with parts that are missing or
+// TestIncompleteAnswers: an answer that is cut off, and documents with parts that are missing or
 // cannot be read.
-func TestUnusualAnswers(t *testing.T) {
+func TestIncompleteAnswers(t *testing.T) {
 	late := lifecycle.Problem(lifecycle.ErrUnavailable)
 	for name, c := range map[string]struct {
 		media, text string
