@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // One state for each thing that a deadline row can do.
@@ -157,6 +158,33 @@ func TestExplainHangs(t *testing.T) {
 			require.Empty(t, explain(t, m, "a").Cause)
 		})
 	}
+}
+
+// TestExplainAfterAbandon: work that hangs is abandoned. It is no cause any more, neither at
+// rest nor for a later operation that waits for a limit.
+func TestExplainAfterAbandon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.Must(&queue.Config[lifecycle.Key]{MaxRunning: 1})
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+		running(t, m, "a")
+		running(t, m, "b")
+		end := make(chan struct{})
+		hangs := lifecycle.Work{Run: func(context.Context) error { <-end; return nil }, Timeout: 10 * time.Second}
+		ticket := do(t, m, "a", "stop", user, hangs, nil)
+		time.Sleep(40 * time.Second)
+		require.Contains(t, explain(t, m, "a").Cause, "work has run 30s longer")
+		require.True(t, q.Abandon(lifecycle.Key{Machine: m.Machine().Name(), ID: "a"}))
+		require.Equal(t, lifecycle.Canceled, outcomeOf(t, ticket).Outcome)
+		require.Empty(t, explain(t, m, "a").Cause)
+		other := do(t, m, "b", "stop", user, lifecycle.Work{Run: untilEnded}, nil)
+		synctest.Wait()
+		last := do(t, m, "a", "stop", user, lifecycle.Work{Run: fine}, nil)
+		require.Empty(t, explain(t, m, "a").Cause)
+		other.Cancel(nil)
+		_, err := last.Wait(t.Context())
+		require.NoError(t, err)
+		close(end)
+	})
 }
 
 // TestExplainBehindHangs: the operation waits behind work of an earlier one, which ignores its

@@ -246,7 +246,7 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 type tasks struct {
 	mu         sync.Mutex       // the last lock that a goroutine acquires
 	running    map[string]*Task // by id
-	inTurn     map[string]*Task // by id: their work runs, also if a later operation is in running
+	inTurn     map[string]*Task // by id: their work runs in its turn; running may have a later one
 	unresolved []*Task          // ended without knowing what was written
 }
 
@@ -262,11 +262,15 @@ func (ts *tasks) add(t *Task) {
 	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u.ID == t.ID && u.Operation <= t.Operation })
 }
 
+// remove notes the end of an operation. If it was abandoned, its work may run on, but holds
+// up no other operation.
 func (ts *tasks) remove(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.running[t.ID] == t {
-		delete(ts.running, t.ID)
+	for _, of := range []map[string]*Task{ts.running, ts.inTurn} {
+		if of[t.ID] == t {
+			delete(of, t.ID)
+		}
 	}
 }
 
@@ -290,7 +294,7 @@ func (ts *tasks) end(t *Task) {
 	}
 }
 
-// atWork returns the task of an object whose work runs, or nil.
+// atWork returns the task of an object whose work runs in its turn, or nil.
 func (ts *tasks) atWork(id string) *Task {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

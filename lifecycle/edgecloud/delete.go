@@ -16,7 +16,9 @@ import (
 // them the controller reads whether an AppInst is in the ClusterInst. None can be
 // created meanwhile, because the creation of an AppInst needs the ClusterInst Ready in
 // the same commit. If there is one, or it cannot be read, or the second step fails, the
-// object returns to Ready, and the error is the reason.
+// object returns to Ready, and the error is the reason. If the error matches
+// [lifecycle.ErrUnknownOutcome], the second step may have been committed: the object is then
+// in DeleteRequested.
 //
 // By force, a delete leads from an error state to DeleteRequested in one commit, with
 // the same condition. If it is refused, nothing is written: the errors of the CRM stay.

@@ -176,3 +176,31 @@ func TestRequestsAfterAFailure(t *testing.T) {
 		})
 	}
 }
+
+// lostAnswer is a store whose answer to the commit of the state is lost, with the context of
+// the call.
+type lostAnswer struct {
+	*lifecycle.MemoryStore
+	state edgecloud.State
+	end   func()
+}
+
+func (s *lostAnswer) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	err := s.MemoryStore.Commit(ctx, c)
+	if err == nil && c.Changes[0].To.State == string(s.state) {
+		s.end()
+		return lifecycle.ErrUnknownOutcome
+	}
+	return err
+}
+
+// The second step of a delete is committed, and its answer is lost. The delete goes on.
+func TestDeleteOfUnknownOutcome(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &lostAnswer{lifecycle.NewMemoryStore(), edgecloud.DeleteRequested, cancel}
+	c, rec := requested(t, s)
+	report(t, c, rec, edgecloud.Ready)
+	_, err := c.Clusters.Delete(ctx, "c", nil)
+	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+	requireCluster(t, c, "c", edgecloud.DeleteRequested)
+}

@@ -118,7 +118,7 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 func TestInvalidCloudletNamesTheInstance(t *testing.T) {
 	c := newCoordinator(t, lifecycle.NewMemoryStore())
 	_, err := c.Clusters.Create(t.Context(), "c", edgecloud.ClusterSpec{Cloudlet: "\x00"}, nil)
-	require.EqualError(t, err, `lifecycle: create clusterinst "c": Create by user: invalid request: NUL in id "\x00"`)
+	require.EqualError(t, err, `lifecycle: create clusterinst "c": Create by user: invalid request: NUL in id of a precondition "\x00"`)
 }
 
 // The last request determines whether a failure is kept, for Wait and for the sweep.

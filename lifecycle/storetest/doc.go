@@ -46,7 +46,8 @@
 // lists and messages.
 // A sequence that fails is shortened by package rapid, whose flags apply: -rapid.checks=1000
 // draws ten times as many sequences, -rapid.shrinktime=2s shortens for two seconds and not for
-// thirty, and -rapid.nofailfile writes no file to testdata/rapid. The other demands state what no random sequence shows.
+// thirty, and -rapid.nofailfile writes no file to testdata/rapid. The other demands state what
+// no random sequence shows.
 //
 // The functions of [Config] enable further demands: a process that is killed, a clock that
 // moves, a connection that breaks, an engine that is killed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/internal/storable"
@@ -41,6 +42,11 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	return statusOf(&mci, nil), nil
 }
 
+// releaseWithin is how long the store and the provider may take to release the resources of
+// an MCI that ended during its preparation. The next action of the MCI waits for it, and
+// cannot end it: the context of the preparation may have ended before.
+const releaseWithin = time.Minute
+
 // prepare creates the resources that the VMs of an MCI share, and reports success or
 // failure. After a failure, [System.advance] releases the resources.
 //
@@ -57,7 +63,9 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	// The store refuses this if the context has ended, which a forced action does.
 	_, err := s.mcis.Fire(ctx, mci.ID, event, Tumblebug, &mciChange{Expect: mci.Revision, Reason: why})
 	if err != nil && (overtaken(err) || ctx.Err() != nil) {
-		return errors.Join(err, s.releaseEnded(context.WithoutCancel(ctx), mci))
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+		defer stop()
+		return errors.Join(err, s.releaseEnded(ctx, mci))
 	}
 	return err
 }

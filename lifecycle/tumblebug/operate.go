@@ -184,7 +184,8 @@ var errRequested = errors.New("tumblebug: an action of the VM was requested alre
 
 // outcome returns the event that ends the operation of an MCI whose VMs are all at rest, and
 // not due. By the document, some VMs in the target state are a success, except for
-// Terminate. A VM that is Running after a reboot was rebooted: otherwise it is due.
+// Terminate. A VM that is Running at the end of a reboot was requested to reboot: otherwise
+// it is due.
 func outcome(mci *mciRecord, vms []vmRecord) (event Event, why string) {
 	action, target := Doing(mci.State)
 	now := states(vms)

@@ -3,8 +3,10 @@ package tumblebug_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,6 +57,43 @@ func TestForceDuringAPreparation(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The process that prepared an MCI releases its resources after a forced terminate, and the
+// provider does not answer. The terminate gets its turn nevertheless.
+func TestForceDuringAPreparationWithoutAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), &silentCloud{slowCloud: slowCloud{cloud: newCloud(), resume: make(chan struct{})}}
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+		_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
+			{Name: "a", Provider: "aws", Region: "r"},
+		}})
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = s.HandleMciAction(ctx, "ns", "m", "terminate", true)
+		require.NoError(t, err)
+		clouds.silent.Store(true)
+		close(clouds.resume)
+		ctx, stop := context.WithTimeout(ctx, time.Hour)
+		defer stop()
+		require.Equal(t, tumblebug.Terminated, wait(ctx, t, s).State)
+		require.Empty(t, clouds.list())
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// silentCloud does not answer the first request to release a resource while silent is true.
+type silentCloud struct {
+	slowCloud
+	silent atomic.Bool
+}
+
+func (c *silentCloud) Release(ctx context.Context, r tumblebug.Resource) error {
+	if c.silent.Swap(false) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return c.slowCloud.Release(ctx, r)
 }
 
 // slowCloud creates keys only after resume, and does not regard the end of their contexts.
