@@ -104,7 +104,7 @@ func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes j
 func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, version string) (CloudletRecord, error) {
 	if notifyID <= 0 || notifyID == math.MaxInt64 || version == "" {
 		return CloudletRecord{}, refused("fire", creationKey(id), string(StartUp), CRM,
-			fmt.Errorf("%w: a CRM needs a version, and a notify id from 1 to %d", lifecycle.ErrInvalid, math.MaxInt64-1))
+			fmt.Errorf("%w: a CRM needs a version, and a notify id from 1 to %d", lifecycle.ErrInvalid, int64(math.MaxInt64-1)))
 	}
 	if err := c.add(ctx, id, CRM, version, nil); err != nil {
 		return CloudletRecord{}, err
