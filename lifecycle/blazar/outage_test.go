@@ -176,20 +176,25 @@ func TestOutageDuringRefusal(t *testing.T) {
 	}
 }
 
+// beforeMethod fails the reads of the members of a lease, after the commit that starts a method.
+func beforeMethod() func(call string, keys ...lifecycle.Key) error {
+	begun := false
+	return func(call string, _ ...lifecycle.Key) error {
+		if begun && call == "list" {
+			return lifecycle.ErrUnavailable
+		}
+		begun = begun || call == "commit"
+		return nil
+	}
+}
+
 // A store that fails when a method is about to begin delays the method.
 func TestOutageBeforeMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
 		createLease(t, s, inAnHour("host"))
-		begun := false
-		store.when(func(call string, keys ...lifecycle.Key) error {
-			if begun && call == "list" {
-				return lifecycle.ErrUnavailable
-			}
-			begun = begun || call == "commit"
-			return nil
-		})
+		store.when(beforeMethod())
 		lease, err := s.StartLease(t.Context(), "l")
 		require.NoError(t, err)
 		require.Equal(t, blazar.LeaseActive, lease.Status)
@@ -237,14 +242,7 @@ func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 		}
 		s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
 		createLease(t, s, inAnHour("host"))
-		begun := false
-		store.when(func(call string, keys ...lifecycle.Key) error {
-			if begun && call == "list" {
-				return lifecycle.ErrUnavailable
-			}
-			begun = begun || call == "commit"
-			return nil
-		})
+		store.when(beforeMethod())
 		var started error
 		go func() { _, started = s.StartLease(t.Context(), "l") }()
 		time.Sleep(45 * time.Second)

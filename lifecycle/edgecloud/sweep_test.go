@@ -32,8 +32,8 @@ func TestCancelledSweep(t *testing.T) {
 	})
 }
 
-// Another process undoes a failed operation while a sweep does. The result of the sweep says
-// that, and it is no error.
+// Another process undoes a failed operation while a sweep does. The result of the sweep is
+// Overtaken and has no error.
 func TestSweepLosesTheUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

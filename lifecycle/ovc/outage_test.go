@@ -27,33 +27,46 @@ func (s *flaky) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	return s.MemoryStore.Commit(ctx, c)
 }
 
+// delayed is an action that waits for its turn behind a migration, for long.
+type delayed struct {
+	s         *ovc.Service
+	migration *queue.Ticket[lifecycle.Key]
+	ticket    *ovc.Ticket
+	performed bool // by the method of the service, or by the function of the request
+}
+
+func delay(t *testing.T, store lifecycle.Store, function bool) *delayed {
+	d, options := &delayed{}, &ovc.Options{}
+	d.s = ovc.Must(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
+		d.performed = c.Method == ovc.Pause
+		return nil
+	}})
+	running(t, d.s, "m")
+	if function {
+		options.Run = func(context.Context) error { d.performed = true; return nil }
+	}
+	d.migration = migrate(t, d.s, "m", &ovc.Options{Run: func(context.Context) error {
+		time.Sleep(ovc.StuckAfter / 2)
+		return nil
+	}})
+	d.ticket = begin(t, d.s, ovc.KindVM, "m", ovc.Pause, options)
+	synctest.Wait()
+	return d
+}
+
 // The store fails for a moment when the turn of an action comes that has waited for long. The
 // action is performed.
 func TestStoreFailsAtTheBeginning(t *testing.T) {
-	for name, run := range map[string]bool{"method": false, "function": true} {
+	for name, function := range map[string]bool{"method": false, "function": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &flaky{MemoryStore: lifecycle.NewMemoryStore()}
-				performed := false
-				s := ovc.Must(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
-					performed = c.Method == ovc.Pause
-					return nil
-				}})
-				running(t, s, "m")
-				options := &ovc.Options{}
-				if run {
-					options.Run = func(context.Context) error { performed = true; return nil }
-				}
-				migration := migrate(t, s, "m", &ovc.Options{Run: func(context.Context) error {
-					time.Sleep(ovc.StuckAfter / 2)
-					return nil
-				}})
-				ticket := begin(t, s, ovc.KindVM, "m", ovc.Pause, options)
+				d := delay(t, store, function)
 				store.refuses = true
-				require.NoError(t, migration.Wait(t.Context()))
-				require.Equal(t, ovc.Paused, outcome(t, ticket).State)
+				require.NoError(t, d.migration.Wait(t.Context()))
+				require.Equal(t, ovc.Paused, outcome(t, d.ticket).State)
 				require.False(t, store.refuses)
-				require.True(t, performed)
+				require.True(t, d.performed)
 			})
 		})
 	}
@@ -61,47 +74,29 @@ func TestStoreFailsAtTheBeginning(t *testing.T) {
 
 // An action that ends after its turn has begun, and before its method does, is not performed.
 func TestEndedBeforeItsMethod(t *testing.T) {
-	type action struct {
-		ticket *ovc.Ticket
-		store  *lifecycle.MemoryStore
-	}
-	byAnother := func(t *testing.T, a action) {
-		_, err := ovc.Must(a.store, nil).UpdateStatus(t.Context(), ovc.KindVM, "m", ovc.Pausing, ovc.Running)
+	byAnother := func(t *testing.T, store *bin, _ *ovc.Ticket) {
+		_, err := ovc.Must(store.MemoryStore, nil).UpdateStatus(t.Context(), ovc.KindVM, "m", ovc.Pausing, ovc.Running)
 		require.NoError(t, err)
 	}
+	byItsCaller := func(_ *testing.T, _ *bin, action *ovc.Ticket) { action.Cancel(nil) }
 	for name, c := range map[string]struct {
-		end    func(*testing.T, action)
+		end    func(*testing.T, *bin, *ovc.Ticket)
 		outage time.Duration
 		is     error
 	}{
 		"by another process":              {byAnother, 0, lifecycle.ErrStale},
 		"by another process in an outage": {byAnother, time.Minute, lifecycle.ErrStale},
-		"by its caller in an outage":      {func(_ *testing.T, a action) { a.ticket.Cancel(nil) }, time.Minute, queue.ErrCanceled},
+		"by its caller in an outage":      {byItsCaller, time.Minute, queue.ErrCanceled},
 	} {
-		for work, run := range map[string]bool{"method": false, "function": true} {
+		for work, function := range map[string]bool{"method": false, "function": true} {
 			t.Run(name+", "+work, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := &bin{MemoryStore: lifecycle.NewMemoryStore()}
-					performed := false
-					s := ovc.Must(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
-						performed = c.Method == ovc.Pause
-						return nil
-					}})
-					running(t, s, "m")
-					options := &ovc.Options{}
-					if run {
-						options.Run = func(context.Context) error { performed = true; return nil }
-					}
-					migration := migrate(t, s, "m", &ovc.Options{Run: func(context.Context) error {
-						time.Sleep(ovc.StuckAfter / 2)
-						return nil
-					}})
-					ticket := begin(t, s, ovc.KindVM, "m", ovc.Pause, options)
-					synctest.Wait()
+					d := delay(t, store, function)
 					reads, until := 0, time.Time{}
 					store.before = func() error {
 						if reads++; reads == 2 { // the first one begins the turn
-							c.end(t, action{ticket, store.MemoryStore})
+							c.end(t, store, d.ticket)
 							until = time.Now().Add(c.outage)
 						}
 						if time.Now().Before(until) {
@@ -109,11 +104,11 @@ func TestEndedBeforeItsMethod(t *testing.T) {
 						}
 						return nil
 					}
-					require.NoError(t, migration.Wait(t.Context()))
-					_, err := ticket.Wait(t.Context())
+					require.NoError(t, d.migration.Wait(t.Context()))
+					_, err := d.ticket.Wait(t.Context())
 					require.ErrorIs(t, err, c.is)
-					require.False(t, performed)
-					require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+					require.False(t, d.performed)
+					require.Equal(t, ovc.Running, get(t, d.s, ovc.KindVM, "m").State)
 				})
 			})
 		}

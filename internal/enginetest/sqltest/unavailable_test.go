@@ -81,17 +81,24 @@ func TestErrorsOfAClusterOfMySQL(t *testing.T) {
 	key := lifecycle.Key{Machine: kind, ID: "a"}
 	require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
 	now := get(t, store, key)
-	exec(t, m.db, "CREATE TABLE answers (code int NOT NULL)")
+	// The rollback of a commit leaves the rows of this engine as they are.
+	exec(t, m.db, "CREATE TABLE answers (code int NOT NULL, given int NOT NULL) ENGINE=MyISAM")
 	exec(t, m.db, "CREATE TRIGGER "+m.prefix+"cluster BEFORE UPDATE ON "+m.prefix+"objects FOR EACH ROW BEGIN"+
+		" UPDATE answers SET given = given + 1;"+
 		" IF EXISTS (SELECT 1 FROM answers WHERE code = 1047) THEN SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1047; END IF;"+
 		" IF EXISTS (SELECT 1 FROM answers WHERE code = 3101) THEN SIGNAL SQLSTATE '40000' SET MYSQL_ERRNO = 3101; END IF; END")
-	exec(t, m.db, "INSERT INTO answers VALUES (1047)")
+	exec(t, m.db, "INSERT INTO answers VALUES (1047, 0)")
 	unavailable(t, store.Commit(t.Context(), next(now, 0)), "")
-	exec(t, m.db, "UPDATE answers SET code = 3101")
+	exec(t, m.db, "UPDATE answers SET code = 3101, given = 0")
 	unavailable(t, store.Commit(t.Context(), next(now, 0)), "")
+	exec(t, m.db, "UPDATE answers SET given = 0")
 	sent := make(chan error, 1)
 	go func() { sent <- store.Commit(t.Context(), next(now, 0)) }()
-	time.Sleep(50 * time.Millisecond)
+	require.Eventually(t, func() bool {
+		given := 0
+		err := m.db.QueryRowContext(t.Context(), "SELECT given FROM answers").Scan(&given)
+		return err == nil && given > 0
+	}, 10*time.Second, time.Millisecond)
 	exec(t, m.db, "DELETE FROM answers")
 	require.NoError(t, <-sent)
 }
