@@ -102,15 +102,15 @@ func TestOutageExtendsTheDeadline(t *testing.T) {
 				Finished: func(context.Context, lifecycle.Finished) { finished++ },
 			}})
 			stopped(t, m, "a")
-			ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 			began, sent := time.Now(), 0
 			store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
-				if commit.Changes[0].MetadataOnly || time.Since(began) > 3*time.Minute {
+				if commit.Changes[0].To.Event != "done" || commit.Changes[0].MetadataOnly || time.Since(began) > 3*time.Minute {
 					return write()
 				}
 				sent++
 				return c.err
 			}
+			ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 			rec, err := ticket.Wait(t.Context())
 			if c.extended {
 				require.NoError(t, err)
