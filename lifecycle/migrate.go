@@ -56,6 +56,7 @@ func Migrate(ctx context.Context, m AnyManager, actor fsm.Actor, after string, l
 func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most int) (page Migration, err error) {
 	page.Next = after
 	most, err = limit(most)
+	err = errors.Join(err, checkText("actor", string(actor), MaxID))
 	switch {
 	case err != nil:
 		return page, err
@@ -96,7 +97,7 @@ func (c *core) migrateOne(ctx context.Context, actor fsm.Actor, id string, page 
 		page.Migrated++
 	case err == nil:
 		page.Current++ // another process was faster
-	case errors.Is(err, ErrNotFound): // it was removed meanwhile
+	case err == ErrNotFound: // it was removed meanwhile; an error of BeforeCommit only matches it
 	case ctx.Err() != nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed):
 		return err
 	default:

@@ -473,6 +473,7 @@ func TestMigrateRefuses(t *testing.T) {
 		is    error
 	}{
 		{"blank actor", " ", "", 0, lifecycle.ErrInvalid},
+		{"actor that is no text", "\x00", "", 0, lifecycle.ErrInvalid},
 		{"sweeper", fsm.Sweeper, "", 0, fsm.ErrWrongActor},
 		{"start that is no id", "operator", "\x00", 0, lifecycle.ErrInvalid},
 		{"too large a page", "operator", "", lifecycle.MaxPage + 1, lifecycle.ErrInvalid},
@@ -483,18 +484,22 @@ func TestMigrateRefuses(t *testing.T) {
 			require.Equal(t, lifecycle.Migration{Next: c.after}, page)
 		})
 	}
-	refusing := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
-		Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true,
-		BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
-			require.Equal(t, []string{"Available", "Available", "2"}, []string{ch.From, ch.To.State, ch.To.Version})
-			return nil, errors.New("not now")
-		},
-	})
-	page, err := lifecycle.Migrate(t.Context(), refusing, "operator", "", 0)
-	require.NoError(t, err)
-	require.Len(t, page.Failed, 1)
-	require.EqualError(t, page.Failed[0], `lifecycle: migrate disk "a": (migrate) by operator in Available: not now`)
-	require.Equal(t, before, diskAt(t, store, "a"))
+	// The error of BeforeCommit may be about another object that does not exist.
+	for _, refusal := range []error{errors.New("not now"), lifecycle.ErrNotFound} {
+		refusing := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
+			Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true,
+			BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+				require.Equal(t, []string{"Available", "Available", "2"}, []string{ch.From, ch.To.State, ch.To.Version})
+				return nil, refusal
+			},
+		})
+		page, err := lifecycle.Migrate(t.Context(), refusing, "operator", "", 0)
+		require.NoError(t, err)
+		require.Len(t, page.Failed, 1)
+		require.ErrorIs(t, page.Failed[0], refusal)
+		require.ErrorContains(t, page.Failed[0], `lifecycle: migrate disk "a": (migrate) by operator in Available: `)
+		require.Equal(t, before, diskAt(t, store, "a"))
+	}
 }
 
 // TestVersionsThatAgree: two older versions may give a state the same new name.
