@@ -221,20 +221,20 @@ func TestPauseEndsWithOperation(t *testing.T) {
 }
 
 // TestEditOutcomeAfterItsAttempt: a goroutine that outlives its attempt does not change what
-// a later attempt writes.
+// a later attempt writes, and learns that it comes too late.
 func TestEditOutcomeAfterItsAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		attempts, taken := 0, make(chan bool, 1)
+		attempts, taken := 0, make(chan bool, 2)
 		work := lifecycle.Func(func(ctx context.Context) error {
+			edit := func() { taken <- lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 77; return nil }) }
 			attempts++
 			if attempts == 1 {
-				time.AfterFunc(time.Minute, func() {
-					taken <- lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 77; return nil })
-				})
+				time.AfterFunc(time.Minute, edit)
 				return errBoom
 			}
+			time.AfterFunc(2*time.Hour, edit)
 			time.Sleep(time.Hour)
 			return nil
 		})
@@ -242,6 +242,7 @@ func TestEditOutcomeAfterItsAttempt(t *testing.T) {
 		before := get(t, m, "a").Payload
 		require.EqualValues(t, "running", wait(t, do(t, m, "a", "start", user, work, nil)).State)
 		require.False(t, <-taken)
+		require.False(t, <-taken, "the outcome is written")
 		require.Equal(t, before, get(t, m, "a").Payload)
 	})
 }

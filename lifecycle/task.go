@@ -32,12 +32,12 @@ type Task struct {
 	since  time.Time // when the admission ended; zero: its outcome is known
 
 	mu      sync.Mutex
-	begun   time.Time               // when the last attempt has begun
-	attempt int                     // that has begun last, from 1 in this process
-	cancel  context.CancelCauseFunc // ends the work's context; nil: the work has not begun
-	lost    error                   // why the operation was taken away; nil: it was not
-	ended   Outcome                 // Lost or TimedOut, if that has ended the work
-	edit    any                     // of EditOutcome in that attempt, a func(*T) error; nil: none
+	begun    time.Time               // when the last attempt has begun
+	returned int                     // attempts in this process that have returned
+	cancel   context.CancelCauseFunc // ends the work's context; nil: the work has not begun
+	lost     error                   // why the operation was taken away; nil: it was not
+	ended    Outcome                 // Lost or TimedOut, if that has ended the work
+	edit     any                     // of EditOutcome in the last attempt, a func(*T) error; nil: none
 
 	deadline time.Time // by the clock of this process, no later than the record's; zero: none
 	recorded time.Time // the deadline of the record that it stands for, by the clock of the store
@@ -78,11 +78,11 @@ func (e *endError) Unwrap() error { return e.error }
 // begin returns the context of the work, which ends when the operation is taken
 // away. The error is why it must not begin. The caller calls end when the work has returned.
 func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err error) {
-	number := t.attempt + 1 // attempts follow one another
+	number := t.returned + 1 // attempts follow one another
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, taskAttempt{t, number}))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.attempt, t.cancel, t.begun = number, cancel, time.Now()
+	t.cancel, t.begun = cancel, time.Now()
 	t.edit = nil // of an attempt that failed
 	if t.lost != nil {
 		t.ended = Lost
@@ -91,6 +91,9 @@ func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err er
 	return ctx, func() {
 		cancel(nil)
 		t.core.tasks.end(t)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.returned = number
 	}, t.lost
 }
 
@@ -221,7 +224,7 @@ func (m *Manager[S, E, T]) Heartbeat(ctx context.Context, id string) error {
 // call replaces an earlier one; nil removes it. An edit that fails, panics or is of
 // another payload ([ErrInvalid]) makes the outcome a failure. The edit runs once in
 // every attempt to commit, without any lock. EditOutcome returns false if no work
-// runs with this context, or if a later attempt of the work has begun.
+// runs with this context.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 	a, _ := ctx.Value(taskKey{}).(taskAttempt)
 	t := a.task
@@ -230,7 +233,7 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if a.number != t.attempt {
+	if a.number <= t.returned {
 		return false
 	}
 	t.edit = nil
