@@ -17,12 +17,14 @@ import (
 func TestCancelAfterAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ticket *lifecycle.Ticket[state, size]
+		admitted := make(chan struct{})
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{
-			Handlers: map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { return errBoom }},
+			Handlers: map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { <-admitted; return errBoom }},
 			Observer: lifecycle.Observer{Retried: func(context.Context, lifecycle.FailedAttempt) { ticket.Cancel(errors.New("too late")) }},
 		})
 		stopped(t, m, "a")
 		ticket = do(t, m, "a", "start", user, lifecycle.Work{Handler: "boot", Retries: lifecycle.Retries{Attempts: 3}}, nil)
+		close(admitted)
 		failed := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Failed, failed.Outcome)
 		require.Equal(t, errBoom, failed.Err)
