@@ -33,15 +33,14 @@ func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (rec Record[S, T]
 // repeated request that has created an object is that of this object.
 func Current[S, E comparable, T any](m *Manager[S, E, T], err error) (Record[S, T], bool) {
 	var current StoredRecord
+	own := true // false: a guard, an edit or BeforeCommit has returned the error of another call
+	e, _ := errors.AsType[*Error](err)
 	if again, ok := errors.AsType[*RepeatedError](err); ok {
-		current = again.Current
+		current, own = again.Current, e == nil || e.Err == error(again)
 	} else if conflict, ok := errors.AsType[*ConflictError](err); ok {
-		current = conflict.Current
-		if e, ok := errors.AsType[*Error](err); ok && e.ID != current.ID {
-			return Record[S, T]{}, false // a guard or an edit has returned another object's conflict
-		}
+		current, own = conflict.Current, e == nil || e.ID == conflict.Current.ID
 	}
-	if !current.Exists() || current.Machine != m.core.table.Name {
+	if !own || !current.Exists() || current.Machine != m.core.table.Name {
 		return Record[S, T]{}, false
 	}
 	rec, err := m.record(&current)

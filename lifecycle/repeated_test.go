@@ -155,6 +155,23 @@ func TestRepeatedRequestOfOneMachine(t *testing.T) {
 	require.Equal(t, "c", now.ID)
 }
 
+// TestRepeatedByBeforeCommit: the request of a change that BeforeCommit adds was accepted before.
+// The error has no record of the call's own object.
+func TestRepeatedByBeforeCommit(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	plain := lifecycle.Must(sizedVM, store, nil)
+	ready(t, plain, "a")
+	ready(t, plain, "counter")
+	m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+		return txOf(firing(plain, "counter", "touch", user, named("r1", ""))), nil
+	}})
+	fire(t, m, "a", "touch", user, nil)
+	_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+	require.Equal(t, "counter", repeated(t, err).ID)
+	_, ok := lifecycle.Current(m, err)
+	require.False(t, ok)
+}
+
 // TestRepeatedStates: requests that put an object into different states are different.
 func TestRepeatedStates(t *testing.T) {
 	m, _ := vms(t)
