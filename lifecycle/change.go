@@ -38,13 +38,14 @@ type Change[T any] struct {
 	Force bool
 	// Expect is the revision that the object must have: that of the record which
 	// the caller has decided on. The call returns [ErrRevision], which is a conflict
-	// too, if the object has another one or does not exist. Default: any revision.
+	// too, if the object has another one or was removed. A creation may expect the revision
+	// of the absent record that Store.Get returns. Default: any revision.
 	Expect Revision
 	// IfMatch is the value of a client's If-Match header: a list of [Record.ETag], or * for
 	// any. Join the values of several such headers by commas. The call returns
 	// [ErrRevision] if no ETag is that of the object, or if the object does not exist.
-	// Unlike a revision, an ETag is not changed by commits that only extend a deadline.
-	// Default: no condition.
+	// Unlike a revision, an ETag is not changed by commits that only extend a deadline, nor
+	// by another program that writes to the store. Default: no condition.
 	IfMatch string
 	// Request identifies the request of a client. The history row keeps it, and while the
 	// store has that row, the same request is answered with a [*RepeatedError] and changes

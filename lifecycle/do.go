@@ -45,8 +45,8 @@ import (
 // sweep of this manager has last read it. After [ErrUnavailable] and
 // [ErrUnknownOutcome] an attempt also extends the deadline. A guard that meets an outage, see
 // [Manager.Report], does not refuse the outcome: it is written again within the deadline.
-// The attempts need no place in the queue; the end of the queue's context and
-// [Drain] end them. [OutcomeError].Unwritten is the last error. A caller that has
+// The attempts need no place in the queue; the end of the queue's context, or of that
+// of [Drain], ends them. [OutcomeError].Unwritten is the last error. A caller that has
 // the result may write it later by [Manager.Report], with the number of the operation.
 //
 // Work may call the manager for other objects. For its own object, the table

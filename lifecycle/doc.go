@@ -199,13 +199,13 @@
 //     row. The exceptions are [Manager.Override], and [Manager.Add] for objects that exist
 //     already.
 //   - If several calls were decided on the same revision, one of them is committed. The
-//     others return [ErrConflict] with the present record. Four kinds of requests are
-//     decided again instead: reports, outcomes of work, changes with IfMatch, and creations
-//     of an object that still does not exist.
+//     others return [ErrConflict] with the present record. These requests are decided again
+//     instead: reports, outcomes of work, those of [Migrate], changes with IfMatch while the
+//     object has the ETag, and creations of an object that still does not exist.
 //   - A machine commits at most one request with a given request id, in all processes
 //     together, as long as the history has its row.
-//   - A report about an operation that is over changes nothing, even if the table
-//     permits it.
+//   - A report about an operation changes nothing after the next operation has started, even
+//     if the table permits it.
 //   - Operation ids, sequence numbers and revisions never repeat for a key, also after the
 //     object was removed and created again. If the store loses its newest commits (a
 //     restore from a backup, a failover that lags), operation ids repeat and

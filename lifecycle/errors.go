@@ -21,7 +21,7 @@ var (
 	ErrConflict = fsm.ErrConflict
 	// ErrBusy: the object is in transition and its state has no row for the event.
 	// Try again when the operation has ended. The error matches fsm.ErrNotAllowed
-	// too.
+	// too, or fsm.ErrForcedOnly if the state has only a forced row.
 	ErrBusy = decide.ErrBusy
 	// ErrRevision: the object has another revision than [Change].Expect, or none of the
 	// ETags of [Change].IfMatch. The error matches ErrConflict too.

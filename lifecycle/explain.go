@@ -49,7 +49,7 @@ type Explanation struct {
 	LastError   string    `json:"lastError,omitempty"`
 
 	// Deadline is when the sweeper acts, by the record or, if that has none, by the
-	// table; zero: never. Then describes what the sweeper does.
+	// table; zero: none. Then describes what the sweeper does.
 	Deadline time.Time `json:"deadline,omitzero"`
 	Then     string    `json:"then,omitempty"`
 	Manual   string    `json:"manual,omitempty"` // why there is no deadline

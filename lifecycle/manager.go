@@ -62,7 +62,7 @@ type Config[E comparable] struct {
 	// object twice.
 	//
 	// BeforeCommit runs without a lock, and again if an additional change meets a conflict or
-	// an additional precondition fails, because of an object or of a grant that is lost. The
+	// an additional precondition fails in the commit, because of an object or of a grant. The
 	// preconditions of an additional change are additional ones too. If an additional change
 	// depends on the state that BeforeCommit has read, name that in [Change.Expect].
 	// Heartbeats and other commits without a history row do not run BeforeCommit.

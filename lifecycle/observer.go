@@ -33,8 +33,9 @@ type Observer struct {
 	Retried func(context.Context, FailedAttempt)
 	// Swept receives the end of every [Manager.Sweep].
 	Swept func(context.Context, Swept)
-	// Stored receives every call of the store that reads, lists or commits records,
-	// successful or not. A commit of several managers' objects is that of one of them.
+	// Stored receives every call of the store that reads, lists or commits records of the
+	// manager's objects, successful or not. A commit of several managers' objects is that of
+	// one of them.
 	Stored func(context.Context, StoreCall)
 }
 

@@ -17,15 +17,17 @@ import (
 // work is skipped ([queue.Skipped]) if the object is in none of the states when the turn
 // comes. If no states are given, the work is skipped if the object does not exist. If the
 // store fails when the turn comes, the manager reads the object again, after pauses like
-// those of [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. [Drain]
-// ends these reads, and the work is skipped.
+// those of [Manager.Do]. Meanwhile the work keeps its share of the queue's limits. The end of
+// the context of [Drain] ends these reads, and the work is skipped.
 //
 // The record does not show the work, and the work is lost with the process. The
 // ticket has its outcome.
 //
-// Errors: [ErrMisconfigured] for work without a handler or function; [ErrInvalid] for
-// work with With; [ErrNotFound]; [ErrBusy] if the object is in another state now;
-// [queue.ErrFull], [queue.ErrStopping] and [queue.ErrTerminated]; the store's.
+// Errors: [ErrMisconfigured] for work without a handler or function; [ErrInvalid] for the id,
+// and for work with With; [queue.ErrInvalid] for a Class that the queue does not have;
+// [fsm.ErrUnknownState]; [ErrNotFound]; [ErrForeign] for an unknown version; [ErrBusy] if the
+// object is in another state now; [queue.ErrFull], [queue.ErrStopping] and
+// [queue.ErrTerminated]; the store's.
 // Nothing is written in any case.
 func Occupy[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {
 	states, err := m.stateNames(while)

@@ -40,9 +40,9 @@ type ReconcileResult[S comparable, T any] struct {
 	Missing []Record[S, T]
 	// Extra are ids that the peer has, of objects that do not exist.
 	Extra []string
-	// Failed are errors about single objects, which are in no other list: a foreign
-	// record ([ErrForeign]), a refusal by Config.BeforeCommit, or 16 conflicts
-	// ([ErrConflict]). The reports about them may be repeated.
+	// Failed are errors about single objects: a foreign record ([ErrForeign]), a refusal by
+	// Config.BeforeCommit, or 16 conflicts ([ErrConflict]). The reports about them may be
+	// repeated. A foreign record is in no other list.
 	Failed []*Error
 }
 

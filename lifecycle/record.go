@@ -25,7 +25,7 @@ type Record[S comparable, T any] struct {
 	Admission Token     // identifies the operation; zero: there was none
 	Owner     string    // the process that executes the operation
 	Epoch     uint64    // of the owner
-	Deadline  time.Time // when the sweeper acts; zero: never
+	Deadline  time.Time // when the sweeper acts; zero: none, see [Manager.Sweep]
 	ChangedAt time.Time // by the store's clock
 	Actor     fsm.Actor // of the last change
 	Event     string    // of the last change; empty: the object was added

@@ -19,7 +19,8 @@ type RequestID struct {
 	ID string
 	// Hash is a hash of what the client has sent. Its form is the caller's. Include the
 	// object's id, if the client has chosen it. Default: requests with one ID differ
-	// only in verb, event, actor, and the state that Add or Override names.
+	// only in verb, event, actor, the state that Add or Override names, and the object, if
+	// the request has not created it.
 	Hash string
 }
 

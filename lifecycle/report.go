@@ -39,9 +39,10 @@ func (v Verdict) String() string {
 // changes anything; the observer receives every report, and a report may be sent
 // any number of times.
 //
-//   - Applied: the object is in the operation, and the table permits the event.
-//   - Repeated: the table does not permit the event, because the report was
-//     accepted before in this operation; or the table ignores the event.
+//   - Applied: the operation is the object's last one, and the table permits the event: also
+//     in the state at rest to which the operation has led.
+//   - Repeated: the report was accepted before in this operation, and the object is at rest
+//     or the table does not permit the event; or the table ignores the event.
 //   - Stale: the operation is over, and another one has started since; or
 //     [Change].Admission is the token of another operation with this number.
 //   - Refused: everything else.
@@ -53,9 +54,10 @@ func (v Verdict) String() string {
 // The change is what the report does besides moving the object, as in Fire; its
 // Operation is not used. Nil is nothing.
 //
-// An error means that no verdict was reached: [ErrInvalid] for the id or the
-// change, [fsm.ErrUnknownEvent], [ErrConflict], [ErrForeign], [ErrUnknownOutcome], or
-// the store's. The verdict is then Refused. A refusal by guards is an error, and not a
+// An error means that no verdict was reached: [ErrInvalid] for the id or the change,
+// [fsm.ErrUnknownEvent], [fsm.ErrWrongActor] for the sweeper, [ErrConflict], [ErrForeign],
+// [ErrUnknownOutcome], those of Fire about the change, or the store's. The verdict is then
+// Refused. A refusal by guards is an error, and not a
 // verdict, if the reason of a guard matches [ErrUnavailable], [context.DeadlineExceeded] or
 // [context.Canceled]: the guard has met an outage, and the peer sends the report again. The
 // error matches the reason, and not [fsm.ErrGuard].

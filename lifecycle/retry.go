@@ -28,8 +28,9 @@ const (
 // being written because the store failed, see [Manager.Do].
 //
 // If ctx ends first, the error is [queue.ErrNotDrained]. The work continues, and Drain may
-// be called again. Outcomes are then not written again, and turns whose start failed do not
-// start. Sweeps of other processes find these objects. Inside work of the default queue,
+// be called again. If ctx has ended when Drain returns, outcomes are not written again, and
+// turns whose start failed do not start: also if nothing was left, and Drain returns nil.
+// Sweeps of other processes find these objects. Inside work of the default queue,
 // Drain returns [queue.ErrWouldDeadlock] and changes nothing. All other methods stay usable
 // after Drain. Call [Owner.Leave] after it.
 func Drain(ctx context.Context, m AnyManager) error {

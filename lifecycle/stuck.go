@@ -20,9 +20,8 @@ const (
 	// NeedsOperator: the table names the state Manual, or the time of the object's last
 	// change is unknown, see [Manager.Sweep].
 	NeedsOperator
-	// NoRow: the object has no owner or a dead one, and the table has no deadline
-	// row for its state and origin: an override, another table or another program has
-	// brought it there.
+	// NoRow: the table has no deadline row for the object's state and origin: an override,
+	// another table or another program has brought it there.
 	NoRow
 	// NoHandler: this process does not have the handler of the object's work, or its
 	// manager has no WorkerActor or Done.

@@ -52,9 +52,10 @@ import (
 // taken. Call it at the start of a process, after [Join]: it finds what an earlier
 // process of the same name has left, without waiting for deadlines.
 //
-// The result has an entry for each stuck object, moved or not. An error of the store or of
-// the context ends the sweep, which returns it with the entries so far. A read or write
-// that takes longer than a minute is such an error.
+// The result has an entry for each stuck object, moved or not. If its object could not be
+// moved, the entry has the error, and the sweep continues. Any other error of the store, and
+// the end of the context, ends the sweep, which returns it with the entries so far. A read or
+// write that takes longer than a minute is an error.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {
 	began, s := time.Now(), newSweep(m.core)
 	err := s.run(ctx, s.readOwners, s.endTaken, s.unresolved, s.orphaned, s.overdue, s.ownerless, s.undated)

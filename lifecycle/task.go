@@ -31,7 +31,7 @@ type Task struct {
 	expect Revision
 	since  time.Time // when the admission ended; zero: its outcome is known
 
-	mu      sync.Mutex
+	mu       sync.Mutex
 	begun    time.Time               // when the last attempt has begun
 	returned int                     // attempts in this process that have returned
 	cancel   context.CancelCauseFunc // ends the work's context; nil: the work has not begun

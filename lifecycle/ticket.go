@@ -56,5 +56,5 @@ func (t *Ticket[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 }
 
 // Cancel ends the work: at once if it waits, and through its context if it runs.
-// The outcome is Canceled, unless the work succeeds nevertheless.
+// The outcome is Canceled, unless the work succeeds or panics nevertheless.
 func (t *Ticket[S, T]) Cancel(cause error) { t.o.ticket.Cancel(cause) }

@@ -34,7 +34,8 @@ type Tx struct {
 	used     bool
 }
 
-// Require adds conditions on objects that the transaction does not change.
+// Require adds conditions on objects that the transaction does not change. They are not
+// checked if the tables ignore the events of all changes, because nothing is written then.
 func (tx *Tx) Require(conditions ...Precondition) { tx.require = append(tx.require, conditions...) }
 
 // Commit writes all changes, or none. The error is that of the change that fails,
