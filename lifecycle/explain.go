@@ -179,7 +179,7 @@ func (x *Explanation) ownerDead() bool { return x.Owner != "" && !x.OwnerAlive }
 func (x *Explanation) cause(c *core, r *StoredRecord) string {
 	t := c.tasks.atWork(r.ID)
 	switch {
-	case x.ownerDead():
+	case x.ownerDead() && !c.resting(r):
 		return ownerIsDead(r)
 	case t.excess() > 0:
 		process := "this process"

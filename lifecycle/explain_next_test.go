@@ -103,6 +103,13 @@ func TestExplainDeadOwner(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `owner "p" of epoch 1 is dead`, x.Cause)
 	require.Equal(t, "the next sweep fires late: the object returns to stopped", x.NextMove)
+
+	// Another program has left the owner in an object at rest. No sweep acts upon that.
+	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "work-vm", ID: "b"}, State: "running", Origin: "running", Owner: "p", Epoch: 1})
+	require.Empty(t, explain(t, m, "b").Cause)
+	found, err := lifecycle.Stuck(t.Context(), m, 0)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
 }
 
 // TestExplainRefused: a bad precondition and a store that fails are errors.
