@@ -11,9 +11,10 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Change is what a call does besides moving the object. Nil is nothing. All of it
-// is dropped if the table ignores the event. Texts are UTF-8 without NUL, and all
-// of it is within [Config].Limits, or the call returns [ErrInvalid].
+// Change is what a call does besides moving the object. Nil is nothing. If the table
+// ignores the event, nothing of it is written and Require is not checked; the conditions on
+// the object itself are. Texts are UTF-8 without NUL, and all of it is within
+// [Config].Limits, or the call returns [ErrInvalid].
 type Change[T any] struct {
 	// Edit changes the payload in the same commit, before the guards run. It works
 	// on a copy, without any lock, once in every attempt to commit. If it returns

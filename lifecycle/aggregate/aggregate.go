@@ -180,7 +180,8 @@ func Must[S, C comparable](spec Spec[S, C]) *Aggregate[S, C] {
 
 // Of returns the result for a number of children in each state. It ignores absent
 // states and changes nothing in counts, so that counts[from]-- and counts[to]++
-// record every change of a child.
+// record every change of a child. From is the absent state for a child that is created;
+// [lifecycle.StoredChange].From is empty then.
 //
 // The error matches [fsm.ErrUnknownState] for a state that the children's machine
 // does not declare, and [lifecycle.ErrInvalid] for a negative number, which means
