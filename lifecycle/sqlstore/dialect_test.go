@@ -50,6 +50,8 @@ func TestClassify(t *testing.T) {
 		{codeError(19), unfit},
 		{codeError(10), noAnswer},
 		{codeError(1), unknownName},
+		{extendedError{Code: 5, ExtendedCode: 517}, busy},
+		{extendedError{Code: 19, ExtendedCode: 2067}, duplicate},
 		{&lifecycle.RepeatedError{}, refused},
 		{errLocked, unable}, // a minute; before, Migrate waited four times
 	} {

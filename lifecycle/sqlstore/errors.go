@@ -94,7 +94,7 @@ var postgresCodes = map[string]class{
 }
 
 // The error numbers of MySQL and MariaDB.
-var mysqlCodes = map[uint64]class{
+var mysqlCodes = map[int]class{
 	1020: busy, 1205: busy, 1213: busy, // snapshot isolation, lock wait timeout, deadlock
 	1412: busy, // the table was changed after the transaction began
 	3101: busy, // another member of a group has written the rows: COMMIT rolls back
@@ -125,7 +125,7 @@ var sqliteCodes = map[int]class{
 	1:   unknownName, // or another fault of the statement
 }
 
-// The errors of PostgreSQL drivers are a postgresError, and those of SQLite drivers a
+// The errors of PostgreSQL drivers are a postgresError, and those of modernc.org/sqlite a
 // sqliteError.
 type (
 	postgresError interface{ SQLState() string }
@@ -133,9 +133,9 @@ type (
 )
 
 // classify reads an error without knowledge of the driver. The errors of MySQL drivers are
-// structs with a field Number, and those of PostgreSQL drivers have a field Routine. A driver's own
-// opinion about its connection does not count: pgx can call a COMMIT safe to retry that the
-// engine has received and executed.
+// structs with a field Number, those of mattn/go-sqlite3 structs with a field ExtendedCode, and
+// those of PostgreSQL drivers have a field Routine. A driver's own opinion about its connection
+// does not count: pgx can call a COMMIT safe to retry that the engine has received and executed.
 func classify(err error) class {
 	var state postgresError
 	var code sqliteError
@@ -158,8 +158,11 @@ func classify(err error) class {
 	case errors.As(err, &code):
 		return classOf(sqliteCodes, code.Code(), code.Code()&0xff)
 	}
-	if n, ok := numberOf(err); ok {
+	if n, ok := numberOf(err, "Number"); ok {
 		return classOf(mysqlCodes, n)
+	}
+	if n, ok := numberOf(err, "ExtendedCode"); ok {
+		return classOf(sqliteCodes, n, n&0xff)
 	}
 	return noAnswer
 }
@@ -187,17 +190,20 @@ func classOf[C comparable](list map[C]class, codes ...C) class {
 	return refused
 }
 
-// numberOf finds a struct with a field Number in an error and the errors it wraps.
-func numberOf(err error) (uint64, bool) {
-	if n := field(err, "Number"); n.IsValid() && n.CanUint() {
-		return n.Uint(), true
+// numberOf finds a struct with a field of this name in an error and the errors it wraps.
+func numberOf(err error, name string) (int, bool) {
+	switch n := field(err, name); {
+	case n.CanUint():
+		return int(n.Uint()), true
+	case n.CanInt():
+		return int(n.Int()), true
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return numberOf(e.Unwrap())
+		return numberOf(e.Unwrap(), name)
 	case interface{ Unwrap() []error }:
 		for _, err := range e.Unwrap() {
-			if n, ok := numberOf(err); ok {
+			if n, ok := numberOf(err, name); ok {
 				return n, true
 			}
 		}
