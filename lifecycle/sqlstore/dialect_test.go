@@ -35,12 +35,17 @@ func TestClassify(t *testing.T) {
 		{stateError("25P04"), noAnswer}, // the transaction took too long
 		{stateError("08006"), noAnswer},
 		{stateError("57014"), unable},
+		{stateError("53100"), noAnswer}, // PANIC of COMMIT: the disk is full
+		{stateError("58030"), noAnswer}, // of input or output
 		{number(1213), busy},
 		{number(1205), busy},
 		{number(1020), busy},
 		{number(1062), duplicate},
 		{number(1053), noAnswer},
 		{number(1927), noAnswer},
+		{number(2013), noAnswer}, // a proxy has lost the server, perhaps in COMMIT
+		{number(1026), noAnswer}, // an error of the disk, perhaps in COMMIT
+		{number(1615), busy},
 		{number(1064), refused},
 		{codeError(5), busy},
 		{codeError(517), busy},
@@ -85,6 +90,8 @@ func TestUnavailable(t *testing.T) {
 		{number(1114), true}, // table full
 		{number(1290), true}, // read-only
 		{number(1412), true}, // the table was changed
+		{number(1461), true}, // too many prepared statements on the server
+		{number(9001), true}, // a proxy does not reach the server
 		{number(1045), false},
 		{codeError(5), true},
 		{codeError(8), true},  // read-only

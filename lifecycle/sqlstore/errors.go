@@ -84,10 +84,11 @@ var postgresCodes = map[string]class{
 	// The server shuts down, starts, or ends a session or a transaction after a time.
 	"40003": noAnswer, "57P01": noAnswer, "57P02": noAnswer, "57P03": noAnswer, "57P04": noAnswer, "57P05": noAnswer,
 	"25P03": noAnswer, "25P04": noAnswer,
-	"08":    noAnswer, // connection
-	"53":    unable,   // resources, among them the disk and the number of connections
-	"57014": unable,   // the time-out of a statement
-	"25006": unable,   // a transaction that may only read, as on a standby
+	"08":    noAnswer,                 // connection
+	"53100": noAnswer, "58": noAnswer, // the disk is full or fails: of COMMIT, the record may be on it
+	"53":    unable, // resources, among them the number of connections
+	"57014": unable, // the time-out of a statement
+	"25006": unable, // a transaction that may only read, as on a standby
 	"23001": otherRow, "23503": otherRow, "23P01": otherRow,
 	"22": unfit, "23": unfit, "P0001": unfit,
 	"42P01": unknownName, "42703": unknownName,
@@ -97,8 +98,13 @@ var postgresCodes = map[string]class{
 var mysqlCodes = map[int]class{
 	1020: busy, 1205: busy, 1213: busy, // snapshot isolation, lock wait timeout, deadlock
 	1412: busy, // the table was changed after the transaction began
+	1615: busy, // or after the statement was prepared
 	3101: busy, // another member of a group has written the rows: COMMIT rolls back
 	1062: duplicate,
+	// A proxy does not reach the server, or has lost it.
+	2003: noAnswer, 2006: noAnswer, 2013: noAnswer, 9001: noAnswer,
+	// The disk or a member of the group fails, perhaps in COMMIT.
+	1026: noAnswer, 1030: noAnswer, 3100: noAnswer,
 	// The server shuts down, COMMIT fails half-way, the statement takes too long, or the
 	// connection breaks or is killed.
 	1053: noAnswer, 1077: noAnswer, 1079: noAnswer, 1158: noAnswer, 1159: noAnswer, 1160: noAnswer, 1161: noAnswer,
@@ -107,6 +113,7 @@ var mysqlCodes = map[int]class{
 	// time-out of a statement.
 	1047: unable, 1021: unable, 1037: unable, 1038: unable, 1040: unable, 1041: unable, 1114: unable, 1203: unable, 1206: unable,
 	1226: unable, 1290: unable, 1792: unable, 1836: unable, 3024: unable,
+	1135: unable, 1461: unable, 1637: unable, // threads, prepared statements, transactions
 	1451: otherRow, 1452: otherRow,
 	1153: unfit, // more than max_allowed_packet
 	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
