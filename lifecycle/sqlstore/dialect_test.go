@@ -30,6 +30,8 @@ func TestClassify(t *testing.T) {
 		{stateError("40P01"), busy},
 		{stateError("23505"), duplicate},
 		{stateError("23514"), unfit},
+		{stateError("44000"), unfit}, // the check of a view
+		{stateError("428C9"), unfit}, // a generated column
 		{stateError("57P01"), noAnswer},
 		{stateError("25P03"), noAnswer}, // idle in the transaction for too long
 		{stateError("25P04"), noAnswer}, // the transaction took too long
@@ -47,6 +49,9 @@ func TestClassify(t *testing.T) {
 		{number(1026), noAnswer}, // an error of the disk, perhaps in COMMIT
 		{number(1615), busy},
 		{number(1064), refused},
+		{number(1369), unfit}, // the check of a view
+		{number(1526), unfit}, // no partition has the value
+		{number(1906), unfit}, // a generated column
 		{codeError(5), busy},
 		{codeError(517), busy},
 		{codeError(6), busy},

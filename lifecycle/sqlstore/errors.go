@@ -91,6 +91,7 @@ var postgresCodes = map[string]class{
 	"25006": unable, // a transaction that may only read, as on a standby
 	"23001": otherRow, "23503": otherRow, "23P01": otherRow,
 	"22": unfit, "23": unfit, "P0001": unfit,
+	"428C9": unfit, "44": unfit, // a generated column, the check of a view
 	"42P01": unknownName, "42703": unknownName,
 }
 
@@ -115,7 +116,9 @@ var mysqlCodes = map[int]class{
 	1226: unable, 1290: unable, 1792: unable, 1836: unable, 3024: unable,
 	1135: unable, 1461: unable, 1637: unable, // threads, prepared statements, transactions
 	1451: otherRow, 1452: otherRow,
-	1153: unfit, // more than max_allowed_packet
+	1153: unfit,                                        // more than max_allowed_packet
+	1267: unfit,                                        // a name has characters that the column lacks
+	1369: unfit, 1526: unfit, 1906: unfit, 3105: unfit, // a view, the partitions, a generated column
 	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
 	1054: unknownName, 1146: unknownName,
 	1060: executed, 1061: executed,
