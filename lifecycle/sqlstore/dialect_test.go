@@ -30,18 +30,28 @@ func TestClassify(t *testing.T) {
 		{stateError("40P01"), busy},
 		{stateError("23505"), duplicate},
 		{stateError("23514"), unfit},
+		{stateError("44000"), unfit}, // the check of a view
+		{stateError("428C9"), unfit}, // a generated column
 		{stateError("57P01"), noAnswer},
 		{stateError("25P03"), noAnswer}, // idle in the transaction for too long
 		{stateError("25P04"), noAnswer}, // the transaction took too long
 		{stateError("08006"), noAnswer},
 		{stateError("57014"), unable},
+		{stateError("53100"), noAnswer}, // PANIC of COMMIT: the disk is full
+		{stateError("58030"), noAnswer}, // of input or output
 		{number(1213), busy},
 		{number(1205), busy},
 		{number(1020), busy},
 		{number(1062), duplicate},
 		{number(1053), noAnswer},
 		{number(1927), noAnswer},
+		{number(2013), noAnswer}, // a proxy has lost the server, perhaps in COMMIT
+		{number(1026), noAnswer}, // an error of the disk, perhaps in COMMIT
+		{number(1615), busy},
 		{number(1064), refused},
+		{number(1369), unfit}, // the check of a view
+		{number(1526), unfit}, // no partition has the value
+		{number(1906), unfit}, // a generated column
 		{codeError(5), busy},
 		{codeError(517), busy},
 		{codeError(6), busy},
@@ -50,6 +60,8 @@ func TestClassify(t *testing.T) {
 		{codeError(19), unfit},
 		{codeError(10), noAnswer},
 		{codeError(1), unknownName},
+		{extendedError{Code: 5, ExtendedCode: 517}, busy},
+		{extendedError{Code: 19, ExtendedCode: 2067}, duplicate},
 		{&lifecycle.RepeatedError{}, refused},
 		{errLocked, unable}, // a minute; before, Migrate waited four times
 	} {
@@ -83,6 +95,8 @@ func TestUnavailable(t *testing.T) {
 		{number(1114), true}, // table full
 		{number(1290), true}, // read-only
 		{number(1412), true}, // the table was changed
+		{number(1461), true}, // too many prepared statements on the server
+		{number(9001), true}, // a proxy does not reach the server
 		{number(1045), false},
 		{codeError(5), true},
 		{codeError(8), true},  // read-only

@@ -1,6 +1,8 @@
 // Package sqlstore keeps the records of a [lifecycle.Manager] in PostgreSQL,
-// MariaDB, MySQL or SQLite, over database/sql. The caller chooses the driver; the
-// tests use pgx/stdlib, go-sql-driver/mysql and modernc.org/sqlite.
+// MariaDB, MySQL or SQLite, over database/sql. The caller chooses the driver: pgx/stdlib,
+// lib/pq, go-sql-driver/mysql, modernc.org/sqlite or mattn/go-sqlite3. The store cannot read the
+// errors of other drivers, and takes their refusals for outages. The tests use the first, the third
+// and the fourth.
 //
 //	db, err := sql.Open("sqlite", "file:fleet.db?_pragma=journal_mode(WAL)")
 //	...

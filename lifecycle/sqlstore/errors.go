@@ -84,21 +84,28 @@ var postgresCodes = map[string]class{
 	// The server shuts down, starts, or ends a session or a transaction after a time.
 	"40003": noAnswer, "57P01": noAnswer, "57P02": noAnswer, "57P03": noAnswer, "57P04": noAnswer, "57P05": noAnswer,
 	"25P03": noAnswer, "25P04": noAnswer,
-	"08":    noAnswer, // connection
-	"53":    unable,   // resources, among them the disk and the number of connections
-	"57014": unable,   // the time-out of a statement
-	"25006": unable,   // a transaction that may only read, as on a standby
+	"08":    noAnswer,                 // connection
+	"53100": noAnswer, "58": noAnswer, // the disk is full or fails: of COMMIT, the record may be on it
+	"53":    unable, // resources, among them the number of connections
+	"57014": unable, // the time-out of a statement
+	"25006": unable, // a transaction that may only read, as on a standby
 	"23001": otherRow, "23503": otherRow, "23P01": otherRow,
 	"22": unfit, "23": unfit, "P0001": unfit,
+	"428C9": unfit, "44": unfit, // a generated column, the check of a view
 	"42P01": unknownName, "42703": unknownName,
 }
 
 // The error numbers of MySQL and MariaDB.
-var mysqlCodes = map[uint64]class{
+var mysqlCodes = map[int]class{
 	1020: busy, 1205: busy, 1213: busy, // snapshot isolation, lock wait timeout, deadlock
 	1412: busy, // the table was changed after the transaction began
+	1615: busy, // or after the statement was prepared
 	3101: busy, // another member of a group has written the rows: COMMIT rolls back
 	1062: duplicate,
+	// A proxy does not reach the server, or has lost it.
+	2003: noAnswer, 2006: noAnswer, 2013: noAnswer, 9001: noAnswer,
+	// The disk or a member of the group fails, perhaps in COMMIT.
+	1026: noAnswer, 1030: noAnswer, 3100: noAnswer,
 	// The server shuts down, COMMIT fails half-way, the statement takes too long, or the
 	// connection breaks or is killed.
 	1053: noAnswer, 1077: noAnswer, 1079: noAnswer, 1158: noAnswer, 1159: noAnswer, 1160: noAnswer, 1161: noAnswer,
@@ -107,8 +114,11 @@ var mysqlCodes = map[uint64]class{
 	// time-out of a statement.
 	1047: unable, 1021: unable, 1037: unable, 1038: unable, 1040: unable, 1041: unable, 1114: unable, 1203: unable, 1206: unable,
 	1226: unable, 1290: unable, 1792: unable, 1836: unable, 3024: unable,
+	1135: unable, 1461: unable, 1637: unable, // threads, prepared statements, transactions
 	1451: otherRow, 1452: otherRow,
-	1153: unfit, // more than max_allowed_packet
+	1153: unfit,                                        // more than max_allowed_packet
+	1267: unfit,                                        // a name has characters that the column lacks
+	1369: unfit, 1526: unfit, 1906: unfit, 3105: unfit, // a view, the partitions, a generated column
 	1048: unfit, 1264: unfit, 1265: unfit, 1292: unfit, 1366: unfit, 1406: unfit, 1644: unfit, 3819: unfit, 4025: unfit,
 	1054: unknownName, 1146: unknownName,
 	1060: executed, 1061: executed,
@@ -125,7 +135,7 @@ var sqliteCodes = map[int]class{
 	1:   unknownName, // or another fault of the statement
 }
 
-// The errors of PostgreSQL drivers are a postgresError, and those of SQLite drivers a
+// The errors of PostgreSQL drivers are a postgresError, and those of modernc.org/sqlite a
 // sqliteError.
 type (
 	postgresError interface{ SQLState() string }
@@ -133,9 +143,9 @@ type (
 )
 
 // classify reads an error without knowledge of the driver. The errors of MySQL drivers are
-// structs with a field Number, and those of PostgreSQL drivers have a field Routine. A driver's own
-// opinion about its connection does not count: pgx can call a COMMIT safe to retry that the
-// engine has received and executed.
+// structs with a field Number, those of mattn/go-sqlite3 structs with a field ExtendedCode, and
+// those of PostgreSQL drivers have a field Routine. A driver's own opinion about its connection
+// does not count: pgx can call a COMMIT safe to retry that the engine has received and executed.
 func classify(err error) class {
 	var state postgresError
 	var code sqliteError
@@ -158,8 +168,11 @@ func classify(err error) class {
 	case errors.As(err, &code):
 		return classOf(sqliteCodes, code.Code(), code.Code()&0xff)
 	}
-	if n, ok := numberOf(err); ok {
+	if n, ok := numberOf(err, "Number"); ok {
 		return classOf(mysqlCodes, n)
+	}
+	if n, ok := numberOf(err, "ExtendedCode"); ok {
+		return classOf(sqliteCodes, n, n&0xff)
 	}
 	return noAnswer
 }
@@ -187,17 +200,20 @@ func classOf[C comparable](list map[C]class, codes ...C) class {
 	return refused
 }
 
-// numberOf finds a struct with a field Number in an error and the errors it wraps.
-func numberOf(err error) (uint64, bool) {
-	if n := field(err, "Number"); n.IsValid() && n.CanUint() {
-		return n.Uint(), true
+// numberOf finds a struct with a field of this name in an error and the errors it wraps.
+func numberOf(err error, name string) (int, bool) {
+	switch n := field(err, name); {
+	case n.CanUint():
+		return int(n.Uint()), true
+	case n.CanInt():
+		return int(n.Int()), true
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return numberOf(e.Unwrap())
+		return numberOf(e.Unwrap(), name)
 	case interface{ Unwrap() []error }:
 		for _, err := range e.Unwrap() {
-			if n, ok := numberOf(err); ok {
+			if n, ok := numberOf(err, name); ok {
 				return n, true
 			}
 		}

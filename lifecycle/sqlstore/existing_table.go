@@ -43,9 +43,10 @@ import (
 // store's own tables. A commit that requires the absence of the object locks that row.
 //
 // Another program that writes to these columns must write another Revision too, or a
-// trigger must. Every change that was decided on the row before is then a conflict. If
-// only State is written, a change is a conflict until State is changed back. If only
-// Payload is written, it may be overwritten. A program that inserts a row while a commit
+// trigger must: the old one plus 1, which is what the store writes and reports. Every change
+// that was decided on the row before is then a conflict. If only State is written, a change
+// is a conflict until State is changed back. If only Payload is written, it may be
+// overwritten. A program that inserts a row while a commit
 // requires the object to be absent does not wait for that commit.
 //
 // Another program may insert rows of new objects: the numbers of a new row are 0, and it is

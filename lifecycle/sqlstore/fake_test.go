@@ -156,6 +156,10 @@ type numberError struct { // MySQL
 
 func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.Message) }
 
+type extendedError struct{ Code, ExtendedCode int } // mattn/go-sqlite3
+
+func (e extendedError) Error() string { return fmt.Sprint("result ", e.Code) }
+
 // opened returns a store in a fake database with the right tables. After that, answer
 // has the replies.
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {

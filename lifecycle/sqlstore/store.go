@@ -153,9 +153,9 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // The transaction of an ORM has a *sql.Tx inside: tx.Tx with sqlx and bun, and
 // tx.Statement.ConnPool.(*sql.Tx) with gorm.
 //
-// The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict is
-// reported at once and leaves the transaction as it was. After any other error, except
-// a refusal of the request itself, roll back. The caller's COMMIT decides whether the
+// The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict, and any
+// other refusal of the request, is reported at once and leaves the transaction as it was.
+// After any other error, roll back. The caller's COMMIT decides whether the
 // commit was written, and the history has its token. Reads see what the transaction
 // sees: at isolation levels above READ COMMITTED that may be older than the records,
 // and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])

@@ -96,14 +96,14 @@ func finish(ctx context.Context, end func() error) error {
 // part writes a commit in the caller's transaction. A savepoint takes back what a commit has
 // written before it is refused.
 func (s *Store) part(ctx context.Context, p *plan) error {
-	savepoint := p.several || p.existing || p.commit.Owner.Name != ""
+	savepoint := p.several || p.existing || len(p.commit.Messages) > 0 || p.commit.Owner.Name != ""
 	if savepoint {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 			return err
 		}
 	}
 	err := s.write(ctx, p)
-	if savepoint && (errors.Is(err, errMissed) || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrPrecondition)) {
+	if savepoint && err != nil && (errors.Is(err, errMissed) || classify(err).refused()) {
 		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
 			return err
 		}

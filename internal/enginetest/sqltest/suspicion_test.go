@@ -165,6 +165,21 @@ func TestExistingTableCollations(t *testing.T) {
 	})
 }
 
+// An id that the character set of the column lacks is a bad request.
+func TestExistingTableOfFewCharacters(t *testing.T) {
+	e := engines()[2]
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE western (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL) CHARACTER SET latin1")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "western", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+	})
+	require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: "ä"}), 0)))
+	east := lifecycle.Key{Machine: "order", ID: "я"}
+	_, err := store.Get(t.Context(), east)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorIs(t, store.Commit(t.Context(), next(lifecycle.StoredRecord{Key: east, Revision: "0"}, 0)), lifecycle.ErrInvalid)
+}
+
 // Tables and connections that would change what they are given are refused.
 func TestExistingTableRefusesWhatChangesNames(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

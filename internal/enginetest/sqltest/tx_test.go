@@ -175,6 +175,28 @@ func TestWithTxOtherUniqueIndex(t *testing.T) {
 	})
 }
 
+// A commit that the table refuses after it has written a part leaves the transaction as it was.
+func TestWithTxRefusedHalfWay(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE named (id varchar(9) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL CHECK (state <> 'open'), rev bigint NOT NULL, seq bigint NOT NULL)")
+		store := existing(t, db, e, sqlstore.ExistingTable{
+			Machine: "order", Table: "named", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		})
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer tx.Rollback()
+		in := store.WithTx(tx)
+		first, second := lifecycle.Key{Machine: "first", ID: "a"}, lifecycle.Key{Machine: "order", ID: "a"}
+		c := next(get(t, in, first), 0)
+		c.Changes = append(c.Changes, next(get(t, in, second), 0).Changes...)
+		require.ErrorIs(t, in.Commit(t.Context(), c), lifecycle.ErrInvalid)
+		require.NoError(t, in.Commit(t.Context(), next(get(t, in, first), 0)), "the transaction can still be used")
+		require.NoError(t, tx.Commit())
+		require.EqualValues(t, 1, get(t, store, first).Sequence)
+	})
+}
+
 // A transaction whose pool has no second connection does not wait for one.
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
