@@ -18,7 +18,7 @@ type Info[K comparable] struct {
 	State    ActionState
 	Ahead    int  // actions in front of it, in the longest of its lanes
 	Paused   bool // its class or a class above is paused
-	Attempt  int  // attempts begun
+	Attempt  int  // attempts begun, also one that Guard refused
 	Accepted time.Time
 	Due      time.Time // end of the Delay
 	Started  time.Time // of the last attempt
