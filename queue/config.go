@@ -31,7 +31,8 @@ type Config[K comparable] struct {
 	// names such a class creates it; the end of its last action frees it. A parent with
 	// neither an entry nor such a limit has none.
 	Classes map[string]Limit
-	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume].
+	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume], or until
+	// they are empty in a [Queuer.Stop] or a [Queuer.Terminate].
 	// [Failed], [Panicked] and [TimedOut] are failures; an action that was ended
 	// from outside has not failed. A halted lane accepts actions. The attempts count:
 	// a panic of Settle, or of the observer after it, halts no lane.

@@ -65,7 +65,7 @@ type LaneInfo struct {
 	RunningSince time.Time `json:"runningSince,omitzero"` // when Running started; zero if no action runs
 	Waiting      int       `json:"waiting"`               // without the running one
 	Delayed      int       `json:"delayed"`               // of Waiting
-	WaitingSince time.Time `json:"waitingSince,omitzero"` // of the first waiting action; zero if all are delayed
+	WaitingSince time.Time `json:"waitingSince,omitzero"` // of the first waiting action; zero if all are delayed or being admitted
 	Halted       bool      `json:"halted,omitempty"`
 	Stopping     bool      `json:"stopping,omitempty"`
 }
