@@ -147,7 +147,7 @@ type Stats struct {
 	Running   int `json:"running"`
 	Waiting   int `json:"waiting"`   // accepted or reserved, and not running
 	Delayed   int `json:"delayed"`   // of Waiting
-	Retrying  int `json:"retrying"`  // of Waiting: between two attempts
+	Retrying  int `json:"retrying"`  // of Waiting: in a back-off
 	Admitting int `json:"admitting"` // of Waiting: reserved
 	Blocked   int `json:"blocked"`   // submitters that wait for room
 	Halted    int `json:"halted"`    // keys
