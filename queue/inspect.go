@@ -21,7 +21,7 @@ type Info[K comparable] struct {
 	Attempt  int  // attempts begun, also one that Guard refused
 	Accepted time.Time
 	Due      time.Time // end of the Delay
-	Started  time.Time // of the last attempt
+	Started  time.Time // of the last attempt; zero if Base ended before it began
 	Ended    time.Time // of the action, or of the last attempt until the next one starts
 	Outcome  Outcome   // Pending until Ending
 	Err      error     // of the outcome, or of the last attempt
