@@ -34,7 +34,7 @@ func crowded(t testing.TB, n, depth int) (*lock.Tree, lock.Path) {
 	return tree, lock.MustParse("/1" + strings.Repeat("/s", depth-1)) // beside many
 }
 
-// TestAllocations sets upper bounds. Try does not allocate, by its documentation. The
+// TestAllocations sets upper bounds. A pair of Try and Unlock does not allocate. The
 // other bounds are what the code needs at present.
 func TestAllocations(t *testing.T) {
 	ctx := context.Background()

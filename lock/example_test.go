@@ -60,7 +60,7 @@ func ExampleTree_LockAll() {
 	// true <nil>
 }
 
-// Try does not allocate. Its refusal does not list the holders.
+// Try seldom allocates. Its refusal does not list the holders.
 func ExampleTree_Try() {
 	var tree lock.Tree
 	h, err := tree.Try(lock.MustParse("/a/b"), lock.X)

@@ -43,7 +43,8 @@ type GrantDriver interface {
 	// does no I/O.
 	Check() error
 	// Unlock releases this grant and no other. It is idempotent: it returns nil for a
-	// grant that has ended. It releases the grant even if the context has ended.
+	// grant that has ended, or ErrLost if the session ended before the release. It releases
+	// the grant even if the context has ended.
 	Unlock(ctx context.Context) error
 	// Upgrade raises every request to its join with m, or none. If it raises one, the
 	// grant has a new, greater token. Downgrade lowers every request to m, or none, and

@@ -13,8 +13,9 @@ type Handle struct {
 	generation uint64
 }
 
-// Try grants the request at once or refuses it, like [Tree.TryLock]. It does not
-// allocate, and a refusal does not list the holders.
+// Try grants the request at once or refuses it, like [Tree.TryLock]. A refusal does not
+// list the holders. Without an [Observer], a Try of a path that was just unlocked does not
+// allocate.
 //
 // Errors: [ErrConflict], [ErrInvalid]. After an error nothing is held.
 func (t *Tree) Try(p Path, m Mode) (Handle, error) {

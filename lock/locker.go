@@ -88,7 +88,7 @@ type Holder struct {
 	Reason string `json:"reason,omitempty"`
 	// Token is the token of the grant, and 0 while the request waits.
 	Token Token `json:"token,omitempty"`
-	// Since is when the request was granted, or when it began to wait. A Tree
+	// Since is when the request was granted or last upgraded, or when it began to wait. A Tree
 	// computes it from the time of day at its first use and the monotonic clock.
 	Since   time.Time `json:"since"`
 	Waiting bool      `json:"waiting,omitempty"`

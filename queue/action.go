@@ -63,9 +63,8 @@ type Action struct {
 	// Preempt ends actions in front of this one. It is meant for deletes.
 	Preempt Preempt
 	// Wait makes the submitter wait for room instead of failing with [ErrFull]. Submitters
-	// of one key get room in the order of their calls, before submits that do not wait.
-	// Admit is called in this order, one call after the other. Wait cannot be combined with
-	// ID.
+	// that wait for one key get room in the order of their calls, before other submits, and
+	// call Admit in this order, one after the other. Wait cannot be combined with ID.
 	Wait bool
 
 	// Timeout limits one attempt. 0: no limit. The queue waits for an action that

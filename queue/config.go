@@ -28,10 +28,11 @@ type Config[K comparable] struct {
 	// Classes are the limits by path, such as "aws" and below it "aws/seoul". The path
 	// "" is the root. The last part of a path may be "*", as in "aws/*": this limit
 	// applies to each class directly below "aws" that has no entry. The first action that
-	// names such a class creates it; the end of its last action frees it. A parent with
-	// neither an entry nor such a limit has none.
+	// names such a class creates it; the end of its last action frees it. A parent
+	// without an entry has its own copy of such a limit, or none.
 	Classes map[string]Limit
-	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume].
+	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume], or until
+	// they are empty in a [Queuer.Stop] or a [Queuer.Terminate].
 	// [Failed], [Panicked] and [TimedOut] are failures; an action that was ended
 	// from outside has not failed. A halted lane accepts actions. The attempts count:
 	// a panic of Settle, or of the observer after it, halts no lane.

@@ -119,6 +119,21 @@ func TestBaseEndsWithAnEndError(t *testing.T) {
 	}
 }
 
+// The end of the base ends an action from outside: the action's own error halts no lane.
+func TestOwnErrorAfterBaseHaltsNoLane(t *testing.T) {
+	in(t, func(t *testing.T) {
+		base, end := context.WithCancel(t.Context())
+		q := makeQueue(t, &queue.Config[string]{Base: base, HaltOnFailure: true})
+		running := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error { <-ctx.Done(); return errBoom }})
+		behind := submit(t, q, "a", takes("behind", 0, nil))
+		synctest.Wait()
+		end()
+		synctest.Wait()
+		require.Equal(t, queue.Failed, running.Outcome())
+		require.Equal(t, queue.Canceled, behind.Outcome())
+	})
+}
+
 // When the base has ended, no action starts: those that wait for a turn, behind another
 // action or for the end of a back-off end as Canceled, and are settled.
 func TestNoStartAfterBase(t *testing.T) {

@@ -65,7 +65,7 @@ type RefusedError struct {
 	Key any
 	// Running is the name of the action that runs for Key since Since. Without Key, it runs
 	// for one of the submitted keys. Both are zero if none runs. Waiting counts the actions
-	// that wait for Key, or in the queue.
+	// that wait for Key, or in the queue if that refuses as a whole.
 	Running string
 	Since   time.Time
 	Waiting int

@@ -18,10 +18,10 @@ type Info[K comparable] struct {
 	State    ActionState
 	Ahead    int  // actions in front of it, in the longest of its lanes
 	Paused   bool // its class or a class above is paused
-	Attempt  int  // attempts begun
+	Attempt  int  // attempts begun, also one that Guard refused
 	Accepted time.Time
 	Due      time.Time // end of the Delay
-	Started  time.Time // of the last attempt
+	Started  time.Time // of the last attempt; zero if Base ended before it began
 	Ended    time.Time // of the action, or of the last attempt until the next one starts
 	Outcome  Outcome   // Pending until Ending
 	Err      error     // of the outcome, or of the last attempt
@@ -65,7 +65,7 @@ type LaneInfo struct {
 	RunningSince time.Time `json:"runningSince,omitzero"` // when Running started; zero if no action runs
 	Waiting      int       `json:"waiting"`               // without the running one
 	Delayed      int       `json:"delayed"`               // of Waiting
-	WaitingSince time.Time `json:"waitingSince,omitzero"` // of the first waiting action; zero if all are delayed
+	WaitingSince time.Time `json:"waitingSince,omitzero"` // of the first waiting action; zero if all are delayed or being admitted
 	Halted       bool      `json:"halted,omitempty"`
 	Stopping     bool      `json:"stopping,omitempty"`
 }
@@ -147,7 +147,7 @@ type Stats struct {
 	Running   int `json:"running"`
 	Waiting   int `json:"waiting"`   // accepted or reserved, and not running
 	Delayed   int `json:"delayed"`   // of Waiting
-	Retrying  int `json:"retrying"`  // of Waiting: between two attempts
+	Retrying  int `json:"retrying"`  // of Waiting: in a back-off
 	Admitting int `json:"admitting"` // of Waiting: reserved
 	Blocked   int `json:"blocked"`   // submitters that wait for room
 	Halted    int `json:"halted"`    // keys

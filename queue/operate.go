@@ -48,7 +48,7 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 	if now == nil {
 		return &InvalidError{"Class", noClass(class)}
 	}
-	if now.paused != paused {
+	if paused || now.paused {
 		q.ownRule(class).rule.paused = paused
 		q.pump(q.now())
 	}

@@ -33,11 +33,11 @@ func (o Outcome) failure() bool { return o == Failed || o == Panicked || o == Ti
 type ActionState uint8
 
 const (
-	Admitting ActionState = iota // its place is reserved and Admit runs
+	Admitting ActionState = iota // its place is reserved; Admit or Observer.Accepted runs
 	Delayed                      // it enters its lanes when its Delay is over
 	Waiting                      // for its turn
 	Running
-	Retrying // between two attempts
+	Retrying // in the back-off between two attempts
 	Ending   // its outcome is decided; Settle and the observer run
 	Ended
 )

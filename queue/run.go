@@ -82,6 +82,7 @@ type result struct {
 	own     error         // what Guard or Run returned
 	cause   error         // of the end of the context, if err is of that
 	unbegun bool          // the base had ended before the attempt, with cause
+	outside bool          // the base had ended before the attempt returned its own error
 	retry   bool          // err is worth another attempt
 	pause   time.Duration // before that attempt
 }
@@ -151,6 +152,7 @@ func (t *Ticket[K]) judge(ctx context.Context, err error, own result) result {
 	}
 	end := endOf(cause, err, t.q.config.Base)
 	if end == nil {
+		own.outside = t.q.config.Base.Err() != nil
 		return own
 	}
 	return result{outcome: end.Outcome, err: end, own: err, cause: cause}
@@ -197,7 +199,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 		q.pump(t.ended)
 		return
 	}
-	t.halts = q.config.HaltOnFailure && r.outcome.failure() && t.signal == nil
+	t.halts = q.config.HaltOnFailure && r.outcome.failure() && t.signal == nil && !r.outside
 	if t.halts { // already now, so that Settle and the observer may call Resume
 		for _, p := range t.places {
 			p.lane.halted = true

@@ -183,6 +183,17 @@ func TestPauseClass(t *testing.T) {
 	})
 }
 
+// A class that is paused by itself stays paused when its pattern is resumed.
+func TestPauseInAPausedPattern(t *testing.T) {
+	q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"*": {}}})
+	require.NoError(t, q.PauseClass("*"))
+	require.NoError(t, q.PauseClass("aws"))
+	require.NoError(t, q.ResumeClass("*"))
+	act := takes("boot", 0, nil)
+	act.Class = "aws"
+	require.True(t, submit(t, q, "a", act).Info().Paused)
+}
+
 // To resume a class that is not paused changes nothing: it still has the limit of its pattern.
 func TestResumeKeepsThePattern(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 // Submit checks in this order: the action itself ([*InvalidError]); whether a ticket
 // with its ID exists, and whether that is for the same request; whether the queue is
 // terminated, a key is stopping, there is room, and Admit agrees ([*RefusedError]).
-// After an error nothing has changed, and Settle is not called.
+// After an error nothing has changed, and Settle is not called. Inside an action, a submit
+// that would wait for room returns [ErrWouldDeadlock].
 func (q *Queuer[K]) Submit(ctx context.Context, key K, act *Action) (*Ticket[K], error) {
 	t := &Ticket[K]{q: q, act: act}
 	t.only[0].key = key

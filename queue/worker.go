@@ -47,7 +47,7 @@ func (q *Queuer[K]) found(worker bool) {
 func (w *worker[K]) work() {
 	defer w.exit() // also after runtime.Goexit
 	w.q.mu.Lock()
-	t := w.take()
+	t := w.take(0)
 	w.q.mu.Unlock()
 	for t != nil {
 		t = w.run(t)
@@ -65,8 +65,9 @@ func (w *worker[K]) exit() {
 }
 
 // take returns the next started ticket, or nil, and makes sure that the context has not
-// ended. REQUIRES: q.mu.
-func (w *worker[K]) take() *Ticket[K] {
+// ended. The last action ended at now, and the next one may have started before: a new
+// worker did not run in time. REQUIRES: q.mu.
+func (w *worker[K]) take(now time.Duration) *Ticket[K] {
 	q := w.q
 	t := q.takeStarted()
 	if t == nil {
@@ -74,7 +75,7 @@ func (w *worker[K]) take() *Ticket[K] {
 	}
 	// The context has ended if the last action was cancelled. That action cannot cancel
 	// it any more: its ticket has lost the function, see yield.
-	if w.ctx == nil || w.ctx.Err() != nil || t.started-w.made >= contextAge {
+	if w.ctx == nil || w.ctx.Err() != nil || now-w.made >= contextAge {
 		if w.cancel != nil {
 			w.cancel(nil)
 		}
@@ -123,5 +124,5 @@ func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.conclude(t, r)
-	return w.take()
+	return w.take(max(t.started, t.ended)) // an attempt that begins again at once has no end
 }

@@ -93,3 +93,29 @@ func TestAbandonCountsWorkers(t *testing.T) {
 		})
 	}
 }
+
+// The context of a long action ends with it, also if the worker takes an action next that
+// started in the meantime, because a new worker did not run in time.
+func TestContextEndsBeforeAnActionThatHasStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := Must[string](nil)
+		workers := func(add int) { // staff starts none while there seems to be one more
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.workers += add
+		}
+		var long context.Context
+		var next *Ticket[string]
+		_, err := q.Submit(t.Context(), "a", &Action{Run: func(ctx context.Context) (err error) {
+			long = ctx
+			workers(1)
+			defer workers(-1)
+			next, err = q.Submit(ctx, "b", &Action{Run: func(context.Context) error { return long.Err() }})
+			time.Sleep(contextAge)
+			return err
+		}})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.ErrorIs(t, next.Wait(t.Context()), context.Canceled)
+	})
+}

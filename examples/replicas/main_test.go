@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/enginetest/private"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
@@ -196,6 +197,30 @@ func TestJudge(t *testing.T) {
 	var found tally
 	found.judge(late)
 	require.Equal(t, tally{executed: 2, stale: 1}, found)
+}
+
+// TestLongHistory: the verdict reads all pages of a history.
+func TestLongHistory(t *testing.T) {
+	life := fsm.Must[payload](fsm.Spec[string, string]{
+		Name: "vm", Initial: "absent", Actors: []fsm.Actor{"user"},
+		States: []fsm.State[string]{{Name: "absent", Kind: fsm.Absent}, {Name: "running", Kind: fsm.Stable}},
+		Rows: fsm.Rows(
+			fsm.Move("absent", "create", "running").By("user"),
+			fsm.Move("running", "resize", "running").By("user"),
+			fsm.Move("running", "delete", "absent").By("user"),
+		),
+	})
+	vms := lifecycle.Must(life, &lifecycle.MemoryStore{KeepHistory: -1}, &lifecycle.Config[string]{})
+	_, err := vms.Create(t.Context(), "vm-1", "create", "user", nil, nil)
+	require.NoError(t, err)
+	for range lifecycle.MaxPage {
+		_, err := vms.Fire(t.Context(), "vm-1", "resize", "user", nil)
+		require.NoError(t, err)
+	}
+	w := &world{reader: reader{vms: vms}, cloud: &cloud{}, users: &users{}}
+	o, err := w.object(t.Context(), "vm-1")
+	require.NoError(t, err)
+	require.Equal(t, 1+lifecycle.MaxPage, len(o.rows))
 }
 
 // TestShows checks that a run is not good in which what it is for has not happened.

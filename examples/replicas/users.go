@@ -29,7 +29,7 @@ type users struct {
 	replicas []*replica
 	client   *http.Client
 	accepted atomic.Int64 // requests
-	replayed atomic.Int64 // accepted requests whose first answer was lost
+	replayed atomic.Int64 // answers that repeat a lost one
 	lost     atomic.Int64 // attempts without an answer
 
 	mu       sync.Mutex

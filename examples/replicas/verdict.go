@@ -181,6 +181,11 @@ func (w *world) object(ctx context.Context, vm string) (*object, error) {
 	} else if !errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, err
 	}
-	o.rows, err = w.vms.History(ctx, vm, 0, lifecycle.MaxPage)
-	return o, err
+	for after := uint64(0); ; after = o.rows[len(o.rows)-1].Sequence {
+		page, err := w.vms.History(ctx, vm, after, lifecycle.MaxPage)
+		o.rows = append(o.rows, page...)
+		if err != nil || len(page) < lifecycle.MaxPage {
+			return o, err
+		}
+	}
 }

@@ -82,8 +82,8 @@
 //   - Some Locks are refused after they have arrived: those beyond MaxWaiters, and those
 //     with an id that another process uses for other requests, if they come at the same
 //     moment. Until the refusal, other requests conflict with their claims.
-//   - Since is when a claim arrived, by the clock of its process, also after a wait: no
-//     key is written when a wait ends.
+//   - Since is when a claim arrived or was upgraded, by the clock of its process, also
+//     after a wait: no key is written when a wait ends.
 //   - An id is joined within one Locker. For other processes, a claim with the same id and
 //     requests conflicts.
 //   - A list has to fit into one request of etcd, 1.5 MiB by default.

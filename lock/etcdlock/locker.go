@@ -97,8 +97,8 @@ func Open(ctx context.Context, client *clientv3.Client, prefix string, config *C
 
 // Close ends the session and all goroutines of the Locker, and returns when they have
 // ended, after a TTL at most. Grants are lost, and calls that wait return
-// [lock.ErrLost]. Later acquisitions, Revoke and Break return
-// [ErrClosed]. Close may be called again.
+// [lock.ErrLost]. Later acquisitions, Revoke and Break, and a Lock that waits for a session,
+// return [ErrClosed]. Close may be called again.
 func (l *Locker) Close() {
 	l.mu.Lock()
 	l.closed = true

@@ -108,8 +108,9 @@ const undefinedFunction = "42883" // SQLSTATE
 const closeWithin = 5 * time.Second
 
 // Close ends the session: all grants are lost, calls that wait return [lock.ErrLost], and
-// other processes are granted what they wait for. Later acquisitions return [ErrClosed]. A
-// second Close does nothing. The error is the driver's. The session then ends after its TTL.
+// other processes are granted what they wait for. Later acquisitions, and a Lock that waits
+// for a session, return [ErrClosed]. A second Close does nothing. The error is the driver's.
+// The session then ends after its TTL.
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	closed := l.closed

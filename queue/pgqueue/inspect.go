@@ -17,8 +17,8 @@ type Info struct {
 	Error    string // of the last attempt
 	Enqueued time.Time
 	Started  time.Time // the last attempt; zero: none
-	// At is the end of the lease, the pause or the delay. While the action waits, it is the
-	// time since when it is first, or since its Enqueue.
+	// At is the end of the lease, the pause or the delay. While the action waits, it is when it
+	// last advanced in one of its lanes; before that, when it entered them.
 	At time.Time
 }
 
@@ -45,8 +45,8 @@ func infos(ctx context.Context, on Tx, text string, args ...any) (list []*Info, 
 }
 
 // Cancel removes an action that does not run, when the transaction commits. It locks the
-// lanes as [Enqueue] does. It returns false, and nothing has changed, if the action runs or
-// is gone. Settle is not called.
+// lanes as [Enqueue] does. It returns false, and nothing has changed, if the action runs,
+// also if its lease is over, or is gone. Settle is not called.
 func Cancel(ctx context.Context, tx Tx, id int64) (removed bool, err error) {
 	if err := queryRow(ctx, tx, leave, []any{id, 0}, &removed); err != nil || !removed {
 		return false, err
