@@ -57,7 +57,8 @@
 //     for concurrent use. The same pair gives the same report.
 //   - Equal tables give no differences and no hazards. Titles, notes, sources and the
 //     order of declaration make no difference. The order of trial does.
-//   - Every hazard except a renaming has a shortest path to it as its witness.
+//   - Every hazard except a renaming has a shortest path to it as its witness: from no
+//     object, or from an object in the field if there is no such path.
 //
 // # Limits
 //
