@@ -121,7 +121,7 @@ func compile(t *Table) *compiled {
 func (c *compiled) edgeOf(t *Table, row, from int) edge {
 	r := &t.Rows[row]
 	e := edge{row: int32(row)}
-	if len(r.Actors) == 0 {
+	if len(r.Actors) == 0 || len(t.Actors) == 0 {
 		e.actors = math.MaxUint64
 	}
 	for _, a := range r.Actors {
