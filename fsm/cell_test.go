@@ -97,7 +97,7 @@ func TestRefusalHasTheReasonsOfAllGuardsOfTheCell(t *testing.T) {
 	te := detail(t, err)
 	require.Equal(t, 0, te.Row)
 	require.Equal(t, "first", te.Guard)
-	require.EqualError(t, err, "fsm: refused by a guard: trials: go in start by user: first: declined\nsecond: declined\nthird: declined")
+	require.EqualError(t, err, "fsm: refused by a guard: trials: go in start by user: first: declined; second: declined; third: declined")
 }
 
 func TestSelfTransitionsAreLegalAndExplicit(t *testing.T) {

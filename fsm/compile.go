@@ -121,11 +121,11 @@ func compile(t *Table) *compiled {
 func (c *compiled) edgeOf(t *Table, row, from int) edge {
 	r := &t.Rows[row]
 	e := edge{row: int32(row)}
-	if len(r.Actors) == 0 {
+	if len(r.Actors) == 0 || len(t.Actors) == 0 {
 		e.actors = math.MaxUint64
 	}
 	for _, a := range r.Actors {
-		e.actors |= 1 << a
+		e.actors |= 1 << uint(a) // 0 for an index that no document gives
 	}
 	if r.Guard != "" {
 		e.flags |= guarded

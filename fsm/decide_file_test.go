@@ -64,6 +64,14 @@ func TestTableWithoutActorsDecides(t *testing.T) {
 	require.Equal(t, []int{0}, rows)
 	_, err = table.Candidates(nil, 1, 1, 0, "", false)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+
+	table = parsed(t, `{"name": "m", "actors": [], "states": [{"name":"A","kind":"stable"}], "transitions": [
+		{"from": "A", "event": "e", "to": "A", "actor": "x"}, {"from": "A", "event": "f", "to": "A", "actor": "y"}]}`)
+	for event := range table.Events {
+		rows, err := table.Candidates(nil, 0, 0, event, "z", false)
+		require.NoError(t, err)
+		require.Equal(t, []int{event}, rows)
+	}
 }
 
 // A row with an event that the table does not have is never taken, also not in the next

@@ -102,7 +102,7 @@ func TestCandidatesAreInOrderOfTrial(t *testing.T) {
 	require.Empty(t, rows)
 
 	err = table.Refused(start, start, user, []int{0, 2}, []error{errTrial, errFull})
-	require.EqualError(t, err, "fsm: refused by a guard: trials: go in start by user: first: declined\nsecond: no space")
+	require.EqualError(t, err, "fsm: refused by a guard: trials: go in start by user: first: declined; second: no space")
 	require.Equal(t, fsm.ErrGuard, sentinel(t, err))
 	require.ErrorIs(t, err, errTrial)
 	require.ErrorIs(t, err, errFull)

@@ -74,7 +74,7 @@ func (e *TransitionError) Error() string {
 	if e.Reason != nil {
 		text += ": " + e.Reason.Error()
 	}
-	return text
+	return visible.Text(text)
 }
 
 // Unwrap returns the sentinel and the reason.

@@ -221,6 +221,12 @@ func TestRefusalUnwrapsToTheReasonOfTheGuard(t *testing.T) {
 	require.Equal(t, error(want), detail(t, err).Reason)
 }
 
+func TestRefusalHasOneLine(t *testing.T) {
+	m := newDisks(t)
+	require.EqualError(t, m.Can(t.Context(), m.Start(), "a\nb", "c\nd", nil),
+		"fsm: unknown event: disk: a<U+000A>b in "+m.Start().State+" by c<U+000A>d")
+}
+
 // Success is the nil error, and not a nil pointer in an error.
 func TestSuccessIsANilError(t *testing.T) {
 	m, err := fsm.New[disk](diskSpec())

@@ -85,7 +85,7 @@ func TestNextToErrorNamesTheTarget(t *testing.T) {
 		{status("way", "start"), "end", user, fsm.ErrNotAllowed, "fsm: not allowed: routes: to end in way (origin start) by user"},
 		{
 			m.At("start"), "end", user, fsm.ErrGuard,
-			"fsm: refused by a guard: routes: to end in start by user: warm: declined\nhorse: declined",
+			"fsm: refused by a guard: routes: to end in start by user: warm: declined; horse: declined",
 		},
 		{m.At("start"), "nowhere", user, fsm.ErrUnknownState, "fsm: unknown state: routes: to nowhere in start by user"},
 		{m.At("nowhere"), "end", user, fsm.ErrUnknownState, "fsm: unknown state: routes: to end in nowhere by user"},

@@ -11,8 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/visible"
 )
 
-// Problems returns every fault of the table, errors first, in order of
-// declaration. It is empty for the table of a machine.
+// Problems returns the faults of the table, errors first, and those that one check finds in
+// order of declaration. It is empty for the table of a machine. A table over a limit, or with
+// a row that has no event or an unknown Then, is not checked further.
 func (t *Table) Problems() []Problem {
 	if t.compiled != nil {
 		return nil // a table with problems is not compiled

@@ -56,7 +56,7 @@ func (t *Table) conflict(word uint64, ed *edge, actor Actor) error {
 func (t *Table) guardRefusal(first *TransitionError, row int, word uint64, actor Actor, reason error) *TransitionError {
 	guard := t.Rows[row].Guard
 	if first != nil && first.Err == ErrGuard {
-		first.Reason = errors.Join(first.Reason, fmt.Errorf("%s: %w", guard, reason))
+		first.Reason = fmt.Errorf("%w; %s: %w", first.Reason, guard, reason)
 		return first
 	}
 	err := t.detail(word, t.Events[t.Rows[row].Event], actor)

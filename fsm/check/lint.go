@@ -16,8 +16,8 @@ type LintConfig struct {
 
 // Lint returns the findings about a table: its faults, and gaps in its structure.
 // Graver findings come first, then the order of the package documentation, then
-// the order of declaration. It accepts every table, sound or not. A nil config is
-// the default. It is safe for concurrent use.
+// that of [fsm.Table.Problems] or of declaration. It accepts every table, sound or
+// not. A nil config is the default. It is safe for concurrent use.
 func Lint(t *fsm.Table, config *LintConfig) Findings {
 	l := newLinter(t)
 	for _, id := range cmp.Or(config, &LintConfig{}).Skip {

@@ -45,7 +45,7 @@ func (l *linter) illegalRows() {
 		row := &l.t.Rows[i]
 		for _, from := range row.From {
 			at := [2]int{from, row.Event}
-			if !illegal[at] || !l.declared(from) || !l.hasEvent(row) {
+			if !illegal[at] || !l.declared(from) || !l.hasEvent(row) || len(l.kept(illegalRowID, at[:1])) == 0 {
 				continue
 			}
 			illegal[at] = false // one finding for a cell

@@ -21,7 +21,7 @@ type Report struct {
 
 	States      int            `json:"states"`      // declared
 	Events      int            `json:"events"`      // named by at least one row
-	Actors      []string       `json:"actors"`      // declared, or else named by rows; sorted
+	Actors      []string       `json:"actors"`      // declared; sorted
 	Transitions int            `json:"transitions"` // ignored events included
 	Ignored     int            `json:"ignored"`     // those of Transitions that ignore their event
 	Guarded     int            `json:"guarded"`     // those of Transitions that have a guard
@@ -67,7 +67,8 @@ type Report struct {
 	// step. Empty if the table has no such state.
 	NoErrorExit []string `json:"transitional_without_error_exit"`
 
-	// Nondeterministic are the cells with several targets, in order of rows.
+	// Nondeterministic are the cells with several targets of several transitions, in order
+	// of rows. Ignored events do not count.
 	Nondeterministic []Cell `json:"nondeterministic"`
 
 	Problems []fsm.Problem `json:"-"` // those of [fsm.Table.Problems]

@@ -164,7 +164,7 @@ func (p *pair) arrows(h int, state string) (list []arrow) {
 			actors = nil // every one
 		}
 		a := arrow{event: x.Events[r.Event], timeout: r.Timeout, to: p.states.of(h, to)}
-		a.key = fmt.Sprintf("%q %q %q %q %q %v %v %v", a.event, to, actors, origins, r.Guard, r.Timeout, r.Forced, r.Supersede)
+		a.key = fmt.Sprintf("%q %v %q %q %q %q %v %v %v", a.event, r.Then, to, actors, origins, r.Guard, r.Timeout, r.Forced, r.Supersede)
 		a.text = fmt.Sprintf("%s -%s-> %s%s", p.states.of(h, state), p.events.of(h, a.event), a.to, p.clauses(h, r, actors, origins))
 		if !seen[a.key] {
 			seen[a.key] = true

@@ -56,8 +56,10 @@
 //   - Diff accepts every pair of tables, sound or not, and changes none. It is safe
 //     for concurrent use. The same pair gives the same report.
 //   - Equal tables give no differences and no hazards. Titles, notes, sources and the
-//     order of declaration make no difference. The order of trial does.
-//   - Every hazard except a renaming has a shortest path to it as its witness.
+//     order of declaration make no difference. The order of trial does, and so does the
+//     first of several absent states, from which managers create objects.
+//   - Every hazard except a renaming has a shortest path to it as its witness: from no
+//     object, or from an object in the field if there is no such path.
 //
 // # Limits
 //

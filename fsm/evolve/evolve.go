@@ -94,8 +94,8 @@ type Hazard struct {
 	State   string        `json:"state,omitempty"`
 	Event   string        `json:"event,omitempty"`
 	Message string        `json:"message"` // one sentence
-	// Witness is a shortest path to the hazard, from no object or from one in the
-	// field. Guards may agree or refuse.
+	// Witness is a shortest path to the hazard from no object, or from an object in the
+	// field if there is no such path. Guards may agree or refuse.
 	Witness []Act `json:"witness,omitempty"`
 }
 

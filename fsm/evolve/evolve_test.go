@@ -573,6 +573,32 @@ func TestDiffOfDuplicateNames(t *testing.T) {
 	require.Empty(t, e.Differences)
 }
 
+// TestDiffOfFaultyNames requires that a table with a state that has no name equals itself,
+// and that names with line breaks have one line.
+func TestDiffOfFaultyNames(t *testing.T) {
+	unnamed := tabletest.Parse(t, `{"name":"m","initial":"A","transitions":[],
+		"states":[{"name":"A","kind":"stable","absent":true},{"name":"","kind":"stable"}]}`)
+	e, err := evolve.Diff(unnamed, unnamed, nil)
+	require.NoError(t, err)
+	require.Equal(t, "m: compatible, nothing differs", e.String())
+
+	broken := tabletest.Parse(t, `{"name":"m","initial":"a\nb","states":[{"name":"a\nb","kind":"stable"}],"transitions":[]}`)
+	e, err = evolve.Diff(unnamed, broken, nil)
+	require.NoError(t, err)
+	require.Equal(t, "state added: a<U+000A>b", e.Differences[len(e.Differences)-1].String())
+	require.Equal(t, "new node adds the object in a<U+000A>b", e.Hazards[0].Witness[0].String())
+}
+
+// TestDiffOfReturn requires that a row that returns differs from one to a state of that name.
+func TestDiffOfReturn(t *testing.T) {
+	const states = "A stable, T transitional, (return) stable"
+	rows := []string{"A go T user", "(return) go T user", "A move (return) user", "T done return agent"}
+	old := short(t, states, rows...)
+	e, err := evolve.Diff(old, short(t, states, append(rows[:3:3], "T done (return) agent")...), nil)
+	require.NoError(t, err)
+	require.Len(t, e.Differences, 1, "%s", e)
+}
+
 // TestDiffOfDuplicateRows requires that a row that cannot fire, because an equal one comes
 // first, is no difference.
 func TestDiffOfDuplicateRows(t *testing.T) {

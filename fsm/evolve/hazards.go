@@ -74,7 +74,7 @@ func (c *comparison) add(h int, id, state, event string, witness []Act, format s
 // entries compares the states in which nodes add objects without an event.
 func (c *comparison) entries() {
 	old, new := c.versions[oldVersion], c.versions[newVersion]
-	if c.held[addObject] || !new.has(old.first) || new.first == "" && new.absent == "" {
+	if c.held[addObject] || old.first == "" || !new.has(old.first) || new.first == "" && new.absent == "" {
 		return // old nodes add none, the new table does not have the state, or has no initial one
 	}
 	for _, actor := range c.roles {

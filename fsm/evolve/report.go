@@ -74,7 +74,7 @@ func (d Difference) String() string {
 	if d.Subject != "row" && len(d.Fields) > 0 {
 		text += " (" + strings.Join(d.Fields, ", ") + ")"
 	}
-	return text
+	return visible.Text(text)
 }
 
 // String returns the act as one line.
@@ -88,13 +88,14 @@ func (a Act) String() string {
 		}
 		return state + " (from " + origin + ")"
 	}
+	text := fmt.Sprintf("%s node: %s -%s%s-> %s, row %d", a.Node, where(a.State, a.Origin), a.Event, a.conditions(), where(a.To, a.ToOrigin), a.Row)
 	switch {
 	case a.Node == "":
-		return "an object is in " + where(a.To, a.ToOrigin)
+		text = "an object is in " + where(a.To, a.ToOrigin)
 	case a.Event == "":
-		return a.Node + " node adds the object in " + where(a.To, a.ToOrigin)
+		text = a.Node + " node adds the object in " + where(a.To, a.ToOrigin)
 	}
-	return fmt.Sprintf("%s node: %s -%s%s-> %s, row %d", a.Node, where(a.State, a.Origin), a.Event, a.conditions(), where(a.To, a.ToOrigin), a.Row)
+	return visible.Text(text)
 }
 
 func (a Act) conditions() (text string) {

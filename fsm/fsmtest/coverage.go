@@ -46,9 +46,10 @@ const (
 var kindNames = [...]string{"states", "transitions", "guard results"}
 
 // Watch returns a machine that behaves like m, and the coverage of its table. The
-// coverage counts everything that instances of the new machine do. A system that
-// moves its objects itself, such as a manager, reports its moves to [Coverage.Saw]. Watch
-// panics for a table that is too large for a tour, see [tour.ErrTooLarge].
+// coverage counts everything that instances of the new machine do: it is their observer,
+// in place of that of m. A system that moves its objects itself, such as a manager, reports
+// its moves to [Coverage.Saw]. Watch panics for a table that is too large for a tour, see
+// [tour.ErrTooLarge].
 func Watch[S, E comparable, T any](m *fsm.Machine[S, E, T], config *CoverConfig) (*fsm.Machine[S, E, T], *Coverage) {
 	c := newCoverage(m.Table(), config)
 	watched := remade(m, func(row int) guardFunc[T] {

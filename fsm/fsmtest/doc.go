@@ -28,8 +28,9 @@
 //   - Tour takes every row in every status in which an object can take it. A row that
 //     no object can take is an error unless the config names it with a reason.
 //   - Every exception has a reason. An exception that no longer applies is an error.
-//   - Mutate excludes a mutant from the score only if it behaves like the table.
-//   - All functions take a [testing.TB], so that Mutate can run them.
+//   - Mutate excludes a mutant from the score only if it behaves like the table, or if
+//     fsm.New refuses it for more than a missing timeout.
+//   - All functions that report faults take a [testing.TB], so that Mutate can run them.
 //   - The package needs the standard library and packages of this module only.
 //
 // # Limits

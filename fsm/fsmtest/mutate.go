@@ -28,8 +28,8 @@ type MutateConfig struct {
 // Mutate measures a test of a machine. It runs the test with machines whose tables
 // have one small fault each, see [tour.Mutants], and logs the score and the mutants
 // that survived. It fails t if the test does not detect a mutant that the config does not
-// name, or if the test fails with m itself. A mutant that behaves like the table, or that
-// fsm.New refuses, does not count.
+// name, if the test fails with m itself, or if no mutant counts. A mutant that behaves like
+// the table does not count, nor one that fsm.New refuses for more than a missing timeout.
 //
 // The test gets a testing.TB of its own that records failures. It cannot start
 // subtests. Directories and environment variables are those of t, but diagramtest.Doc

@@ -19,8 +19,9 @@ const (
 // Eight goroutines fire each step at once, and the system has to accept exactly one
 // of them. Race reports to t a step that has no winner or several, and a winner in
 // another state. It fires a step once if the table accepts the same request again in
-// the next status, because such a step has no single winner. Under the race detector,
-// Race also finds accesses that are not synchronized.
+// the next status, because such a step has no single winner. A table without any other
+// step is a fault. Under the race detector, Race also finds accesses that are not
+// synchronized.
 func Race(t testing.TB, table *fsm.Table, d Driver) {
 	t.Helper()
 	tour, err := tour.New(table, nil)

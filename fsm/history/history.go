@@ -97,7 +97,7 @@ func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*
 type Finding struct {
 	ID       string `json:"id"` // see the package documentation
 	Line     int    `json:"line,omitempty"`
-	Row      int    `json:"row"` // counted from 1, unreadable lines left out
+	Row      int    `json:"row"` // of those that Check checked, counted from 1; the last one before an unreadable line
 	Machine  string `json:"machine,omitempty"`
 	Object   string `json:"object,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`

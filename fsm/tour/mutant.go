@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // Mutant is a table with one small fault, which a test of the table should notice: a row
@@ -44,7 +45,7 @@ func Mutants(t *fsm.Table) (iter.Seq[Mutant], error) {
 				continue
 			}
 			for _, f := range w.faults(i) {
-				m := Mutant{Row: i, Text: fmt.Sprintf("row %d (%s) %s", i, t.Describe(i), f.text)}
+				m := Mutant{Row: i, Text: visible.Text(fmt.Sprintf("row %d (%s) %s", i, t.Describe(i), f.text))}
 				rows := slices.Clone(t.Rows)
 				m.Rows = slices.Clone(all)
 				if f.apply == nil {

@@ -189,6 +189,17 @@ func TestFaultyTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, plan.String(), "missed: row 3: it has no source")
 
+	odd := large(2, fsm.Stable, move(0, 0, 1), move(1, 0, 0))
+	odd.Actors, odd.Rows[0].Actors = []fsm.Actor{"a\nb", "c"}, []int{-1, 70}
+	plan, err = tour.New(odd, nil)
+	require.NoError(t, err)
+	require.Len(t, plan.Missed, 2)
+	all, err = tour.Mutants(odd)
+	require.NoError(t, err)
+	for m := range all {
+		require.NotContains(t, m.Text, "\n")
+	}
+
 	huge := &fsm.Table{Name: "hu\nge", Actors: []fsm.Actor{"a"}, Events: []string{"e"}}
 	for range 300 {
 		huge.States = append(huge.States, fsm.TableState{Name: "s", Target: -1}, fsm.TableState{Name: "t", Kind: fsm.Transitional, Target: -1})

@@ -30,8 +30,9 @@ type Config struct {
 	// them, without payloads, in pages of [lifecycle.MaxPage]. 0: 100,000.
 	MaxObjects int
 	// Failed receives the errors with a status of 500 and above of answers, of their parts,
-	// and of streams, for the log: the answers do not have the texts of stores. It is called
-	// concurrently. Default: nothing.
+	// and of streams, for the log: the answers do not have the texts of stores. It receives
+	// no foreign records, see [lifecycle.ErrForeign]. It is called concurrently. Default:
+	// nothing.
 	Failed func(context.Context, error)
 }
 
@@ -54,8 +55,8 @@ type Page struct {
 	close   context.CancelFunc
 }
 
-// New returns the page. The error matches [lifecycle.ErrInvalid]: there are two machines of
-// one name, a zero Machine or Queue, a nil lock, or a negative number of objects.
+// New returns the page. The error matches [lifecycle.ErrInvalid]: there are two machines or
+// two queues of one name, a zero Machine or Queue, a nil lock, or a negative number of objects.
 func New(config *Config) (*Page, error) {
 	if config == nil {
 		config = &Config{}

@@ -24,7 +24,7 @@ const Update = "UPDATE_DOCS"
 //
 // The comment consists of // lines. Doc reports the first line that differs to t, and
 // a file without a package comment. A file with Windows line ends is equal to one
-// with Unix line ends.
+// with Unix line ends, which a rewritten file has.
 func Doc(t testing.TB, file string, tables ...*fsm.Table) {
 	t.Helper()
 	text, err := os.ReadFile(file)

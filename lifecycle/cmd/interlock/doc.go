@@ -84,7 +84,7 @@
 // ends in an ellipsis. The page shows at most 200 keys of a queue, 200 holders of a lock and
 // 50 changes of an object; a last row then notes that there are more. If a machine, the owners
 // or a lock tree cannot be read, top, stuck and locks print the others, and fail. Characters
-// that are not printable are escaped as in JSON, so that no name can control the terminal.
+// that are not printable are escaped, so that no name can control the terminal.
 //
 // With -o json the output is the document of the page: for top, queues and locks the
 // Overview, QueuePage and LockPage; for list the ObjectList of all pages; for stuck an array
