@@ -84,34 +84,47 @@ func ofSystem[S comparable](system SystemID) lifecycle.Select[S] {
 	return lifecycle.Select[S]{Prefix: string(system) + "/"}
 }
 
-// follow moves a system that follows its services to the state that they give.
+// follow moves a system that follows its services to the state that they give, until it is
+// in that state.
 //
 // It reads the system before it counts the services, and expects the revision that it
-// has read. So a writer with an older count never replaces the result of one with a
-// newer count: the newer commit either was read, or makes this one a conflict.
+// has read. A commit that is based on an older count is a conflict, unless the newer count
+// gave the present state and wrote nothing. So every commit is followed by another count.
 func (c *Controller) follow(ctx context.Context, system SystemID) error {
-	return again(func() error {
-		rec, err := c.systems.Get(ctx, string(system))
-		if errors.Is(err, lifecycle.ErrNotFound) {
-			return nil
-		}
-		if _, ok := follows[rec.State]; err != nil || !ok {
+	for {
+		moved := false
+		err := again(func() (err error) {
+			moved, err = c.followOnce(ctx, system)
+			return err
+		})
+		if err != nil || !moved {
 			return err
 		}
-		counts := map[ServiceState]int{}
-		for service, err := range c.services.All(ctx, ofSystem[ServiceState](system)) {
-			if err != nil {
-				return err
-			}
-			counts[service.State]++
+	}
+}
+
+// followOnce reports whether it has moved the system.
+func (c *Controller) followOnce(ctx context.Context, system SystemID) (moved bool, err error) {
+	rec, err := c.systems.Get(ctx, string(system))
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return false, nil
+	}
+	if _, ok := follows[rec.State]; err != nil || !ok {
+		return false, err
+	}
+	counts := map[ServiceState]int{}
+	for service, err := range c.services.All(ctx, ofSystem[ServiceState](system)) {
+		if err != nil {
+			return false, err
 		}
-		to, err := fromServices.Of(counts)
-		if err != nil || rec.State == to.State {
-			return err
-		}
-		_, err = c.systems.Fire(ctx, string(system), follows[to.State], Aggregator, &lifecycle.Change[Content]{Expect: rec.Revision})
-		return err
-	})
+		counts[service.State]++
+	}
+	to, err := fromServices.Of(counts)
+	if err != nil || rec.State == to.State {
+		return false, err
+	}
+	_, err = c.systems.Fire(ctx, string(system), follows[to.State], Aggregator, &lifecycle.Change[Content]{Expect: rec.Revision})
+	return err == nil, err
 }
 
 // forgetServices removes the records of the services of a system, under these conditions. It

@@ -51,12 +51,12 @@ var listFaults = map[string]map[string]fault{
 			apart: true,
 			before: func(s *faulty, c *commits) {
 				for _, m := range c.Messages {
-					s.cache[lifecycle.Key{ID: m.Topic}] = record{}
+					s.cache[lifecycle.Key{Machine: m.Topic, ID: string(m.Payload)}] = record{}
 				}
 			},
 			messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
 				return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool {
-					_, ok := s.cache[lifecycle.Key{ID: m.Topic}]
+					_, ok := s.cache[lifecycle.Key{Machine: m.Topic, ID: string(m.Payload)}]
 					return !ok
 				})
 			},
