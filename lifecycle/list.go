@@ -49,14 +49,16 @@ func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S,
 }
 
 func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRecord, error) {
+	if len(sel.Prefix) >= MaxID {
+		return nil, nil // no id is longer
+	}
 	q := Query{
 		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
 		After: max(sel.After, sel.Prefix), WithoutPayload: sel.WithoutPayload,
 	}
 	var stored []StoredRecord
 	var err error
-	q.Limit, err = limit(sel.Limit)
-	if err = errors.Join(err, checkText("After", sel.After, MaxID), checkText("Prefix", sel.Prefix, MaxID)); err == nil {
+	if q.Limit, err = limit(sel.Limit); err == nil {
 		q.States, err = m.stateNames(sel.States)
 	}
 	if err == nil {
