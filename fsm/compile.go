@@ -125,7 +125,7 @@ func (c *compiled) edgeOf(t *Table, row, from int) edge {
 		e.actors = math.MaxUint64
 	}
 	for _, a := range r.Actors {
-		e.actors |= 1 << uint(a) // 0 for an index that no document gives
+		e.actors |= 1 << uint(a) // no bit for a negative index, or one above 63
 	}
 	if r.Guard != "" {
 		e.flags |= guarded

@@ -82,7 +82,7 @@ type result struct {
 	own     error         // what Guard or Run returned
 	cause   error         // of the end of the context, if err is of that
 	unbegun bool          // the base had ended before the attempt, with cause
-	outside bool          // the base had ended before the attempt returned its own error
+	outside bool          // the base had ended when the attempt returned its own error
 	retry   bool          // err is worth another attempt
 	pause   time.Duration // before that attempt
 }

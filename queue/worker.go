@@ -65,9 +65,9 @@ func (w *worker[K]) exit() {
 }
 
 // take returns the next started ticket, or nil, and makes sure that the context has not
-// ended. The last action ended at now, and the next one may have started before: a new
-// worker did not run in time. REQUIRES: q.mu.
-func (w *worker[K]) take(now time.Duration) *Ticket[K] {
+// ended. It is given the end of the last action: the next one may have started before that,
+// because a new worker did not run in time. REQUIRES: q.mu.
+func (w *worker[K]) take(lastEnded time.Duration) *Ticket[K] {
 	q := w.q
 	t := q.takeStarted()
 	if t == nil {
@@ -75,7 +75,7 @@ func (w *worker[K]) take(now time.Duration) *Ticket[K] {
 	}
 	// The context has ended if the last action was cancelled. That action cannot cancel
 	// it any more: its ticket has lost the function, see yield.
-	if w.ctx == nil || w.ctx.Err() != nil || now-w.made >= contextAge {
+	if w.ctx == nil || w.ctx.Err() != nil || lastEnded-w.made >= contextAge {
 		if w.cancel != nil {
 			w.cancel(nil)
 		}

@@ -75,7 +75,7 @@ func (c *comparison) add(h int, id, state, event string, witness []Act, format s
 func (c *comparison) entries() {
 	old, new := c.versions[oldVersion], c.versions[newVersion]
 	if c.held[addObject] || old.first == "" || !new.has(old.first) || new.first == "" && new.absent == "" {
-		return // old nodes add none, the new table does not have the state, or has no initial one
+		return // old nodes add none, or the new table does not have the state, or no initial one
 	}
 	for _, actor := range c.roles {
 		s := add(oldVersion, actor, status{old.first, old.first})

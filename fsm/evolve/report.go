@@ -88,12 +88,14 @@ func (a Act) String() string {
 		}
 		return state + " (from " + origin + ")"
 	}
-	text := fmt.Sprintf("%s node: %s -%s%s-> %s, row %d", a.Node, where(a.State, a.Origin), a.Event, a.conditions(), where(a.To, a.ToOrigin), a.Row)
+	var text string
 	switch {
 	case a.Node == "":
 		text = "an object is in " + where(a.To, a.ToOrigin)
 	case a.Event == "":
 		text = a.Node + " node adds the object in " + where(a.To, a.ToOrigin)
+	default:
+		text = fmt.Sprintf("%s node: %s -%s%s-> %s, row %d", a.Node, where(a.State, a.Origin), a.Event, a.conditions(), where(a.To, a.ToOrigin), a.Row)
 	}
 	return visible.Text(text)
 }

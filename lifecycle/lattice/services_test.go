@@ -209,8 +209,8 @@ func updating(t *testing.T) (*interposed, *lattice.Controller, func(service stri
 	return store, c, set
 }
 
-// An observer that is slow to commit an older count does not replace the result of a newer
-// one: the system is never stable while one of its services is updating.
+// An observer that is slow to read the system counts the services after that: the system does not
+// become stable, because another service is updating by then.
 func TestOlderCountIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, c, set := updating(t)
@@ -223,6 +223,22 @@ func TestOlderCountIsRefused(t *testing.T) {
 		rows, err := c.Systems().History(t.Context(), "s", before.Sequence, 0)
 		require.NoError(t, err)
 		require.Empty(t, rows)
+		require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
+
+// An observer counts before another one does, and commits after that one has found the system in
+// the right state and has written nothing. The observer counts again.
+func TestOlderCountIsCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, c, set := updating(t)
+		synctest.Wait()         // a new system also follows its services by itself
+		store.before = func() { // the first read comes before the count, the second one after it
+			store.before = func() { set("/b", lattice.ServiceUpdating) }
+		}
+		set("/a", lattice.ServiceStable)
+		require.Nil(t, store.before)
 		require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
 		require.NoError(t, c.Close(t.Context()))
 	})
