@@ -183,7 +183,7 @@ var mysql = &engine{
 	indexes: "SELECT index_name, 1 - non_unique, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) ORDER BY index_name, seq_in_index",
 
-	sessionProbe: "SELECT @@SESSION.sql_mode, @@SESSION.autocommit, HEX(CONVERT(? USING utf8mb4))",
+	sessionProbe: "SELECT @@SESSION.sql_mode, @@SESSION.autocommit AND @@SESSION.completion_type <> 'CHAIN', HEX(CONVERT(? USING utf8mb4))",
 	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
 	isolationProbe: "SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')",
 

@@ -37,7 +37,8 @@
 //   - Deadlocks, serialization failures and locked databases are retried, for
 //     [Config.RetryFor] at most, and are never reported as a conflict. The driver's
 //     defaults for isolation level, time zone, character set and counting of rows make
-//     no difference, except that [Open] refuses READ UNCOMMITTED and autocommit=0 on MySQL and MariaDB.
+//     no difference, except that [Open] refuses READ UNCOMMITTED, autocommit=0 and
+//     completion_type=CHAIN on MySQL and MariaDB.
 //   - If an answer is lost, because a connection breaks or a context ends during COMMIT,
 //     the store searches the history for the commit, and sends it again with its token
 //     while the context lasts. If the engine does not answer, the error is

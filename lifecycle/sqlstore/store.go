@@ -101,8 +101,8 @@ var (
 // Errors: [ErrSchema] if a table does not exist, lacks columns or indexes, has a column of
 // another type, or is not compatible with this version; [lifecycle.ErrInvalid] for the prefix
 // and other names, for an [ExistingTable] that contradicts itself or another one, for
-// connections that truncate or convert text, and for connections to MySQL without autocommit, or
-// with the isolation level READ UNCOMMITTED; the driver's errors.
+// connections that truncate or convert text, and for connections to MySQL without autocommit, with
+// completion_type=CHAIN, or with the isolation level READ UNCOMMITTED; the driver's errors.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	s, err := newStore(db, d, config)
 	if err != nil {

@@ -180,8 +180,8 @@ func (s *Store) about(ctx context.Context, query, table string, scan func(*sql.R
 
 // verifySession refuses connections that change names of existing tables, because MySQL
 // truncates text where its mode is not strict, and converts it between character sets;
-// connections without autocommit, where a read begins a transaction that nothing ends; and
-// connections that read uncommitted rows. The bad schedule: the connection breaks before COMMIT
+// connections without autocommit or with completion_type=CHAIN, where a read or a COMMIT begins
+// a transaction that nothing ends; and connections that read uncommitted rows. The bad schedule: the connection breaks before COMMIT
 // reaches the server; another connection finds the history row of the commit, and Commit
 // returns nil; the server then rolls the transaction back.
 func (s *Store) verifySession(ctx context.Context) error {
@@ -189,9 +189,9 @@ func (s *Store) verifySession(ctx context.Context) error {
 		return nil
 	}
 	var mode, got, name, level string
-	var autocommit bool
+	var alone bool // every statement outside a transaction commits alone
 	st := &statement{text: s.e.sessionProbe, args: []any{"\U0001F600"}}
-	if err := s.query(ctx, st, nil, into(&mode, &autocommit, &got)); err != nil {
+	if err := s.query(ctx, st, nil, into(&mode, &alone, &got)); err != nil {
 		return failed(ctx, err)
 	}
 	if err := s.query(ctx, &statement{text: s.e.isolationProbe}, nil, into(&name, &level)); err != nil {
@@ -201,8 +201,8 @@ func (s *Store) verifySession(ctx context.Context) error {
 	switch {
 	case level == "READ-UNCOMMITTED":
 		return fmt.Errorf("%w: the isolation level of the connection is READ UNCOMMITTED: it reads changes that are rolled back later", lifecycle.ErrInvalid)
-	case !autocommit:
-		return fmt.Errorf("%w: the connection has no autocommit: it would read old records", lifecycle.ErrInvalid)
+	case !alone:
+		return fmt.Errorf("%w: the connection has no autocommit, or completion_type is CHAIN: it would read old records", lifecycle.ErrInvalid)
 	case existing && !strings.Contains(mode, "STRICT_"):
 		return fmt.Errorf("%w: sql_mode %q of the connection is not strict: it would truncate text", lifecycle.ErrInvalid, mode)
 	case existing && got != "F09F9880":

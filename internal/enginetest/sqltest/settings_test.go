@@ -91,13 +91,18 @@ func TestReadUncommittedIsRefused(t *testing.T) {
 }
 
 // Without autocommit, a read would begin a transaction that nothing ends, and later reads of the
-// connection would see old records.
+// connection would see old records. So would a COMMIT with completion_type=CHAIN.
 func TestNoAutocommitIsRefused(t *testing.T) {
 	w := way{"mysql", servers.MySQL(t)}
 	require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), sqlstore.MySQL, nil))
-	_, err := sqlstore.Open(t.Context(), pool(t, w.with(t, "autocommit=0")), sqlstore.MySQL, nil)
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.ErrorContains(t, err, "autocommit")
+	for _, setting := range []string{"autocommit=0", "completion_type=1"} {
+		t.Run(setting, func(t *testing.T) {
+			_, err := sqlstore.Open(t.Context(), pool(t, w.with(t, setting)), sqlstore.MySQL, nil)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			name, _, _ := strings.Cut(setting, "=")
+			require.ErrorContains(t, err, name)
+		})
+	}
 }
 
 // onMariaDB skips a setting that MySQL does not have.
