@@ -159,7 +159,9 @@
 // half-way. The callers of one Store write one after the other, first come first served.
 // Between processes the lock of the engine decides, and the store retries a commit that
 // finds the database locked. A database in memory belongs to one connection: set
-// MaxOpenConns to 1, and its idle time to unlimited.
+// MaxOpenConns to 1, and its idle time to unlimited. Not supported, and not refused: a
+// database in UTF-16, whose names have another order, and a shared cache with
+// read_uncommitted, where a read sees changes that are rolled back later.
 //
 // # Rejected
 //
