@@ -12,9 +12,9 @@ import (
 )
 
 // Change is what a call does besides moving the object. Nil is nothing. If the table
-// ignores the event, nothing of it is written and Require is not checked; the conditions on
-// the object itself are. Texts are UTF-8 without NUL, and all of it is within
-// [Config].Limits, or the call returns [ErrInvalid].
+// ignores the event, nothing of it is written, and the conditions of Require on other objects
+// are not checked. Its grants and the conditions on the object itself are. Texts are UTF-8
+// without NUL, and all of it is within [Config].Limits, or the call returns [ErrInvalid].
 type Change[T any] struct {
 	// Edit changes the payload in the same commit, before the guards run. It works
 	// on a copy, without any lock, once in every attempt to commit. If it returns

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,6 +99,25 @@ func TestCurrentOfNothing(t *testing.T) {
 		Key: lifecycle.Key{Machine: "lease", ID: "l"}, State: "Ready", Origin: "Ready", // states of m
 	}})
 	require.False(t, ok)
+}
+
+// TestCurrentOfWork: work has failed with the conflict of another object, which is not the
+// record of its own object.
+func TestCurrentOfWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		stopped(t, m, "b")
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			_, err := m.Fire(ctx, "b", "start", user, &lifecycle.Change[size]{Expect: "old"})
+			return err
+		}), nil)
+		rec, err := ticket.Wait(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrConflict)
+		_, ok := lifecycle.Current(m, err)
+		require.False(t, ok)
+		require.Equal(t, "a", rec.ID)
+	})
 }
 
 // TestReportOvertaken: a report is about an operation. The manager decides it again,

@@ -30,8 +30,12 @@ func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (rec Record[S, T]
 // Current returns the record that an object has, from an error that matches
 // [ErrConflict], [ErrExists] or [ErrRepeated]. It returns false if the error carries no
 // record of the call's own object, or if the object does not exist. The record of a
-// repeated request that has created an object is that of this object.
+// repeated request that has created an object is that of this object. Current returns false
+// for an [OutcomeError]: [Ticket.Wait] returns the record.
 func Current[S, E comparable, T any](m *Manager[S, E, T], err error) (Record[S, T], bool) {
+	if _, ok := errors.AsType[*OutcomeError](err); ok {
+		return Record[S, T]{}, false // the work may have met the error elsewhere
+	}
 	var current StoredRecord
 	own := true // false: a guard, an edit or BeforeCommit has returned the error of another call
 	e, _ := errors.AsType[*Error](err)

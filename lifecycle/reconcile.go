@@ -42,7 +42,7 @@ type ReconcileResult[S comparable, T any] struct {
 	Extra []string
 	// Failed are errors about single objects: a foreign record ([ErrForeign]), a refusal by
 	// Config.BeforeCommit, or 16 conflicts ([ErrConflict]). The reports about them may be
-	// repeated. A foreign record is in no other list.
+	// repeated. A foreign record is in none of Resend, Missing and Extra.
 	Failed []*Error
 }
 

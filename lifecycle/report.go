@@ -57,10 +57,10 @@ func (v Verdict) String() string {
 // An error means that no verdict was reached: [ErrInvalid] for the id or the change,
 // [fsm.ErrUnknownEvent], [fsm.ErrWrongActor] for the sweeper, [ErrConflict], [ErrForeign],
 // [ErrUnknownOutcome], those of Fire about the change, or the store's. The verdict is then
-// Refused. A refusal by guards is an error, and not a
-// verdict, if the reason of a guard matches [ErrUnavailable], [context.DeadlineExceeded] or
-// [context.Canceled]: the guard has met an outage, and the peer sends the report again. The
-// error matches the reason, and not [fsm.ErrGuard].
+// Refused. A refusal by guards is an error, and not a verdict, if the reason of a guard
+// matches [ErrUnavailable], [context.DeadlineExceeded] or [context.Canceled]: the guard has
+// met an outage, and the peer sends the report again. The error matches the reason, and not
+// [fsm.ErrGuard].
 func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) (Verdict, error) {
 	r := m.reporting(id, operation, e, actor, change)
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {

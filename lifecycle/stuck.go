@@ -82,10 +82,11 @@ func (s SweepResult) String() string {
 
 // resolve sets the resolution of an attempt.
 func (s *SweepResult) resolve(success Resolution, err error) {
+	conflict, ok := errors.AsType[*ConflictError](err)
 	switch {
 	case err == nil:
 		s.Resolution = success
-	case errors.Is(err, ErrConflict):
+	case ok && conflict.Current.Key == s.Key: // and not of a change that BeforeCommit has added
 		s.Resolution, s.Err = Overtaken, err
 	default:
 		s.Resolution, s.Err = NotMoved, err

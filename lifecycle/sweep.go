@@ -52,8 +52,8 @@ import (
 // taken. Call it at the start of a process, after [Join]: it finds what an earlier
 // process of the same name has left, without waiting for deadlines.
 //
-// The result has an entry for each stuck object, moved or not. If its object could not be
-// moved, the entry has the error, and the sweep continues. Any other error of the store, and
+// The result has an entry for each stuck object, moved or not. If an object could not be
+// moved, its entry has the error, and the sweep continues. Any other error of the store, and
 // the end of the context, ends the sweep, which returns it with the entries so far. A read or
 // write that takes longer than a minute is an error.
 func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]SweepResult, error) {

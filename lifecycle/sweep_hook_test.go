@@ -82,6 +82,33 @@ func TestRunReportsTheLastSweep(t *testing.T) {
 	})
 }
 
+// TestSweepMeetsAnotherConflict: BeforeCommit, or Config.Observe, has met a conflict of another
+// object. No writer has moved the object itself.
+func TestSweepMeetsAnotherConflict(t *testing.T) {
+	other := &lifecycle.ConflictError{Current: lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "quota", ID: "q"}}}
+	for name, config := range map[string]lifecycle.Config[event]{
+		"BeforeCommit": {BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+			if ch.To.Actor == fsm.Sweeper {
+				return nil, other
+			}
+			return nil, nil
+		}},
+		"Observe": {Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) { return "", "", other }},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			m := workers(lifecycle.NewMemoryStore(), config)
+			running(t, m, "a")
+			fire(t, m, "a", "stop", user, nil)
+			time.Sleep(time.Minute + 1)
+			found := sweep(t, m)
+			require.Len(t, found, 1)
+			require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
+			require.ErrorIs(t, found[0].Err, other)
+			require.Equal(t, state("stopping"), get(t, m, "a").State)
+		})
+	}
+}
+
 // TestSweepBehindItself: the sweep does not start work again that waits for its turn
 // in this process, however long the work in front of it hangs.
 func TestSweepBehindItself(t *testing.T) {

@@ -34,8 +34,9 @@ type Tx struct {
 	used     bool
 }
 
-// Require adds conditions on objects that the transaction does not change. They are not
-// checked if the tables ignore the events of all changes, because nothing is written then.
+// Require adds conditions on grants, and on objects that the transaction does not change. If
+// the tables ignore the events of all changes, nothing is written, and the conditions on
+// objects are not checked.
 func (tx *Tx) Require(conditions ...Precondition) { tx.require = append(tx.require, conditions...) }
 
 // Commit writes all changes, or none. The error is that of the change that fails,

@@ -32,10 +32,10 @@ type Config[K comparable] struct {
 	// without an entry has its own copy of such a limit, or none.
 	Classes map[string]Limit
 	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume], or until
-	// they are empty in a [Queuer.Stop] or a [Queuer.Terminate].
-	// [Failed], [Panicked] and [TimedOut] are failures; an action that was ended
-	// from outside has not failed. A halted lane accepts actions. The attempts count:
-	// a panic of Settle, or of the observer after it, halts no lane.
+	// they are empty in a [Queuer.Stop] or a [Queuer.Terminate]. [Failed], [Panicked] and
+	// [TimedOut] are failures. An action halts no lane if it ends after it was cancelled,
+	// pre-empted or aborted, or after the end of Base. A halted lane accepts actions. The
+	// attempts count: a panic of Settle, or of the observer after it, halts no lane.
 	HaltOnFailure bool
 	// Observer receives events.
 	Observer Observer[K]

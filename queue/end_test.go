@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,17 +120,35 @@ func TestBaseEndsWithAnEndError(t *testing.T) {
 	}
 }
 
-// The end of the base ends an action from outside: the action's own error halts no lane.
-func TestOwnErrorAfterBaseHaltsNoLane(t *testing.T) {
+// An action that ends after the base has halted no lane, however it ends.
+func TestFailureAfterBaseHaltsNoLane(t *testing.T) {
+	for want, run := range map[queue.Outcome]func(context.Context) error{
+		queue.Failed:   func(ctx context.Context) error { <-ctx.Done(); return errBoom },
+		queue.Panicked: func(ctx context.Context) error { <-ctx.Done(); panic("boom") },
+		queue.TimedOut: func(ctx context.Context) error { time.Sleep(time.Hour); return ctx.Err() },
+	} {
+		t.Run(want.String(), func(t *testing.T) { requireNoHalt(t, want, run) })
+	}
+	t.Run("goexit", func(t *testing.T) {
+		requireNoHalt(t, queue.Panicked, func(ctx context.Context) error { <-ctx.Done(); runtime.Goexit(); return nil })
+	})
+}
+
+// requireNoHalt lets the base end while an action runs, after its time-out or before.
+func requireNoHalt(t *testing.T, want queue.Outcome, run func(context.Context) error) {
 	in(t, func(t *testing.T) {
 		base, end := context.WithCancel(t.Context())
 		q := makeQueue(t, &queue.Config[string]{Base: base, HaltOnFailure: true})
-		running := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error { <-ctx.Done(); return errBoom }})
+		act := &queue.Action{Run: run}
+		if want == queue.TimedOut {
+			act.Timeout = time.Second
+		}
+		running := submit(t, q, "a", act)
 		behind := submit(t, q, "a", takes("behind", 0, nil))
-		synctest.Wait()
+		time.Sleep(time.Minute)
 		end()
-		synctest.Wait()
-		require.Equal(t, queue.Failed, running.Outcome())
+		time.Sleep(time.Hour)
+		require.Equal(t, want, running.Outcome())
 		require.Equal(t, queue.Canceled, behind.Outcome())
 	})
 }

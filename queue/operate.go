@@ -7,7 +7,8 @@ package queue
 // until enough have ended. At the root a MaxRunning of 0 means 1,024.
 //
 // SetLimit returns an [*InvalidError] for a negative number and for a bad path, and
-// changes nothing then. It does not change whether the class is paused.
+// changes nothing then. It does not change whether the class is paused: a class that its
+// pattern has paused stays paused until it is resumed by its own path.
 func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 	if err := limit.check("Limit", class); err != nil {
 		return err

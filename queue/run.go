@@ -82,7 +82,7 @@ type result struct {
 	own     error         // what Guard or Run returned
 	cause   error         // of the end of the context, if err is of that
 	unbegun bool          // the base had ended before the attempt, with cause
-	outside bool          // the base had ended when the attempt returned its own error
+	outside bool          // the base had ended when the attempt ended
 	retry   bool          // err is worth another attempt
 	pause   time.Duration // before that attempt
 }
@@ -152,7 +152,6 @@ func (t *Ticket[K]) judge(ctx context.Context, err error, own result) result {
 	}
 	end := endOf(cause, err, t.q.config.Base)
 	if end == nil {
-		own.outside = t.q.config.Base.Err() != nil
 		return own
 	}
 	return result{outcome: end.Outcome, err: end, own: err, cause: cause}

@@ -105,20 +105,22 @@ func (q *Queuer[K]) takeStarted() *Ticket[K] {
 // run makes one attempt and concludes it. It returns the next ticket. An attempt that
 // calls runtime.Goexit is concluded, too, and then the worker exits.
 func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
-	q := w.q
+	q, base := w.q, w.q.config.Base
 	goexit := true
 	defer func() {
 		if goexit {
+			outside := base.Err() != nil
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			q.conclude(t, result{outcome: Panicked, err: &PanicError{Goexit: true}})
+			q.conclude(t, result{outcome: Panicked, err: &PanicError{Goexit: true}, outside: outside})
 		}
 	}()
 	var r result
-	if base := q.config.Base; base.Err() != nil {
+	if base.Err() != nil {
 		r = result{unbegun: true, cause: context.Cause(base)}
 	} else {
 		r = t.try(w.ctx)
+		r.outside = base.Err() != nil
 	}
 	goexit = false
 	q.mu.Lock()

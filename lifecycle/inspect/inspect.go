@@ -31,8 +31,8 @@ type Config struct {
 	MaxObjects int
 	// Failed receives the errors with a status of 500 and above of answers, of their parts,
 	// and of streams, for the log: the answers do not have the texts of stores. It receives
-	// no foreign records, see [lifecycle.ErrForeign]. It is called concurrently. Default:
-	// nothing.
+	// no error for a foreign record that a page shows, see [lifecycle.ErrForeign]. It is
+	// called concurrently. Default: nothing.
 	Failed func(context.Context, error)
 }
 

@@ -37,7 +37,7 @@
 //     and degraded, the first stable excepted.
 //   - The state of a live system is the first of degraded, updating, scaling and stable
 //     that any of its services has. When all concurrent calls of [Controller.SetService] for
-//     a system have returned, its state follows from its services.
+//     a system have returned nil, its state follows from its services.
 //   - No two deploys of a system run at once if their paths are equal or one is
 //     above the other. Nothing runs beside a teardown. A deploy or teardown that is
 //     refused fails at once, and its reason names the holders of the locks.
