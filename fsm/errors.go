@@ -72,7 +72,7 @@ func (e *TransitionError) Error() string {
 		text += ": " + e.Guard
 	}
 	if e.Reason != nil {
-		text += ": " + e.Reason.Error()
+		text += ": " + strings.ReplaceAll(e.Reason.Error(), "\n", "; ") // that of errors.Join has a line for each
 	}
 	return visible.Text(text)
 }

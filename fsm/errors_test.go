@@ -225,6 +225,14 @@ func TestRefusalHasOneLine(t *testing.T) {
 	m := newDisks(t)
 	require.EqualError(t, m.Can(t.Context(), m.Start(), "a\nb", "c\nd", nil),
 		"fsm: unknown event: disk: a<U+000A>b in "+m.Start().State+" by c<U+000A>d")
+	s := diskSpec()
+	s.Rows[3] = s.Rows[3].If(fsm.When("own", func(context.Context, *disk, *disk) error {
+		return errors.Join(&shortage{3}, errors.New("not now"))
+	}))
+	m, err := fsm.New[disk](s)
+	require.NoError(t, err)
+	require.EqualError(t, m.Can(t.Context(), m.At("CREATED"), "resize", user, nil),
+		"fsm: refused by a guard: disk: resize in CREATED by user: own: 3 missing; not now")
 }
 
 // Success is the nil error, and not a nil pointer in an error.

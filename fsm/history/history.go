@@ -97,7 +97,7 @@ func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*
 type Finding struct {
 	ID       string `json:"id"` // see the package documentation
 	Line     int    `json:"line,omitempty"`
-	Row      int    `json:"row"` // from 1, among the readable rows; for an unreadable line, the row before it
+	Row      int    `json:"row"` // from 1, among those of Summary.Rows; for an unreadable line, the row before it
 	Machine  string `json:"machine,omitempty"`
 	Object   string `json:"object,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`

@@ -425,9 +425,46 @@ func TestTxKeepsNothingOfARefusedCommit(t *testing.T) {
 	require.ErrorAs(t, store.WithTx(tx).Commit(t.Context(), c), &conflict)
 	require.Equal(t, 1, conflict.Change)
 	require.Equal(t, []string{
-		"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET", isRow, isUpdate + " SET", "ROLLBACK TO SAVEPOINT",
-	}, short(f.statements())[:6])
+		"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET", isRow, isUpdate + " SET",
+		"ROLLBACK TO SAVEPOINT", "RELEASE SAVEPOINT interlock_commit",
+	}, short(f.statements())[:7])
 	require.NoError(t, store.WithTx(tx).Close())
+}
+
+// The savepoint of a commit in the caller's transaction is released, because PostgreSQL keeps
+// every one.
+func TestTxKeepsNoSavepoint(t *testing.T) {
+	for _, d := range []Dialect{Postgres, MySQL, SQLite} {
+		t.Run(d.String(), func(t *testing.T) {
+			row := reply{rows: [][]driver.Value{{int64(1_000_000)}}, affected: 1, last: 1_000_000}
+			store, f, db := opened(t, d, nil, func(string, []driver.NamedValue) reply { return row })
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tx.Rollback()) }()
+			c := moved()
+			c.Messages = []lifecycle.Message{{Topic: "moved"}}
+			require.NoError(t, store.WithTx(tx).Commit(t.Context(), c))
+			log := f.statements()
+			require.Equal(t, "SAVEPOINT interlock_commit", log[1])
+			require.Equal(t, "RELEASE SAVEPOINT interlock_commit", log[len(log)-1])
+		})
+	}
+}
+
+// A lack of resources may end the transaction of the caller, and its savepoint with it: the
+// outage is the error, not the missing savepoint.
+func TestTxEndsForWantOfResources(t *testing.T) {
+	full := &numberError{Number: 1206} // locks
+	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{err: full}}}))
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	c := moved()
+	c.Messages = []lifecycle.Message{{Topic: "moved"}}
+	err = store.WithTx(tx).Commit(t.Context(), c)
+	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.ErrorIs(t, err, full)
+	require.Equal(t, []string{"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET"}, f.statements())
 }
 
 // Commit returns the cause of a context that ends during a retry or before the call.

@@ -37,8 +37,11 @@ func TestClassify(t *testing.T) {
 		{stateError("25P04"), noAnswer}, // the transaction took too long
 		{stateError("08006"), noAnswer},
 		{stateError("57014"), unable},
-		{stateError("53100"), noAnswer}, // PANIC of COMMIT: the disk is full
-		{stateError("58030"), noAnswer}, // of input or output
+		{stateError("53100"), unable}, // the disk is full
+		{stateError("58030"), unable}, // of input or output
+		{&severeError{stateError: "53100", Severity: "ERROR"}, unable},
+		{&severeError{stateError: "53100", Severity: "PANIC"}, noAnswer}, // perhaps of COMMIT
+		{&severeError{stateError: "58030", Severity: "PANIK", SeverityUnlocalized: "PANIC"}, noAnswer},
 		{number(1213), busy},
 		{number(1205), busy},
 		{number(1020), busy},

@@ -84,9 +84,8 @@ var postgresCodes = map[string]class{
 	// The server shuts down, starts, or ends a session or a transaction after a time.
 	"40003": noAnswer, "57P01": noAnswer, "57P02": noAnswer, "57P03": noAnswer, "57P04": noAnswer, "57P05": noAnswer,
 	"25P03": noAnswer, "25P04": noAnswer,
-	"08":    noAnswer,                 // connection
-	"53100": noAnswer, "58": noAnswer, // the disk is full or fails: of COMMIT, the record may be on it
-	"53":    unable, // resources, among them the number of connections
+	"08": noAnswer,             // connection
+	"53": unable, "58": unable, // resources, among them the disk and the number of connections
 	"57014": unable, // the time-out of a statement
 	"25006": unable, // a transaction that may only read, as on a standby
 	"23001": otherRow, "23503": otherRow, "23P01": otherRow,
@@ -144,8 +143,9 @@ type (
 
 // classify reads an error without knowledge of the driver. The errors of MySQL drivers are
 // structs with a field Number, those of mattn/go-sqlite3 structs with a field ExtendedCode, and
-// those of PostgreSQL drivers have a field Routine. A driver's own opinion about its connection
-// does not count: pgx can call a COMMIT safe to retry that the engine has received and executed.
+// those of PostgreSQL drivers have fields Severity and Routine. A driver's own opinion about its
+// connection does not count: pgx can call a COMMIT safe to retry that the engine has received and
+// executed.
 func classify(err error) class {
 	var state postgresError
 	var code sqliteError
@@ -160,6 +160,8 @@ func classify(err error) class {
 		return refused
 	case err == errMissed, matches(err, errRows, errRead, sql.ErrTxDone):
 		return refused
+	case errors.As(err, &state) && panicked(state):
+		return noAnswer
 	case errors.As(err, &state) && field(state, "Routine").String() == stalePlan:
 		return busy
 	case errors.As(err, &state):
@@ -175,6 +177,12 @@ func classify(err error) class {
 		return classOf(sqliteCodes, n, n&0xff)
 	}
 	return noAnswer
+}
+
+// panicked reports whether a server of PostgreSQL has crashed with an error. If that was a COMMIT,
+// its record may be on the disk. A server in another language translates Severity.
+func panicked(state postgresError) bool {
+	return field(state, "Severity").String() == "PANIC" || field(state, "SeverityUnlocalized").String() == "PANIC"
 }
 
 // stalePlan is the routine of PostgreSQL that reports that a table was changed after the plan of the

@@ -141,6 +141,12 @@ type routineError struct {
 	Routine string
 }
 
+// severeError is an error of PostgreSQL with its severity.
+type severeError struct {
+	stateError
+	Severity, SeverityUnlocalized string
+}
+
 func (e stateError) Error() string { return "SQLSTATE " + string(e) }
 
 func (e stateError) SQLState() string { return string(e) }

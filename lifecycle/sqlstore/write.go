@@ -94,19 +94,27 @@ func finish(ctx context.Context, end func() error) error {
 }
 
 // part writes a commit in the caller's transaction. A savepoint takes back what a commit has
-// written before it is refused.
+// written before it is refused. It is released: PostgreSQL keeps every one until the end of the
+// transaction, and slows down with their number. After any other error the caller rolls back.
 func (s *Store) part(ctx context.Context, p *plan) error {
-	savepoint := p.several || p.existing || len(p.commit.Messages) > 0 || p.commit.Owner.Name != ""
-	if savepoint {
-		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
-			return err
-		}
+	if !p.several && !p.existing && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
+		return s.write(ctx, p)
+	}
+	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
+		return err
 	}
 	err := s.write(ctx, p)
-	if savepoint && err != nil && (errors.Is(err, errMissed) || classify(err).refused()) {
+	if err != nil {
+		c := classify(err)
+		if !errors.Is(err, errMissed) && (!c.refused() || c == unable) {
+			return err // the engine may have ended the transaction, also for want of resources
+		}
 		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
 			return err
 		}
+	}
+	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
+		return err
 	}
 	return err
 }

@@ -197,6 +197,22 @@ func TestWithTxRefusedHalfWay(t *testing.T) {
 	})
 }
 
+// SQLite ends the transaction of the caller when the disk is full, and its savepoint with it: the
+// error is an outage.
+func TestWithTxFullDisk(t *testing.T) {
+	store, db := fresh(t, engines()[0], nil)
+	db.SetMaxOpenConns(1)
+	exec(t, db, "PRAGMA max_page_count = 200")
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	in := store.WithTx(tx)
+	c := next(get(t, in, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+	c.Changes[0].To.Payload = make([]byte, 2<<20)
+	c.Messages = []lifecycle.Message{{Topic: "large"}}
+	require.ErrorIs(t, in.Commit(t.Context(), c), lifecycle.ErrUnavailable)
+}
+
 // A transaction whose pool has no second connection does not wait for one.
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
