@@ -73,6 +73,13 @@ var runFaults = map[string]map[string]fault{
 			c.Token = lifecycle.NewToken()
 			return r.sendAgain(ctx, c)
 		}),
+		"a MetadataOnly change is sent again": lost(func(r *remote, ctx context.Context, c *commits, _ error) error {
+			return r.sendAgain(ctx, c)
+		}),
+		"lists come later":          {remote: &remoteFault{later: "List"}},
+		"requests come later":       {remote: &remoteFault{later: "Requested"}},
+		"recent changes come later": {remote: &remoteFault{later: "Recent"}},
+
 		"a part is enough":  {remote: &remoteFault{partial: true}},
 		"an earlier result": {remote: &remoteFault{older: true}},
 	},
