@@ -96,6 +96,9 @@ var runFaults = map[string]map[string]fault{
 		"stays broken":            {remote: &remoteFault{broken: true}},
 		"the error of its driver": {remote: &remoteFault{plain: true}},
 	},
+	"Outage/close_during_commits_is_exact": {
+		"closed is not written": {remote: &remoteFault{closing: true}},
+	},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),
 		"no tokens":   restarting(func(r *remote) { r.lives++ }),

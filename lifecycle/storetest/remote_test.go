@@ -21,6 +21,7 @@ type remoteFault struct {
 	broken  bool                                                              // no call succeeds after a broken connection
 	plain   bool                                                              // an outage is an error of the driver only
 	early   bool                                                              // no fault: what has no rows is answered without the engine
+	closing bool                                                              // a call returns ErrClosed if the store was closed meanwhile
 	later   string                                                            // this call reads what a request after the commit has written
 	restart func(r *remote)                                                   // what else a restart of the engine does
 	locks   chan struct{}                                                     // held by commits that read or write the record of an owner
@@ -271,6 +272,14 @@ func (r *remote) Commit(ctx context.Context, c *commits) error {
 			}
 			return nil, nil
 		})
+		return nil
+	case err == nil && r.closing:
+		time.Sleep(time.Millisecond)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.closed {
+			return lifecycle.ErrClosed
+		}
 		return nil
 	case !errors.Is(err, errBroken):
 		return err

@@ -167,6 +167,7 @@ var demands = []demand{
 	{name: "Outage/context_ends_at_every_request", check: contextEndsAtEveryRequest},
 	{name: "Outage/owner_is_read_without_waiting", check: ownerIsReadWithoutWaiting},
 	{name: "Outage/store_recovers", check: storeRecovers},
+	{name: "Outage/close_during_commits_is_exact", check: closeDuringCommits},
 	{name: "Outage/restart_keeps_everything", check: restartKeepsEverything},
 	{name: "Concurrent/history_is_linearizable", check: historyIsLinearizable},
 	{name: "Concurrent/one_creation_wins", check: oneCreationWins},
