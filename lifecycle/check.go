@@ -158,7 +158,7 @@ func checkSize(what string, size, limit int) error {
 
 // Check refuses a commit that is malformed or needs more than a store has, for use
 // by stores before anything else. A commit that passes has at least one change, a
-// state in each of them, and no two of one key.
+// state in each of them, and no two of one key or of one request of a machine.
 //
 // Errors: [ErrInvalid] for what no store can do, [errors.ErrUnsupported] for more
 // changes and preconditions, or messages, than the capabilities declare.

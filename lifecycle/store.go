@@ -20,8 +20,10 @@ import (
 // A Store is safe for concurrent use, and its type is comparable (a pointer, as a
 // rule). If the context has ended, a method returns an error that matches both
 // ctx.Err() and its cause (see [Ended]); once the store is closed, it returns
-// [ErrClosed]. In both cases nothing was written. While the store cannot answer, its
-// methods return errors that match [ErrUnavailable].
+// [ErrClosed]. In both cases nothing was written. If the context ends, or the store is
+// closed, after a commit was sent to the engine, Commit returns the outcome or
+// [ErrUnknownOutcome]. While the store cannot answer, its methods return errors that
+// match [ErrUnavailable].
 //
 // A driver's Commit has these steps, all but the first in one transaction:
 //
@@ -34,6 +36,9 @@ import (
 //  4. For each change Stamp with a new revision. Then the store replaces its record by
 //     [StoredChange.Result], also if it is removed, and adds [StoredChange.Row] to the
 //     history, unless the change is MetadataOnly. Then it adds the messages.
+//
+// If one request does all this in the engine, such as a script, the engine sets revision and
+// time in what it writes. The driver calls Stamp with them afterwards.
 type Store interface {
 	// Get returns the record of an object, linearizably: it sees every commit
 	// that was acknowledged before Get was called. For an object that does not
@@ -88,7 +93,7 @@ func Ended(ctx context.Context) error {
 type Capabilities struct {
 	Changes  int  // most changes and preconditions in one commit; at least 1
 	History  bool // the store is a [Historian]
-	Messages bool // commits carry messages, and the store is an [Outbox]
+	Messages bool // commits carry messages, as many as the store documents, and the store is an [Outbox]
 	OwnClock bool // ChangedAt and ages are of the store's clock, not of this process' clock
 }
 
@@ -200,7 +205,9 @@ type StoredChange struct {
 	// ChangedAt included, and so is the deadline if Timeout is 0. The record gets
 	// a new revision and no history row. A commit with a MetadataOnly change that
 	// is sent again is a conflict, also if it has other changes: without a history
-	// row the results of the change cannot be found.
+	// row the results of the change cannot be found. So a store, or the client of its
+	// engine, does not repeat such a commit by itself if the answer is lost: it was
+	// perhaps written, and [ErrUnknownOutcome] is the answer.
 	MetadataOnly bool
 	// Request and Fingerprint are for the history row, see [Change].Request. No two rows
 	// of a machine have the same Request. Empty: none.
@@ -278,7 +285,8 @@ type OwnerRef struct {
 // Key returns the key of the owner's record.
 func (o OwnerRef) Key() Key { return Key{ownersTable, o.Name} }
 
-// Alive reports whether r, the record of Key, is alive in this epoch.
+// Alive reports whether r, the record of Key, is alive in this epoch. It reads State and
+// Operation.
 func (o OwnerRef) Alive(r *StoredRecord) bool {
 	return r.State == string(ownerAlive) && uint64(r.Operation) == o.Epoch
 }
@@ -366,9 +374,9 @@ type Follower interface {
 	// Recent returns the objects of a machine that changed at most within ago, by the
 	// store's clock, removed objects included. A change counts if it has a history row, or
 	// would have one if the store kept history. The objects are in bytewise order of id: at
-	// most limit of them, none for 0, each with an id greater than after. The sequence number
-	// is that of the newest such change. A store that cannot find changes returns
-	// [errors.ErrUnsupported].
+	// most limit of them, none for 0, each with an id greater than after; fewer mean that
+	// there are no more. The sequence number is that of the newest such change. A store that
+	// cannot find changes returns [errors.ErrUnsupported].
 	Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]ChangedObject, error)
 }
 

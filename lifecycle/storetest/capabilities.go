@@ -87,6 +87,31 @@ func commitsAreRefused(t *tester) {
 	t.finds(query(), "a")
 }
 
+// A commit may have as many changes and preconditions as the store declares, here up to 256, in
+// any proportion. Its owner, its messages and the requests of its changes do not count.
+func asManyAsDeclared(t *tester) {
+	o, n := owner("process", 1), min(t.has.Changes, 256)
+	t.join(o, alive)
+	requests := t.keepsRequests()
+	for _, changes := range []int{1, (n + 1) / 2, n} {
+		c := commitOf()
+		c.Owner, c.Messages = o, t.messages("one", "two")
+		for i := range n {
+			k := key(fmt.Sprint("object ", i))
+			if i >= changes {
+				c.Require = append(c.Require, lifecycle.Precondition{Key: k, States: []string{"", idle}})
+				continue
+			}
+			ch := change(t.get(k), idle)
+			if requests {
+				ch.Request = fmt.Sprint("request ", i, " of ", changes)
+			}
+			c.Changes = append(c.Changes, ch)
+		}
+		require.NoError(t, t.send(c), "a commit of %d changes and %d preconditions", changes, n-changes)
+	}
+}
+
 // keepsRequests reports whether the store keeps the requests of changes.
 func (t *tester) keepsRequests() bool {
 	if !t.has.History {

@@ -29,7 +29,7 @@
 //
 //	Model            model.go         random commits against a naive model
 //	Capabilities     capabilities.go  what a store declares
-//	Commit           capabilities.go  commits that are refused, and grants of locks
+//	Commit           capabilities.go  commits that are refused, the largest one, and grants of locks
 //	Names            records.go       which names and sizes a store keeps
 //	Numbers          numbers.go       which numbers are never reused
 //	Time             time.go          ages, deadlines and recent changes
@@ -67,6 +67,8 @@
 //   - Without [Config.Network] and [Config.Restart], nothing is known about lost
 //     answers and killed engines. An exclusive store without [Config.Kill] may lose what
 //     its process buffers.
+//   - Config.Kill and Config.Restart end processes. What the operating system has not yet
+//     written to the disk survives that, and would not survive a power failure.
 //   - A revision that is a time is found with [Config.Synctest] or [Config.WrongClock], and
 //     only if it is the time of this process.
 //   - Numbers/never_repeat finds a store that forgets the numbers of a removed

@@ -162,6 +162,14 @@ var commitFaults = map[string]map[string]fault{
 			}
 		})},
 	},
+	"Commit/as_many_as_declared": {
+		"a precondition counts twice": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if len(c.Changes)+2*len(c.Require) > limit {
+				return errors.ErrUnsupported
+			}
+			return s.write(ctx, c)
+		}},
+	},
 	"Commit/grants_are_held_or_nothing_is_written": {
 		"ignored": {before: func(_ *faulty, c *commits) {
 			c.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return p.Grant != nil })

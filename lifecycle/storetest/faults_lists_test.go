@@ -111,6 +111,9 @@ var listFaults = map[string]map[string]fault{
 			}
 			return numbers
 		}},
+		"are discarded by number: a hundred": {discard: func(_ *faulty, numbers []uint64) []uint64 {
+			return numbers[:min(100, len(numbers))]
+		}},
 		"are discarded by number: numbers are places": {
 			messages: func(_ *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
 				for i := range list {
@@ -264,6 +267,7 @@ var listFaults = map[string]map[string]fault{
 		}},
 	},
 	"Concurrent/pages_miss_nothing": {
+		"state by state": {wrap: func(s *faulty) store { return &byState{s} }},
 		"one is skipped now and then": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
 			if s.calls++; s.calls%5 == 0 {
 				list = list[min(1, len(list)):]
@@ -275,6 +279,10 @@ var listFaults = map[string]map[string]fault{
 		"recent: any age":       {recent: func(_ []lifecycle.ChangedObject, ask asked) []lifecycle.ChangedObject { return ask.whole }},
 		"recent: whole minutes": {within: func(d time.Duration) time.Duration { return d.Truncate(time.Minute) }},
 		"recent: minutes up":    {within: func(d time.Duration) time.Duration { return (d + time.Minute - 1).Truncate(time.Minute) }},
+		"recent: metadata too":  metadataIsRecent(),
+		"times are whole seconds, which Age moves": {aged: true, record: func(s *faulty, r *record) {
+			r.ChangedAt = r.ChangedAt.Add(-s.age).Truncate(time.Second).Add(s.age)
+		}},
 		"times are whole seconds": shown(func(r *record) {
 			r.ChangedAt, r.Deadline = r.ChangedAt.Truncate(time.Second), r.Deadline.Truncate(time.Second)
 		}),

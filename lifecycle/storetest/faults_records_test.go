@@ -26,6 +26,12 @@ var recordFaults = map[string]map[string]fault{
 		}},
 		"other after the first call": {has: afterTheFirstCall()},
 	},
+	"Names/sizes_of_pages": {
+		"lists of half the limit": {found: func(_ *faulty, _ lifecycle.Query, list []record) []record { return list[:min(500, len(list))] }},
+		"recent changes of half the limit": {recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			return list[:min(500, len(list))]
+		}},
+	},
 	"Model/random_commits_agree": {
 		"version: dropped":                  changed(func(ch *edit) { ch.To.Version = "" }),
 		"version: fence dropped":            changed(func(ch *edit) { ch.To.Fence = 0 }),
@@ -43,6 +49,7 @@ var recordFaults = map[string]map[string]fault{
 			c.Changes[0].To.Deadline = sent.Changes[0].To.Deadline
 			return err
 		}},
+		"fields of the store: a timeout of whole seconds": changed(func(ch *edit) { ch.Timeout = ch.Timeout.Truncate(time.Second) }),
 		"fields of the store: another field": {after: func(_ *faulty, c, _ *commits, err error) error {
 			c.Changes[0].To.Actor = "store"
 			return err

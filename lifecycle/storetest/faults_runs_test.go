@@ -73,6 +73,13 @@ var runFaults = map[string]map[string]fault{
 			c.Token = lifecycle.NewToken()
 			return r.sendAgain(ctx, c)
 		}),
+		"a MetadataOnly change is sent again": lost(func(r *remote, ctx context.Context, c *commits, _ error) error {
+			return r.sendAgain(ctx, c)
+		}),
+		"lists come later":          {remote: &remoteFault{later: "List"}},
+		"requests come later":       {remote: &remoteFault{later: "Requested"}},
+		"recent changes come later": {remote: &remoteFault{later: "Recent"}},
+
 		"a part is enough":  {remote: &remoteFault{partial: true}},
 		"an earlier result": {remote: &remoteFault{older: true}},
 	},
@@ -88,6 +95,9 @@ var runFaults = map[string]map[string]fault{
 	"Outage/store_recovers": {
 		"stays broken":            {remote: &remoteFault{broken: true}},
 		"the error of its driver": {remote: &remoteFault{plain: true}},
+	},
+	"Outage/close_during_commits_is_exact": {
+		"closed is not written": {remote: &remoteFault{closing: true}},
 	},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),

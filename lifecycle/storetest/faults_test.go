@@ -157,6 +157,44 @@ func afterTheFirstCall() func(has *lifecycle.Capabilities) {
 	}
 }
 
+// metadataIsRecent counts a MetadataOnly change as a recent one.
+func metadataIsRecent() fault {
+	var extended []lifecycle.ChangedObject
+	return fault{
+		after: func(_ *faulty, c, _ *commits, err error) error {
+			if to := &c.Changes[0].To; err == nil && c.Changes[0].MetadataOnly {
+				extended = append(extended, lifecycle.ChangedObject{ID: to.ID, Sequence: to.Sequence})
+			}
+			return err
+		},
+		recent: func(list []lifecycle.ChangedObject, _ asked) []lifecycle.ChangedObject {
+			return slices.Concat(list, extended)
+		},
+	}
+}
+
+// byState is a store whose List reads the objects of one state after the other.
+type byState struct{ *faulty }
+
+func (s *byState) List(ctx context.Context, q lifecycle.Query) (found []record, err error) {
+	states := q.States
+	if len(states) == 0 {
+		states = []string{idle, moving}
+	}
+	for _, state := range states {
+		q.States = []string{state}
+		list, err := s.faulty.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+		time.Sleep(time.Millisecond)
+	}
+	slices.SortFunc(found, byID)
+	found = slices.CompactFunc(found, func(x, y record) bool { return x.ID == y.ID })
+	return found[:min(q.Limit, len(found))], nil
+}
+
 func removedHas(f func(r *record)) func(*faulty, *record) {
 	return func(_ *faulty, r *record) {
 		if !r.Exists() && r.Sequence > 0 {

@@ -45,6 +45,7 @@ type fault struct {
 	kill      func(s *faulty) store
 	remote    *remoteFault // the store is a remote one
 	ownClock  bool         // the store has a clock of its own
+	aged      bool         // Config.Age moves the clock of the store
 	apart     bool         // nothing is wrong with one store
 	alone     bool         // there is one store
 }
@@ -67,6 +68,7 @@ type engine struct {
 	lives    map[lifecycle.Key]record // where the numbers of an object begin
 	removed  []lifecycle.Key
 	calls    int
+	age      time.Duration // by which Config.Age has moved the clock
 	buffer   []byte
 	log      []*commits
 	sent     []lifecycle.Message

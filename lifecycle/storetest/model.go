@@ -176,7 +176,7 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 	ch.To.Payload = pick(m, nil, []byte{}, []byte(`{"a": 1,  "b":"x"}`), noText)
 	ch.To.Saved = pick(m, nil, []byte{}, noText)
 	ch.To.Origin, ch.To.Event = pick(m, idle, moving, broken), pick(m, ch.To.Event, "")
-	ch.To.Owner, ch.To.Epoch, ch.Timeout = o.Name, o.Epoch, pick(m, 0, 0, 5*time.Second, hour)
+	ch.To.Owner, ch.To.Epoch, ch.Timeout = o.Name, o.Epoch, pick(m, 0, 0, 1500*time.Millisecond, hour)
 	return ch
 }
 

@@ -130,8 +130,14 @@ func (m *model) discardSome() {
 			left = append(left, m.emitted[i])
 		}
 	}
-	unknown := slices.Max(append(numbers, 0)) + 1000
-	m.discard(append([]uint64{0, unknown}, m.discarded...)...)
+	first := slices.Max(append(numbers, 0)) + 1000
+	unknown := []uint64{0, first}
+	if m.below(4) == 0 { // more than a statement of some engines can have
+		for n := range uint64(1000) {
+			unknown = append(unknown, first+n)
+		}
+	}
+	m.discard(append(unknown, m.discarded...)...)
 	m.emitted = left
 }
 

@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -139,6 +141,42 @@ func (t *tester) recovers(simultaneous int) {
 			})
 		}
 		return calls.Wait()
+	})
+}
+
+// A commit that is under way while its store is closed was written if it returns nil, and not if it
+// returns another error than ErrUnknownOutcome.
+func closeDuringCommits(t *tester) {
+	t.network()
+	t.needsConfig("Second", !t.config.Exclusive)
+	store, other := t.stores[0], t.opened(t.config.Second(t.TB, t.stores[0]))
+	closer, ok := store.(io.Closer)
+	t.needs(ok, "the store is not an io.Closer")
+	var records []lifecycle.StoredRecord
+	for i := range 16 {
+		records = append(records, t.put(fmt.Sprint("object ", i), idle))
+	}
+	t.together(len(records), func(t *tester, i int) {
+		r := records[i]
+		for {
+			c := commitOf(change(r, idle))
+			err := send(t.Context(), store, c)
+			if errors.Is(err, lifecycle.ErrUnknownOutcome) {
+				return
+			}
+			if err != nil {
+				now, failed := other.Get(t.Context(), r.Key)
+				require.NoError(t, failed)
+				equal(t, r, now, fmt.Sprintf("a record (Commit has returned: %v)", err))
+				return
+			}
+			r = c.Changes[0].To
+		}
+	}, func(t *tester) {
+		time.Sleep(10 * time.Millisecond) // most commits are under way then
+		if err := closer.Close(); err != nil {
+			require.ErrorIs(t, err, lifecycle.ErrClosed)
+		}
 	})
 }
 

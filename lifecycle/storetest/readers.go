@@ -4,20 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Pages have every object that does not change exactly once, while others are created,
-// changed and removed.
+// Pages have every object that matches all the time exactly once, while others are created,
+// changed and removed. Some of these objects do not change, and some move from one state that
+// matches to another.
 func pagesMissNothing(t *tester) {
-	var want []string
+	var stay, exist []string
 	for i := range 24 {
-		want = append(want, fmt.Sprintf("%02d unchanged", i))
-		t.put(want[i], idle)
+		id := fmt.Sprintf("%02d %s", i, []string{"stays", "moves"}[i%2])
+		t.put(id, idle)
+		exist = append(exist, id)
+		if i%2 == 0 {
+			stay = append(stay, id)
+		}
 	}
 	n := 0
 	others := func(t *tester) {
@@ -30,9 +34,19 @@ func pagesMissNothing(t *tester) {
 			}
 		}
 	}
+	moves := func(t *tester) {
+		for i := 1; i < len(exist); i += 2 {
+			r := t.get(key(exist[i]))
+			to := idle
+			if r.State == idle {
+				to = moving
+			}
+			t.move(r, to)
+		}
+	}
 	t.together(1, func(t *tester, _ int) {
 		for round := range t.attempts / 4 {
-			q := query([]string{idle}[:round%2]...)
+			q := query([]string{idle, moving}[:round%3]...)
 			q.Limit = 1 + round%7
 			var got []string
 			for full := true; full; {
@@ -43,10 +57,14 @@ func pagesMissNothing(t *tester) {
 					q.After, got = id, append(got, id)
 				}
 			}
-			got = slices.DeleteFunc(got, func(id string) bool { return !strings.HasSuffix(id, "unchanged") })
-			require.Equal(t, want, got, "the unchanged objects in pages of %d", q.Limit)
+			want := exist
+			if len(q.States) == 1 {
+				want = stay
+			}
+			got = slices.DeleteFunc(got, func(id string) bool { return !slices.Contains(want, id) })
+			require.Equal(t, want, got, "the objects that match all the time in %v, in pages of %d", q.States, q.Limit)
 		}
-	}, others)
+	}, others, moves)
 }
 
 // A reader that discards what it has read gets every message once, and those of one

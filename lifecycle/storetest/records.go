@@ -102,6 +102,32 @@ func nulIsRefusedOrKept(t *tester) {
 	t.finds(query(), kept...)
 }
 
+// A page of List and of Recent is as long as its limit if there are enough objects, here the
+// greatest limit of a Manager: a shorter page is the last one.
+func sizesOfPages(t *tester) {
+	many, batch := lifecycle.MaxPage+1, min(100, t.has.Changes)
+	for n := 0; n < many; n += batch {
+		c := commitOf()
+		for i := n; i < min(n+batch, many); i++ {
+			c.Changes = append(c.Changes, change(t.get(key(fmt.Sprintf("%04d", i))), idle))
+		}
+		t.commit(c)
+	}
+	last := fmt.Sprintf("%04d", many-1)
+	q := query()
+	q.Limit = lifecycle.MaxPage
+	page := t.list(q)
+	require.Len(t, page, q.Limit, "a page of List of %d objects", many)
+	q.After = page[q.Limit-1].ID
+	t.finds(q, last)
+	if !t.follows() {
+		return
+	}
+	changes, err := t.store().(lifecycle.Follower).Recent(t.Context(), machine, hour, "", q.Limit)
+	require.NoError(t, err)
+	require.Len(t, changes, q.Limit, "a page of Recent of %d objects", many)
+}
+
 // Payloads, arguments, work options and messages are kept at the sizes where columns
 // end: one byte less, exactly, and one byte more than 255 bytes and 64 KiB. A payload
 // of 1 MiB and a reason of 8 KiB are kept.

@@ -21,6 +21,8 @@ type remoteFault struct {
 	broken  bool                                                              // no call succeeds after a broken connection
 	plain   bool                                                              // an outage is an error of the driver only
 	early   bool                                                              // no fault: what has no rows is answered without the engine
+	closing bool                                                              // a call returns ErrClosed if the store was closed meanwhile
+	later   string                                                            // this call reads what a request after the commit has written
 	restart func(r *remote)                                                   // what else a restart of the engine does
 	locks   chan struct{}                                                     // held by commits that read or write the record of an owner
 }
@@ -49,12 +51,15 @@ type server struct {
 	engine  *lifecycle.MemoryStore
 	log     []*commits // what the engine has written
 	lives   byte       // tokens that an engine has forgotten differ in it
+	index   map[lifecycle.Key]lifecycle.Revision
 }
 
 var errBroken = errors.New("connection is broken")
 
 func newRemote(f *remoteFault) *remote {
-	first := remote{remoteFault: *f, server: &server{engine: &lifecycle.MemoryStore{KeepHistory: -1}}}
+	first := remote{remoteFault: *f, server: &server{
+		engine: &lifecycle.MemoryStore{KeepHistory: -1}, index: map[lifecycle.Key]lifecycle.Revision{},
+	}}
 	return first.second()
 }
 
@@ -201,7 +206,26 @@ func (r *remote) Get(ctx context.Context, k lifecycle.Key) (record, error) {
 }
 
 func (r *remote) List(ctx context.Context, q lifecycle.Query) ([]record, error) {
-	return read(r, ctx, func(engine *lifecycle.MemoryStore) ([]record, error) { return engine.List(context.Background(), q) })
+	list, err := read(r, ctx, func(engine *lifecycle.MemoryStore) ([]record, error) { return engine.List(context.Background(), q) })
+	return slices.DeleteFunc(list, func(found record) bool { return r.late("List", found.Key, found.Revision) }), err
+}
+
+// late reports whether a call finds nothing, because the request after the commit is missing.
+func (r *remote) late(call string, k lifecycle.Key, revision lifecycle.Revision) bool {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	return r.later == call && k.ID != "" && r.index[k] != revision
+}
+
+func (r *remote) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]lifecycle.ChangedObject, error) {
+	list, err := read(r, ctx, func(engine *lifecycle.MemoryStore) ([]lifecycle.ChangedObject, error) {
+		return engine.Recent(context.Background(), machine, within, after, limit)
+	})
+	return slices.DeleteFunc(list, func(found lifecycle.ChangedObject) bool {
+		k := lifecycle.Key{Machine: machine, ID: found.ID}
+		now, _ := r.Get(ctx, k)
+		return r.late("Recent", k, now.Revision)
+	}), err
 }
 
 func (r *remote) History(ctx context.Context, k lifecycle.Key, after uint64, limit int) (rows, error) {
@@ -214,9 +238,13 @@ func (r *remote) History(ctx context.Context, k lifecycle.Key, after uint64, lim
 }
 
 func (r *remote) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
-	return read(r, ctx, func(engine *lifecycle.MemoryStore) (lifecycle.HistoryRow, error) {
+	row, err := read(r, ctx, func(engine *lifecycle.MemoryStore) (lifecycle.HistoryRow, error) {
 		return engine.Requested(context.Background(), machine, request)
 	})
+	if r.late("Requested", row.Key, row.Revision) {
+		row = lifecycle.HistoryRow{}
+	}
+	return row, err
 }
 
 func (r *remote) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
@@ -234,11 +262,31 @@ func (r *remote) Discard(ctx context.Context, numbers ...uint64) error {
 
 func (r *remote) Commit(ctx context.Context, c *commits) error {
 	err := r.sendOnce(ctx, c)
-	if !errors.Is(err, errBroken) {
+	switch {
+	case err == nil && r.later != "":
+		_, _ = ask(r, ctx, func(*lifecycle.MemoryStore) (any, error) {
+			r.writing.Lock()
+			defer r.writing.Unlock()
+			for i := range c.Changes {
+				r.index[c.Changes[i].To.Key] = c.Changes[i].To.Revision
+			}
+			return nil, nil
+		})
+		return nil
+	case err == nil && r.closing:
+		time.Sleep(time.Millisecond)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.closed {
+			return lifecycle.ErrClosed
+		}
+		return nil
+	case !errors.Is(err, errBroken):
 		return err
-	}
-	if r.lost != nil {
+	case r.lost != nil:
 		return r.lost(r, ctx, c, err)
+	case leaseOnly(c):
+		return fmt.Errorf("%w: no answer", lifecycle.ErrUnknownOutcome)
 	}
 	return r.sendAgain(ctx, c)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,9 +40,12 @@ func (t *tester) disturbed(disturb disturbance, n int, call func(ctx context.Con
 
 // commitsDuring sends some commits that are disturbed at their first place, some at their second
 // one, and so on, until none reaches the place. Each returns what is true, or ErrUnknownOutcome,
-// but no conflict. Four in a row are of every kind: creation, moves and removal differ.
+// but no conflict. Four in a row are of every kind: a creation, a move, a MetadataOnly change and
+// a removal differ.
 func (t *tester) commitsDuring(each int, disturbances ...disturbance) {
-	s := &series{tester: t, records: []lifecycle.StoredRecord{t.put("a", idle)}}
+	s := &series{
+		tester: t, records: []lifecycle.StoredRecord{t.put("a", idle)}, requests: t.keepsRequests(), follows: t.follows(),
+	}
 	if t.has.Changes > 1 {
 		s.records = append(s.records, t.get(key("b")))
 	}
@@ -97,17 +101,25 @@ func (t *tester) readsDuring(disturb disturbance) {
 // two objects together, or one object if the store takes no more.
 type series struct {
 	*tester
-	records []lifecycle.StoredRecord // as they are
-	emitted []lifecycle.Message      // by the commits that were written
-	n       int
+	records  []lifecycle.StoredRecord // as they are
+	emitted  []lifecycle.Message      // by the commits that were written
+	n        int
+	requests bool // the store keeps requests
+	follows  bool // the store finds recent changes
 }
 
 func (s *series) next() *lifecycle.Commit {
 	s.n++
 	c := commitOf()
-	for _, r := range s.records {
+	for i, r := range s.records {
 		ch := step(r, s.n)
 		ch.To.Reason = fmt.Sprint("commit ", s.n)
+		if s.requests {
+			ch.Request = fmt.Sprint("request ", s.n, " about ", r.ID)
+		}
+		if s.n%4 == 2 && i == 0 && r.Exists() {
+			ch = takeOver(r, "another", 1)
+		}
 		c.Changes = append(c.Changes, ch)
 	}
 	c.Messages = s.messages(fmt.Sprint("of commit ", s.n))
@@ -115,7 +127,8 @@ func (s *series) next() *lifecycle.Commit {
 }
 
 // judge requires that the error of a commit is true: written if it is nil, not written
-// if it is another error than ErrUnknownOutcome, and never a conflict.
+// if it is another error than ErrUnknownOutcome, and never a conflict. Get, List, History,
+// Requested and Recent agree about it.
 func (s *series) judge(c *lifecycle.Commit, err error) {
 	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
 	written := err == nil
@@ -123,7 +136,9 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 		s.eventually("a commit with an unknown outcome", func() error {
 			again := s.send(c)
 			if written = again == nil; errors.Is(again, lifecycle.ErrConflict) {
-				return nil // the store would recognize the token of a written commit
+				// The store would recognize the token of a written commit, but for a MetadataOnly change.
+				written = s.overtaken(c)
+				return nil
 			}
 			return again
 		})
@@ -132,21 +147,61 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 		s.emitted = append(s.emitted, c.Messages...)
 	}
 	for i, before := range s.records {
-		now := s.get(before.Key)
+		ch, now := c.Changes[i], s.get(before.Key)
 		what := fmt.Sprintf("a record (Commit has returned: %v, written: %t)", err, written)
 		want := before
 		var rows []lifecycle.HistoryRow
 		if written {
-			want = c.Changes[i].To
-			if s.has.History {
-				rows = append(rows, c.Changes[i].Row(c.Token))
+			want = ch.To
+			if s.has.History && !ch.MetadataOnly {
+				rows = append(rows, ch.Row(c.Token))
 			}
 		}
-		if s.records[i] = now; written && c.Changes[i].Remove {
+		if s.records[i] = now; written && ch.Remove {
 			require.False(s, now.Exists(), what)
 		} else {
 			equal(s.tester, want, now, what)
 		}
 		equal(s.tester, rows, s.rows(before.Key, before.Sequence, all), "the history with "+what)
+		s.found(ch, now, rows, what)
+	}
+}
+
+// overtaken reports whether a commit that was sent again was written before, and not by that. It
+// conflicts with itself if it has a MetadataOnly change. The results are then those of the records.
+func (s *series) overtaken(c *lifecycle.Commit) bool {
+	if !slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool { return ch.MetadataOnly }) {
+		return false
+	}
+	for i := range c.Changes {
+		to := &c.Changes[i].To
+		now := s.get(to.Key)
+		to.Revision, to.ChangedAt, to.Deadline = now.Revision, now.ChangedAt, now.Deadline
+	}
+	return true
+}
+
+// found requires that List, Requested and Recent find the record and the row that Get and History
+// have returned after a change, and no others.
+func (s *series) found(ch lifecycle.StoredChange, now lifecycle.StoredRecord, rows []lifecycle.HistoryRow, what string) {
+	var want []lifecycle.StoredRecord
+	if now.Exists() {
+		want = append(want, now)
+	}
+	list := slices.DeleteFunc(s.list(query()), func(r lifecycle.StoredRecord) bool { return r.Key != now.Key })
+	equal(s.tester, want, list, "the list with "+what)
+	if ch.Request != "" {
+		var want lifecycle.HistoryRow
+		if len(rows) > 0 {
+			want = rows[0]
+		}
+		row, err := s.store().(lifecycle.Historian).Requested(s.Context(), machine, ch.Request)
+		require.NoError(s, err, "Requested")
+		equal(s.tester, want, row, "the row of the request with "+what)
+	}
+	if s.follows && len(rows) > 0 {
+		recent, err := s.store().(lifecycle.Follower).Recent(s.Context(), machine, hour, "", all)
+		require.NoError(s, err, "Recent")
+		require.Contains(s, recent, lifecycle.ChangedObject{ID: now.ID, Sequence: ch.To.Sequence}, "the recent changes with "+what)
 	}
 }

@@ -47,6 +47,9 @@ func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]str
 			return newRemote(f.remote)
 		}
 		first = newFaulty(f)
+		if f.aged {
+			time.Sleep(400 * time.Millisecond) // a bubble begins at a whole second
+		}
 		return wrap(first)
 	}
 	config := &Config{Synctest: true, WrongClock: f.ownClock, Exclusive: f.alone}
@@ -58,6 +61,13 @@ func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]str
 			return s.second()
 		}
 		return wrap(first.second())
+	}
+	if f.aged {
+		config.Synctest, config.WrongClock = false, true
+		config.Age = func(_ testing.TB, _ store, d time.Duration) {
+			time.Sleep(d)
+			first.age += d
+		}
 	}
 	if f.kill != nil {
 		config.Kill = func(_ testing.TB, s store) store { return f.kill(s.(*faulty)) }
@@ -97,6 +107,9 @@ func TestStoreWithoutFaultPasses(t *testing.T) {
 		require.Empty(t, failed)
 		require.Empty(t, skipped)
 	}
+	failed, skipped = judge(t, fault{aged: true}, "Time/conditions_combine")
+	require.Empty(t, failed)
+	require.Empty(t, skipped)
 	failed, skipped = judge(t, fault{ownClock: true, record: shift, query: wait}, "Time/clock_of_the_store")
 	require.Empty(t, failed)
 	require.Empty(t, skipped)
