@@ -109,7 +109,7 @@ func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, 
 // call makes a request of a verb. The event is nil if the verb has none.
 func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}
-	c.core, c.verb, c.result, c.caller = m.core, name, c, true
+	c.core, c.verb, c.result, c.byCaller = m.core, name, c, true
 	c.key = Key{Machine: m.core.table.Name, ID: id}
 	c.ask.Verb, c.ask.Actor = verb, actor
 	if e == nil {

@@ -52,7 +52,7 @@ func (r *request) check() error {
 	if err := checkID(r.key.ID); err != nil {
 		return err
 	}
-	if r.caller {
+	if r.byCaller {
 		if err := r.checkCaller(); err != nil {
 			return err
 		}

@@ -122,7 +122,7 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 func (o *Owner) request(verb, name string, kind decide.Verb, e ownerEvent) *request {
 	event, _ := o.core.table.EventIndex(string(e))
 	return &request{
-		core: o.core, verb: verb, key: o.core.key(name), event: string(e), retry: true,
+		core: o.core, verb: verb, key: o.core.key(name), event: string(e), anyState: true,
 		ask: decide.Request{Verb: kind, Event: event, Actor: process, Operation: o.ref.Epoch},
 	}
 }

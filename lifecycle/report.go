@@ -78,7 +78,7 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 
 func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) *request {
 	c := m.call(decide.Report, "report", id, &e, actor, change)
-	c.ask.Operation, c.Operation, c.retry = uint64(operation), 0, true
+	c.ask.Operation, c.Operation, c.anyState = uint64(operation), 0, true
 	return &c.request
 }
 

@@ -18,17 +18,18 @@ import (
 // first part; [transaction] fills the second part anew in every attempt.
 type request struct {
 	core           *core
-	verb           string // for errors: "fire", "report"
+	verb           string // "fire", "report"; in errors, and in the fingerprint of a client's request
 	key            Key
-	event          string         // for errors, because the table may not have it; empty: no event
+	event          string         // by name, because the table may not have it; empty: no event
 	ask            decide.Request // for package decide; the one of an outcome is made anew in every attempt
 	Change[[]byte]                // with an Edit of the encoded payload
 
-	caller  bool     // of the request is a user of the library, not the library
-	invalid error    // why the request is refused at once; nil: it is not
-	payload []byte   // of a new object
-	result  decoder  // receives the payload that the object has afterwards; nil: it is only checked
-	pinned  Revision // of the record that the request was decided on before; empty: none
+	byCaller bool     // a caller of the library makes the request, not the library
+	invalid  error    // why the request is refused at once; nil: it is not
+	payload  []byte   // of a new object
+	result   decoder  // receives the payload that the object has afterwards; nil: it is only checked
+	pinned   Revision // of the record that the request was decided on before; empty: none
+	anyState bool     // it is decided again after a conflict: it is valid in whatever state the object is
 
 	work    *Work              // what starts with the operation; nil: nothing
 	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
@@ -36,8 +37,7 @@ type request struct {
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
 	ending  *operation         // whose outcome the request writes; nil: it writes none
 	task    *Task              // of the operation that the request is about; nil: it is not about work of this process
-	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
-	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
+	addedBy *request           // the request whose BeforeCommit has added this one; nil: none
 
 	// onCommit runs after the commit and before the observers. Nil: nothing.
 	onCommit func(*request)

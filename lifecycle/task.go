@@ -199,7 +199,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 // request makes a request about the operation.
 func (t *Task) request(name string, verb decide.Verb) *request {
 	return &request{
-		core: t.core, verb: name, key: t.Key, Change: Change[[]byte]{Admission: t.Admission}, retry: true, task: t,
+		core: t.core, verb: name, key: t.Key, Change: Change[[]byte]{Admission: t.Admission}, anyState: true, task: t,
 		ask: decide.Request{Verb: verb, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch},
 	}
 }
