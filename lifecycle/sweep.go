@@ -270,7 +270,7 @@ func (c *core) shortest(state int) (timeout time.Duration) {
 func (s *sweep) inStates(ctx context.Context, condition func(state int) bool, q Query, f func(context.Context, *StoredRecord) error) error {
 	for i := range s.table.States {
 		if condition(i) {
-			q.States = append(q.States, s.stored(s.table.States[i].Name)...)
+			q.States = append(q.States, s.storedNames(s.table.States[i].Name)...)
 		}
 	}
 	if len(q.States) == 0 {
