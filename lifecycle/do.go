@@ -228,7 +228,7 @@ func (o *operation) admit(ctx context.Context) error {
 		case o.task != nil:
 			o.settle(ctx, queue.Panicked, errUnsettled)
 		default:
-			o.leave()
+			o.noteUnresolved()
 		}
 	}()
 	culprit, err := apply(context.WithValue(ctx, admissionKey{}, true), o.requests, o.require)
@@ -239,19 +239,19 @@ func (o *operation) admit(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknownOutcome):
-		o.leave()
+		o.noteUnresolved()
 	}
 	return culprit.fail(ctx, err)
 }
 
-// leave notes that the operation may have started: then this process owns it and does
+// noteUnresolved notes that the operation may have started: then this process owns it and does
 // nothing for it. Sweeps look at it.
-func (o *operation) leave() {
+func (o *operation) noteUnresolved() {
 	for _, r := range o.requests {
 		if o.owns(r) {
 			t := newTask(r.core, &r.change.To)
 			t.expect, t.since = r.change.Expect, time.Now()
-			r.core.tasks.leave(t)
+			r.core.tasks.addUnresolved(t)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (o *operation) noteAdmitted(r *request) {
 			o.waits = o.waits || waits(&other.change.To)
 		}
 	}
-	o.task, o.admitted, o.last = t, r.left(), r.left()
+	o.task, o.admitted, o.last = t, r.recordAfter(), r.recordAfter()
 	o.core.tasks.add(t)
 }
 

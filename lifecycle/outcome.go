@@ -115,10 +115,10 @@ func (o *operation) report(ctx context.Context, err error) {
 func (o *operation) end(err error, written bool) {
 	o.core.tasks.remove(o.task)
 	if !written {
-		o.core.tasks.leave(o.task)
+		o.core.tasks.addUnresolved(o.task)
 	}
 	for _, t := range o.unwritten {
-		t.core.tasks.leave(t)
+		t.core.tasks.addUnresolved(t)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +131,7 @@ func (o *operation) end(err error, written bool) {
 func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) error {
 	o.unwritten = nil
 	if outcome == Lost {
-		o.lost(why)
+		o.noteLoss(why)
 		if owner := o.core.owner; len(o.task.with) > 0 && (owner == nil || owner.alive.Err() == nil) {
 			// No other process does the work of the other objects. If this cannot
 			// be written, their deadlines remain.
@@ -175,13 +175,13 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 	switch {
 	case own.written():
-		o.leaves(own.left())
+		o.setLast(own.recordAfter())
 	case own.earlier != nil:
-		o.leaves(own.earlier.changes[own.key].To)
+		o.setLast(own.earlier.changes[own.key].To)
 		outcome, why = own.earlier.outcome, own.earlier.why
 	case !o.task.owns(&own.before): // another writer has ended the operation
 		why = errors.Join(stale(&own.before, own.version), why)
-		o.lost(why)
+		o.noteLoss(why)
 		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
 		return o.failure(outcome, why, own.decision.Err)
@@ -208,7 +208,7 @@ func changesOf(requests []*request) map[Key]*StoredChange {
 	for _, r := range requests {
 		if !r.sent.IsZero() {
 			change := *r.change
-			change.To = r.left()
+			change.To = r.recordAfter()
 			changes[r.key] = &change
 		}
 	}
@@ -277,9 +277,9 @@ func (o *operation) write(ctx context.Context, requests []*request) error {
 	return err
 }
 
-// left returns the record as the request leaves it: in the form of the manager's version,
+// recordAfter returns the record as the request leaves it: in the form of the manager's version,
 // and with the version in whose form the store has it.
-func (r *request) left() StoredRecord {
+func (r *request) recordAfter() StoredRecord {
 	to := r.change.To
 	to.Version = r.version
 	return to
@@ -316,15 +316,15 @@ func (o *operation) failure(outcome Outcome, why, unwritten error) *OutcomeError
 	return &OutcomeError{Key: o.task.Key, Operation: o.task.Operation, Admission: o.task.Admission, Outcome: outcome, Err: why, Unwritten: unwritten}
 }
 
-// leaves notes the record that the operation has left.
-func (o *operation) leaves(r StoredRecord) {
+// setLast notes the record that the operation has left.
+func (o *operation) setLast(r StoredRecord) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = r
 }
 
-// lost notes the record that the operation was lost to, if the error has it.
-func (o *operation) lost(why error) {
+// noteLoss notes the record that the operation was lost to, if the error has it.
+func (o *operation) noteLoss(why error) {
 	to, ok := errors.AsType[*staleError](why)
 	if !ok || to.now.Key != o.task.Key || to.now.Operation < o.task.Operation || !to.now.Exists() {
 		return
@@ -335,7 +335,7 @@ func (o *operation) lost(why error) {
 		return
 	}
 	now.Version = to.version
-	o.leaves(now)
+	o.setLast(now)
 }
 
 // attachEdit makes the work's EditOutcome the edit of the outcome.

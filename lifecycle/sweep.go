@@ -170,7 +170,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 			// statement waits for a lock, this sweep forgets the operation, and only then
 			// the statement runs.
 		case !t.owns(&now):
-			s.tasks.resolved(t)
+			s.tasks.removeUnresolved(t)
 		case s.timeout(&now) == 0 || waits(&now): // with a deadline, the sweep that finds it overdue acts
 			if err := s.care(ctx, &now, decide.Cause{OwnerDead: true}, "this process could not write the outcome"); err != nil {
 				return err

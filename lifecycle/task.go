@@ -345,17 +345,17 @@ func (ts *tasks) all() (running, unresolved []*Task) {
 	return slices.Collect(maps.Values(ts.running)), slices.Clone(ts.unresolved)
 }
 
-// leave notes an operation that this process has ended without knowing what was
+// addUnresolved notes an operation that this process has ended without knowing what was
 // written. One object may have several: any of its admissions of unknown outcome may be
 // the one that is committed.
-func (ts *tasks) leave(t *Task) {
+func (ts *tasks) addUnresolved(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.unresolved = append(ts.unresolved, t)
 }
 
-// resolved forgets an unresolved operation.
-func (ts *tasks) resolved(t *Task) {
+// removeUnresolved forgets an unresolved operation.
+func (ts *tasks) removeUnresolved(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u == t })

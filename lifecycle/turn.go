@@ -86,7 +86,7 @@ func (o *operation) startTurn(ctx context.Context) error {
 func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) error {
 	r, err := o.task.touch(ctx, own, others)
 	if err == nil && r.written() {
-		o.leaves(r.left())
+		o.setLast(r.recordAfter())
 	}
 	return err
 }
