@@ -19,8 +19,6 @@ import (
 // object's turn forever. The sweeper finds the object afterwards.
 const outcomeWithin = 10 * time.Second
 
-var errUnsettled = errors.New("lifecycle: the store, an observer, a guard or BeforeCommit panicked")
-
 // settle is the last call of the queue for an operation: it writes the outcome. A
 // panic of user code becomes the reason why the outcome is not written, and continues
 // in the queue, which reports it.
@@ -72,7 +70,11 @@ func (o *operation) finish(ctx context.Context, err error) {
 			panic(v)
 		}
 	}()
-	o.report(ctx, err)
+	if finished := o.core.observer.Finished; finished != nil {
+		finished(o.core.carry(ctx, o.work.carrier), Finished{
+			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Took: time.Since(o.submitted), Err: err,
+		})
+	}
 }
 
 // panicked returns the error of an operation after user code has panicked that was to
@@ -99,15 +101,6 @@ func (o *operation) tryOutcome(ctx context.Context, outcome Outcome, why error) 
 		})
 	}
 	return err
-}
-
-// report reports the end of the operation to the observer.
-func (o *operation) report(ctx context.Context, err error) {
-	if finished := o.core.observer.Finished; finished != nil {
-		finished(o.core.carry(ctx, o.work.carrier), Finished{
-			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Took: time.Since(o.submitted), Err: err,
-		})
-	}
 }
 
 // end makes the outcome final. What this process has not written, and owns, is
