@@ -119,7 +119,7 @@ func newSweep(c *core) *sweep {
 // limit: one connection hangs, and [Run] never sweeps again.
 const callWithin = time.Minute
 
-// get reads a record.
+// get is [core.get], for no longer than callWithin.
 func (s *sweep) get(ctx context.Context, key Key) (StoredRecord, error) {
 	ctx, stop := context.WithTimeout(ctx, callWithin)
 	defer stop()
