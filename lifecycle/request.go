@@ -171,7 +171,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
 		if changes := r.changesOptions(); changes || waits(&r.before) {
-			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
+			r.decision.Write, r.decision.MetadataOnly = changes, changes
 		}
 	}
 	return err
@@ -314,9 +314,6 @@ func (r *request) runEdit() (err error) {
 // or nil. A report that is refused has a verdict.
 func (r *request) refusal() error {
 	d, ask := &r.decision, &r.ask
-	if r.older != nil {
-		*d = r.older.fit(r.core.table, *d, r.before.Exists())
-	}
 	switch {
 	case d.Err != nil && ask.Verb == decide.Report:
 		return nil

@@ -165,6 +165,9 @@ func (r *request) prepare(ctx context.Context, token Token) (err error) {
 	if err == nil {
 		err = r.decide(ctx)
 	}
+	if err == nil && r.older != nil {
+		r.decision = r.older.fit(r.core.table, r.decision, r.before.Exists())
+	}
 	if err == nil {
 		err = r.refusal()
 	}
