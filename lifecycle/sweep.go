@@ -139,14 +139,14 @@ func (s *sweep) run(ctx context.Context, steps ...func(context.Context) error) e
 // endTaken ends work of this process whose operation is over. The work that goes on has the
 // deadline of its record.
 func (s *sweep) endTaken(ctx context.Context) error {
-	running, _ := s.tasks.all()
-	for _, t := range running {
+	admitted, _ := s.tasks.all()
+	for _, t := range admitted {
 		now, err := s.get(ctx, t.Key)
 		if err != nil {
 			return err
 		}
 		t.see(&now)
-		t.taken(&now, now.Version)
+		t.loseIfTaken(&now, now.Version)
 	}
 	return nil
 }

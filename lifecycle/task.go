@@ -55,9 +55,9 @@ func (t *Task) owns(r *StoredRecord) bool {
 		!differ(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
-// taken ends the work if a change has taken its operation away. The version is the one in
+// loseIfTaken ends the work if a change has taken its operation away. The version is the one in
 // whose form the store has the record.
-func (t *Task) taken(now *StoredRecord, version string) {
+func (t *Task) loseIfTaken(now *StoredRecord, version string) {
 	// A record from before the task's operation does not concern the task. The bad
 	// schedule: the outcome of an operation is committed, the next operation is
 	// admitted and replaces its task, and only then the first commit is published.
@@ -248,18 +248,18 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 // away.
 type tasks struct {
 	mu         sync.Mutex       // the last lock that a goroutine acquires
-	running    map[string]*Task // by id
-	inTurn     map[string]*Task // by id: their work runs in its turn; running may have a later one
+	admitted   map[string]*Task // by id
+	inTurn     map[string]*Task // by id: their work runs in its turn; admitted may have a later one
 	unresolved []*Task          // ended without knowing what was written
 }
 
 func (ts *tasks) add(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.running == nil {
-		ts.running = map[string]*Task{}
+	if ts.admitted == nil {
+		ts.admitted = map[string]*Task{}
 	}
-	ts.running[t.ID] = t
+	ts.admitted[t.ID] = t
 	// An earlier operation is over now. It may have this very number, if its
 	// admission was not written after all.
 	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u.ID == t.ID && u.Operation <= t.Operation })
@@ -270,7 +270,7 @@ func (ts *tasks) add(t *Task) {
 func (ts *tasks) remove(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	for _, of := range []map[string]*Task{ts.running, ts.inTurn} {
+	for _, of := range []map[string]*Task{ts.admitted, ts.inTurn} {
 		if of[t.ID] == t {
 			delete(of, t.ID)
 		}
@@ -308,7 +308,7 @@ func (ts *tasks) atWork(id string) *Task {
 func (ts *tasks) of(id string) *Task {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.running[id]
+	return ts.admitted[id]
 }
 
 // waits reports whether work of an object waits for its turn here, for the
@@ -334,15 +334,15 @@ func (ts *tasks) changed(r *request) {
 	case t.owns(now):
 		t.extend(r)
 	default:
-		t.taken(now, r.version)
+		t.loseIfTaken(now, r.version)
 	}
 }
 
 // all returns the tasks that wait or run, and the unresolved ones.
-func (ts *tasks) all() (running, unresolved []*Task) {
+func (ts *tasks) all() (admitted, unresolved []*Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return slices.Collect(maps.Values(ts.running)), slices.Clone(ts.unresolved)
+	return slices.Collect(maps.Values(ts.admitted)), slices.Clone(ts.unresolved)
 }
 
 // addUnresolved notes an operation that this process has ended without knowing what was
