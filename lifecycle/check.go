@@ -28,8 +28,8 @@ type Limits struct {
 	MessagePayload int // default 1 MiB
 }
 
-// resolved returns the limits with their defaults.
-func (l Limits) resolved() Limits {
+// withDefaults returns the limits with their defaults.
+func (l Limits) withDefaults() Limits {
 	return Limits{
 		Reason: cmp.Or(l.Reason, storable.MaxReason), Payload: cmp.Or(l.Payload, 1<<20),
 		Args: cmp.Or(l.Args, 64<<10), Carrier: cmp.Or(l.Carrier, 4<<10),
@@ -40,7 +40,7 @@ func (l Limits) resolved() Limits {
 // CheckPayload returns [ErrInvalid] for a payload that cannot be encoded or is above the
 // limit. Use it in a program that writes the payload only when work has ended.
 func (l Limits) CheckPayload(payload any) error {
-	_, err := pack(payload, l.resolved().Payload)
+	_, err := pack(payload, l.withDefaults().Payload)
 	return err
 }
 

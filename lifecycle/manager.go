@@ -169,7 +169,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	}
 	c := &core{
 		table: table, store: store, retries: newRetries(), undo: undo,
-		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(), progress: config.Progress,
+		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.withDefaults(), progress: config.Progress,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		version: config.Version, older: older, switched: config.Switch,
 		events: events, watchers: &watchers{}, inject: config.Inject, extract: config.Extract,

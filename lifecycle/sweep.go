@@ -283,11 +283,11 @@ func (s *sweep) inStates(ctx context.Context, condition func(state int) bool, q 
 // payloads.
 func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *StoredRecord) error) error {
 	q.Machine, q.WithoutPayload = s.table.Name, true
-	return s.page(ctx, q, func(r *StoredRecord) error { return f(ctx, r) })
+	return s.eachRecord(ctx, q, func(r *StoredRecord) error { return f(ctx, r) })
 }
 
-// page calls f for the records that a query selects, page after page.
-func (c *core) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
+// eachRecord calls f for the records that a query selects, page after page.
+func (c *core) eachRecord(ctx context.Context, q Query, f func(*StoredRecord) error) error {
 	q.Limit = MaxPage
 	for {
 		limited, stop := context.WithTimeout(ctx, callWithin)
