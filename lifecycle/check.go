@@ -63,8 +63,8 @@ func (r *request) check() error {
 		if r.ask.Event < 0 {
 			return &fsm.TransitionError{Machine: table.Name, Event: r.event, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrUnknownEvent}
 		}
-	case decide.Override, decide.Migrate:
-		// These are the only actors that the table need not declare.
+	case decide.Override:
+		// The table need not declare the actor. That of Migrate is checked once for a page.
 		return checkText("actor", string(r.ask.Actor), MaxID)
 	case decide.Add:
 		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
@@ -239,6 +239,7 @@ func (p *Precondition) held() error {
 	return nil
 }
 
+// equal compares all fields: the error of a precondition is about the requests that have it.
 func (p *Precondition) equal(q Precondition) bool {
 	return p.Key == q.Key && p.Grant == q.Grant && slices.Equal(p.States, q.States)
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -89,11 +87,6 @@ func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) e
 		o.setLast(r.recordAfter())
 	}
 	return err
-}
-
-// timed reports whether states of the table have deadlines.
-func (c *core) timed() bool {
-	return slices.ContainsFunc(c.table.Rows, func(row fsm.TableRow) bool { return row.Timeout > 0 })
 }
 
 // overdue reports whether the deadline has passed by the clock of this process.
