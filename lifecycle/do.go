@@ -270,7 +270,7 @@ func (o *operation) noteAdmitted(r *request) {
 		return // see errNoWork
 	}
 	t := newTask(o.core, &r.change.To)
-	t.extend(r)
+	t.setDeadline(r)
 	t.timeout = o.work.Timeout
 	o.waits = waits(&r.change.To)
 	options, _ := readOptions(&r.change.To) // the plan has written them

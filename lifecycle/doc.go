@@ -148,7 +148,7 @@
 //  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
 //     check.go: request.check.
 //  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
-//     request.repeated (repeated.go) looks in the history for the request id of a client.
+//     request.requestedBefore (repeated.go) looks in the history for the request id of a client.
 //     After it, core.known brings a record of an older version into the form of the
 //     manager's version (version.go).
 //  3. request.go: request.decide gets the candidate rows from package decide. If one has a
@@ -182,7 +182,7 @@
 //  1. report.go: the report becomes a request that names its operation.
 //  2. request.go: load; decide compares the operation. Before it refuses, and at once if
 //     the object is at rest, it looks in the record and the history for the same report
-//     (report.go: request.repeats).
+//     (report.go: request.reportedBefore).
 //  3. Applied: plan, commit, publish as in Fire. After a conflict the request starts
 //     again with load, because it is about an operation and not about a state.
 //

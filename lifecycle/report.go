@@ -82,10 +82,10 @@ func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.A
 	return &c.request
 }
 
-// repeats reports whether this event by this actor was accepted before in this
+// reportedBefore reports whether this event by this actor was accepted before in this
 // operation. The record has the last change; the history, if the store keeps one,
 // has those before.
-func (r *request) repeats(ctx context.Context) (bool, error) {
+func (r *request) reportedBefore(ctx context.Context) (bool, error) {
 	before := &r.before
 	if before.Operation != OpID(r.ask.Operation) {
 		return false, nil

@@ -81,7 +81,7 @@ func (r *request) load(ctx context.Context) (err error) {
 		return err
 	}
 	if r.task != nil {
-		r.task.see(&r.before)
+		r.task.seeDeadline(&r.before)
 	}
 	if r.ending != nil {
 		if r.earlier, err = r.ending.writtenBefore(ctx, &r.before); err != nil || r.earlier != nil {
@@ -183,7 +183,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 func (r *request) decideReport(ctx context.Context) (err error) {
 	ask, resting := &r.ask, r.core.resting(&r.before)
 	if resting {
-		if ask.Repeats, err = r.repeats(ctx); err != nil {
+		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 		return err
 	}
 	if !resting && r.outcome == 0 {
-		if ask.Repeats, err = r.repeats(ctx); err != nil {
+		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
 			return err
 		}
 		if ask.Repeats {

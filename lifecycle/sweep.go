@@ -145,7 +145,7 @@ func (s *sweep) endTaken(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.see(&now)
+		t.seeDeadline(&now)
 		t.loseIfTaken(&now, now.Version)
 	}
 	return nil

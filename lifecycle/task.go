@@ -180,7 +180,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 	var requests []*request
 	for i, task := range append([]*Task{t}, t.with...) {
 		r := task.request("heartbeat", decide.Heartbeat)
-		r.onCommit, r.options = task.extend, others
+		r.onCommit, r.options = task.setDeadline, others
 		if i == 0 {
 			r.options = own
 		}
@@ -332,7 +332,7 @@ func (ts *tasks) changed(r *request) {
 	switch {
 	case t == nil:
 	case t.owns(now):
-		t.extend(r)
+		t.setDeadline(r)
 	default:
 		t.loseIfTaken(now, r.version)
 	}

@@ -157,7 +157,7 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 func (r *request) prepare(ctx context.Context, token Token) (err error) {
 	r.attempt = attempt{}
 	if r.Request.ID != "" {
-		err = r.repeated(ctx)
+		err = r.requestedBefore(ctx)
 	}
 	if err == nil {
 		err = r.load(ctx)

@@ -104,10 +104,10 @@ func (t *Task) untilDeadline(d time.Duration) time.Duration {
 	return min(d, time.Until(t.deadline))
 }
 
-// extend notes the deadline that a written request has set or cleared. It is counted from
+// setDeadline notes the deadline that a written request has set or cleared. It is counted from
 // before the commit by the clock of this process, so it comes no later than the
 // deadline in the record.
-func (t *Task) extend(r *request) {
+func (t *Task) setDeadline(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -119,12 +119,12 @@ func (t *Task) extend(r *request) {
 	}
 }
 
-// see notes the deadline of a record that was read. The bad schedule without it: another
+// seeDeadline notes the deadline of a record that was read. The bad schedule without it: another
 // process applies a report, which extends the deadline, and the outcome of the work is not
 // written again after the deadline that this process has set.
 //
 // The answer may be late: an older record, or an earlier deadline of the same one, does not count.
-func (t *Task) see(now *StoredRecord) {
+func (t *Task) seeDeadline(now *StoredRecord) {
 	if !t.owns(now) {
 		return
 	}
