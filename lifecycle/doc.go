@@ -149,7 +149,7 @@
 //     check.go: request.check.
 //  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
 //     request.requestedBefore (repeated.go) looks in the history for the request id of a client.
-//     After it, core.known brings a record of an older version into the form of the
+//     After it, core.recognize brings a record of an older version into the form of the
 //     manager's version (version.go).
 //  3. request.go: request.decide gets the candidate rows from package decide. If one has a
 //     guard, it runs the Edit on a copy and the guards on further copies. Package decide

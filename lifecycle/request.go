@@ -53,7 +53,7 @@ type attempt struct {
 	stored   *StoredRecord // the same in the form of its own version; before, if that is the manager's
 	version  string        // of the record to write
 	earlier  *sentOutcome  // the attempt at the same outcome that was written before; nil: none
-	known    decide.Record
+	known    decide.Record // what decisions depend on, from before
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
@@ -101,10 +101,10 @@ func (r *request) load(ctx context.Context) (err error) {
 		stored := r.before
 		r.stored = &stored
 	}
-	r.known, err = r.core.known(&r.before)
+	r.known, err = r.core.recognize(&r.before)
 	if err != nil && r.discards() {
 		r.before.Payload, r.before.Saved = nil, nil
-		r.known, err = r.core.known(&r.before)
+		r.known, err = r.core.recognize(&r.before)
 	}
 	if err != nil {
 		return err

@@ -183,7 +183,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 // timeout returns the timeout of the deadline row that the table has for the record; 0:
 // it has none.
 func (c *core) timeout(r *StoredRecord) time.Duration {
-	known, err := c.known(r)
+	known, err := c.recognize(r)
 	if err != nil {
 		return 0
 	}
@@ -316,7 +316,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		return nil
 	}
 	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Overdue: cause.Overdue, Cause: text}
-	known, err := s.known(r)
+	known, err := s.recognize(r)
 	if err != nil {
 		result.resolve(0, err)
 		return s.add(result)
@@ -409,7 +409,7 @@ func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
 	case now.Revision != r.Revision:
 		return sighting{}, &ConflictError{Expect: r.Revision, From: r.State, Current: now}
 	}
-	if _, err := s.known(&now); err != nil {
+	if _, err := s.recognize(&now); err != nil {
 		return sighting{}, err
 	}
 	return s.observe(ctx, now)
