@@ -100,24 +100,18 @@ func (c *call[S, E, T]) apply(ctx context.Context) (Record[S, T], error) {
 	return c.record(), nil
 }
 
-func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.call(decide.Create, "create", id, &e, actor, change)
-	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
-	return c
-}
-
-// call makes a request of a verb. The event is nil if the verb has none.
+// call makes a request of a verb. The event is nil if the verb names a state instead.
 func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}
-	c.core, c.verb, c.result, c.caller = m.core, name, c, true
+	c.core, c.verb, c.result, c.byCaller = m.core, name, c, true
 	c.key = Key{Machine: m.core.table.Name, ID: id}
 	c.ask.Verb, c.ask.Actor = verb, actor
-	if e == nil {
-		// The verb names a state.
-	} else if c.ask.Event = m.machine.EventIndex(*e); c.ask.Event >= 0 {
-		c.event = m.core.table.Events[c.ask.Event]
-	} else {
-		c.event = fmt.Sprint(*e)
+	if e != nil {
+		if c.ask.Event = m.machine.EventIndex(*e); c.ask.Event >= 0 {
+			c.event = m.core.table.Events[c.ask.Event]
+		} else {
+			c.event = fmt.Sprint(*e)
+		}
 	}
 	if change == nil {
 		return c

@@ -28,8 +28,8 @@ type Limits struct {
 	MessagePayload int // default 1 MiB
 }
 
-// resolved returns the limits with their defaults.
-func (l Limits) resolved() Limits {
+// withDefaults returns the limits with their defaults.
+func (l Limits) withDefaults() Limits {
 	return Limits{
 		Reason: cmp.Or(l.Reason, storable.MaxReason), Payload: cmp.Or(l.Payload, 1<<20),
 		Args: cmp.Or(l.Args, 64<<10), Carrier: cmp.Or(l.Carrier, 4<<10),
@@ -40,7 +40,7 @@ func (l Limits) resolved() Limits {
 // CheckPayload returns [ErrInvalid] for a payload that cannot be encoded or is above the
 // limit. Use it in a program that writes the payload only when work has ended.
 func (l Limits) CheckPayload(payload any) error {
-	_, err := pack(payload, l.resolved().Payload)
+	_, err := pack(payload, l.withDefaults().Payload)
 	return err
 }
 
@@ -52,7 +52,7 @@ func (r *request) check() error {
 	if err := checkID(r.key.ID); err != nil {
 		return err
 	}
-	if r.caller {
+	if r.byCaller {
 		if err := r.checkCaller(); err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func (r *request) check() error {
 		if r.ask.Event < 0 {
 			return &fsm.TransitionError{Machine: table.Name, Event: r.event, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrUnknownEvent}
 		}
-	case decide.Override, decide.Migrate:
-		// These are the only actors that the table need not declare.
+	case decide.Override:
+		// The table need not declare the actor. That of Migrate is checked once for a page.
 		return checkText("actor", string(r.ask.Actor), MaxID)
 	case decide.Add:
 		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
@@ -239,6 +239,7 @@ func (p *Precondition) held() error {
 	return nil
 }
 
+// equal compares all fields: the error of a precondition is about the requests that have it.
 func (p *Precondition) equal(q Precondition) bool {
 	return p.Key == q.Key && p.Grant == q.Grant && slices.Equal(p.States, q.States)
 }

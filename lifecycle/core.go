@@ -70,9 +70,9 @@ type decoder interface{ decode(payload []byte) error }
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 
-// known brings a record into the form of this version and returns the part that decisions
+// recognize brings a record into the form of this version and returns the part that decisions
 // depend on. The error matches [ErrForeign].
-func (c *core) known(r *StoredRecord) (decide.Record, error) {
+func (c *core) recognize(r *StoredRecord) (decide.Record, error) {
 	rec := decide.Record{
 		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
 		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,

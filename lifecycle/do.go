@@ -228,7 +228,7 @@ func (o *operation) admit(ctx context.Context) error {
 		case o.task != nil:
 			o.settle(ctx, queue.Panicked, errUnsettled)
 		default:
-			o.leave()
+			o.noteUnresolved()
 		}
 	}()
 	culprit, err := apply(context.WithValue(ctx, admissionKey{}, true), o.requests, o.require)
@@ -239,22 +239,25 @@ func (o *operation) admit(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknownOutcome):
-		o.leave()
+		o.noteUnresolved()
 	}
 	return culprit.fail(ctx, err)
 }
 
-// leave notes that the operation may have started: then this process owns it and does
+// noteUnresolved notes that the operation may have started: then this process owns it and does
 // nothing for it. Sweeps look at it.
-func (o *operation) leave() {
+func (o *operation) noteUnresolved() {
 	for _, r := range o.requests {
-		if o.owns(r) {
+		if o.mayOwn(r) {
 			t := newTask(r.core, &r.change.To)
 			t.expect, t.since = r.change.Expect, time.Now()
-			r.core.tasks.leave(t)
+			r.core.tasks.addUnresolved(t)
 		}
 	}
 }
+
+// errUnsettled is the reason of an admission that has panicked after its commit.
+var errUnsettled = errors.New("lifecycle: the store, an observer, a guard or BeforeCommit panicked")
 
 // errNoWork refuses the place in the queue if the guards of the sweeper's row have
 // ended the operation, instead of starting it again.
@@ -267,24 +270,24 @@ func (o *operation) noteAdmitted(r *request) {
 		return // see errNoWork
 	}
 	t := newTask(o.core, &r.change.To)
-	t.extend(r)
+	t.setDeadline(r)
 	t.timeout = o.work.Timeout
 	o.waits = waits(&r.change.To)
 	options, _ := readOptions(&r.change.To) // the plan has written them
 	o.failed, o.lastError = options.Failed, options.Error
 	for _, other := range o.requests[1:] {
-		if o.owns(other) {
+		if o.mayOwn(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))
 			o.waits = o.waits || waits(&other.change.To)
 		}
 	}
-	o.task, o.admitted, o.last = t, r.left(), r.left()
+	o.task, o.admitted, o.last = t, r.recordAfter(), r.recordAfter()
 	o.core.tasks.add(t)
 }
 
-// owns reports whether the commit of a request may have started an operation that this
+// mayOwn reports whether the commit of a request may have started an operation that this
 // process owns. A change of Work.With may continue the operation of another process.
-func (o *operation) owns(r *request) bool { return !r.sent.IsZero() && r.starts() }
+func (o *operation) mayOwn(r *request) bool { return !r.sent.IsZero() && r.starts() }
 
 // run makes one attempt to do the work.
 func (o *operation) run(ctx context.Context) error {
@@ -305,14 +308,6 @@ func (o *operation) run(ctx context.Context) error {
 	return err
 }
 
-// work does the work once. Every attempt has arguments of its own.
-func (c *core) work(ctx context.Context, w *Work) error {
-	if w.Run != nil {
-		return w.Run(ctx)
-	}
-	return c.handlers[w.Handler](ctx, bytes.Clone(w.Args))
-}
-
 // runWork calls the work. Its context ends if the operation is taken away, if the owner
 // is lost, or after the work's time-out.
 func (o *operation) runWork(ctx context.Context) error {
@@ -329,7 +324,7 @@ func (o *operation) runWork(ctx context.Context) error {
 	if owner := o.core.owner; owner != nil {
 		defer context.AfterFunc(owner.alive, func() { o.task.lose(context.Cause(owner.alive)) })()
 	}
-	err = o.core.work(ctx, &o.work)
+	err = o.core.doWork(ctx, &o.work)
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
@@ -344,4 +339,12 @@ func (o *operation) runWork(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
+}
+
+// doWork does the work once. Every attempt has arguments of its own.
+func (c *core) doWork(ctx context.Context, w *Work) error {
+	if w.Run != nil {
+		return w.Run(ctx)
+	}
+	return c.handlers[w.Handler](ctx, bytes.Clone(w.Args))
 }

@@ -148,12 +148,14 @@
 //  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
 //     check.go: request.check.
 //  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
-//     request.repeated (repeated.go) looks in the history for the request id of a client.
+//     request.requestedBefore (repeated.go) looks in the history for the request id of a client.
+//     After it, core.recognize brings a record of an older version into the form of the
+//     manager's version (version.go).
 //  3. request.go: request.decide gets the candidate rows from package decide. If one has a
 //     guard, it runs the Edit on a copy and the guards on further copies. Package decide
-//     makes the decision.
-//  4. plan.go: request.plan makes the new record and its history row. It runs the Edit if no
-//     guard has needed it.
+//     makes the decision, and request.refusal the error if it permits no change.
+//  4. plan.go: request.plan makes the [StoredChange] with the new record. It runs the Edit
+//     if no guard has needed it.
 //  5. transaction.go: transaction.attempt calls Store.Commit: sqlstore updates the row
 //     under the condition on revision and state, and inserts the history row, in one
 //     statement.
@@ -163,22 +165,24 @@
 //
 //  1. do.go: core.do checks the request and the work; operation.submit takes a place in the
 //     queue, which calls operation.admit: the steps of Fire, with owner and handler
-//     in the record. Do returns.
+//     in the record. operation.noteAdmitted makes the [Task], by which the work learns that
+//     its operation was taken away (task.go). Do returns.
 //  2. The queue calls operation.run. turn.go: operation.startTurn commits the
-//     deadline, or reads whether the object is still in the operation. Then run calls
-//     the handler. attempts.go: if it fails and [Work].Retries allows another attempt,
-//     operation.failAttempt commits the number of failed attempts and the time of the
-//     next one, and the queue calls operation.run again.
+//     deadline, or reads whether the object is still in the operation. Then
+//     operation.runWork calls the handler. attempts.go: if it fails and [Work].Retries
+//     allows another attempt, operation.failAttempt commits the number of failed attempts
+//     and the time of the next one, and the queue calls operation.run again.
 //  3. outcome.go: the queue calls operation.settle. operation.conclude makes the
 //     report of the outcome, by WorkerActor, and applies it: the steps of Report.
-//     retry.go: while the store fails, operation.retry tries it again.
+//     retry.go: while the store fails, operation.retry tries it again. At the end
+//     operation.finish calls the observer and ends Ticket.Wait.
 //
 // [Manager.Report]:
 //
 //  1. report.go: the report becomes a request that names its operation.
 //  2. request.go: load; decide compares the operation. Before it refuses, and at once if
 //     the object is at rest, it looks in the record and the history for the same report
-//     (report.go: request.repeats).
+//     (report.go: request.reportedBefore).
 //  3. Applied: plan, commit, publish as in Fire. After a conflict the request starts
 //     again with load, because it is about an operation and not about a state.
 //

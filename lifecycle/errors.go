@@ -203,19 +203,19 @@ func (e *OwnerError) Error() string {
 	return fmt.Sprintf("%v: owner %q of epoch %d is not alive", ErrStale, e.Owner.Name, e.Owner.Epoch)
 }
 
-// ownerLost reports whether an error is the store's answer that this process is not
-// alive.
-func ownerLost(err error) bool {
-	_, ok := errors.AsType[*OwnerError](err)
-	return ok
-}
-
 // Is matches [ErrStale].
 func (e *OwnerError) Is(target error) bool { return target == ErrStale || target == errOwner }
 
 // errOwner is an [OwnerError] for [Problem]: another process can do what this one
 // must not do any more.
 var errOwner = errors.New("lifecycle: this process has lost its ownership")
+
+// ownerLost reports whether an error is the store's answer that this process is not
+// alive.
+func ownerLost(err error) bool {
+	_, ok := errors.AsType[*OwnerError](err)
+	return ok
+}
 
 // UnknownOutcomeError has the token of a commit that may or may not have been
 // written. It matches [ErrUnknownOutcome]. If the history of the object has a row

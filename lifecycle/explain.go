@@ -111,9 +111,9 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	if !r.Exists() {
 		return Explanation{}, ErrNotFound
 	}
-	c.adoptable(&r)
+	c.assumeVersion(&r)
 	e := explainer{core: c, r: &r, version: r.Version, refusals: map[int]error{}}
-	if e.known, err = c.known(&r); err != nil {
+	if e.known, err = c.recognize(&r); err != nil {
 		return Explanation{}, err
 	}
 	state := &c.table.States[e.known.State]

@@ -30,7 +30,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	}
 	if err != nil || slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
 		// The store could not be read or written, so no owner could send a heartbeat either.
-		s.owners.heartbeats.fail()
+		s.owners.heartbeats.forget()
 	}
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func (h *heartbeats) observe(began time.Time, alive []StoredRecord) (dead []Stor
 	return dead
 }
 
-// fail forgets everything.
-func (h *heartbeats) fail() {
+// forget begins every measurement again.
+func (h *heartbeats) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen = nil

@@ -143,7 +143,7 @@ func (m *Manager[S, E, T]) stateNames(states []S) (names []string, err error) {
 		if i < 0 {
 			return nil, &fsm.TransitionError{Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState}
 		}
-		names = append(names, m.core.stored(m.core.table.States[i].Name)...)
+		names = append(names, m.core.storedNames(m.core.table.States[i].Name)...)
 	}
 	return names, nil
 }

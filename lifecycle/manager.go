@@ -145,7 +145,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if config == nil {
 		config = &Config[E]{}
 	}
-	if err := check(m, store, config); err != nil {
+	if err := checkConfig(m, store, config); err != nil {
 		return nil, err
 	}
 	table := m.Table()
@@ -169,7 +169,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	}
 	c := &core{
 		table: table, store: store, retries: newRetries(), undo: undo,
-		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(), progress: config.Progress,
+		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.withDefaults(), progress: config.Progress,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		version: config.Version, older: older, switched: config.Switch,
 		events: events, watchers: &watchers{}, inject: config.Inject, extract: config.Extract,
@@ -211,8 +211,8 @@ func Must[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *
 	return mgr
 }
 
-// check returns what [New] refuses.
-func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) error {
+// checkConfig returns what [New] refuses before it reads the events and the older versions.
+func checkConfig[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) error {
 	switch {
 	case m == nil || store == nil:
 		return fmt.Errorf("%w: New needs a machine and a store", ErrInvalid)
@@ -248,6 +248,12 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 // except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
 	return m.creating(id, e, actor, payload, change).apply(ctx)
+}
+
+func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.call(decide.Create, "create", id, &e, actor, change)
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+	return c
 }
 
 // Add creates a record in a state: the machine's initial one, or, for an object that exists

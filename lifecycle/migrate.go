@@ -90,7 +90,7 @@ func (c *core) migrate(ctx context.Context, actor fsm.Actor, after string, most 
 
 // migrateOne migrates one object and counts it. Its error ends the page.
 func (c *core) migrateOne(ctx context.Context, actor fsm.Actor, id string, page *Migration) error {
-	r := &request{core: c, verb: "migrate", key: c.key(id), event: Migrated, ask: decide.Request{Verb: decide.Migrate, Actor: actor}, retry: true}
+	r := &request{core: c, verb: "migrate", key: c.key(id), event: Migrated, ask: decide.Request{Verb: decide.Migrate, Actor: actor}, anyState: true}
 	_, err := apply(ctx, []*request{r}, nil)
 	switch {
 	case err == nil && r.written():

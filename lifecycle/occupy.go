@@ -78,7 +78,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		},
 		Admit: func(ctx context.Context) error { return checkRecord(c.get(ctx, c.key(id))) },
 		Guard: func(ctx context.Context) error { return checkRecord(c.getAtTurn(ctx, c.key(id))) },
-		Run:   func(ctx context.Context) error { return c.work(c.carry(ctx, work.carrier), &work) },
+		Run:   func(ctx context.Context) error { return c.doWork(c.carry(ctx, work.carrier), &work) },
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return nil, refused.Err

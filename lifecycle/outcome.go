@@ -19,8 +19,6 @@ import (
 // object's turn forever. The sweeper finds the object afterwards.
 const outcomeWithin = 10 * time.Second
 
-var errUnsettled = errors.New("lifecycle: the store, an observer, a guard or BeforeCommit panicked")
-
 // settle is the last call of the queue for an operation: it writes the outcome. A
 // panic of user code becomes the reason why the outcome is not written, and continues
 // in the queue, which reports it.
@@ -72,7 +70,11 @@ func (o *operation) finish(ctx context.Context, err error) {
 			panic(v)
 		}
 	}()
-	o.report(ctx, err)
+	if finished := o.core.observer.Finished; finished != nil {
+		finished(o.core.carry(ctx, o.work.carrier), Finished{
+			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Took: time.Since(o.submitted), Err: err,
+		})
+	}
 }
 
 // panicked returns the error of an operation after user code has panicked that was to
@@ -101,24 +103,15 @@ func (o *operation) tryOutcome(ctx context.Context, outcome Outcome, why error) 
 	return err
 }
 
-// report reports the end of the operation to the observer.
-func (o *operation) report(ctx context.Context, err error) {
-	if finished := o.core.observer.Finished; finished != nil {
-		finished(o.core.carry(ctx, o.work.carrier), Finished{
-			Key: o.task.Key, Operation: o.task.Operation, Event: o.admitted.Event, Took: time.Since(o.submitted), Err: err,
-		})
-	}
-}
-
 // end makes the outcome final. What this process has not written, and owns, is
 // unresolved.
 func (o *operation) end(err error, written bool) {
 	o.core.tasks.remove(o.task)
 	if !written {
-		o.core.tasks.leave(o.task)
+		o.core.tasks.addUnresolved(o.task)
 	}
 	for _, t := range o.unwritten {
-		t.core.tasks.leave(t)
+		t.core.tasks.addUnresolved(t)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +124,7 @@ func (o *operation) end(err error, written bool) {
 func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) error {
 	o.unwritten = nil
 	if outcome == Lost {
-		o.lost(why)
+		o.noteLoss(why)
 		if owner := o.core.owner; len(o.task.with) > 0 && (owner == nil || owner.alive.Err() == nil) {
 			// No other process does the work of the other objects. If this cannot
 			// be written, their deadlines remain.
@@ -175,13 +168,13 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 func (o *operation) concluded(own *request, outcome Outcome, why error) error {
 	switch {
 	case own.written():
-		o.leaves(own.left())
+		o.setLast(own.recordAfter())
 	case own.earlier != nil:
-		o.leaves(own.earlier.changes[own.key].To)
+		o.setLast(own.earlier.changes[own.key].To)
 		outcome, why = own.earlier.outcome, own.earlier.why
 	case !o.task.owns(&own.before): // another writer has ended the operation
 		why = errors.Join(stale(&own.before, own.version), why)
-		o.lost(why)
+		o.noteLoss(why)
 		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
 		return o.failure(outcome, why, own.decision.Err)
@@ -208,7 +201,7 @@ func changesOf(requests []*request) map[Key]*StoredChange {
 	for _, r := range requests {
 		if !r.sent.IsZero() {
 			change := *r.change
-			change.To = r.left()
+			change.To = r.recordAfter()
 			changes[r.key] = &change
 		}
 	}
@@ -277,9 +270,9 @@ func (o *operation) write(ctx context.Context, requests []*request) error {
 	return err
 }
 
-// left returns the record as the request leaves it: in the form of the manager's version,
+// recordAfter returns the record as the request leaves it: in the form of the manager's version,
 // and with the version in whose form the store has it.
-func (r *request) left() StoredRecord {
+func (r *request) recordAfter() StoredRecord {
 	to := r.change.To
 	to.Version = r.version
 	return to
@@ -316,26 +309,26 @@ func (o *operation) failure(outcome Outcome, why, unwritten error) *OutcomeError
 	return &OutcomeError{Key: o.task.Key, Operation: o.task.Operation, Admission: o.task.Admission, Outcome: outcome, Err: why, Unwritten: unwritten}
 }
 
-// leaves notes the record that the operation has left.
-func (o *operation) leaves(r StoredRecord) {
+// setLast notes the record that the operation has left.
+func (o *operation) setLast(r StoredRecord) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = r
 }
 
-// lost notes the record that the operation was lost to, if the error has it.
-func (o *operation) lost(why error) {
+// noteLoss notes the record that the operation was lost to, if the error has it.
+func (o *operation) noteLoss(why error) {
 	to, ok := errors.AsType[*staleError](why)
 	if !ok || to.now.Key != o.task.Key || to.now.Operation < o.task.Operation || !to.now.Exists() {
 		return
 	}
 	now := to.now
-	known, err := o.core.known(&now) // a change that removes the object has the absent state
+	known, err := o.core.recognize(&now) // a change that removes the object has the absent state
 	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent || o.core.payloads.decode(now.Payload) != nil {
 		return
 	}
 	now.Version = to.version
-	o.leaves(now)
+	o.setLast(now)
 }
 
 // attachEdit makes the work's EditOutcome the edit of the outcome.

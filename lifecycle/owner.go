@@ -53,7 +53,7 @@ const (
 	ownerExpire ownerEvent = "expire"
 	ownerForget ownerEvent = "forget"
 
-	process fsm.Actor = "process"
+	ownerProcess fsm.Actor = "process"
 
 	ownersTable = "interlock.owner"
 )
@@ -64,17 +64,17 @@ const (
 // sweeper measures the TTL itself, see [heartbeats].
 func newOwners(store Store, ttl time.Duration) *core {
 	owners := fsm.Must[ownerTerms](fsm.Spec[ownerState, ownerEvent]{
-		Name: ownersTable, Initial: ownerAbsent, Actors: []fsm.Actor{process},
+		Name: ownersTable, Initial: ownerAbsent, Actors: []fsm.Actor{ownerProcess},
 		States: []fsm.State[ownerState]{
 			{Name: ownerAbsent, Kind: fsm.Absent},
 			{Name: ownerAlive, Kind: fsm.Transitional},
 			{Name: ownerDead},
 		},
 		Rows: fsm.Rows(
-			fsm.Move(ownerAbsent, ownerJoin, ownerAlive).By(process),
-			fsm.Move(ownerAlive, ownerJoin, ownerAlive).By(process).Superseding(),
-			fsm.Move(ownerDead, ownerJoin, ownerAlive).By(process),
-			fsm.Move(ownerAlive, ownerLeave, ownerAbsent).By(process),
+			fsm.Move(ownerAbsent, ownerJoin, ownerAlive).By(ownerProcess),
+			fsm.Move(ownerAlive, ownerJoin, ownerAlive).By(ownerProcess).Superseding(),
+			fsm.Move(ownerDead, ownerJoin, ownerAlive).By(ownerProcess),
+			fsm.Move(ownerAlive, ownerLeave, ownerAbsent).By(ownerProcess),
 			fsm.Move(ownerAlive, ownerExpire, ownerDead).After(ttl),
 			fsm.Move(ownerDead, ownerForget, ownerAbsent).After(24*time.Hour),
 		),
@@ -119,11 +119,11 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 }
 
 // request makes a request about the owner's record.
-func (o *Owner) request(verb, name string, kind decide.Verb, e ownerEvent) *request {
+func (o *Owner) request(name, owner string, verb decide.Verb, e ownerEvent) *request {
 	event, _ := o.core.table.EventIndex(string(e))
 	return &request{
-		core: o.core, verb: verb, key: o.core.key(name), event: string(e), retry: true,
-		ask: decide.Request{Verb: kind, Event: event, Actor: process, Operation: o.ref.Epoch},
+		core: o.core, verb: name, key: o.core.key(owner), event: string(e), anyState: true,
+		ask: decide.Request{Verb: verb, Event: event, Actor: ownerProcess, Operation: o.ref.Epoch},
 	}
 }
 
@@ -254,7 +254,7 @@ func (c *core) listOwners(ctx context.Context, states ...ownerState) (list []Sto
 	for _, state := range states {
 		q.States = append(q.States, string(state))
 	}
-	err = c.page(ctx, q, func(r *StoredRecord) error {
+	err = c.eachRecord(ctx, q, func(r *StoredRecord) error {
 		list = append(list, *r)
 		return nil
 	})

@@ -27,7 +27,7 @@ func (c *core) checkStore(payload bool) error {
 		return nil
 	}
 	for _, s := range c.table.States {
-		for _, name := range c.stored(s.Name) {
+		for _, name := range c.storedNames(s.Name) {
 			if err := partial.CheckState(c.table.Name, name, s.Kind == fsm.Absent); err != nil {
 				return fmt.Errorf("%w: New: the store cannot keep the state %s of machine %s: %w", ErrInvalid, name, c.table.Name, err)
 			}

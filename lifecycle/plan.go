@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -108,6 +109,11 @@ func (r *request) planWork(change *StoredChange) error {
 		return editOptions(to, func(w *workOptions) { w.Waiting = true })
 	}
 	return nil
+}
+
+// timed reports whether states of the table have deadlines.
+func (c *core) timed() bool {
+	return slices.ContainsFunc(c.table.Rows, func(row fsm.TableRow) bool { return row.Timeout > 0 })
 }
 
 // addPause makes the timeout of an operation that goes on count from the end of the pause

@@ -57,7 +57,7 @@ func Current[S, E comparable, T any](m *Manager[S, E, T], err error) (Record[S, 
 func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 	p := Precondition{Key: m.core.key(id)}
 	for _, s := range states {
-		p.States = append(p.States, m.core.stored(m.required(s))...)
+		p.States = append(p.States, m.core.storedNames(m.required(s))...)
 	}
 	if len(states) == 0 {
 		p.States = []string{""}

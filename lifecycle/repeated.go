@@ -53,9 +53,9 @@ func (r *request) fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// repeated looks for the client's request in the history. It returns a [*RepeatedError]
+// requestedBefore looks for the client's request in the history. It returns a [*RepeatedError]
 // if the request is there, and [ErrInvalid] if a different request with the same id is.
-func (r *request) repeated(ctx context.Context) error {
+func (r *request) requestedBefore(ctx context.Context) error {
 	historian, ok := r.core.historian()
 	if !ok {
 		return fmt.Errorf("%w: a request id: the store keeps no history", errors.ErrUnsupported)
@@ -90,7 +90,7 @@ func orRepeated(ctx context.Context, requests []*request, culprit *request, err 
 		if r.Request.ID == "" || r.check() != nil {
 			continue // it was never accepted
 		}
-		found := r.repeated(ctx)
+		found := r.requestedBefore(ctx)
 		// The row that a store returns is not compared with the request yet.
 		unknown := found != nil && errors.Is(err, ErrRepeated)
 		if unknown || errors.Is(found, ErrRepeated) || errors.Is(found, ErrInvalid) {

@@ -78,14 +78,14 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 
 func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) *request {
 	c := m.call(decide.Report, "report", id, &e, actor, change)
-	c.ask.Operation, c.Operation, c.retry = uint64(operation), 0, true
+	c.ask.Operation, c.Operation, c.anyState = uint64(operation), 0, true
 	return &c.request
 }
 
-// repeats reports whether this event by this actor was accepted before in this
+// reportedBefore reports whether this event by this actor was accepted before in this
 // operation. The record has the last change; the history, if the store keeps one,
 // has those before.
-func (r *request) repeats(ctx context.Context) (bool, error) {
+func (r *request) reportedBefore(ctx context.Context) (bool, error) {
 	before := &r.before
 	if before.Operation != OpID(r.ask.Operation) {
 		return false, nil

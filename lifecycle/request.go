@@ -18,17 +18,18 @@ import (
 // first part; [transaction] fills the second part anew in every attempt.
 type request struct {
 	core           *core
-	verb           string // for errors: "fire", "report"
+	verb           string // "fire", "report"; in errors, and in the fingerprint of a client's request
 	key            Key
-	event          string         // for errors, because the table may not have it; empty: no event
+	event          string         // by name, because the table may not have it; empty: no event
 	ask            decide.Request // for package decide; the one of an outcome is made anew in every attempt
 	Change[[]byte]                // with an Edit of the encoded payload
 
-	caller  bool     // of the request is a user of the library, not the library
-	invalid error    // why the request is refused at once; nil: it is not
-	payload []byte   // of a new object
-	result  decoder  // receives the payload that the object has afterwards; nil: it is only checked
-	pinned  Revision // of the record that the request was decided on before; empty: none
+	byCaller bool     // a caller of the library makes the request, not the library
+	invalid  error    // why the request is refused at once; nil: it is not
+	payload  []byte   // of a new object
+	result   decoder  // receives the payload that the object has afterwards; nil: it is only checked
+	pinned   Revision // of the record that the request was decided on before; empty: none
+	anyState bool     // it is decided again after a conflict: it is valid in whatever state the object is
 
 	work    *Work              // what starts with the operation; nil: nothing
 	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
@@ -36,8 +37,7 @@ type request struct {
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
 	ending  *operation         // whose outcome the request writes; nil: it writes none
 	task    *Task              // of the operation that the request is about; nil: it is not about work of this process
-	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
-	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
+	addedBy *request           // the request whose BeforeCommit has added this one; nil: none
 
 	// onCommit runs after the commit and before the observers. Nil: nothing.
 	onCommit func(*request)
@@ -53,7 +53,7 @@ type attempt struct {
 	stored   *StoredRecord // the same in the form of its own version; before, if that is the manager's
 	version  string        // of the record to write
 	earlier  *sentOutcome  // the attempt at the same outcome that was written before; nil: none
-	known    decide.Record
+	known    decide.Record // what decisions depend on, from before
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
@@ -81,7 +81,7 @@ func (r *request) load(ctx context.Context) (err error) {
 		return err
 	}
 	if r.task != nil {
-		r.task.see(&r.before)
+		r.task.seeDeadline(&r.before)
 	}
 	if r.ending != nil {
 		if r.earlier, err = r.ending.writtenBefore(ctx, &r.before); err != nil || r.earlier != nil {
@@ -95,16 +95,16 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.Fence != 0 && r.Fence < r.before.Fence {
 		return &lock.StaleTokenError{Token: r.Fence, Highest: r.before.Fence}
 	}
-	r.core.adoptable(&r.before)
+	r.core.assumeVersion(&r.before)
 	r.stored = &r.before
 	if r.before.Exists() && r.before.Version != r.core.version {
 		stored := r.before
 		r.stored = &stored
 	}
-	r.known, err = r.core.known(&r.before)
+	r.known, err = r.core.recognize(&r.before)
 	if err != nil && r.discards() {
 		r.before.Payload, r.before.Saved = nil, nil
-		r.known, err = r.core.known(&r.before)
+		r.known, err = r.core.recognize(&r.before)
 	}
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
 		if changes := r.changesOptions(); changes || waits(&r.before) {
-			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
+			r.decision.Write, r.decision.MetadataOnly = changes, changes
 		}
 	}
 	return err
@@ -183,7 +183,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 func (r *request) decideReport(ctx context.Context) (err error) {
 	ask, resting := &r.ask, r.core.resting(&r.before)
 	if resting {
-		if ask.Repeats, err = r.repeats(ctx); err != nil {
+		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 		return err
 	}
 	if !resting && r.outcome == 0 {
-		if ask.Repeats, err = r.repeats(ctx); err != nil {
+		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
 			return err
 		}
 		if ask.Repeats {
@@ -314,9 +314,6 @@ func (r *request) runEdit() (err error) {
 // or nil. A report that is refused has a verdict.
 func (r *request) refusal() error {
 	d, ask := &r.decision, &r.ask
-	if r.older != nil {
-		*d = r.older.fit(r.core.table, *d, r.before.Exists())
-	}
 	switch {
 	case d.Err != nil && ask.Verb == decide.Report:
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // What follows a commit, or a decision, that has failed.
 
-// maxAttempts is how often a transaction is tried in all, see [transaction.retries].
+// maxAttempts is how often a transaction is tried in all, see [transaction.mayRetry].
 const maxAttempts = 16
 
 // pin holds requests to the records of the first attempt, if they are not valid in
@@ -21,7 +21,7 @@ const maxAttempts = 16
 func pin(requests []*request) {
 	for _, r := range requests {
 		switch {
-		case r.retry:
+		case r.anyState:
 		case !r.before.Exists():
 			r.ask.MayExist = false
 		case r.IfMatch != "":
@@ -37,7 +37,7 @@ func pin(requests []*request) {
 // that, and what it finds may not fit any more: then its error is a conflict. Errors
 // of the caller's own requests stay as they are.
 func (t *transaction) overtaken(ctx context.Context, culprit *request, err error) (*request, *ConflictError) {
-	if _, ok := errors.AsType[*hookError](err); !ok && culprit.by == nil {
+	if _, ok := errors.AsType[*hookError](err); !ok && culprit.addedBy == nil {
 		return nil, nil
 	}
 	for i, r := range t.writes {
@@ -54,13 +54,13 @@ func (t *transaction) overtaken(ctx context.Context, culprit *request, err error
 // culprit returns the request that an answer of the store is about: the one whose
 // change or precondition failed, else the first.
 func (t *transaction) culprit(err error) *request {
-	var lost *ConflictError
+	var conflict *ConflictError
 	var again *RepeatedError
 	var failed *PreconditionError
 	blamed := func(*request) bool { return false }
 	switch {
-	case errors.As(err, &lost) && lost.Change < len(t.writes):
-		return t.writes[lost.Change]
+	case errors.As(err, &conflict) && conflict.Change < len(t.writes):
+		return t.writes[conflict.Change]
 	case ownerLost(err):
 		blamed = func(r *request) bool { _, owned := r.writer(); return owned }
 	case errors.As(err, &again):
@@ -71,11 +71,11 @@ func (t *transaction) culprit(err error) *request {
 	return t.writes[max(0, slices.IndexFunc(t.writes, blamed))]
 }
 
-// retries is the one retry policy. It reports whether the next attempt may succeed
+// mayRetry is the one retry policy. It reports whether the next attempt may succeed
 // after a conflict:
 //
-//   - A request about an operation (a report, an outcome, a heartbeat) is valid in
-//     whatever state the object is, so it is decided again.
+//   - A request about an operation (a report, an outcome, a heartbeat), or of Migrate, is
+//     valid in whatever state the object is, so it is decided again.
 //   - A request with ETags is valid as long as the object keeps the one that it had:
 //     only its deadline has moved on.
 //   - A request that creates an object is valid as long as the object does not
@@ -85,7 +85,7 @@ func (t *transaction) culprit(err error) *request {
 //
 // Any other conflict is the caller's: the request may be wrong for the state that
 // the object is in now.
-func (t *transaction) retries(culprit *request, err error) bool {
+func (t *transaction) mayRetry(culprit *request, err error) bool {
 	if errors.Is(err, ErrUnknownOutcome) {
 		// A heartbeat that was written twice does no harm.
 		return t.answered && !slices.ContainsFunc(t.writes, func(r *request) bool { return !r.decision.MetadataOnly })
@@ -93,38 +93,38 @@ func (t *transaction) retries(culprit *request, err error) bool {
 	if failed, ok := err.(*PreconditionError); ok {
 		return t.answered && slices.ContainsFunc(t.hooked, failed.Precondition.equal)
 	}
-	lost, ok := err.(*ConflictError)
+	conflict, ok := err.(*ConflictError)
 	switch {
 	case !ok:
 		return false
-	case culprit.by != nil: // also one that expects another revision
-		return lost.Current.Key == culprit.key
+	case culprit.addedBy != nil: // also one that expects another revision
+		return conflict.Current.Key == culprit.key
 	case !t.answered:
 		return false
-	case culprit.retry, culprit.IfMatch != "" && lost.Current.matches(culprit.before.etag()):
+	case culprit.anyState, culprit.IfMatch != "" && conflict.Current.matches(culprit.before.etag()):
 		return true
 	}
-	return lost.From == "" && !lost.Current.Exists()
+	return conflict.From == "" && !conflict.Current.Exists()
 }
 
 // blame returns the caller's request that an error is about, and the error as it
 // is about that request.
 func (t *transaction) blame(ctx context.Context, requests []*request, culprit *request, err error) (*request, error) {
-	if lost, ok := err.(*ConflictError); ok && t.answered && lost.From == "" && lost.Current.Exists() {
-		err = &existsError{lost}
+	if conflict, ok := err.(*ConflictError); ok && t.answered && conflict.From == "" && conflict.Current.Exists() {
+		err = &existsError{conflict}
 	}
-	if culprit.by == nil {
+	if culprit.addedBy == nil {
 		if failed, ok := err.(*PreconditionError); ok && slices.ContainsFunc(t.hooked, failed.Precondition.equal) {
 			err = &hookError{err}
 		}
-		if lost, ok := err.(*ConflictError); ok && (culprit.Expect != "" || culprit.IfMatch != "") {
-			err = &revisionError{lost, culprit.IfMatch}
+		if conflict, ok := err.(*ConflictError); ok && (culprit.Expect != "" || culprit.IfMatch != "") {
+			err = &revisionError{conflict, culprit.IfMatch}
 		}
 	} else {
 		err = &hookError{culprit.fail(ctx, err)}
 	}
-	for culprit.by != nil {
-		culprit = culprit.by
+	for culprit.addedBy != nil {
+		culprit = culprit.addedBy
 	}
 	return orRepeated(ctx, requests, culprit, err)
 }

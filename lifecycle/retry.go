@@ -170,15 +170,15 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 		if !sleep(ctx, o.core.retries.stop.Done(), o.task.untilDeadline(pause(attempts, err))) {
 			return
 		}
-		o.keep(ctx, err)
+		o.extendInOutage(ctx, err)
 		err = o.tryOutcome(ctx, outcome, why)
 	}
 }
 
-// keep extends the deadline if an outage is the reason that the outcome is not
+// extendInOutage extends the deadline if an outage is the reason that the outcome is not
 // written. Any other error may stay for ever, and must not keep the sweeper from the
 // object for ever.
-func (o *operation) keep(ctx context.Context, err error) {
+func (o *operation) extendInOutage(ctx context.Context, err error) {
 	_, hook := errors.AsType[*hookError](err)
 	_, guard := errors.AsType[*guardError](err)
 	if hook || guard || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) {

@@ -89,7 +89,8 @@ func Ended(ctx context.Context) error {
 }
 
 // Capabilities are what a store declares beyond one change per commit. A request
-// for anything else is refused with [errors.ErrUnsupported], never emulated.
+// for anything else is refused with [errors.ErrUnsupported], never emulated. A store is a
+// [Follower] or [Partial] by its methods alone.
 type Capabilities struct {
 	Changes  int  // most changes and preconditions in one commit; at least 1
 	History  bool // the store is a [Historian]

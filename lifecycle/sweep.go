@@ -119,7 +119,7 @@ func newSweep(c *core) *sweep {
 // limit: one connection hangs, and [Run] never sweeps again.
 const callWithin = time.Minute
 
-// get reads a record.
+// get is [core.get], for no longer than callWithin.
 func (s *sweep) get(ctx context.Context, key Key) (StoredRecord, error) {
 	ctx, stop := context.WithTimeout(ctx, callWithin)
 	defer stop()
@@ -139,14 +139,14 @@ func (s *sweep) run(ctx context.Context, steps ...func(context.Context) error) e
 // endTaken ends work of this process whose operation is over. The work that goes on has the
 // deadline of its record.
 func (s *sweep) endTaken(ctx context.Context) error {
-	running, _ := s.tasks.all()
-	for _, t := range running {
+	admitted, _ := s.tasks.all()
+	for _, t := range admitted {
 		now, err := s.get(ctx, t.Key)
 		if err != nil {
 			return err
 		}
-		t.see(&now)
-		t.taken(&now, now.Version)
+		t.seeDeadline(&now)
+		t.loseIfTaken(&now, now.Version)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 			// statement waits for a lock, this sweep forgets the operation, and only then
 			// the statement runs.
 		case !t.owns(&now):
-			s.tasks.resolved(t)
+			s.tasks.removeUnresolved(t)
 		case s.timeout(&now) == 0 || waits(&now): // with a deadline, the sweep that finds it overdue acts
 			if err := s.care(ctx, &now, decide.Cause{OwnerDead: true}, "this process could not write the outcome"); err != nil {
 				return err
@@ -183,7 +183,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 // timeout returns the timeout of the deadline row that the table has for the record; 0:
 // it has none.
 func (c *core) timeout(r *StoredRecord) time.Duration {
-	known, err := c.known(r)
+	known, err := c.recognize(r)
 	if err != nil {
 		return 0
 	}
@@ -270,7 +270,7 @@ func (c *core) shortest(state int) (timeout time.Duration) {
 func (s *sweep) inStates(ctx context.Context, condition func(state int) bool, q Query, f func(context.Context, *StoredRecord) error) error {
 	for i := range s.table.States {
 		if condition(i) {
-			q.States = append(q.States, s.stored(s.table.States[i].Name)...)
+			q.States = append(q.States, s.storedNames(s.table.States[i].Name)...)
 		}
 	}
 	if len(q.States) == 0 {
@@ -283,11 +283,11 @@ func (s *sweep) inStates(ctx context.Context, condition func(state int) bool, q 
 // payloads.
 func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *StoredRecord) error) error {
 	q.Machine, q.WithoutPayload = s.table.Name, true
-	return s.page(ctx, q, func(r *StoredRecord) error { return f(ctx, r) })
+	return s.eachRecord(ctx, q, func(r *StoredRecord) error { return f(ctx, r) })
 }
 
-// page calls f for the records that a query selects, page after page.
-func (c *core) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
+// eachRecord calls f for the records that a query selects, page after page.
+func (c *core) eachRecord(ctx context.Context, q Query, f func(*StoredRecord) error) error {
 	q.Limit = MaxPage
 	for {
 		limited, stop := context.WithTimeout(ctx, callWithin)
@@ -316,7 +316,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		return nil
 	}
 	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Overdue: cause.Overdue, Cause: text}
-	known, err := s.known(r)
+	known, err := s.recognize(r)
 	if err != nil {
 		result.resolve(0, err)
 		return s.add(result)
@@ -409,7 +409,7 @@ func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
 	case now.Revision != r.Revision:
 		return sighting{}, &ConflictError{Expect: r.Revision, From: r.State, Current: now}
 	}
-	if _, err := s.known(&now); err != nil {
+	if _, err := s.recognize(&now); err != nil {
 		return sighting{}, err
 	}
 	return s.observe(ctx, now)

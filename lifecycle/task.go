@@ -55,9 +55,9 @@ func (t *Task) owns(r *StoredRecord) bool {
 		!differ(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
-// taken ends the work if a change has taken its operation away. The version is the one in
+// loseIfTaken ends the work if a change has taken its operation away. The version is the one in
 // whose form the store has the record.
-func (t *Task) taken(now *StoredRecord, version string) {
+func (t *Task) loseIfTaken(now *StoredRecord, version string) {
 	// A record from before the task's operation does not concern the task. The bad
 	// schedule: the outcome of an operation is committed, the next operation is
 	// admitted and replaces its task, and only then the first commit is published.
@@ -180,7 +180,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 	var requests []*request
 	for i, task := range append([]*Task{t}, t.with...) {
 		r := task.request("heartbeat", decide.Heartbeat)
-		r.onCommit, r.options = task.extend, others
+		r.onCommit, r.options = task.setDeadline, others
 		if i == 0 {
 			r.options = own
 		}
@@ -199,7 +199,7 @@ func (t *Task) touch(ctx context.Context, own, others func(*workOptions)) (*requ
 // request makes a request about the operation.
 func (t *Task) request(name string, verb decide.Verb) *request {
 	return &request{
-		core: t.core, verb: name, key: t.Key, Change: Change[[]byte]{Admission: t.Admission}, retry: true, task: t,
+		core: t.core, verb: name, key: t.Key, Change: Change[[]byte]{Admission: t.Admission}, anyState: true, task: t,
 		ask: decide.Request{Verb: verb, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch},
 	}
 }
@@ -248,18 +248,18 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 // away.
 type tasks struct {
 	mu         sync.Mutex       // the last lock that a goroutine acquires
-	running    map[string]*Task // by id
-	inTurn     map[string]*Task // by id: their work runs in its turn; running may have a later one
+	admitted   map[string]*Task // by id
+	inTurn     map[string]*Task // by id: their work runs in its turn; admitted may have a later one
 	unresolved []*Task          // ended without knowing what was written
 }
 
 func (ts *tasks) add(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.running == nil {
-		ts.running = map[string]*Task{}
+	if ts.admitted == nil {
+		ts.admitted = map[string]*Task{}
 	}
-	ts.running[t.ID] = t
+	ts.admitted[t.ID] = t
 	// An earlier operation is over now. It may have this very number, if its
 	// admission was not written after all.
 	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u.ID == t.ID && u.Operation <= t.Operation })
@@ -270,7 +270,7 @@ func (ts *tasks) add(t *Task) {
 func (ts *tasks) remove(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	for _, of := range []map[string]*Task{ts.running, ts.inTurn} {
+	for _, of := range []map[string]*Task{ts.admitted, ts.inTurn} {
 		if of[t.ID] == t {
 			delete(of, t.ID)
 		}
@@ -308,7 +308,7 @@ func (ts *tasks) atWork(id string) *Task {
 func (ts *tasks) of(id string) *Task {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.running[id]
+	return ts.admitted[id]
 }
 
 // waits reports whether work of an object waits for its turn here, for the
@@ -332,30 +332,30 @@ func (ts *tasks) changed(r *request) {
 	switch {
 	case t == nil:
 	case t.owns(now):
-		t.extend(r)
+		t.setDeadline(r)
 	default:
-		t.taken(now, r.version)
+		t.loseIfTaken(now, r.version)
 	}
 }
 
 // all returns the tasks that wait or run, and the unresolved ones.
-func (ts *tasks) all() (running, unresolved []*Task) {
+func (ts *tasks) all() (admitted, unresolved []*Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return slices.Collect(maps.Values(ts.running)), slices.Clone(ts.unresolved)
+	return slices.Collect(maps.Values(ts.admitted)), slices.Clone(ts.unresolved)
 }
 
-// leave notes an operation that this process has ended without knowing what was
+// addUnresolved notes an operation that this process has ended without knowing what was
 // written. One object may have several: any of its admissions of unknown outcome may be
 // the one that is committed.
-func (ts *tasks) leave(t *Task) {
+func (ts *tasks) addUnresolved(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.unresolved = append(ts.unresolved, t)
 }
 
-// resolved forgets an unresolved operation.
-func (ts *tasks) resolved(t *Task) {
+// removeUnresolved forgets an unresolved operation.
+func (ts *tasks) removeUnresolved(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.unresolved = slices.DeleteFunc(ts.unresolved, func(u *Task) bool { return u == t })

@@ -23,7 +23,7 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 		if err == nil {
 			t.publish(ctx)
 		}
-		again := err != nil && attempt < maxAttempts && t.retries(culprit, err)
+		again := err != nil && attempt < maxAttempts && t.mayRetry(culprit, err)
 		if again {
 			pin(requests)
 		}
@@ -57,7 +57,7 @@ type transaction struct {
 	writes   []*request     // those that write something, in the order of the commit
 	hooked   []Precondition // those that BeforeCommit has added, and those of changes that it has added
 	commit   Commit
-	answered bool      // the error is the store's answer to the commit
+	answered bool      // the error is the store's answer to the commit, or the conflict that it would be
 	call     StoreCall // the commit, for the observer; without Call: nothing was sent, or there is none
 }
 
@@ -65,8 +65,8 @@ type transaction struct {
 func (t *transaction) attempt(ctx context.Context, requests []*request) (*request, error) {
 	t.commit = Commit{Token: NewToken(), Require: slices.Clone(t.require)}
 	if culprit, err := t.gather(ctx, requests); err != nil {
-		if r, lost := t.overtaken(ctx, culprit, err); lost != nil {
-			return r, lost
+		if r, conflict := t.overtaken(ctx, culprit, err); conflict != nil {
+			return r, conflict
 		}
 		return culprit, err
 	}
@@ -133,7 +133,7 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 		}
 		t.writes = append(t.writes, r)
 		t.commit.Require = append(t.commit.Require, r.Require...)
-		if r.by != nil {
+		if r.addedBy != nil {
 			t.hooked = append(t.hooked, r.Require...)
 		}
 		t.commit.Messages = append(t.commit.Messages, r.Messages...)
@@ -157,13 +157,16 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 func (r *request) prepare(ctx context.Context, token Token) (err error) {
 	r.attempt = attempt{}
 	if r.Request.ID != "" {
-		err = r.repeated(ctx)
+		err = r.requestedBefore(ctx)
 	}
 	if err == nil {
 		err = r.load(ctx)
 	}
 	if err == nil {
 		err = r.decide(ctx)
+	}
+	if err == nil && r.older != nil {
+		r.decision = r.older.fit(r.core.table, r.decision, r.before.Exists())
 	}
 	if err == nil {
 		err = r.refusal()
@@ -211,7 +214,7 @@ func (t *transaction) runHook(ctx context.Context, r *request) ([]*request, erro
 	t.hooked = append(t.hooked, more.require...)
 	t.commit.Require = append(t.commit.Require, more.require...)
 	for _, added := range more.requests {
-		added.by = r
+		added.addedBy = r
 	}
 	return more.requests, nil
 }
@@ -226,7 +229,7 @@ func (t *transaction) publish(ctx context.Context) {
 		if r.change.MetadataOnly {
 			continue
 		}
-		if r.ending == nil || r.task != r.ending.task {
+		if r.ending == nil || r.task != r.ending.task { // an outcome takes no operation away from its own work
 			r.core.tasks.changed(r)
 		}
 		r.core.watchers.wake(r.key)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -86,14 +84,9 @@ func (o *operation) startTurn(ctx context.Context) error {
 func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) error {
 	r, err := o.task.touch(ctx, own, others)
 	if err == nil && r.written() {
-		o.leaves(r.left())
+		o.setLast(r.recordAfter())
 	}
 	return err
-}
-
-// timed reports whether states of the table have deadlines.
-func (c *core) timed() bool {
-	return slices.ContainsFunc(c.table.Rows, func(row fsm.TableRow) bool { return row.Timeout > 0 })
 }
 
 // overdue reports whether the deadline has passed by the clock of this process.
@@ -111,10 +104,10 @@ func (t *Task) untilDeadline(d time.Duration) time.Duration {
 	return min(d, time.Until(t.deadline))
 }
 
-// extend notes the deadline that a written request has set or cleared. It is counted from
+// setDeadline notes the deadline that a written request has set or cleared. It is counted from
 // before the commit by the clock of this process, so it comes no later than the
 // deadline in the record.
-func (t *Task) extend(r *request) {
+func (t *Task) setDeadline(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -126,12 +119,12 @@ func (t *Task) extend(r *request) {
 	}
 }
 
-// see notes the deadline of a record that was read. The bad schedule without it: another
+// seeDeadline notes the deadline of a record that was read. The bad schedule without it: another
 // process applies a report, which extends the deadline, and the outcome of the work is not
 // written again after the deadline that this process has set.
 //
 // The answer may be late: an older record, or an earlier deadline of the same one, does not count.
-func (t *Task) see(now *StoredRecord) {
+func (t *Task) seeDeadline(now *StoredRecord) {
 	if !t.owns(now) {
 		return
 	}

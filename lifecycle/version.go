@@ -128,17 +128,17 @@ func (c *core) newVersion() string {
 	return c.older[len(c.older)-1].Name
 }
 
-// adoptable sets the version of a record that another program has written without a
+// assumeVersion sets the version of a record that another program has written without a
 // version: the record is of the version of new objects. See [Adopt].
-func (c *core) adoptable(r *StoredRecord) {
+func (c *core) assumeVersion(r *StoredRecord) {
 	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
 		r.Version = c.newVersion()
 	}
 }
 
-// stored returns the names that a state has in records: the present one, and those of
+// storedNames returns the names that a state has in records: the present one, and those of
 // older versions.
-func (c *core) stored(state string) []string {
+func (c *core) storedNames(state string) []string {
 	names := []string{state}
 	for i := range c.older {
 		if was, ok := c.older[i].names[state]; ok && !slices.Contains(names, was) {
@@ -152,7 +152,7 @@ func (c *core) stored(state string) []string {
 // Every decision is made on this form. The error matches [ErrForeign], and the record is
 // then unchanged.
 func (c *core) upgrade(r *StoredRecord) error {
-	c.adoptable(r)
+	c.assumeVersion(r)
 	if !r.Exists() || r.Version == c.version {
 		return nil
 	}

@@ -125,7 +125,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		}
 		p.targets = append(p.targets, target{Key: r.Key, absent: slices.Contains(r.States, "")})
 	}
-	if err := checkKey(c.Owner.Key()); err != nil && c.Owner.Name != "" {
+	if err := checkName("owner", c.Owner.Name, maxName); err != nil {
 		return nil, err
 	}
 	// Stable: the change of an object comes before its requirements, which go.

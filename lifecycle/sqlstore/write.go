@@ -16,7 +16,7 @@ import (
 func (s *Store) send(ctx context.Context, p *plan) error {
 	switch {
 	case s.tx != nil:
-		return s.part(ctx, p)
+		return s.inCallersTx(ctx, p)
 	case !s.e.returning || p.existing || p.several || len(p.commit.Messages) > 0 || p.commit.Owner.Name != "":
 		return s.transaction(ctx, p)
 	}
@@ -93,10 +93,10 @@ func finish(ctx context.Context, end func() error) error {
 	}
 }
 
-// part writes a commit in the caller's transaction. A savepoint takes back what a commit has
+// inCallersTx writes a commit in the caller's transaction. A savepoint takes back what a commit has
 // written before it is refused. It is released: PostgreSQL keeps every one until the end of the
 // transaction, and slows down with their number. After any other error the caller rolls back.
-func (s *Store) part(ctx context.Context, p *plan) error {
+func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	if !p.several && !p.existing && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
 		return s.write(ctx, p)
 	}
