@@ -92,9 +92,7 @@ func TestMigrateWithoutTheLock(t *testing.T) {
 	require.NoError(t, gate.QueryRowContext(t.Context(), "SELECT GET_LOCK('interlock schema', 60)").Scan(&got))
 	require.Equal(t, 1, got)
 	defer func() { _, _ = gate.ExecContext(t.Context(), "DO RELEASE_LOCK('interlock schema')") }()
-	if !isMariaDB(t, db) {
-		t.Skip("skipped: MySQL has no max_statement_time")
-	}
+	onMariaDB(t, db) // MySQL has no max_statement_time
 	err = sqlstore.Migrate(t.Context(), pool(t, w.with(t, "max_statement_time=0.1")), sqlstore.MySQL, nil)
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 	require.ErrorContains(t, err, "another migration holds the lock")

@@ -25,12 +25,11 @@ func ownedBy(o *lifecycle.Owner, r lifecycle.StoredRecord, messages int) *lifecy
 func TestCommitOfALostOwner(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 		owner, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 		require.NoError(t, err)
-		first := ownedBy(owner, get(t, store, key), 1)
+		first := ownedBy(owner, get(t, store, orderA), 1)
 		require.NoError(t, store.Commit(t.Context(), first))
-		before := get(t, store, key)
+		before := get(t, store, orderA)
 		require.Equal(t, first.Token, before.Admission)
 
 		_, err = lifecycle.Join(t.Context(), store, "alpha", 0) // a later process of the name
@@ -41,7 +40,7 @@ func TestCommitOfALostOwner(t *testing.T) {
 			lost, ok := errors.AsType[*lifecycle.OwnerError](err)
 			require.True(t, ok)
 			require.Equal(t, lifecycle.OwnerRef{Name: "alpha", Epoch: owner.Epoch()}, lost.Owner)
-			require.Equal(t, before, get(t, store, key))
+			require.Equal(t, before, get(t, store, orderA))
 		}
 		for messages := range 2 {
 			refused(store.Commit(t.Context(), ownedBy(owner, before, messages)))
