@@ -187,16 +187,13 @@ func TestMigrateWaits(t *testing.T) {
 // Where tables are created one by one without a transaction, Migrate continues a migration
 // that was interrupted.
 func TestMigrateAfterAnEndHalfWay(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		if e.name != "mysql" {
-			t.Skip("skipped: the engine makes all tables or none")
-		}
-		db := pool(t, e.open(t))
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		exec(t, db, "DELETE FROM interlock_schema")
-		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
-		existing(t, db, e)
-	})
+	t.Parallel()
+	e := engines()[2] // the others make all tables or none
+	db := pool(t, e.open(t))
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+	exec(t, db, "DELETE FROM interlock_schema")
+	exec(t, db, "DROP TABLE interlock_messages, interlock_history")
+	existing(t, db, e)
 }
 
 // runSchema runs the statements of one version as a migration tool of the user would.
@@ -321,36 +318,33 @@ func TestAdjacentVersions(t *testing.T) {
 
 // PostgreSQL: a schema that comes earlier in search_path gets no second set of tables.
 func TestTablesInAnotherSchema(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		if e.name != "postgres" {
-			t.Skip("skipped: the engine has no search_path")
-		}
-		way := e.open(t)
-		db := pool(t, way)
-		create(t, manage(existing(t, db, e)), "a")
+	t.Parallel()
+	e := engines()[1]
+	way := e.open(t)
+	db := pool(t, way)
+	create(t, manage(existing(t, db, e)), "a")
 
-		exec(t, db, "CREATE SCHEMA app")
-		later := pool(t, way.with(t, "search_path=app,public"))
-		err := sqlstore.Migrate(t.Context(), later, e.dialect, nil)
-		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		require.ErrorContains(t, err, `in schema "public"`)
-		require.ErrorContains(t, err, `in schema "app"`)
-		store, err := sqlstore.Open(t.Context(), later, e.dialect, nil)
-		require.NoError(t, err, "the tables that statements use")
-		_, err = manage(store).Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.NoError(t, store.Close())
+	exec(t, db, "CREATE SCHEMA app")
+	later := pool(t, way.with(t, "search_path=app,public"))
+	err := sqlstore.Migrate(t.Context(), later, e.dialect, nil)
+	require.ErrorIs(t, err, sqlstore.ErrSchema)
+	require.ErrorContains(t, err, `in schema "public"`)
+	require.ErrorContains(t, err, `in schema "app"`)
+	store, err := sqlstore.Open(t.Context(), later, e.dialect, nil)
+	require.NoError(t, err, "the tables that statements use")
+	_, err = manage(store).Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.NoError(t, store.Close())
 
-		// Open verifies the table that it reads, not another one of the name.
-		exec(t, db, "CREATE TABLE app.interlock_objects (machine text)")
-		_, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
-		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		exec(t, db, "DROP TABLE app.interlock_objects")
+	// Open verifies the table that it reads, not another one of the name.
+	exec(t, db, "CREATE TABLE app.interlock_objects (machine text)")
+	_, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
+	require.ErrorIs(t, err, sqlstore.ErrSchema)
+	exec(t, db, "DROP TABLE app.interlock_objects")
 
-		own := pool(t, way.with(t, "search_path=app"))
-		require.NoError(t, sqlstore.Migrate(t.Context(), own, e.dialect, nil), "public is not in the path")
-		require.NoError(t, sqlstore.Migrate(t.Context(), later, e.dialect, nil), "app comes first")
-	})
+	own := pool(t, way.with(t, "search_path=app"))
+	require.NoError(t, sqlstore.Migrate(t.Context(), own, e.dialect, nil), "public is not in the path")
+	require.NoError(t, sqlstore.Migrate(t.Context(), later, e.dialect, nil), "app comes first")
 }
 
 func TestPrefixIsAnIdentifier(t *testing.T) {

@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,15 +72,11 @@ func TestCommitOfAnOwnerTakesNoLock(t *testing.T) {
 		}
 		w := e.open(t)
 		for _, level := range []string{"serializable", "repeatable read", "read committed"} {
-			if e.name == "postgres" {
-				w = w.with(t, "default_transaction_isolation="+map[string]string{
-					"serializable": "serializable", "repeatable read": "repeatable%20read", "read committed": "read%20committed",
-				}[level])
-			} else {
-				w = w.with(t, "tx_isolation=%27"+map[string]string{
-					"serializable": "SERIALIZABLE", "repeatable read": "REPEATABLE-READ", "read committed": "READ-COMMITTED",
-				}[level]+"%27")
+			setting := "default_transaction_isolation=" + level
+			if e.name == "mysql" {
+				setting = "tx_isolation=%27" + strings.ReplaceAll(strings.ToUpper(level), " ", "-") + "%27"
 			}
+			w = w.with(t, setting)
 			db := pool(t, w)
 			require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 			store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{RetryFor: time.Second})
