@@ -170,7 +170,7 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
-			"faults of the table", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0; t.Rows[3].To = 4 }), good,
+			"faults of the table, and a demand of New", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0; t.Rows[3].To = 4 }), good,
 			[]string{fsm.UnknownState, fsm.NoDeadline},
 			[]string{
 				"row 3 (closed -lock-> ?): the target is not declared",
@@ -187,20 +187,9 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
-			// An object that begins in closing has no origin, and returns nowhere.
-			"an initial state beside the entry states", edited(func(t *fsm.Table) { t.Initials, t.Initial = []int{0}, 1 }), good,
-			[]string{fsm.NoInitial},
-			[]string{"the initial state is not one of the entry states"},
-		},
-		{
 			"a timeout without the sweeper", edited(func(t *fsm.Table) { t.Rows[1].Actors = []int{1} }), good,
 			[]string{fsm.BadRow},
 			[]string{"row 1 (closing -stuck-> origin): the row has a timeout, and its actors do not include the sweeper"},
-		},
-		{
-			"a demand of New", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0 }), good,
-			[]string{fsm.NoDeadline},
-			[]string{"state closing: transitional, with neither a timeout nor Manual"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -100,17 +100,6 @@ func TestRefusalHasTheReasonsOfAllGuardsOfTheCell(t *testing.T) {
 	require.EqualError(t, err, "fsm: refused by a guard: trials: go in start by user: first: declined; second: declined; third: declined")
 }
 
-func TestSelfTransitionsAreLegalAndExplicit(t *testing.T) {
-	m := newDisks(t)
-	in := instanceAt(t, m, m.At("CREATED"))
-	step, err := in.Fire(t.Context(), "resize", user, &disk{free: 1})
-	require.NoError(t, err)
-	require.Equal(t, fsm.Step[string]{Status: m.At("CREATED"), Row: 3}, step, "a move, not an ignored event")
-
-	// A wildcard makes no self transition of its target.
-	require.ErrorIs(t, m.Can(t.Context(), m.At("BROKEN"), "lost", user, nil), fsm.ErrNotAllowed)
-}
-
 func TestIgnoreAcceptsAndChangesNothing(t *testing.T) {
 	m := newDisks(t)
 	at := status("DELETING", "TOBEDELETED")
@@ -130,11 +119,6 @@ func TestForcedRowsNeedForce(t *testing.T) {
 	in := instanceAt(t, m, m.At("DELETED"))
 	_, err := in.Fire(t.Context(), "restore", user, nil)
 	require.ErrorIs(t, err, fsm.ErrForcedOnly)
-	_, err = m.NextTo(t.Context(), m.At("DELETED"), "CREATED", user, nil)
-	require.ErrorIs(t, err, fsm.ErrForcedOnly)
-	for range m.Permitted(m.At("DELETED"), user) {
-		t.Fatal("a forced row is permitted")
-	}
 
 	// A forced request takes forced rows of its actor only.
 	_, err = in.FireForced(t.Context(), "restore", worker, nil)

@@ -38,7 +38,7 @@ const (
 // The character @ marks the place that the error must name. It is not part of the
 // document.
 func TestParseTableRefuses(t *testing.T) {
-	long, text := strings.Repeat("x", fsm.MaxName+1), strings.Repeat("x", fsm.MaxText+1)
+	text := strings.Repeat("x", fsm.MaxText+1)
 	rows := func(r string) string { return head + r + `]}` }
 	tests := map[string]struct{ document, path, text string }{
 		"empty document":         {`@`, "", "the document ends too early"},

@@ -312,7 +312,6 @@ func TestDocumentInsideDocument(t *testing.T) {
 }
 
 func TestWriteTableRefuses(t *testing.T) {
-	long := strings.Repeat("x", fsm.MaxName+1)
 	tooLong := fmt.Sprintf("the document has more than %d bytes", fsm.MaxDocument)
 	tests := map[string]struct {
 		change func(t *fsm.Table)

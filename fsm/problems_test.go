@@ -153,11 +153,7 @@ func TestMisspeltNames(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var texts []string
-			for _, p := range problemsOf(t, c.spec) {
-				texts = append(texts, p.Text)
-			}
-			require.Equal(t, c.texts, texts)
+			require.Equal(t, c.texts, textsOf(problemsOf(t, c.spec)))
 		})
 	}
 }
@@ -235,8 +231,8 @@ func TestProblemsGrowWithTheRows(t *testing.T) {
 	require.Equal(t, 600, len(problemsOf(t, s)))
 }
 
-func textsOf(table *fsm.Table) (texts []string) {
-	for _, p := range table.Problems() {
+func textsOf(problems []fsm.Problem) (texts []string) {
+	for _, p := range problems {
 		texts = append(texts, p.Text)
 	}
 	return texts
@@ -260,7 +256,7 @@ func TestProblemsOfEntryStates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := parsed(t, `{"name": "m", `+c.entries+`, "transitions": [],
 				"states": [{"name": "A", "kind": "final"}, {"name": "B", "kind": "final"}]}`)
-			require.Equal(t, c.texts, textsOf(table))
+			require.Equal(t, c.texts, textsOf(table.Problems()))
 		})
 	}
 }
@@ -300,7 +296,7 @@ func TestProblemsOfIndexesOutOfRange(t *testing.T) {
 			if len(c.texts) == 1 {
 				table.Rows = table.Rows[:2]
 			}
-			require.Equal(t, c.texts, textsOf(table))
+			require.Equal(t, c.texts, textsOf(table.Problems()))
 		})
 	}
 }

@@ -16,24 +16,6 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// notes is a log that goroutines write.
-type notes struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (n *notes) add(line string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.list = append(n.list, line)
-}
-
-func (n *notes) all() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.list)
-}
-
 // waiters submits actions that wait for room, one after another, and logs the results.
 func waiters(ctx context.Context, q *queue.Queuer[string], log *notes, list ...[]string) {
 	for i, keys := range list {

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -44,6 +45,7 @@ func TestDelay(t *testing.T) {
 		require.Greater(t, first.Seq(), front.Seq(), "its place is behind")
 		require.Greater(t, first.Seq(), seq)
 		require.Equal(t, time.Millisecond, q.Stats().OldestWaiting, "since the end of its delay")
+		require.Equal(t, info.Due, maps.Collect(q.All())["a"].WaitingSince)
 		require.NoError(t, first.Wait(t.Context()))
 		require.Equal(t, start.Add(time.Minute+2*time.Second-time.Millisecond), time.Now())
 		requireEmpty(t, q)
@@ -302,41 +304,5 @@ func TestCoalesceModel(t *testing.T) {
 		if !slices.Equal(want, got) {
 			rt.Fatal(fmt.Sprint("runs at ", got, ", by the rule at ", want))
 		}
-	})
-}
-
-func TestInvalidDelayAndCoalesce(t *testing.T) {
-	q := makeQueue(t, nil)
-	run := func(context.Context) error { return nil }
-	for problem, act := range map[string]*queue.Action{
-		"queue: invalid Coalesce: without an ID":       {Run: run, Coalesce: true},
-		"queue: invalid Coalesce: combined with Admit": {Run: run, Coalesce: true, ID: "a", Admit: run},
-		"queue: invalid Delay: negative":               {Run: run, Delay: -1},
-		"queue: invalid Delay: combined with Admit":    {Run: run, Delay: 1, Admit: run},
-		"queue: invalid Delay: combined with Preempt":  {Run: run, Delay: 1, Preempt: queue.PreemptQueued},
-		"queue: invalid Wait: combined with ID":        {Run: run, Coalesce: true, ID: "a", Wait: true},
-	} {
-		t.Run(problem, func(t *testing.T) {
-			_, err := q.Submit(t.Context(), "a", act)
-			require.EqualError(t, err, problem)
-			require.ErrorIs(t, err, queue.ErrInvalid)
-		})
-	}
-	requireEmpty(t, q)
-}
-
-// An action with a Delay waits since the end of the Delay.
-func TestWaitingSinceTheEndOfTheDelay(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, nil)
-		submit(t, q, "a", takes("first", time.Minute, nil))
-		later := takes("later", 0, nil)
-		later.Delay = time.Second
-		ticket := submit(t, q, "a", later)
-		time.Sleep(10 * time.Second)
-		for _, lane := range q.All() {
-			require.Equal(t, ticket.Info().Due, lane.WaitingSince)
-		}
-		require.Equal(t, 9*time.Second, q.Stats().OldestWaiting)
 	})
 }

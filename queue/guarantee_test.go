@@ -379,11 +379,9 @@ func TestGuarantee8Cycles(t *testing.T) {
 	in(t, func(t *testing.T) {
 		// An action may wait for a full class of which it has no share.
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
-		busy, next := takes("busy", time.Second, nil), takes("next", 0, nil)
-		busy.Class, next.Class = "aws", "aws"
-		submit(t, q, "a", busy)
+		submit(t, q, "a", ofClass("aws", takes("busy", time.Second, nil)))
 		require.NoError(t, submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
-			return submit(t, q, "c", next).Wait(ctx)
+			return submit(t, q, "c", ofClass("aws", takes("next", 0, nil))).Wait(ctx)
 		}}).Wait(t.Context()))
 	})
 	in(t, func(t *testing.T) {
@@ -401,10 +399,9 @@ func TestGuarantee8Cycles(t *testing.T) {
 func TestWaitForAnActionOfAClassWithRoom(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {MaxRunning: 3}}})
-		ofClass := func(act *queue.Action) *queue.Action { act.Class = "c"; return act }
-		submit(t, q, "b", ofClass(takes("in front", time.Second, nil)))
-		target := submit(t, q, "b", ofClass(takes("target", time.Second, nil)))
-		outer := submit(t, q, "a", ofClass(&queue.Action{Run: target.Wait}))
+		submit(t, q, "b", ofClass("c", takes("in front", time.Second, nil)))
+		target := submit(t, q, "b", ofClass("c", takes("target", time.Second, nil)))
+		outer := submit(t, q, "a", ofClass("c", &queue.Action{Run: target.Wait}))
 		require.NoError(t, outer.Wait(t.Context()))
 	})
 }
@@ -414,10 +411,9 @@ func TestWaitForAnActionOfAClassWithRoom(t *testing.T) {
 func TestWaitForActionsOfAPausedClass(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {}}})
-		ofClass := func(act *queue.Action) *queue.Action { act.Class = "c"; return act }
-		submit(t, q, "b", ofClass(takes("in front", time.Second, nil)))
-		target := submit(t, q, "b", ofClass(takes("target", time.Second, nil)))
-		submit(t, q, "a", ofClass(&queue.Action{Run: target.Wait}))
+		submit(t, q, "b", ofClass("c", takes("in front", time.Second, nil)))
+		target := submit(t, q, "b", ofClass("c", takes("target", time.Second, nil)))
+		submit(t, q, "a", ofClass("c", &queue.Action{Run: target.Wait}))
 		behind := submit(t, q, "a", takes("behind", 0, nil))
 		synctest.Wait()
 		require.NoError(t, q.PauseClass("c"))

@@ -3,7 +3,10 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +49,12 @@ func takes(name string, d time.Duration, err error) *queue.Action {
 	}}
 }
 
+// ofClass sets the class of an action.
+func ofClass(class string, act *queue.Action) *queue.Action {
+	act.Class = class
+	return act
+}
+
 // stubborn returns an action that ignores its context.
 func stubborn(name string, d time.Duration, err error) *queue.Action {
 	return &queue.Action{Name: name, Run: func(context.Context) error {
@@ -53,6 +62,26 @@ func stubborn(name string, d time.Duration, err error) *queue.Action {
 		return err
 	}}
 }
+
+// notes is a log that goroutines write.
+type notes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *notes) add(line string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, line)
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.list)
+}
+
+func (n *notes) String() string { return strings.Join(n.all(), " ") }
 
 // pauses returns a back-off with these pauses; the last one repeats.
 func pauses(list ...time.Duration) func(int, error) time.Duration {

@@ -33,30 +33,35 @@ func TestInvalidSubmit(t *testing.T) {
 	q := makeQueue(t, nil)
 	run := func(context.Context) error { t.Error("runs"); return nil }
 	keys := []string{"a", "b"}
-	for name, c := range map[string]struct {
-		field string
-		keys  []string
-		act   *queue.Action
+	for _, c := range []struct {
+		field, problem string
+		keys           []string
+		act            *queue.Action
 	}{
-		"no action":              {"Action", keys, nil},
-		"no key":                 {"keys", nil, &queue.Action{Run: run}},
-		"a key twice":            {"keys", []string{"a", "b", "a"}, &queue.Action{Run: run}},
-		"no function":            {"Run", keys, &queue.Action{}},
-		"unknown class":          {"Class", keys, &queue.Action{Run: run, Class: "unknown"}},
-		"unknown pre-emption":    {"Preempt", keys, &queue.Action{Run: run, Preempt: 9}},
-		"Wait with an ID":        {"Wait", keys, &queue.Action{Run: run, Wait: true, ID: "id"}},
-		"negative timeout":       {"Timeout", keys, &queue.Action{Run: run, Timeout: -1}},
-		"negative queue timeout": {"QueueTimeout", keys, &queue.Action{Run: run, QueueTimeout: -1}},
-		"negative attempts":      {"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Attempts: -1}}},
+		{"Action", "nil", keys, nil},
+		{"keys", "none", nil, &queue.Action{Run: run}},
+		{"keys", "the same key twice", []string{"a", "b", "a"}, &queue.Action{Run: run}},
+		{"Run", "nil", keys, &queue.Action{}},
+		{"Class", "neither Config.Classes nor SetLimit has unknown", keys, &queue.Action{Run: run, Class: "unknown"}},
+		{"Preempt", "unknown", keys, &queue.Action{Run: run, Preempt: 9}},
+		{"Wait", "combined with ID", keys, &queue.Action{Run: run, Wait: true, ID: "id"}},
+		{"Coalesce", "without an ID", keys, &queue.Action{Run: run, Coalesce: true}},
+		{"Coalesce", "combined with Admit", keys, &queue.Action{Run: run, Coalesce: true, ID: "a", Admit: run}},
+		{"Delay", "negative", keys, &queue.Action{Run: run, Delay: -1}},
+		{"Delay", "combined with Admit", keys, &queue.Action{Run: run, Delay: 1, Admit: run}},
+		{"Delay", "combined with Preempt", keys, &queue.Action{Run: run, Delay: 1, Preempt: queue.PreemptQueued}},
+		{"Timeout", "negative", keys, &queue.Action{Run: run, Timeout: -1}},
+		{"QueueTimeout", "negative", keys, &queue.Action{Run: run, QueueTimeout: -1}},
+		{"Retry", "negative number of attempts", keys, &queue.Action{Run: run, Retry: queue.Retry{Attempts: -1}}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.field+" "+c.problem, func(t *testing.T) {
 			ticket, err := q.SubmitAll(t.Context(), c.keys, c.act)
 			require.Nil(t, ticket)
 			require.ErrorIs(t, err, queue.ErrInvalid)
 			var invalid *queue.InvalidError
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, c.field, invalid.Field)
-			require.Contains(t, err.Error(), "queue: invalid "+c.field)
+			require.EqualError(t, err, "queue: invalid "+c.field+": "+c.problem)
 		})
 	}
 	requireEmpty(t, q)

@@ -14,7 +14,7 @@ import (
 
 // keeps returns an action of class "aws" that fails once, pauses for an hour with its share
 // of the limits, and then runs for a minute.
-func keeps(name string, started *list) *queue.Action {
+func keeps(name string, started *notes) *queue.Action {
 	attempts := 0
 	return &queue.Action{
 		Name: name, Class: "aws", Retry: queue.Retry{Attempts: 2, Backoff: pauses(time.Hour), Keep: true},
@@ -50,7 +50,7 @@ func awsShares(t *testing.T, q *queue.Queuer[string]) int {
 func TestKeepShare(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxRunning: 2}}})
-		var started list
+		var started notes
 		first := submit(t, q, "a", keeps("first", &started))
 		time.Sleep(time.Second)
 		second := submit(t, q, "b", keeps("second", &started))
@@ -79,12 +79,10 @@ func TestKeepShare(t *testing.T) {
 func TestKeepInAPausedClass(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
-		var started list
+		var started notes
 		first := submit(t, q, "a", keeps("first", &started))
 		synctest.Wait()
-		other := takes("other", time.Second, nil)
-		other.Class = "aws"
-		last := submit(t, q, "b", other)
+		last := submit(t, q, "b", ofClass("aws", takes("other", time.Second, nil)))
 		require.NoError(t, q.PauseClass("aws"))
 		ended, stop := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer stop()
@@ -109,7 +107,7 @@ func TestCancelOfAKeptAttemptEndsNoOtherAction(t *testing.T) {
 	in(t, func(t *testing.T) {
 		for range 20 {
 			q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}}})
-			var started list
+			var started notes
 			var other *queue.Ticket[string]
 			act := keeps("first", &started)
 			first := act.Run
@@ -136,7 +134,7 @@ func TestCancelOfAKeptAttemptEndsNoOtherAction(t *testing.T) {
 func TestKeepUntilTheEnd(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
-		var started list
+		var started notes
 		settles := keeps("first", &started)
 		settles.Settle = func(context.Context, queue.Outcome, error) {
 			require.Empty(t, maps.Collect(q.All())["a"].Running)

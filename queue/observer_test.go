@@ -197,31 +197,19 @@ func TestObserverPanicsInTheQueue(t *testing.T) {
 	}
 }
 
-// runtime.Goexit in an observer ends the goroutine. The queue still ends the action and
-// starts the next one.
-func TestObserverGoexit(t *testing.T) {
-	for name, c := range map[string]struct {
-		observer queue.Observer[string]
-		want     error
-	}{
-		"Finished": {queue.Observer[string]{Finished: func(_ context.Context, e queue.Finished[string]) {
-			if e.Name == "fails" {
-				runtime.Goexit()
-			}
-		}}, queue.ErrPanic},
-		"Retried": {queue.Observer[string]{Retried: func(context.Context, queue.FailedAttempt[string]) { runtime.Goexit() }}, queue.ErrPanic},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in(t, func(t *testing.T) {
-				q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: c.observer})
-				fails := takes("fails", time.Second, errBoom)
-				fails.Retry.Attempts = 2
-				require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), c.want)
-				require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
-				requireEmpty(t, q)
-			})
-		})
-	}
+// runtime.Goexit in Retried ends the goroutine. The queue still ends the action and starts
+// the next one.
+func TestGoexitInRetried(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
+			Retried: func(context.Context, queue.FailedAttempt[string]) { runtime.Goexit() },
+		}})
+		fails := takes("fails", time.Second, errBoom)
+		fails.Retry.Attempts = 2
+		require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), queue.ErrPanic)
+		require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
+		requireEmpty(t, q)
+	})
 }
 
 func TestFinishedHasTheTimeOfTheEnd(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,28 +13,10 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// list is the order of events.
-type list struct {
-	mu    sync.Mutex
-	texts []string
-}
-
-func (l *list) add(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.texts = append(l.texts, text)
-}
-
-func (l *list) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.texts, " ")
-}
-
 // shares submits actions of a second each, "a a b" means two of class a and one of b,
 // and returns the order of their starts. No two of them end at the same time.
 func shares(t *testing.T, q *queue.Queuer[int], classes string) string {
-	var started list
+	var started notes
 	for i, class := range strings.Fields(classes) {
 		act := &queue.Action{Name: class, Run: func(context.Context) error {
 			started.add(class)
@@ -87,7 +68,7 @@ func TestFair(t *testing.T) {
 func TestFairTenants(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := queue.Must(&queue.Config[int]{MaxRunning: 1, Classes: map[string]queue.Limit{"": {Fair: true}, "*": {}}})
-		var started list
+		var started notes
 		key := 0
 		submitted := func(class string) *queue.Ticket[int] {
 			key++
@@ -121,9 +102,7 @@ func TestLimitBelowAPattern(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}, "aws/*": {MaxRunning: 1}}})
 		in := func(class, key string) *queue.Ticket[string] {
-			act := takes("boot", time.Second, nil)
-			act.Class = class
-			return submit(t, q, key, act)
+			return submit(t, q, key, ofClass(class, takes("boot", time.Second, nil)))
 		}
 		region := in("aws/seoul", "a")
 		require.NoError(t, q.SetLimit("aws/seoul/a", queue.Limit{MaxRunning: 2}))
@@ -140,9 +119,7 @@ func TestPauseClass(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}, "aws/*": {}, "gcp": {}}})
 		in := func(class, key string) *queue.Ticket[string] {
-			act := takes("boot", time.Second, nil)
-			act.Class = class
-			return submit(t, q, key, act)
+			return submit(t, q, key, ofClass(class, takes("boot", time.Second, nil)))
 		}
 		before := in("aws/seoul", "a")
 		synctest.Wait()
@@ -189,9 +166,7 @@ func TestPauseInAPausedPattern(t *testing.T) {
 	require.NoError(t, q.PauseClass("*"))
 	require.NoError(t, q.PauseClass("aws"))
 	require.NoError(t, q.ResumeClass("*"))
-	act := takes("boot", 0, nil)
-	act.Class = "aws"
-	require.True(t, submit(t, q, "a", act).Info().Paused)
+	require.True(t, submit(t, q, "a", ofClass("aws", takes("boot", 0, nil))).Info().Paused)
 }
 
 // To resume a class that is not paused changes nothing: it still has the limit of its pattern.
@@ -201,9 +176,7 @@ func TestResumeKeepsThePattern(t *testing.T) {
 		require.NoError(t, q.ResumeClass("aws/seoul"))
 		require.NoError(t, q.SetLimit("aws/*", queue.Limit{MaxRunning: 2}))
 		for _, key := range []string{"a", "b", "c"} {
-			act := takes("boot", time.Second, nil)
-			act.Class = "aws/seoul"
-			submit(t, q, key, act)
+			submit(t, q, key, ofClass("aws/seoul", takes("boot", time.Second, nil)))
 		}
 		synctest.Wait()
 		require.Equal(t, 2, q.Stats().Running)
@@ -229,13 +202,11 @@ func TestPauseTheZeroQueue(t *testing.T) {
 func TestSetLimit(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Classes: map[string]queue.Limit{"aws": {}, "aws/*": {MaxRunning: 1}}})
-		key, act := 0, takes("boot", time.Minute, nil)
+		key := 0
 		in := func(class string, n int) {
 			for range n {
 				key++
-				act := *act
-				act.Class = class
-				submit(t, q, fmt.Sprint(key), &act)
+				submit(t, q, fmt.Sprint(key), ofClass(class, takes("boot", time.Minute, nil)))
 			}
 		}
 		running := func() int {
@@ -289,9 +260,7 @@ func TestFairShareOfTheClassItself(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"": {MaxRunning: 2, Fair: true}, "c": {}}})
 		add := func(key, class string, d time.Duration) *queue.Ticket[string] {
-			act := takes(key, d, nil)
-			act.Class = class
-			return submit(t, q, key, act)
+			return submit(t, q, key, ofClass(class, takes(key, d, nil)))
 		}
 		add("1", "", time.Hour)
 		add("2", "c", time.Second)

@@ -45,10 +45,7 @@ func TestAttributes(t *testing.T) {
 	require.Equal(t, []string{`{"version":2}`, `{"version":2}`, `"for good"`}, seen)
 
 	// Nothing changes: the records of an earlier system of the name are kept too.
-	h, err = c.DeleteSystem(ctx, "shop")
-	require.NoError(t, err)
-	_, err = h.Wait(ctx)
-	require.NoError(t, err)
+	deleteSystem(t, c, "shop")
 	for name, text := range map[string]string{"not JSON": "{", "too large": `"` + strings.Repeat("x", 1<<20) + `"`} {
 		t.Run(name, func(t *testing.T) {
 			bad := json.RawMessage(text)

@@ -69,11 +69,8 @@ func TestWorkEndsDuringClose(t *testing.T) {
 		for i, at := range []lattice.ActionState{lattice.ActionInProgress, lattice.ActionSucceeded} {
 			c := live(t, store, infra)
 			if i == 0 {
-				h, err := c.CreateSystem(t.Context(), "s", nil)
-				require.NoError(t, err)
-				_, err = h.Wait(t.Context())
-				require.NoError(t, err)
-				_, err = c.Deploy(t.Context(), "s", "d", lock.Path{}, nil)
+				createSystem(t, c, "s")
+				_, err := c.Deploy(t.Context(), "s", "d", lock.Path{}, nil)
 				require.NoError(t, err)
 			}
 			synctest.Wait()

@@ -26,12 +26,27 @@ func live(t testing.TB, store lifecycle.Store, infra lattice.Infrastructure, sys
 	c, err := lattice.Start(t.Context(), store, infra, nil)
 	require.NoError(t, err)
 	for _, id := range systems {
-		h, err := c.CreateSystem(t.Context(), id, nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		createSystem(t, c, id)
 	}
 	return c
+}
+
+// createSystem creates a system and waits until it is stable.
+func createSystem(t testing.TB, c *lattice.Controller, id lattice.SystemID) {
+	t.Helper()
+	h, err := c.CreateSystem(t.Context(), id, nil)
+	require.NoError(t, err)
+	_, err = h.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+// deleteSystem deletes a system and waits for that.
+func deleteSystem(t testing.TB, c *lattice.Controller, id lattice.SystemID) {
+	t.Helper()
+	h, err := c.DeleteSystem(t.Context(), id)
+	require.NoError(t, err)
+	_, err = h.Wait(t.Context())
+	require.NoError(t, err)
 }
 
 func stateOf(t testing.TB, c *lattice.Controller, system lattice.SystemID) lattice.State {
@@ -46,10 +61,7 @@ func TestLongestSystemID(t *testing.T) {
 		id := lattice.SystemID(strings.Repeat("s", lifecycle.MaxID))
 		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, id)
 		require.Equal(t, lattice.State("stable"), stateOf(t, c, id))
-		h, err := c.DeleteSystem(t.Context(), id)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		deleteSystem(t, c, id)
 	})
 }
 
@@ -65,10 +77,7 @@ func TestForeignServiceOfAnotherSystem(t *testing.T) {
 		}))
 		c := live(t, store, lattice.Infrastructure{}, "a")
 		require.Equal(t, lattice.State("stable"), stateOf(t, c, "a"))
-		h, err := c.DeleteSystem(t.Context(), "a")
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		deleteSystem(t, c, "a")
 	})
 }
 
@@ -252,16 +261,11 @@ func TestCountOfRemovedSystem(t *testing.T) {
 		synctest.Wait() // a new system also follows its services by itself
 		var before lattice.SystemRecord
 		store.before = func() {
-			h, err := c.DeleteSystem(t.Context(), "s")
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
-			require.NoError(t, err)
-			h, err = c.CreateSystem(t.Context(), "s", nil)
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
-			require.NoError(t, err)
+			deleteSystem(t, c, "s")
+			createSystem(t, c, "s")
 			set("/b", lattice.ServiceDegraded)
 			synctest.Wait()
+			var err error
 			before, err = c.Systems().Get(t.Context(), "s")
 			require.NoError(t, err)
 			require.Equal(t, lattice.Degraded, before.State)

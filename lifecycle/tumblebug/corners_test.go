@@ -18,13 +18,19 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// createOne creates the MCI ns/m with VMs a-1, a-2 and so on, and waits for it.
-func createOne(t *testing.T, s *tumblebug.System, size int) tumblebug.MciStatus {
+// requestMci requests the MCI ns/m with VMs a-1, a-2 and so on.
+func requestMci(t *testing.T, s *tumblebug.System, size int) {
 	t.Helper()
 	_, err := s.CreateMci(t.Context(), "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
 		{Name: "a", Size: size, Provider: "aws", Region: "r"},
 	}})
 	require.NoError(t, err)
+}
+
+// createOne is requestMci that waits for the MCI.
+func createOne(t *testing.T, s *tumblebug.System, size int) tumblebug.MciStatus {
+	t.Helper()
+	requestMci(t, s, size)
 	status := wait(t.Context(), t, s)
 	// The last turn still reads the store after its status is seen. The test changes the
 	// hooks of the store next.
@@ -139,10 +145,7 @@ func TestSweepAtTheBeginOfATurn(t *testing.T) {
 						busy.Store(false)
 					}
 				}
-				_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-					{Name: "a", Size: 4, Provider: "aws", Region: "r"},
-				}})
-				require.NoError(t, err)
+				requestMci(t, s, 4)
 				status, err := s.Wait(ctx, "ns", "m")
 				require.NoError(t, err)
 				require.Equal(t, "Running:4 (R:4/4)", status.Status)
@@ -349,26 +352,29 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
+// starts returns a function that starts a process tb over the store: its system, the process, and
+// the end of the base of the system.
+func starts(
+	t *testing.T, store *lifecycle.MemoryStore, clouds tumblebug.Provider, limits map[string]tumblebug.Limit,
+) func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+	return func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+		base, stop := context.WithCancel(t.Context())
+		process := &scripttest.Process{MemoryStore: store}
+		owner, err := lifecycle.Join(t.Context(), process, "tb", 24*time.Hour)
+		require.NoError(t, err)
+		return tumblebug.Must(process, clouds, &tumblebug.Config{Base: base, Owner: owner, Limits: limits}), process, stop
+	}
+}
+
 // A process dies while a VM waits for its turn, for longer than a timeout. The next
 // process begins the turn: it requests the VM, which has a full timeout from then on.
 func TestTurnOfADeadProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds, store := t.Context(), newCloud(), lifecycle.NewMemoryStore()
 		clouds.delay = tumblebug.VMCreateTimeout - time.Minute
-		start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
-			base, stop := context.WithCancel(ctx)
-			process := &scripttest.Process{MemoryStore: store}
-			owner, err := lifecycle.Join(ctx, process, "tb", 24*time.Hour)
-			require.NoError(t, err)
-			return tumblebug.Must(process, clouds, &tumblebug.Config{
-				Base: base, Owner: owner, Limits: map[string]tumblebug.Limit{"aws": {VMs: 1}},
-			}), process, stop
-		}
+		start := starts(t, store, clouds, map[string]tumblebug.Limit{"aws": {VMs: 1}})
 		first, process, stop := start()
-		_, err := first.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-			{Name: "a", Size: 3, Provider: "aws", Region: "r"},
-		}})
-		require.NoError(t, err)
+		requestMci(t, first, 3)
 		time.Sleep(tumblebug.VMCreateTimeout + 10*time.Minute) // a-2 is being created, a-3 waits
 		process.Die(0)
 		stop()

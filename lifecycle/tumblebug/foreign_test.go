@@ -1,7 +1,6 @@
 package tumblebug_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -20,13 +18,7 @@ func TestSweepWithForeignRecord(t *testing.T) {
 		t.Run(foreign.Machine, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, store, clouds := t.Context(), lifecycle.NewMemoryStore(), newCloud()
-				start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
-					base, stop := context.WithCancel(ctx)
-					process := &scripttest.Process{MemoryStore: store}
-					owner, err := lifecycle.Join(ctx, process, "tb", time.Minute)
-					require.NoError(t, err)
-					return tumblebug.Must(process, clouds, &tumblebug.Config{Base: base, Owner: owner}), process, stop
-				}
+				start := starts(t, store, clouds, nil)
 				first, process, stop := start()
 				clouds.delay = time.Hour // the VM is Creating when the first process dies
 				for _, ns := range []string{"aa", "ns"} {

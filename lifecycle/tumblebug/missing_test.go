@@ -22,8 +22,7 @@ func TestMissingVM(t *testing.T) {
 				s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
 				if from == tumblebug.Creating {
 					clouds.faults["create a-1"] = "hang"
-					_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}})
-					require.NoError(t, err)
+					requestMci(t, s, 1)
 					synctest.Wait()
 				} else {
 					createOne(t, s, 1)

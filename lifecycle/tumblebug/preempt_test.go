@@ -34,13 +34,10 @@ func TestForceDuringAPreparation(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, clouds := t.Context(), &slowCloud{cloud: newCloud(), resume: make(chan struct{}), answer: err}
 					s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
-					_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-						{Name: "a", Provider: "aws", Region: "r"},
-					}})
-					require.NoError(t, err)
+					requestMci(t, s, 1)
 					synctest.Wait()
 					require.Len(t, clouds.list(), 2)
-					_, err = s.HandleMciAction(ctx, "ns", "m", "terminate", true)
+					_, err := s.HandleMciAction(ctx, "ns", "m", "terminate", true)
 					require.NoError(t, err)
 					ends(ctx, t, s)
 					close(clouds.resume)
@@ -65,12 +62,9 @@ func TestForceDuringAPreparationWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), &silentCloud{slowCloud: slowCloud{cloud: newCloud(), resume: make(chan struct{})}}
 		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
-		_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-			{Name: "a", Provider: "aws", Region: "r"},
-		}})
-		require.NoError(t, err)
+		requestMci(t, s, 1)
 		synctest.Wait()
-		_, err = s.HandleMciAction(ctx, "ns", "m", "terminate", true)
+		_, err := s.HandleMciAction(ctx, "ns", "m", "terminate", true)
 		require.NoError(t, err)
 		clouds.silent.Store(true)
 		close(clouds.resume)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -105,25 +104,16 @@ func TestSweepOfAHold(t *testing.T) {
 func TestSweepOfAStrayVM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds, store := t.Context(), newCloud(), lifecycle.NewMemoryStore()
-		start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
-			base, stop := context.WithCancel(ctx)
-			process := &scripttest.Process{MemoryStore: store}
-			owner, err := lifecycle.Join(ctx, process, "tb", 24*time.Hour)
-			require.NoError(t, err)
-			return tumblebug.Must(process, clouds, &tumblebug.Config{Base: base, Owner: owner}), process, stop
-		}
+		start := starts(t, store, clouds, nil)
 		clouds.faults["create a-1"] = "hang"
 		first, process, stop := start()
-		_, err := first.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-			{Name: "a", Provider: "aws", Region: "r"},
-		}})
-		require.NoError(t, err)
+		requestMci(t, first, 1)
 		synctest.Wait()
 		process.Die(0)
 		stop()
 		second, _, end := start()
 		defer end()
-		_, err = second.MCIs().Override(ctx, "ns/m", tumblebug.Removed, "operator", "test", nil)
+		_, err := second.MCIs().Override(ctx, "ns/m", tumblebug.Removed, "operator", "test", nil)
 		require.NoError(t, err)
 		clouds.newCalls()
 		clouds.newStatuses()

@@ -84,8 +84,7 @@ func TestReasonIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &verboseCloud{newCloud()}
 		s := tumblebug.Must(lifecycle.NewMemoryStore(), c, nil)
-		_, err := s.CreateMci(t.Context(), "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}})
-		require.NoError(t, err)
+		requestMci(t, s, 1)
 		status := wait(t.Context(), t, s)
 		require.Equal(t, tumblebug.Failed, status.State)
 		require.Regexp(t, "^validate SubGroup a: (ä\uFFFD)+ä?[.]{3}$", status.SystemMessage)
@@ -187,8 +186,7 @@ func TestOneActionWins(t *testing.T) {
 		ctx := t.Context()
 		s, err := tumblebug.New(lifecycle.NewMemoryStore(), newCloud(), nil)
 		require.NoError(t, err)
-		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Size: 20, Provider: "aws", Region: "r"}}})
-		require.NoError(t, err)
+		requestMci(t, s, 20)
 		_, err = s.Wait(ctx, "ns", "m")
 		require.NoError(t, err)
 		var all errgroup.Group
@@ -218,8 +216,7 @@ func TestMciAndVm(t *testing.T) {
 		ctx := t.Context()
 		s, err := tumblebug.New(&lifecycle.MemoryStore{KeepHistory: -1}, newCloud(), nil)
 		require.NoError(t, err)
-		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Size: 3, Provider: "aws", Region: "r"}}})
-		require.NoError(t, err)
+		requestMci(t, s, 3)
 		_, err = s.Wait(ctx, "ns", "m")
 		require.NoError(t, err)
 		for range 50 {
@@ -249,8 +246,7 @@ func TestTargetIsClearedWhenReached(t *testing.T) {
 		require.NoError(t, err)
 		other, err := tumblebug.New(store, c, nil)
 		require.NoError(t, err)
-		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Size: 3, Provider: "aws", Region: "r"}}})
-		require.NoError(t, err)
+		requestMci(t, s, 3)
 		reached := func(want string) {
 			t.Helper()
 			for range 200 {

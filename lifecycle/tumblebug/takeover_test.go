@@ -74,14 +74,11 @@ func takenOver(t *testing.T, test func(s *succession)) {
 			}), process, stop
 		}
 		first, process, stop := start()
-		_, err := first.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-			{Name: "a", Size: 6, Provider: "aws", Region: "r"},
-		}})
-		require.NoError(t, err)
+		requestMci(t, first, 6)
 		wait(ctx, t, first)
 		clouds.newCalls()
 		clouds.change(func() { clouds.delay = 10 * time.Minute })
-		_, err = first.HandleMciAction(ctx, "ns", "m", "suspend", false)
+		_, err := first.HandleMciAction(ctx, "ns", "m", "suspend", false)
 		require.NoError(t, err)
 		synctest.Wait()
 		process.Die(0)

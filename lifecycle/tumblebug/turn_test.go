@@ -57,16 +57,13 @@ func TestOutageAtTheBeginOfATurn(t *testing.T) {
 				ctx, clouds := t.Context(), newCloud()
 				store.MemoryStore = lifecycle.NewMemoryStore()
 				s := tumblebug.Must(store, clouds, nil)
-				_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-					{Name: "a", Provider: "aws", Region: "r"},
-				}})
-				require.NoError(t, err)
+				requestMci(t, s, 1)
 				time.Sleep(59 * time.Second)
 				require.True(t, store.begun.Load())
 				require.NotContains(t, clouds.newCalls(), "create a-1")
 				time.Sleep(time.Minute)
 				require.Contains(t, clouds.newCalls(), "create a-1")
-				_, err = s.Recover(ctx) // continues the operation of the MCI
+				_, err := s.Recover(ctx) // continues the operation of the MCI
 				require.NoError(t, err)
 				require.Equal(t, "Running:1 (R:1/1)", wait(ctx, t, s).Status)
 				require.NoError(t, s.Close(ctx))
@@ -82,12 +79,9 @@ func TestForceDuringAnOutage(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
 		store := &turnStore{MemoryStore: lifecycle.NewMemoryStore(), after: time.Minute}
 		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
-		_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
-			{Name: "a", Provider: "aws", Region: "r"},
-		}})
-		require.NoError(t, err)
+		requestMci(t, s, 1)
 		time.Sleep(10 * time.Second)
-		_, err = other.HandleMciAction(ctx, "ns", "m", "terminate", true)
+		_, err := other.HandleMciAction(ctx, "ns", "m", "terminate", true)
 		require.NoError(t, err)
 		require.Equal(t, "Terminated:1 (R:0/1)", wait(ctx, t, other).Status)
 		time.Sleep(2 * time.Minute)

@@ -146,7 +146,7 @@ func TestSmallestExistingHistory(t *testing.T) {
 		a.ExistingHistory = sqlstore.ExistingHistory{Table: "small", ID: "id", Sequence: "n", Revision: "rev", Token: "token", To: "state", At: "at"}
 		a.Columns.ChangedAt, a.Columns.Deadline, a.Columns.Operation = "", "", ""
 		store := existing(t, db, e, a)
-		c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+		c := next(get(t, store, orderA), 0)
 		require.NoError(t, store.Commit(t.Context(), c))
 		c2 := next(c.Changes[0].To, 0)
 		require.NoError(t, store.Commit(t.Context(), c2))

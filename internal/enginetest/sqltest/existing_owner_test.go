@@ -18,8 +18,7 @@ func TestExistingTableOwner(t *testing.T) {
 		store := existing(t, db, e, userTable(t, db, e))
 		owner, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 		require.NoError(t, err)
-		key := lifecycle.Key{Machine: "order", ID: "a"}
-		begun := ownedBy(owner, get(t, store, key), 1)
+		begun := ownedBy(owner, get(t, store, orderA), 1)
 		to := &begun.Changes[0].To
 		to.State, to.Owner, to.Epoch = "paying", owner.Name(), owner.Epoch()
 		require.NoError(t, store.Commit(t.Context(), begun))
@@ -27,13 +26,13 @@ func TestExistingTableOwner(t *testing.T) {
 
 		_, err = lifecycle.Join(t.Context(), store, "alpha", 0) // a later process of the name
 		require.NoError(t, err)
-		before := get(t, store, key)
+		before := get(t, store, orderA)
 		require.ErrorIs(t, store.Commit(t.Context(), ownedBy(owner, before, 1)), lifecycle.ErrStale)
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
 		require.ErrorIs(t, store.WithTx(tx).Commit(t.Context(), ownedBy(owner, before, 0)), lifecycle.ErrStale)
 		require.NoError(t, tx.Commit())
-		require.Equal(t, before, get(t, store, key))
+		require.Equal(t, before, get(t, store, orderA))
 
 		results, err := manage(store).Sweep(t.Context())
 		require.NoError(t, err)
@@ -51,7 +50,7 @@ func TestExistingTableWithOwnTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		store := existing(t, db, e, userTable(t, db, e))
-		order, other := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "crane", ID: "a"}
+		order, other := orderA, lifecycle.Key{Machine: "crane", ID: "a"}
 		both := func() *lifecycle.Commit {
 			c := next(get(t, store, order), 1)
 			c.Changes = append(c.Changes, next(get(t, store, other), 0).Changes...)
@@ -84,7 +83,7 @@ func TestExistingTableAbsence(t *testing.T) {
 		}
 		db := pool(t, e.open(t))
 		store := existing(t, db, e, userTable(t, db, e))
-		a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
+		a, b := orderA, lifecycle.Key{Machine: "order", ID: "b"}
 		create := next(get(t, store, a), 0)
 		create.Require = []lifecycle.Precondition{{Key: b, States: []string{""}}}
 		second := next(get(t, store, b), 0)

@@ -34,10 +34,9 @@ func userTable(t testing.TB, db *sql.DB, e engine) sqlstore.ExistingTable {
 func TestExistingTable(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store := existing(t, db, e, userTable(t, db, e))
 		m := manage(store)
-		never := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+		never := get(t, store, orderA)
 
 		create(t, m, "a")
 		exec(t, db, "UPDATE shop_things SET price = 12 WHERE no = 'a'")
@@ -76,7 +75,6 @@ func TestExistingTable(t *testing.T) {
 func TestExistingTableSecondWriter(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store := existing(t, db, e, userTable(t, db, e))
 		m := manage(store)
 		create(t, m, "a")
@@ -85,7 +83,7 @@ func TestExistingTableSecondWriter(t *testing.T) {
 			"UPDATE shop_things SET rev = rev + 1 WHERE no = 'a'",
 			"DELETE FROM shop_things WHERE no = 'a'",
 		} {
-			late := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+			late := next(get(t, store, orderA), 0)
 			exec(t, db, bypass)
 			require.ErrorIs(t, store.Commit(t.Context(), late), lifecycle.ErrConflict, bypass)
 		}
@@ -104,22 +102,19 @@ func get(t testing.TB, store lifecycle.Store, key lifecycle.Key) lifecycle.Store
 func TestExistingTableRowInsertedAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		exec(t, db, "CREATE TABLE plain (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+		table := fourColumns(t, db, "plain", "")
 		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 0, 0)")
-		store := existing(t, db, e, sqlstore.ExistingTable{
-			Machine: "order", Table: "plain", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-		})
-		key := lifecycle.Key{Machine: "order", ID: "a"}
-		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+		store := existing(t, db, e, table)
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 0)))
 		exec(t, db, "DELETE FROM plain")
 		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 0, 0)")
-		err := store.Commit(t.Context(), next(get(t, store, key), 0))
+		err := store.Commit(t.Context(), next(get(t, store, orderA), 0))
 		require.ErrorIs(t, err, sqlstore.ErrHistory)
 		require.ErrorContains(t, err, `order "a" has a history row of sequence number 1 and no such record: `+
 			"restore all tables from one backup, or continue the numbers in a row that another program has inserted")
 		exec(t, db, "UPDATE plain SET seq = 1, rev = 2")
-		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
-		require.EqualValues(t, 2, get(t, store, key).Sequence)
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 0)))
+		require.EqualValues(t, 2, get(t, store, orderA).Sequence)
 	})
 }
 
@@ -127,23 +122,19 @@ func TestExistingTableRowInsertedAgain(t *testing.T) {
 func TestExistingTableOfFourColumns(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		exec(t, db, "CREATE TABLE plain (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+		table := fourColumns(t, db, "plain", "")
 		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'paid', 1, 1), ('C ', 'open', 1, 1), ('b', 'open', 1, 1)")
-		store := existing(t, db, e, sqlstore.ExistingTable{
-			Machine: "order", Table: "plain", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-		})
+		store := existing(t, db, e, table)
 		_, err := lifecycle.New(order, store, nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.ErrorContains(t, err, "the store cannot keep the field Origin of machine order: the machine has transitional states")
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 
-		before, err := store.Get(t.Context(), key)
-		require.NoError(t, err)
+		before := get(t, store, orderA)
 		require.Equal(t, "paid", before.Origin)
 		full := next(before, 0)
 		full.Changes[0].To.Payload = []byte("two")
 		require.ErrorIs(t, store.Commit(t.Context(), full), errors.ErrUnsupported, "a payload has no column")
-		require.Equal(t, before, get(t, store, key))
+		require.Equal(t, before, get(t, store, orderA))
 
 		to := before
 		to.State, to.Origin, to.Sequence = "open", "open", 2
@@ -223,13 +214,11 @@ func TestExistingTableRefusesAtOpen(t *testing.T) {
 func TestExistingTableWithInfiniteTimes(t *testing.T) {
 	e := engines()[1]
 	db := pool(t, e.open(t))
-	exec(t, db, "CREATE TABLE timed (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, due timestamptz, changed timestamptz)")
+	table := fourColumns(t, db, "timed", ", due timestamptz, changed timestamptz")
+	table.Columns.Deadline, table.Columns.ChangedAt = "due", "changed"
 	exec(t, db, "INSERT INTO timed VALUES ('a', 'open', 1, 1, 'infinity', '-infinity')")
-	store := existing(t, db, e, sqlstore.ExistingTable{
-		Machine: "order", Table: "timed",
-		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Deadline: "due", ChangedAt: "changed"},
-	})
-	now := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+	store := existing(t, db, e, table)
+	now := get(t, store, orderA)
 	require.Zero(t, now.Deadline)
 	require.Zero(t, now.ChangedAt)
 	list, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 9})
@@ -285,13 +274,20 @@ func TestExistingTableWithoutUniqueIndex(t *testing.T) {
 		}
 		a.Table = "viewed"
 		store := existing(t, db, e, a)
-		err = store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0))
+		err = store.Commit(t.Context(), next(get(t, store, orderA), 0))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict)
 		var n int
 		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM plain WHERE rev = 1").Scan(&n))
 		require.Equal(t, 2, n)
 	})
+}
+
+// fourColumns makes a table for orders with the columns that every existing table has, and more.
+func fourColumns(t testing.TB, db *sql.DB, table, more string) sqlstore.ExistingTable {
+	t.Helper()
+	exec(t, db, "CREATE TABLE "+table+" (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL"+more+")")
+	return sqlstore.ExistingTable{Machine: "order", Table: table, Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"}}
 }
 
 // openTable opens a store in the library's own tables, which it makes, and in existing ones.

@@ -29,8 +29,7 @@ func TestFence(t *testing.T) {
 		other := existing(t, db, e)
 		_, err = manage(other).Fire(t.Context(), "a", note, customer, with(6))
 		require.ErrorIs(t, err, lock.ErrStaleToken)
-		key := lifecycle.Key{Machine: "order", ID: "a"}
-		require.EqualValues(t, 7, get(t, other, key).Fence)
+		require.EqualValues(t, 7, get(t, other, orderA).Fence)
 		fire(t, m, "a", drop, customer)
 		_, err = m.Create(t.Context(), "a", place, customer, "two", with(6))
 		require.ErrorIs(t, err, lock.ErrStaleToken)
@@ -104,7 +103,7 @@ func TestGrantInTheSameDatabase(t *testing.T) {
 		foreign, err := tree.TryLock(t.Context(), lock.Request{Path: lock.Root(), Mode: lock.X}, nil)
 		require.NoError(t, err)
 		grant = foreign
-		before := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+		before := get(t, store, orderA)
 		require.ErrorContains(t, under(store), "the grant with token 1 is not of a lock in this database")
 		require.NoError(t, inTx(func(tx *sql.Tx) error {
 			require.ErrorIs(t, under(store.WithTx(tx)), errors.ErrUnsupported)

@@ -2,7 +2,6 @@ package sqltest
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -123,7 +122,7 @@ func TestExistingTableNamesInCase(t *testing.T) {
 		exec(t, db, "CREATE TABLE orders (id varchar(9) NOT NULL PRIMARY KEY, "+state+" varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
 		table := sqlstore.ExistingTable{Machine: "order", Table: "orders", Columns: sqlstore.ColumnMap{ID: "id", State: "State", Revision: "rev", Sequence: "seq"}}
 		store := existing(t, db, e, table)
-		require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)))
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 0)))
 		table.Columns.State = "state"
 		other, err := openTable(t, db, e, table)
 		if e.name == "postgres" {
@@ -132,7 +131,7 @@ func TestExistingTableNamesInCase(t *testing.T) {
 		}
 		require.NoError(t, err)
 		defer other.Close()
-		require.Equal(t, "open", get(t, other, lifecycle.Key{Machine: "order", ID: "a"}).State)
+		require.Equal(t, "open", get(t, other, orderA).State)
 	})
 }
 
@@ -171,13 +170,10 @@ func TestExistingTableWrongTypes(t *testing.T) {
 func TestFitRoundedTimes(t *testing.T) {
 	e := engines()[1]
 	db := pool(t, e.open(t))
-	exec(t, db, "CREATE TABLE timed (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, due timestamptz(3), changed timestamptz(6))")
-	a := sqlstore.ExistingTable{
-		Machine: "order", Table: "timed", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Deadline: "due", ChangedAt: "changed"},
-	}
+	a := fourColumns(t, db, "timed", ", due timestamptz(3), changed timestamptz(6)")
+	a.Columns.Deadline, a.Columns.ChangedAt = "due", "changed"
 	_, err := openTable(t, db, e, a)
-	fault, ok := errors.AsType[*sqlstore.TableError](err)
-	require.True(t, ok, "%v", err)
+	fault := requireTableError(t, err)
 	require.Equal(t, []string{"column due of table timed is timestamp(3) with time zone, not timestamp with time zone"}, fault.Faults)
 	exec(t, db, fault.Fix)
 	existing(t, db, e, a)

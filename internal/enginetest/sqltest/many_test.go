@@ -61,7 +61,7 @@ func TestManyObjectsAtOnce(t *testing.T) {
 func TestReasonOfBytes(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, _ := fresh(t, e, nil)
-		c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+		c := next(get(t, store, orderA), 0)
 		c.Changes[0].To.Reason = "exit 1: \x00\xff\xfe"
 		c.Messages = []lifecycle.Message{{Topic: "\x00", Key: "\xff", Payload: []byte("\x00\xff")}}
 		require.NoError(t, store.Commit(t.Context(), c))

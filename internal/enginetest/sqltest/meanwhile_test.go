@@ -17,7 +17,6 @@ import (
 )
 
 var (
-	orderA = lifecycle.Key{Machine: "order", ID: "a"}
 	orderC = lifecycle.Key{Machine: "order", ID: "c"}
 	crateB = lifecycle.Key{Machine: "crate", ID: "b"}
 )
@@ -26,13 +25,10 @@ var (
 func labelled(t *testing.T, e engine, db *sql.DB, status sqlstore.Type) sqlstore.ExistingTable {
 	t.Helper()
 	blob, _ := types(e)
-	exec(t, db, "CREATE TABLE labelled (id varchar(20) NOT NULL PRIMARY KEY, state varchar(20) NOT NULL, rev bigint NOT NULL,"+
-		" seq bigint NOT NULL, label varchar(20) UNIQUE, token "+blob+")")
-	return sqlstore.ExistingTable{
-		Machine: "order", Table: "labelled",
-		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Reason: "label", Token: "token"},
-		Types:   map[string]sqlstore.Type{"state": status},
-	}
+	table := fourColumns(t, db, "labelled", ", label varchar(20) UNIQUE, token "+blob)
+	table.Columns.Reason, table.Columns.Token = "label", "token"
+	table.Types = map[string]sqlstore.Type{"state": status}
+	return table
 }
 
 // word is the type of a state that is kept as text. Its function looks at each state that is read.
@@ -45,7 +41,6 @@ func word(look func()) sqlstore.Type {
 
 // whileLooking returns two stores over one table. Once a function is stored in hook, the first
 // store calls it when it reads the state of an order next.
-
 func whileLooking(t *testing.T, e engine) (store, other *sqlstore.Store, hook *atomic.Pointer[func()]) {
 	t.Helper()
 	db := pool(t, e.open(t))

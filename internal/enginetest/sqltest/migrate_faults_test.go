@@ -16,37 +16,34 @@ import (
 // A migration that has waited for another one sees what that one has made, whatever the
 // default isolation level of its connection.
 func TestMigrateWaitsAtEveryIsolation(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		if e.name != "postgres" {
-			t.Skip("skipped: the lock of the engine comes before what the migration reads")
-		}
-		for _, level := range []string{"read committed", "repeatable read", "serializable"} {
-			for before := range sqlstore.Version {
-				w := e.open(t)
-				db := pool(t, w)
-				for version := 1; version <= before; version++ {
-					runSchema(t, e, db, "", version)
-				}
-				gate, err := db.Begin()
-				require.NoError(t, err)
-				_, err = gate.Exec("SELECT pg_advisory_xact_lock(6001973320)")
-				require.NoError(t, err)
-				var group errgroup.Group
-				for range 2 {
-					own := pool(t, w.with(t, "default_transaction_isolation="+level))
-					group.Go(func() error { return sqlstore.Migrate(t.Context(), own, e.dialect, nil) })
-				}
-				require.Eventually(t, func() bool {
-					n := 0
-					err := db.QueryRow("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted" +
-						" AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&n)
-					return err == nil && n == 2
-				}, time.Minute, 10*time.Millisecond, "both migrations wait")
-				require.NoError(t, gate.Rollback())
-				require.NoError(t, group.Wait(), "%s, from version %d", level, before)
+	t.Parallel()
+	e := engines()[1] // the lock of the others comes before what the migration reads
+	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
+		for before := range sqlstore.Version {
+			w := e.open(t)
+			db := pool(t, w)
+			for version := 1; version <= before; version++ {
+				runSchema(t, e, db, "", version)
 			}
+			gate, err := db.Begin()
+			require.NoError(t, err)
+			_, err = gate.Exec("SELECT pg_advisory_xact_lock(6001973320)")
+			require.NoError(t, err)
+			var group errgroup.Group
+			for range 2 {
+				own := pool(t, w.with(t, "default_transaction_isolation="+level))
+				group.Go(func() error { return sqlstore.Migrate(t.Context(), own, e.dialect, nil) })
+			}
+			require.Eventually(t, func() bool {
+				n := 0
+				err := db.QueryRow("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted" +
+					" AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&n)
+				return err == nil && n == 2
+			}, time.Minute, 10*time.Millisecond, "both migrations wait")
+			require.NoError(t, gate.Rollback())
+			require.NoError(t, group.Wait(), "%s, from version %d", level, before)
 		}
-	})
+	}
 }
 
 // The context of a migration ends between two statements, and the engine does not answer any
@@ -92,9 +89,7 @@ func TestMigrateWithoutTheLock(t *testing.T) {
 	require.NoError(t, gate.QueryRowContext(t.Context(), "SELECT GET_LOCK('interlock schema', 60)").Scan(&got))
 	require.Equal(t, 1, got)
 	defer func() { _, _ = gate.ExecContext(t.Context(), "DO RELEASE_LOCK('interlock schema')") }()
-	if !isMariaDB(t, db) {
-		t.Skip("skipped: MySQL has no max_statement_time")
-	}
+	onMariaDB(t, db) // MySQL has no max_statement_time
 	err = sqlstore.Migrate(t.Context(), pool(t, w.with(t, "max_statement_time=0.1")), sqlstore.MySQL, nil)
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 	require.ErrorContains(t, err, "another migration holds the lock")

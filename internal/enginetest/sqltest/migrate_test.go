@@ -187,19 +187,13 @@ func TestMigrateWaits(t *testing.T) {
 // Where tables are created one by one without a transaction, Migrate continues a migration
 // that was interrupted.
 func TestMigrateAfterAnEndHalfWay(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		if e.name != "mysql" {
-			t.Skip("skipped: the engine makes all tables or none")
-		}
-		db := pool(t, e.open(t))
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		exec(t, db, "DELETE FROM interlock_schema")
-		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
-		require.NoError(t, err)
-		require.NoError(t, store.Close())
-	})
+	t.Parallel()
+	e := engines()[2] // the others make all tables or none
+	db := pool(t, e.open(t))
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+	exec(t, db, "DELETE FROM interlock_schema")
+	exec(t, db, "DROP TABLE interlock_messages, interlock_history")
+	existing(t, db, e)
 }
 
 // runSchema runs the statements of one version as a migration tool of the user would.
@@ -207,11 +201,7 @@ func runSchema(t testing.TB, e engine, db *sql.DB, prefix string, version int) {
 	t.Helper()
 	text, err := e.dialect.Schema(prefix, version)
 	require.NoError(t, err)
-	for _, statement := range strings.Split(text, ";\n") {
-		if strings.TrimSpace(statement) != "" {
-			exec(t, db, statement)
-		}
-	}
+	execAll(t, db, text)
 }
 
 // Schema returns complete migrations, which need nothing else.
@@ -248,7 +238,6 @@ func TestAdjacentVersions(t *testing.T) {
 			return store
 		}
 		older := open()
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 		var commits atomic.Int64
 		enough := func(n int64) {
 			for commits.Load() < n && !t.Failed() {
@@ -265,7 +254,7 @@ func TestAdjacentVersions(t *testing.T) {
 						return
 					default:
 					}
-					r, err := store.Get(t.Context(), key)
+					r, err := store.Get(t.Context(), orderA)
 					if err == nil {
 						err = store.Commit(t.Context(), next(r, 0))
 					}
@@ -288,36 +277,36 @@ func TestAdjacentVersions(t *testing.T) {
 		enough(commits.Load() + 100)
 		close(done)
 		writers.Wait()
-		rows, err := newer.History(t.Context(), key, 0, 100_000)
+		rows, err := newer.History(t.Context(), orderA, 0, 100_000)
 		require.NoError(t, err)
 		require.Len(t, rows, int(commits.Load()), "every commit once")
-		require.Equal(t, get(t, older, key), get(t, newer, key))
+		require.Equal(t, get(t, older, orderA), get(t, newer, orderA))
 
 		// The older store has no column for a fence: it refuses one, and keeps the newer store's.
-		fenced := next(get(t, newer, key), 0)
+		fenced := next(get(t, newer, orderA), 0)
 		fenced.Changes[0].To.Fence = 7
 		require.ErrorIs(t, older.Commit(t.Context(), fenced), errors.ErrUnsupported)
 		require.NoError(t, newer.Commit(t.Context(), fenced))
-		read := get(t, older, key)
+		read := get(t, older, orderA)
 		require.Zero(t, read.Fence)
 		require.NoError(t, older.Commit(t.Context(), next(read, 0)))
-		require.EqualValues(t, 7, get(t, newer, key).Fence)
+		require.EqualValues(t, 7, get(t, newer, orderA).Fence)
 
 		// A later migration that adds is compatible with this version.
 		exec(t, db, "ALTER TABLE interlock_objects ADD COLUMN weight bigint")
 		exec(t, db, fmt.Sprint("UPDATE interlock_schema SET version = ", sqlstore.Version+1))
-		require.NoError(t, newer.Commit(t.Context(), next(get(t, newer, key), 0)))
-		require.NoError(t, open().Commit(t.Context(), next(get(t, newer, key), 0)))
+		require.NoError(t, newer.Commit(t.Context(), next(get(t, newer, orderA), 0)))
+		require.NoError(t, open().Commit(t.Context(), next(get(t, newer, orderA), 0)))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil), "an older process starts")
 
 		// One that changes is not: stores stop.
-		before, seen := get(t, newer, key), get(t, older, key)
+		before, seen := get(t, newer, orderA), get(t, older, orderA)
 		exec(t, db, "ALTER TABLE interlock_objects RENAME COLUMN revision TO revisions")
 		exec(t, db, fmt.Sprint("UPDATE interlock_schema SET compatible = ", sqlstore.Version+1))
 		for _, err := range []error{
 			newer.Commit(t.Context(), next(before, 0)),
 			older.Commit(t.Context(), next(seen, 0)),
-			func() error { _, err := newer.Get(t.Context(), key); return err }(),
+			func() error { _, err := newer.Get(t.Context(), orderA); return err }(),
 			func() error { _, err := sqlstore.Open(t.Context(), db, e.dialect, nil); return err }(),
 			sqlstore.Migrate(t.Context(), db, e.dialect, nil),
 		} {
@@ -329,40 +318,33 @@ func TestAdjacentVersions(t *testing.T) {
 
 // PostgreSQL: a schema that comes earlier in search_path gets no second set of tables.
 func TestTablesInAnotherSchema(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		if e.name != "postgres" {
-			t.Skip("skipped: the engine has no search_path")
-		}
-		way := e.open(t)
-		db := pool(t, way)
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
-		require.NoError(t, err)
-		create(t, manage(store), "a")
-		require.NoError(t, store.Close())
+	t.Parallel()
+	e := engines()[1]
+	way := e.open(t)
+	db := pool(t, way)
+	create(t, manage(existing(t, db, e)), "a")
 
-		exec(t, db, "CREATE SCHEMA app")
-		later := pool(t, way.with(t, "search_path=app,public"))
-		err = sqlstore.Migrate(t.Context(), later, e.dialect, nil)
-		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		require.ErrorContains(t, err, `in schema "public"`)
-		require.ErrorContains(t, err, `in schema "app"`)
-		store, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
-		require.NoError(t, err, "the tables that statements use")
-		_, err = manage(store).Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.NoError(t, store.Close())
+	exec(t, db, "CREATE SCHEMA app")
+	later := pool(t, way.with(t, "search_path=app,public"))
+	err := sqlstore.Migrate(t.Context(), later, e.dialect, nil)
+	require.ErrorIs(t, err, sqlstore.ErrSchema)
+	require.ErrorContains(t, err, `in schema "public"`)
+	require.ErrorContains(t, err, `in schema "app"`)
+	store, err := sqlstore.Open(t.Context(), later, e.dialect, nil)
+	require.NoError(t, err, "the tables that statements use")
+	_, err = manage(store).Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.NoError(t, store.Close())
 
-		// Open verifies the table that it reads, not another one of the name.
-		exec(t, db, "CREATE TABLE app.interlock_objects (machine text)")
-		_, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
-		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		exec(t, db, "DROP TABLE app.interlock_objects")
+	// Open verifies the table that it reads, not another one of the name.
+	exec(t, db, "CREATE TABLE app.interlock_objects (machine text)")
+	_, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
+	require.ErrorIs(t, err, sqlstore.ErrSchema)
+	exec(t, db, "DROP TABLE app.interlock_objects")
 
-		own := pool(t, way.with(t, "search_path=app"))
-		require.NoError(t, sqlstore.Migrate(t.Context(), own, e.dialect, nil), "public is not in the path")
-		require.NoError(t, sqlstore.Migrate(t.Context(), later, e.dialect, nil), "app comes first")
-	})
+	own := pool(t, way.with(t, "search_path=app"))
+	require.NoError(t, sqlstore.Migrate(t.Context(), own, e.dialect, nil), "public is not in the path")
+	require.NoError(t, sqlstore.Migrate(t.Context(), later, e.dialect, nil), "app comes first")
 }
 
 func TestPrefixIsAnIdentifier(t *testing.T) {

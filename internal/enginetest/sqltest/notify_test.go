@@ -79,21 +79,17 @@ func TestNotify(t *testing.T) {
 // Install covers the history of existing tables too, with any types of their columns.
 func TestNotifyOfAnExistingHistory(t *testing.T) {
 	t.Parallel()
-	e := engine{name: "postgres", dialect: sqlstore.Postgres}
+	e := engines()[1]
 	dsn := servers.Postgres(t)
 	config, err := pgx.ParseConfig(dsn)
 	require.NoError(t, err)
 	_, db, received := listening(t, config, dsn, "")
 	things := users(t, db, e, "public.") // with a column for the machine
-	integers, text := typedTable(t, e, sqlstore.Integer, sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3}))
-	execAll(t, db, text)
-	tables := []sqlstore.ExistingTable{things, integers, {Machine: "plain"}}
+	tables := []sqlstore.ExistingTable{things, typedTable(t, db, e, sqlstore.Integer, vmCodes), {Machine: "plain"}}
 	for range 2 {
 		require.NoError(t, pgnotify.Install(t.Context(), db, "", tables...))
 	}
-	store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Tables: tables[:2]})
-	require.NoError(t, err)
-	defer store.Close()
+	store := existing(t, db, e, tables[:2]...)
 	_, err = lifecycle.Must(vms, store, nil).Create(t.Context(), "9", place, customer, vmSpec{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Key{Machine: "vm", ID: "9"}, <-received)
@@ -111,7 +107,7 @@ func TestNotifyOfASharedHistory(t *testing.T) {
 	config, err := pgx.ParseConfig(dsn)
 	require.NoError(t, err)
 	_, db, received := listening(t, config, dsn, "")
-	e := engine{name: "postgres", dialect: sqlstore.Postgres}
+	e := engines()[1]
 	one, two := users(t, db, e, "one_"), users(t, db, e, "two_")
 	two.Machine, two.ExistingHistory = "other", one.ExistingHistory
 	var made [2]int

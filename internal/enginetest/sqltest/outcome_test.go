@@ -24,15 +24,8 @@ func onNetworks(t *testing.T, run func(t *testing.T, p *proxy.Proxy, through, di
 			t.Skip("skipped: the engine is in this process")
 		}
 		w := e.open(t)
-		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
-		open := func(w way) *sqlstore.Store {
-			store, err := sqlstore.Open(t.Context(), pool(t, w), e.dialect, nil)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, store.Close()) })
-			return store
-		}
 		by, p := w.through(t)
-		run(t, p, open(by), open(w))
+		run(t, p, existing(t, pool(t, by), e), existing(t, pool(t, w), e))
 	})
 }
 
@@ -64,7 +57,7 @@ func exactCommits(t *testing.T, writer, reader lifecycle.Store, disturb func()) 
 	var all []sent
 	var group sync.WaitGroup
 	move := func(messages int) (written bool) {
-		now, err := reader.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
+		now, err := reader.Get(t.Context(), orderA)
 		if err != nil {
 			time.Sleep(time.Millisecond) // for an engine that starts
 			return false
@@ -92,10 +85,9 @@ func exactCommits(t *testing.T, writer, reader lifecycle.Store, disturb func()) 
 		continue
 	}
 
-	key := lifecycle.Key{Machine: "order", ID: "a"}
 	var rows []lifecycle.HistoryRow
 	for err := errors.New("not read"); err != nil; { // an engine that starts refuses
-		rows, err = reader.(lifecycle.Historian).History(t.Context(), key, 0, 1_000_000)
+		rows, err = reader.(lifecycle.Historian).History(t.Context(), orderA, 0, 1_000_000)
 	}
 	written := map[lifecycle.Token]int{}
 	for i, row := range rows {
@@ -123,7 +115,7 @@ func exactCommits(t *testing.T, writer, reader lifecycle.Store, disturb func()) 
 		}
 	}
 	require.Empty(t, written, "commits that no caller has sent")
-	last, err := reader.Get(t.Context(), key)
+	last, err := reader.Get(t.Context(), orderA)
 	require.NoError(t, err)
 	require.EqualValues(t, len(rows), last.Sequence)
 	require.Positive(t, count["written"])
@@ -146,13 +138,12 @@ func TestCutConnections(t *testing.T) {
 // A commit uses another connection if that of the pool has ended.
 func TestEndedConnections(t *testing.T) {
 	onNetworks(t, func(t *testing.T, p *proxy.Proxy, through, direct *sqlstore.Store) {
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 		for i := range 10 {
-			require.NoError(t, through.Commit(t.Context(), next(get(t, direct, key), i%2)))
+			require.NoError(t, through.Commit(t.Context(), next(get(t, direct, orderA), i%2)))
 			p.SetDown(true)
 			p.SetDown(false)
 		}
-		rows, err := direct.History(t.Context(), key, 0, 100)
+		rows, err := direct.History(t.Context(), orderA, 0, 100)
 		require.NoError(t, err)
 		require.Len(t, rows, 10)
 	})

@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,12 +26,11 @@ func ownedBy(o *lifecycle.Owner, r lifecycle.StoredRecord, messages int) *lifecy
 func TestCommitOfALostOwner(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 		owner, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 		require.NoError(t, err)
-		first := ownedBy(owner, get(t, store, key), 1)
+		first := ownedBy(owner, get(t, store, orderA), 1)
 		require.NoError(t, store.Commit(t.Context(), first))
-		before := get(t, store, key)
+		before := get(t, store, orderA)
 		require.Equal(t, first.Token, before.Admission)
 
 		_, err = lifecycle.Join(t.Context(), store, "alpha", 0) // a later process of the name
@@ -41,7 +41,7 @@ func TestCommitOfALostOwner(t *testing.T) {
 			lost, ok := errors.AsType[*lifecycle.OwnerError](err)
 			require.True(t, ok)
 			require.Equal(t, lifecycle.OwnerRef{Name: "alpha", Epoch: owner.Epoch()}, lost.Owner)
-			require.Equal(t, before, get(t, store, key))
+			require.Equal(t, before, get(t, store, orderA))
 		}
 		for messages := range 2 {
 			refused(store.Commit(t.Context(), ownedBy(owner, before, messages)))
@@ -72,15 +72,11 @@ func TestCommitOfAnOwnerTakesNoLock(t *testing.T) {
 		}
 		w := e.open(t)
 		for _, level := range []string{"serializable", "repeatable read", "read committed"} {
-			if e.name == "postgres" {
-				w = w.with(t, "default_transaction_isolation="+map[string]string{
-					"serializable": "serializable", "repeatable read": "repeatable%20read", "read committed": "read%20committed",
-				}[level])
-			} else {
-				w = w.with(t, "tx_isolation=%27"+map[string]string{
-					"serializable": "SERIALIZABLE", "repeatable read": "REPEATABLE-READ", "read committed": "READ-COMMITTED",
-				}[level]+"%27")
+			setting := "default_transaction_isolation=" + level
+			if e.name == "mysql" {
+				setting = "tx_isolation=%27" + strings.ReplaceAll(strings.ToUpper(level), " ", "-") + "%27"
 			}
+			w = w.with(t, setting)
 			db := pool(t, w)
 			require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 			store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{RetryFor: time.Second})

@@ -59,14 +59,3 @@ func TestRemovedRows(t *testing.T) {
 		}
 	})
 }
-
-// No query reads a page after an id that cannot exist.
-func TestListAfterNoID(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		store, _ := fresh(t, e, nil)
-		for _, after := range []string{"\xff", "a\x00b", string(make([]byte, 256))} {
-			_, err := store.List(t.Context(), lifecycle.Query{Machine: "order", After: after, Limit: 1})
-			require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		}
-	})
-}

@@ -192,7 +192,6 @@ func TestReportAfterALoss(t *testing.T) {
 func TestMessagesAfterRestore(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 		numbers := func() (list []uint64) {
 			messages, err := store.Messages(t.Context(), 10)
 			require.NoError(t, err)
@@ -201,15 +200,13 @@ func TestMessagesAfterRestore(t *testing.T) {
 			}
 			return list
 		}
-		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 2)))
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 2)))
 		require.NoError(t, store.Discard(t.Context(), numbers()...))
 		require.NoError(t, store.Close())
 		require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1000))
-		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
-		require.NoError(t, err)
-		defer store.Close()
+		store = existing(t, db, e)
 		require.Empty(t, numbers())
-		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 1)))
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 1)))
 		require.Greater(t, numbers()[0], uint64(1000))
 	})
 }
@@ -240,7 +237,7 @@ func TestPartialRestore(t *testing.T) {
 					require.ErrorContains(t, err, c.text)
 					return
 				}
-				if r := get(t, store, lifecycle.Key{Machine: "order", ID: "a"}); r.Exists() {
+				if r := get(t, store, orderA); r.Exists() {
 					err = store.Commit(t.Context(), next(r, 0))
 				} else {
 					_, err = m.Create(t.Context(), "a", place, customer, "one", nil)

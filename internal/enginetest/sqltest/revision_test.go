@@ -16,7 +16,6 @@ import (
 func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		config := &sqlstore.Config{Prefix: "own_"} // else the two have one history
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, config))
 		own, err := sqlstore.Open(t.Context(), db, e.dialect, config)
@@ -25,7 +24,7 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 		users := existing(t, db, e, userTable(t, db, e))
 		for table, store := range map[string]*sqlstore.Store{"own_objects": own, "shop_things": users} {
 			t.Run(table, func(t *testing.T) {
-				a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
+				a, b := orderA, lifecycle.Key{Machine: "order", ID: "b"}
 				require.NoError(t, store.Commit(t.Context(), next(get(t, store, a), 0)))
 				lost := get(t, store, a)
 				exec(t, db, "UPDATE "+table+" SET token = "+map[string]string{
@@ -59,7 +58,6 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 func TestExistingTableRowsWithoutToken(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store := existing(t, db, e, userTable(t, db, e))
 		exec(t, db, "INSERT INTO shop_things (no, status, rev, seq) VALUES ('null', 'open', 1, 1)")
 		exec(t, db, "INSERT INTO shop_things (no, status, rev, seq, token) VALUES ('empty', 'open', 0, 0, '')")

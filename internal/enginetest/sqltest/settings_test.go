@@ -63,16 +63,8 @@ func TestSettings(t *testing.T) {
 				}
 				// The same database by two pools, as two processes have it.
 				first := pool(t, w)
-				second := pool(t, w)
-				require.NoError(t, sqlstore.Migrate(t.Context(), first, e.dialect, nil))
 				first.SetMaxOpenConns(1)
-				one, err := sqlstore.Open(t.Context(), first, e.dialect, nil)
-				require.NoError(t, err)
-				other, err := sqlstore.Open(t.Context(), second, e.dialect, nil)
-				require.NoError(t, err)
-				hammer(t, []*sqlstore.Store{one, other}, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "never"}, States: []string{""}})
-				require.NoError(t, one.Close())
-				require.NoError(t, other.Close())
+				hammer(t, []*sqlstore.Store{existing(t, first, e), existing(t, pool(t, w), e)}, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "never"}, States: []string{""}})
 			})
 		}
 	}
@@ -124,7 +116,7 @@ func isMariaDB(t testing.TB, db *sql.DB) bool {
 func hammer(t *testing.T, stores []*sqlstore.Store, holds lifecycle.Precondition) {
 	t.Helper()
 	const writers, each = 8, 15
-	a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
+	a, b := orderA, lifecycle.Key{Machine: "order", ID: "b"}
 	require.NoError(t, stores[0].Commit(t.Context(), next(get(t, stores[0], a), 0)))
 	require.NoError(t, stores[1].Commit(t.Context(), next(get(t, stores[1], b), 0)))
 	var mu sync.Mutex

@@ -40,7 +40,7 @@ func TestWithTx(t *testing.T) {
 			var n int
 			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM ledger").Scan(&n))
 			require.Equal(t, entries, n)
-			history, err := store.History(t.Context(), lifecycle.Key{Machine: "order", ID: "a"}, 0, 100)
+			history, err := store.History(t.Context(), orderA, 0, 100)
 			require.NoError(t, err)
 			require.Len(t, history, rows)
 			list, err := store.Messages(t.Context(), 100)
@@ -63,7 +63,7 @@ func TestWithTxConflict(t *testing.T) {
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 		m := manage(store)
 		create(t, m, "a")
-		before := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
+		before := get(t, store, orderA)
 		after := fire(t, m, "a", note, customer)
 
 		tx, err := db.BeginTx(t.Context(), nil)
@@ -87,12 +87,11 @@ func TestWithTxIsolation(t *testing.T) {
 					options = nil
 				}
 				store, db := fresh(t, e, nil)
-				key := lifecycle.Key{Machine: "order", ID: "a"}
 				create(t, manage(store), "a")
 				tx, err := db.BeginTx(t.Context(), options)
 				require.NoError(t, err)
 				defer func() { _ = tx.Rollback() }()
-				before := get(t, store.WithTx(tx), key)
+				before := get(t, store.WithTx(tx), orderA)
 				if e.name == "mysql" && level == sql.LevelSerializable {
 					t.Skip("skipped: a read locks the row there, so that no commit comes between")
 				}
@@ -112,31 +111,28 @@ func TestWithTxIsolation(t *testing.T) {
 // again, and a transaction of the caller has to be.
 func TestTableIsChangedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		key := lifecycle.Key{Machine: "order", ID: "a"}
 		switch e.name {
 		case "postgres":
 			db := pool(t, e.open(t))
-			exec(t, db, "CREATE TABLE plain (id varchar(9) PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+			table := fourColumns(t, db, "plain", "")
 			exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 1, 1)")
-			store := existing(t, db, e, sqlstore.ExistingTable{
-				Machine: "order", Table: "plain", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-			})
+			store := existing(t, db, e, table)
 			db.SetMaxOpenConns(1)
-			before := get(t, store, key) // the connection keeps the plan
-			exec(t, db, "ALTER TABLE plain ALTER COLUMN state TYPE varchar(19)")
-			require.Equal(t, before, get(t, store, key))
+			before := get(t, store, orderA) // the connection keeps the plan
+			exec(t, db, "ALTER TABLE plain ALTER COLUMN state TYPE varchar(60)")
+			require.Equal(t, before, get(t, store, orderA))
 		case "mysql":
 			store, db := fresh(t, e, nil)
 			exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 			create(t, manage(store), "a")
-			before := get(t, store, key)
+			before := get(t, store, orderA)
 			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 			require.NoError(t, err)
 			defer tx.Rollback()
 			var n int
 			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM ledger").Scan(&n))
 			exec(t, db, "ALTER TABLE interlock_objects FORCE")
-			_, err = store.WithTx(tx).Get(t.Context(), key)
+			_, err = store.WithTx(tx).Get(t.Context(), orderA)
 			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 			c := next(before, 0)
 			c.Owner = lifecycle.OwnerRef{Name: "process", Epoch: 1} // its record is read
@@ -150,11 +146,9 @@ func TestTableIsChangedMeanwhile(t *testing.T) {
 func TestWithTxOtherUniqueIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		exec(t, db, "CREATE TABLE named (id varchar(9) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL,"+
-			" last varchar(9) UNIQUE)")
-		store := existing(t, db, e, sqlstore.ExistingTable{
-			Machine: "order", Table: "named", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Reason: "last"},
-		})
+		table := fourColumns(t, db, "named", ", last varchar(9) UNIQUE")
+		table.Columns.Reason = "last"
+		store := existing(t, db, e, table)
 		named := func(id, last string) *lifecycle.Commit {
 			c := next(get(t, store, lifecycle.Key{Machine: "order", ID: id}), 0)
 			c.Changes[0].To.Reason = last
@@ -179,15 +173,12 @@ func TestWithTxOtherUniqueIndex(t *testing.T) {
 func TestWithTxRefusedHalfWay(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		exec(t, db, "CREATE TABLE named (id varchar(9) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL CHECK (state <> 'open'), rev bigint NOT NULL, seq bigint NOT NULL)")
-		store := existing(t, db, e, sqlstore.ExistingTable{
-			Machine: "order", Table: "named", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-		})
+		store := existing(t, db, e, fourColumns(t, db, "named", ", CHECK (state <> 'open')"))
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
 		defer tx.Rollback()
 		in := store.WithTx(tx)
-		first, second := lifecycle.Key{Machine: "first", ID: "a"}, lifecycle.Key{Machine: "order", ID: "a"}
+		first, second := lifecycle.Key{Machine: "first", ID: "a"}, orderA
 		c := next(get(t, in, first), 0)
 		c.Changes = append(c.Changes, next(get(t, in, second), 0).Changes...)
 		require.ErrorIs(t, in.Commit(t.Context(), c), lifecycle.ErrInvalid)
@@ -207,7 +198,7 @@ func TestWithTxFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	defer tx.Rollback()
 	in := store.WithTx(tx)
-	c := next(get(t, in, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+	c := next(get(t, in, orderA), 0)
 	c.Changes[0].To.Payload = make([]byte, 2<<20)
 	c.Messages = []lifecycle.Message{{Topic: "large"}}
 	require.ErrorIs(t, in.Commit(t.Context(), c), lifecycle.ErrUnavailable)

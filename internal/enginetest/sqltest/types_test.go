@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,14 +50,15 @@ var vms = fsm.Must[vmSpec](fsm.Spec[state, event]{
 
 // typedTable makes a table as a user would: a key, a status and a payload with types of the
 // engine, and fields of the payload as columns.
-func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlstore.ExistingTable, text string) {
+func typedTable(t testing.TB, db *sql.DB, e engine, key, status sqlstore.Type) sqlstore.ExistingTable {
+	t.Helper()
 	tenant := sqlstore.Text
 	tenant.Postgres = "uuid"
 	region := sqlstore.Text
 	region.Postgres, region.MySQL = "char(2)", "char(2)"
 	cpus := sqlstore.Integer
 	cpus.Postgres, cpus.MySQL = "integer", "int"
-	table = sqlstore.ExistingTable{
+	table := sqlstore.ExistingTable{
 		Machine: "vm", Table: "vms",
 		Columns: sqlstore.ColumnMap{
 			ID: "id", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Deadline: "due", ChangedAt: "touched",
@@ -73,13 +75,16 @@ func typedTable(t testing.TB, e engine, key, status sqlstore.Type) (table sqlsto
 	}
 	text, err := table.Schema(e.dialect)
 	require.NoError(t, err)
-	return table, text
+	execAll(t, db, text)
+	return table
 }
+
+// vmCodes is the type of a status that is a number.
+var vmCodes = sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3})
 
 // Keys, statuses and payloads have the types that real tables have. SELECT by the columns
 // finds what the library has written, and the library sees what SQL has written.
 func TestExistingTableTypes(t *testing.T) {
-	codes := sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3})
 	status := sqlstore.Enum("vm_status", "none", "open", "paying", "paid")
 	for name, c := range map[string]struct {
 		key, status sqlstore.Type
@@ -90,17 +95,15 @@ func TestExistingTableTypes(t *testing.T) {
 			[]string{"0b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10", "f00e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"},
 			[]string{"0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "0b0e7a5c5f0e4c7b9f6e0d1c5a3b2e10", "x"},
 		},
-		"integer, code": {sqlstore.Integer, codes, []string{"9", "10"}, []string{"09", "+9", "9.0", "x", "9223372036854775808"}},
+		"integer, code": {sqlstore.Integer, vmCodes, []string{"9", "10"}, []string{"09", "+9", "9.0", "x", "9223372036854775808"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, e engine) {
 				db := pool(t, e.open(t))
-				table, text := typedTable(t, e, c.key, c.status)
 				if e.name == "postgres" {
 					exec(t, db, "CREATE TYPE vm_status AS ENUM ('none', 'open', 'paying', 'paid')")
 				}
-				execAll(t, db, text)
-				store := existing(t, db, e, table)
+				store := existing(t, db, e, typedTable(t, db, e, c.key, c.status))
 				m := lifecycle.Must(vms, store, nil)
 				note := "it's \"new\""
 				spec := vmSpec{Region: "eu", CPUs: 4, Labels: map[string]any{"b": "x", "a": []any{1.5}}, Note: &note, Tenant: "0b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"}
@@ -184,8 +187,7 @@ func TestExistingTableTypes(t *testing.T) {
 func TestExistingTableTypesRefuse(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		table, text := typedTable(t, e, sqlstore.Integer, sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3}))
-		execAll(t, db, text)
+		table := typedTable(t, db, e, sqlstore.Integer, vmCodes)
 		store, err := openTable(t, db, e, table)
 		require.NoError(t, err)
 		m := lifecycle.Must(vms, store, nil)
@@ -258,23 +260,20 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 func TestTypeThatPanics(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		status := sqlstore.Codes(map[string]int64{"none": 0, "open": 1, "paying": 2, "paid": 3})
-		read := status.Read
+		status, read := vmCodes, vmCodes.Read
 		status.Read = func(code string) (string, error) {
 			if code == "17" {
 				panic("unknown code 17")
 			}
 			return read(code)
 		}
-		table, text := typedTable(t, e, sqlstore.Integer, status)
-		execAll(t, db, text)
-		store := existing(t, db, e, table)
+		store := existing(t, db, e, typedTable(t, db, e, sqlstore.Integer, status))
 		m := lifecycle.Must(vms, store, nil)
 		_, err := m.Create(t.Context(), "1", place, customer, vmSpec{}, nil)
 		require.NoError(t, err)
 		exec(t, db, "UPDATE vms SET status = 17 WHERE id = 1") // by another program
 
-		c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+		c := next(get(t, store, orderA), 0)
 		c.Require = []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "1"}, States: []string{"open"}}}
 		require.PanicsWithValue(t, "unknown code 17", func() { _ = store.Commit(context.Background(), c) })
 		require.Zero(t, db.Stats().InUse)

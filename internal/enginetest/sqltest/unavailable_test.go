@@ -60,16 +60,11 @@ func TestUnavailableRows(t *testing.T) {
 		require.NoError(t, tx.Rollback())
 		require.NoError(t, store.Commit(t.Context(), next(now, 0)))
 	})
-	onEach(t, func(t *testing.T, e engine) {
-		if e.name != "sqlite" {
-			return // a full disk needs a disk of its own
-		}
-		s := newStores(t, e, sqlstore.Config{})
-		store := s.by(t, s.way.with(t, "_pragma=max_page_count(100)"))
-		c := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: kind, ID: "a"}, Revision: "0"}, 0)
-		c.Changes[0].To.Payload = make([]byte, 1<<20)
-		unavailable(t, store.Commit(t.Context(), c), "")
-	})
+	s := newStores(t, engines()[0], sqlstore.Config{}) // a full disk of a server needs a disk of its own
+	store := s.by(t, s.way.with(t, "_pragma=max_page_count(100)"))
+	c := next(get(t, store, orderA), 0)
+	c.Changes[0].To.Payload = make([]byte, 1<<20)
+	unavailable(t, store.Commit(t.Context(), c), "")
 }
 
 // A server that has lost its cluster (1047) takes no statement. One whose group certifies the
@@ -107,13 +102,11 @@ func TestErrorsOfAClusterOfMySQL(t *testing.T) {
 func TestRule(t *testing.T) {
 	e := engines()[1]
 	db := pool(t, e.open(t))
-	exec(t, db, "CREATE TABLE ruled (id text PRIMARY KEY, state text NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+	table := fourColumns(t, db, "ruled", "")
 	exec(t, db, "INSERT INTO ruled (id, state, rev, seq) VALUES ('a', 'open', 1, 1)")
 	exec(t, db, "CREATE RULE audit AS ON UPDATE TO ruled DO ALSO NOTIFY ruled")
-	store := existing(t, db, e, sqlstore.ExistingTable{
-		Machine: "order", Table: "ruled", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-	})
-	c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+	store := existing(t, db, e, table)
+	c := next(get(t, store, orderA), 0)
 	err := store.Commit(t.Context(), c)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, lifecycle.ErrUnavailable)

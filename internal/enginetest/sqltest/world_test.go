@@ -50,6 +50,8 @@ var order = fsm.Must[string](fsm.Spec[state, event]{
 	),
 })
 
+var orderA = lifecycle.Key{Machine: "order", ID: "a"}
+
 type (
 	orders = lifecycle.Manager[state, event, string]
 	record = lifecycle.Record[state, string]
