@@ -45,28 +45,6 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// TestHeartbeatOfATakenOperation: a heartbeat for an operation that was taken away
-// returns ErrStale, and the context of the work ends.
-func TestHeartbeatOfATakenOperation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-		running(t, m, "a")
-		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-			time.Sleep(2 * time.Minute)
-			require.NoError(t, ctx.Err(), "it is not known here yet")
-			require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
-			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
-			return ctx.Err()
-		}), nil)
-		time.Sleep(time.Minute + 1)
-		require.Len(t, sweep(t, other), 1)
-		before := all(t, store, "work-vm", "a")
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
-		require.Equal(t, before, all(t, store, "work-vm", "a"))
-	})
-}
-
 // TestHeartbeatOfStore: what the store answers to a heartbeat.
 func TestHeartbeatOfStore(t *testing.T) {
 	cases := map[string]struct {

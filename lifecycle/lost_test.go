@@ -75,7 +75,7 @@ func TestLost(t *testing.T) {
 						require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 					case <-end:
 						require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
-						require.ErrorIs(t, ctx.Err(), context.Canceled)
+						require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 					}
 					switch result {
 					case nil:
