@@ -51,11 +51,12 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// TestOverrideAway: an absent state removes the object, and its numbers go on.
+// TestOverrideAway: an absent state removes the object. The result has its last payload, and
+// its numbers go on.
 func TestOverrideAway(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a")
-	override(t, m, "a", "None", "ann", "it never was", nil)
+	require.Equal(t, size{N: 2}, override(t, m, "a", "None", "ann", "it never was", nil).Payload)
 	absent(t, m, "a")
 	require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, "done", agent, ""))
 	require.EqualValues(t, 4, create(t, m, "a", "create", user, size{}).Operation)

@@ -42,20 +42,6 @@ func TestRepeatedLongAfter(t *testing.T) {
 	}
 }
 
-// TestRepeatedBeforeTheHistory: a report that was accepted before the rows that the store
-// keeps is refused.
-func TestRepeatedBeforeTheHistory(t *testing.T) {
-	m, store := vms(t)
-	store.KeepHistory = 50
-	updating(t, m, "a")
-	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "progress", agent, ""))
-	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", agent, ""))
-	for range 200 {
-		fire(t, m, "a", "touch", user, nil)
-	}
-	require.Equal(t, lifecycle.Refused, report(t, m, "a", 2, "progress", agent, ""))
-}
-
 // TestRepeatedOfThisOperation: what an earlier operation accepted repeats
 // nothing in this one.
 func TestRepeatedOfThisOperation(t *testing.T) {

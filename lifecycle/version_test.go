@@ -502,16 +502,6 @@ func TestMigrateRefuses(t *testing.T) {
 	}
 }
 
-// TestVersionsThatAgree: two older versions may give a state the same new name.
-func TestVersionsThatAgree(t *testing.T) {
-	second := firstDisk()
-	second.Name = "1"
-	_, err := lifecycle.New(disk2, lifecycle.NewMemoryStore(), &lifecycle.Config[string]{
-		Version: "2", Older: []lifecycle.Version{firstDisk(), second},
-	})
-	require.NoError(t, err)
-}
-
 // TestBadVersions: New refuses versions that cannot be read and written without a guess.
 func TestBadVersions(t *testing.T) {
 	for want, change := range map[string]func(*lifecycle.Config[string]){
