@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -235,8 +234,7 @@ func TestAbandonedWhileTheStoreHangs(t *testing.T) {
 		synctest.Wait()
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 		rec, err := ticket.Wait(t.Context())
-		unwritten, ok := errors.AsType[*lifecycle.OutcomeError](err)
-		require.True(t, ok, "%v", err)
+		unwritten := outcomeError(t, err)
 		require.Error(t, unwritten.Unwritten)
 		require.Equal(t, state("creating"), rec.State)
 		close(answer)

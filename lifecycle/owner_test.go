@@ -326,7 +326,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 			// The sweep has read that p is dead, and lists the objects of p.
 			second := join(t, store.MemoryStore, "p", time.Hour)
 			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-			ticket = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+			ticket = do(t, n, "b", "stop", user, sleeping(time.Second), nil)
 		}
 		cases := sweep(t, workers(lister, lifecycle.Config[event]{}))
 		require.NotNil(t, ticket)
@@ -380,7 +380,7 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 			again := func() {
 				second = join(t, store.MemoryStore, "p", time.Hour)
 				n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-				ticket = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+				ticket = do(t, n, "b", "stop", user, sleeping(time.Second), nil)
 			}
 			lister := &clocked{hooked: store}
 			lister.beforeList = func(q lifecycle.Query) {

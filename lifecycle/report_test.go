@@ -26,8 +26,7 @@ func TestRepeatedLongAfter(t *testing.T) {
 			}
 			fire(t, m, "a", "update", user, nil)
 			report := func(e event) lifecycle.Verdict {
-				verdict := report(t, m, "a", 1, e, agent, "")
-				return verdict
+				return report(t, m, "a", 1, e, agent, "")
 			}
 			require.Equal(t, lifecycle.Applied, report("progress"))
 			require.Equal(t, lifecycle.Applied, report("done"))
@@ -57,8 +56,7 @@ func TestRepeatedWithoutHistory(t *testing.T) {
 	m := lifecycle.Must(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
 	report := func(e event) lifecycle.Verdict {
-		verdict := report(t, m, "a", 2, e, agent, "")
-		return verdict
+		return report(t, m, "a", 2, e, agent, "")
 	}
 	require.Equal(t, lifecycle.Applied, report("progress"))
 	require.Equal(t, lifecycle.Applied, report("done"))

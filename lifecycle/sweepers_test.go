@@ -111,8 +111,7 @@ func TestWrongClock(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			running(t, m, id)
 		}
-		work := lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil })
-		a := do(t, m, "a", "stop", user, work, nil)
+		a := do(t, m, "a", "stop", user, sleeping(time.Second), nil)
 		synctest.Wait() // the turn begins with a commit
 		found := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, found, 1)

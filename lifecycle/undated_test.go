@@ -148,8 +148,7 @@ func TestSweepUndatedWithoutAge(t *testing.T) {
 				require.Equal(t, `lonely "a" in moving, operation 1: needs an operator, because `+x.Cause, found[0].String(), what)
 			}
 
-			_, err = m.Override(t.Context(), "a", "moving", "operator", "it gets a deadline", nil)
-			require.NoError(t, err)
+			override(t, m, "a", "moving", "operator", "it gets a deadline", nil)
 			require.Empty(t, sweep(t, m))
 			time.Sleep(time.Minute + 1)
 			found := sweep(t, m)

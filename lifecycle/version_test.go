@@ -144,8 +144,7 @@ func TestOlderVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page, 2)
 	require.Equal(t, []string{"Available", "Ready"}, new.Require("a", "Available").States)
-	_, err = old.Fire(t.Context(), "a", "grow", "user", &lifecycle.Change[diskSize]{Require: []lifecycle.Precondition{new.Require("b", "Available")}})
-	require.NoError(t, err)
+	fire(t, old, "a", "grow", "user", &lifecycle.Change[diskSize]{Require: []lifecycle.Precondition{new.Require("b", "Available")}})
 	_, err = new.Fire(t.Context(), "b", "grow", "user", &lifecycle.Change[diskBytes]{Expect: "other"})
 	require.Equal(t, "Available", winnerOf(t, new, err).State)
 	require.Equal(t, "Available", explain(t, new, "a").State)
@@ -362,8 +361,7 @@ func TestOlderVersionTakesAnOperation(t *testing.T) {
 		worker := newDisk(store, false)
 		for id, take := range map[string]func(ticket *lifecycle.Ticket[string, diskBytes]){
 			"by the same manager": func(ticket *lifecycle.Ticket[string, diskBytes]) {
-				_, err := worker.Override(t.Context(), ticket.Admitted().ID, "Broken", "root", "a test", nil)
-				require.NoError(t, err)
+				override(t, worker, ticket.Admitted().ID, "Broken", "root", "a test", nil)
 			},
 			"found by a sweep": func(ticket *lifecycle.Ticket[string, diskBytes]) {
 				report(t, oldDisk(store), ticket.Admitted().ID, ticket.Operation(), "fail", "host", "")
@@ -375,10 +373,7 @@ func TestOlderVersionTakesAnOperation(t *testing.T) {
 			},
 		} {
 			create(t, worker, id, "create", "user", diskBytes{Bytes: 1 << 10})
-			ticket := do(t, worker, id, "attach", "user", lifecycle.Func(func(ctx context.Context) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}), nil)
+			ticket := do(t, worker, id, "attach", "user", lifecycle.Func(untilEnded), nil)
 			synctest.Wait()
 			take(ticket)
 			rec, err := ticket.Wait(t.Context())
