@@ -161,14 +161,9 @@ func TestReconcileFailed(t *testing.T) {
 		create(t, m, id, "create", user, size{})
 	}
 	for _, id := range []string{"a", "b"} {
-		key := lifecycle.Key{Machine: "work-vm", ID: id}
-		before := storedAt(t, store, key)
-		to := before
-		to.Key, to.State, to.Origin, to.Operation, to.Payload = key, "creating", "none", 1, []byte(`"text"`)
-		to.Sequence++
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
-			Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: before.Revision, From: before.State, To: to}},
-		}))
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "work-vm", ID: id}, State: "creating", Origin: "none", Payload: []byte(`"text"`),
+		})
 	}
 	done := func(id string) lifecycle.PeerReport[event] {
 		return lifecycle.PeerReport[event]{ID: id, Operation: 1, Ended: true, Event: "done", Present: true}

@@ -312,13 +312,9 @@ func TestObservedSecondDeadline(t *testing.T) {
 func TestSweepOfOddRecords(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	put := func(id, state, origin, owner string, epoch uint64) {
-		key := lifecycle.Key{Machine: "work-vm", ID: id}
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-			To: lifecycle.StoredRecord{
-				Key: key, State: state, Origin: origin, Sequence: 1, Operation: 1, Owner: owner, Epoch: epoch,
-			},
-			Expect: storedAt(t, store, key).Revision,
-		}}}))
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "work-vm", ID: id}, State: state, Origin: origin, Owner: owner, Epoch: epoch,
+		})
 	}
 	put("rests", "stopped", "stopped", "dead", 1)
 	put("of an owner", "starting", "flying", "dead", 3)

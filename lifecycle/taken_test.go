@@ -117,12 +117,9 @@ func TestLostToAForeignRecord(t *testing.T) {
 			running(t, m, "a")
 			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 				r := stored(t, store, "a")
-				to := r
-				to.Sequence, to.Operation = r.Sequence+1, r.Operation+1
-				spoil(&to)
-				return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-					{Expect: r.Revision, From: r.State, To: to},
-				}})
+				spoil(&r)
+				plant(t, store, r)
+				return nil
 			}), nil)
 			rec, err := ticket.Wait(t.Context())
 			require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)

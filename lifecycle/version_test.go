@@ -205,11 +205,9 @@ func TestUnknownVersion(t *testing.T) {
 		{State: "Lost", Origin: "Lost", Payload: []byte(`{"KB":1}`)},
 		{State: "Ready", Origin: "Ready", Payload: []byte(`7`)},
 	} {
-		bad.Key, bad.Sequence = lifecycle.Key{Machine: "disk", ID: "bad"}, 1
+		bad.Key = lifecycle.Key{Machine: "disk", ID: "bad"}
 		store := lifecycle.NewMemoryStore()
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-			{Expect: storedAt(t, store, bad.Key).Revision, To: bad},
-		}}))
+		plant(t, store, bad)
 		m := newDisk(store, true)
 		_, err = m.Get(t.Context(), "bad")
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
@@ -227,10 +225,9 @@ func TestUnknownVersion(t *testing.T) {
 func TestOverrideRemovesWhatUpgradeRefuses(t *testing.T) {
 	for _, switched := range []bool{false, true} {
 		store := lifecycle.NewMemoryStore()
-		r := diskAt(t, store, "a")
-		r.State, r.Origin, r.Sequence, r.Operation = "Attaching", "Ready", 1, 1
-		r.Payload, r.Saved = []byte(`7`), []byte(`8`)
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, To: r}}}))
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "disk", ID: "a"}, State: "Attaching", Origin: "Ready", Payload: []byte(`7`), Saved: []byte(`8`),
+		})
 		m := newDisk(store, switched)
 		_, err := m.Override(t.Context(), "a", "Available", "root", "repair", nil)
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
