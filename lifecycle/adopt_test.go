@@ -64,8 +64,7 @@ func TestAdopt(t *testing.T) {
 		require.EqualError(t, why["no origin"], `lifecycle: adopt vm "no origin": invalid request: the state `+transitional+` is transitional, and the record has no origin`)
 		require.EqualError(t, why["absent"], `lifecycle: adopt vm "absent": invalid request: the object is in the absent state None`)
 
-		r, err := m.Get(t.Context(), "moves")
-		require.NoError(t, err)
+		r := get(t, m, "moves")
 		require.Equal(t, []any{state(transitional), state(resting), lifecycle.OpID(1), uint64(1), 2}, []any{r.State, r.Origin, r.Operation, r.Sequence, r.Payload.N})
 		require.False(t, r.Deadline.IsZero())
 		rows := rowsOf(t, m, "rests", 0, 0)
@@ -77,8 +76,7 @@ func TestAdopt(t *testing.T) {
 		require.Zero(t, adopted)
 		require.Len(t, unplaced, 4)
 		time.Sleep(time.Until(r.Deadline) + time.Nanosecond)
-		results, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		results := sweep(t, m)
 		require.Equal(t, "moves", results[0].ID)
 		require.Equal(t, lifecycle.Moved, results[0].Resolution)
 

@@ -66,17 +66,6 @@ func TestLongTexts(t *testing.T) {
 	require.Less(t, len(err.Error()), 3000)
 }
 
-// An override takes any actor, but for one that not every store could keep.
-func TestOverrideActorText(t *testing.T) {
-	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	stopped(t, m, "a")
-	for _, actor := range []fsm.Actor{"a\x00b", "a\xffb"} {
-		_, err := m.Override(t.Context(), "a", "running", actor, "a test", nil)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	}
-	override(t, m, "a", "running", "Zoë", "a test", nil)
-}
-
 // An account with a bad entry changes nothing.
 func TestReconcileAllOrNothing(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})

@@ -16,7 +16,6 @@ import (
 // revision is gone.
 func TestBeforeCommitExpectsWhatItSaw(t *testing.T) {
 	ctx := t.Context()
-	nothing := lifecycle.Func(func(context.Context) error { return nil })
 	for name, update := range map[string]func(*testing.T, *sizedManager) error{
 		"fire": func(_ *testing.T, vms *sizedManager) error {
 			_, err := vms.Fire(ctx, "v", "update", user, nil)
@@ -26,9 +25,8 @@ func TestBeforeCommitExpectsWhatItSaw(t *testing.T) {
 			return commitAll(ctx, firing(vms, "v", "update", user, nil))
 		},
 		"do": func(t *testing.T, vms *sizedManager) error {
-			op, err := vms.Do(ctx, "v", "update", user, nothing, nil)
-			require.NoError(t, err)
-			_, err = op.Wait(ctx)
+			op := do(t, vms, "v", "update", user, nothing, nil)
+			_, err := op.Wait(ctx)
 			return err
 		},
 		"do together": func(t *testing.T, vms *sizedManager) error {
@@ -119,11 +117,10 @@ func TestBeforeCommitOfACreation(t *testing.T) {
 			return txOf(firing(others, "counter", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision})), nil
 		},
 	})
-	_, err := m.Do(ctx, "v", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	_, err := m.Do(ctx, "v", "start", user, nothing, nil)
 	require.ErrorIs(t, err, lifecycle.ErrExists)
 	require.Equal(t, 1, runs)
-	rec, err := others.Get(ctx, "v")
-	require.NoError(t, err)
+	rec := get(t, others, "v")
 	require.Equal(t, state("up"), rec.State)
 	require.EqualValues(t, 1, rec.Sequence)
 }
@@ -254,17 +251,14 @@ func TestBeforeCommitAfterTheObjectHasMoved(t *testing.T) {
 		},
 	})
 	touch := func() {
-		_, err := others.Fire(ctx, "v", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, others, "v", "touch", user, nil)
 	}
 	for range 2 { // by a part, and by itself
 		meanwhile = touch
 		_, err := vms.Fire(ctx, "v", "touch", user, nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
-		winner, known := lifecycle.Current(vms, err)
-		require.True(t, known)
-		rec, err := vms.Get(ctx, "v")
-		require.NoError(t, err)
+		winner := winnerOf(t, vms, err)
+		rec := get(t, vms, "v")
 		require.Equal(t, rec.Revision, winner.Revision)
 
 		meanwhile = touch
@@ -272,11 +266,9 @@ func TestBeforeCommitAfterTheObjectHasMoved(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.ErrorContains(t, err, `vm "v"`)
 
-		updating, err := others.Fire(ctx, "v", "update", user, nil)
-		require.NoError(t, err)
+		updating := fire(t, others, "v", "update", user, nil)
 		meanwhile = func() {
-			_, err := others.Fire(ctx, "v", "done", agent, nil)
-			require.NoError(t, err)
+			fire(t, others, "v", "done", agent, nil)
 		}
 		verdict, err := vms.Report(ctx, "v", updating.Operation, "done", agent, nil)
 		require.NoError(t, err)

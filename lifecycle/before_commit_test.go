@@ -189,7 +189,6 @@ func TestBeforeCommitOfOutcomes(t *testing.T) {
 			}
 			return nil
 		}
-		nothing := lifecycle.Func(func(context.Context) error { return nil })
 		op := do(t, p.vms, "v", "update", user, nothing, nil)
 		_, err := op.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
@@ -199,8 +198,7 @@ func TestBeforeCommitOfOutcomes(t *testing.T) {
 		p.up(t, "w")
 		p.allow = func(string) error { return errBoom }
 		unwritten := do(t, p.vms, "w", "update", user, nothing, nil)
-		_, err = unwritten.Wait(t.Context())
-		require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
+		require.ErrorIs(t, outcomeOf(t, unwritten).Unwritten, errBoom)
 
 		time.Sleep(time.Hour + time.Second)
 		cases := sweep(t, p.vms)

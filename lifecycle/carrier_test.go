@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -76,8 +75,7 @@ func TestValuesReachTheWork(t *testing.T) {
 				log.list = nil
 				ticket, err := m.Do(traced(t.Context(), "7"), "a", "stop", user, work(&log), nil)
 				require.NoError(t, err)
-				_, err = ticket.Wait(t.Context())
-				require.NoError(t, err)
+				wait(t, ticket)
 				require.Equal(t, seen, log.list)
 			})
 		}
@@ -129,7 +127,6 @@ func TestValuesAreBounded(t *testing.T) {
 	})
 	running(t, m, "a")
 	before := stored(t, store, "a")
-	nothing := lifecycle.Func(func(context.Context) error { return nil })
 	for name, bad := range map[string]map[string]string{
 		"too long":      {"trace": strings.Repeat("x", 4<<10)},
 		"not UTF-8":     {"trace": "\xff"},
@@ -147,8 +144,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 	values = map[string]string{"trace": strings.Repeat("x", 4<<10-len("trace"))}
 	ticket := do(t, m, "a", "stop", user, nothing, nil)
-	_, err := ticket.Wait(t.Context())
-	require.NoError(t, err)
+	wait(t, ticket)
 }
 
 // A panic of Extract is the outcome of the work, and leaves the operation with an end.
@@ -162,10 +158,9 @@ func TestExtractPanics(t *testing.T) {
 		},
 	})
 	running(t, m, "a")
-	ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	ticket := do(t, m, "a", "stop", user, nothing, nil)
 	rec, err := ticket.Wait(t.Context())
-	failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
-	require.True(t, ok, "%v", err)
+	failed := outcomeError(t, err)
 	require.Equal(t, lifecycle.Panicked, failed.Outcome)
 	require.NoError(t, failed.Unwritten)
 	require.Equal(t, state("running"), rec.State)

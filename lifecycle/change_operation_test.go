@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,7 +45,7 @@ func TestChangeNamesAnAdmissionAlone(t *testing.T) {
 	require.EqualValues(t, "Ready", fire(t, m, "v", "done", agent, &lifecycle.Change[size]{Admission: present}).State)
 
 	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	_, err = w.Do(t.Context(), "missing", "create", user, lifecycle.Func(func(context.Context) error { return nil }), other)
+	_, err = w.Do(t.Context(), "missing", "create", user, nothing, other)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // TestDeadlineOfAnotherProcess: a report that another process applies extends the deadline
@@ -80,14 +79,10 @@ func TestDeadlineOfAnotherProcess(t *testing.T) {
 // yet. It gets the answer when the turn has set one. The outcome is given up at that deadline.
 func TestDeadlineOfALateRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, store := new(queue.Queuer[lifecycle.Key]), &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		q, free := blocked(t, "work-vm")
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
 		running(t, m, "a")
-		before := make(chan struct{})
-		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
-			Run: func(context.Context) error { <-before; return nil },
-		})
-		require.NoError(t, err)
 		ticket := do(t, m, "a", "stop", user, sleeping(time.Second), nil)
 		late := make(chan struct{})
 		store.reset()
@@ -99,7 +94,7 @@ func TestDeadlineOfALateRead(t *testing.T) {
 		var swept errgroup.Group
 		swept.Go(func() error { _, err := m.Sweep(t.Context()); return err })
 		synctest.Wait()
-		close(before)
+		free()
 		synctest.Wait() // the work has begun
 		require.False(t, get(t, m, "a").Deadline.IsZero())
 		close(late)

@@ -138,20 +138,15 @@ func TestOutcomes(t *testing.T) {
 // does not run.
 func TestCanceledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := new(queue.Queuer[lifecycle.Key])
+		q, free := blocked(t, "work-vm")
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 		running(t, m, "a")
-		end := make(chan struct{})
-		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
-			Name: "migrate", Run: func(context.Context) error { <-end; return nil },
-		})
-		require.NoError(t, err)
 		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
 		require.Equal(t, state("stopping"), get(t, m, "a").State, "set at admission")
-		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
 		ticket.Cancel(errBoom)
 		rec, err := ticket.Wait(t.Context())
@@ -159,7 +154,7 @@ func TestCanceledWhileWaiting(t *testing.T) {
 		require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
 		require.Equal(t, state("running"), rec.State)
 		require.Equal(t, "fail", rec.Event)
-		close(end)
+		free()
 	})
 }
 

@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,25 +159,9 @@ func TestTakenAwayBeforeItsStart(t *testing.T) {
 		stopped(t, m, "a")
 		store.run = func() { fire(t, m, "a", "delete", user, nil) }
 		store.armed.Store(true)
-		ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
+		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil }), nil)
 		failed := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Lost, failed.Outcome)
 		require.ErrorIs(t, failed, lifecycle.ErrStale)
-	})
-}
-
-// TestStackOfAnEdit: the error about an EditOutcome that panics has the stack of the panic.
-func TestStackOfAnEdit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-		stopped(t, m, "a")
-		failed := outcomeOf(t, do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
-			lifecycle.EditOutcome(ctx, func(*size) error { return panics() })
-			return nil
-		}), nil))
-		require.Equal(t, lifecycle.Panicked, failed.Outcome)
-		panicked, ok := errors.AsType[*queue.PanicError](failed)
-		require.True(t, ok)
-		require.Contains(t, string(panicked.Stack), "lifecycle_test.panics")
 	})
 }

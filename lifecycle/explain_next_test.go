@@ -70,19 +70,15 @@ func TestExplainDeadlines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := lifecycle.Must(deadlines, lifecycle.NewMemoryStore(), nil)
-				_, err := m.Create(t.Context(), "a", "rent", user, size{}, nil)
-				require.NoError(t, err)
+				create(t, m, "a", "rent", user, size{})
 				if c.event != "" {
-					_, err = m.Fire(t.Context(), "a", c.event, user, nil)
-					require.NoError(t, err)
+					fire(t, m, "a", c.event, user, nil)
 				}
-				x, err := m.Explain(t.Context(), "a")
-				require.NoError(t, err)
+				x := explain(t, m, "a")
 				require.Equal(t, c.then, x.Then)
 				require.Equal(t, c.before, x.NextMove)
 				time.Sleep(2 * time.Hour)
-				x, err = m.Explain(t.Context(), "a")
-				require.NoError(t, err)
+				x = explain(t, m, "a")
 				require.Equal(t, c.after+", if the deadline has passed by the clock of the store", x.NextMove)
 			})
 		})
@@ -92,15 +88,12 @@ func TestExplainDeadlines(t *testing.T) {
 // TestExplainDeadOwner: the next sweep acts on the operation of a dead process.
 func TestExplainDeadOwner(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	o, err := lifecycle.Join(t.Context(), store, "p", 0)
-	require.NoError(t, err)
+	o := join(t, store, "p", 0)
 	m := workers(store, lifecycle.Config[event]{Owner: o})
 	stopped(t, m, "a")
-	_, err = m.Do(t.Context(), "a", "start", user, lifecycle.Func(untilEnded), nil)
-	require.NoError(t, err)
+	do(t, m, "a", "start", user, lifecycle.Func(untilEnded), nil)
 	require.NoError(t, o.Leave(t.Context()))
-	x, err := workers(store, lifecycle.Config[event]{}).Explain(t.Context(), "a")
-	require.NoError(t, err)
+	x := explain(t, workers(store, lifecycle.Config[event]{}), "a")
 	require.Equal(t, `owner "p" of epoch 1 is dead`, x.Cause)
 	require.Equal(t, "the next sweep fires late: the object returns to stopped", x.NextMove)
 
@@ -188,8 +181,7 @@ func TestExplainAfterAbandon(t *testing.T) {
 		last := do(t, m, "a", "stop", user, lifecycle.Work{Run: fine}, nil)
 		require.Empty(t, explain(t, m, "a").Cause)
 		other.Cancel(nil)
-		_, err := last.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, last)
 		close(end)
 	})
 }

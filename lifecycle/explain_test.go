@@ -35,13 +35,8 @@ func TestExplainNextMove(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		o := join(t, store, "p", time.Second)
 		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.Must(lonely, store, nil)
-		owes := func(id string) string {
-			x := explain(t, m, id)
-			return x.NextMove
-		}
-		alone := func(id string) string {
-			return explain(t, n, id).NextMove
-		}
+		owes := func(id string) string { return explain(t, m, id).NextMove }
+		alone := func(id string) string { return explain(t, n, id).NextMove }
 
 		add(t, n, "a", user, size{})
 		fire(t, n, "a", "go", user, nil)

@@ -29,8 +29,7 @@ func TestFence(t *testing.T) {
 	require.Equal(t, 409, lifecycle.HTTPStatus(err))
 	require.Equal(t, before, get(t, m, "a"))
 	require.NoError(t, with(9))
-	r, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
-	require.NoError(t, err)
+	r := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "a"})
 	require.EqualValues(t, 9, r.Fence)
 
 	_, err = m.Override(t.Context(), "a", "Failed", user, "broken", &lifecycle.Change[size]{Fence: 8})

@@ -35,10 +35,7 @@ func TestManyAtOnce(t *testing.T) {
 			var all errgroup.Group
 			for range 40 {
 				all.Go(func() error {
-					_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
-						time.Sleep(time.Hour)
-						return nil
-					}), nil)
+					_, err := m.Do(t.Context(), "a", "stop", user, sleeping(time.Hour), nil)
 					switch {
 					case err == nil:
 						admitted.Add(1)
@@ -76,8 +73,7 @@ func TestFullAndPermitted(t *testing.T) {
 		close(end)
 		require.NoError(t, ticket.Wait(t.Context()))
 		outcome := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
-		_, err = outcome.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, outcome)
 	})
 }
 
@@ -169,8 +165,7 @@ func TestFinished(t *testing.T) {
 
 	running(t, m, "b")
 	ends = nil
-	_, err = do(t, m, "b", "stop", user, lifecycle.Func(fine), nil).Wait(t.Context())
-	require.NoError(t, err)
+	wait(t, do(t, m, "b", "stop", user, lifecycle.Func(fine), nil))
 	require.Len(t, ends, 1)
 	require.NoError(t, ends[0].Err)
 }

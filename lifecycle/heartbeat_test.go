@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -42,28 +41,6 @@ func TestHeartbeat(t *testing.T) {
 		}
 		wait(t, ticket)
 		require.Equal(t, []string{"3: running -stop-> stopping by user", "3: stopping -done-> stopped by worker"}, story(t, m, "a", 4))
-	})
-}
-
-// TestHeartbeatOfATakenOperation: a heartbeat for an operation that was taken away
-// returns ErrStale, and the context of the work ends.
-func TestHeartbeatOfATakenOperation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-		running(t, m, "a")
-		ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-			time.Sleep(2 * time.Minute)
-			require.NoError(t, ctx.Err(), "it is not known here yet")
-			require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
-			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
-			return ctx.Err()
-		}), nil)
-		time.Sleep(time.Minute + 1)
-		require.Len(t, sweep(t, other), 1)
-		before := all(t, store, "work-vm", "a")
-		require.Equal(t, lifecycle.Lost, outcomeOf(t, ticket).Outcome)
-		require.Equal(t, before, all(t, store, "work-vm", "a"))
 	})
 }
 
@@ -257,8 +234,7 @@ func TestAbandonedWhileTheStoreHangs(t *testing.T) {
 		synctest.Wait()
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 		rec, err := ticket.Wait(t.Context())
-		unwritten, ok := errors.AsType[*lifecycle.OutcomeError](err)
-		require.True(t, ok, "%v", err)
+		unwritten := outcomeError(t, err)
 		require.Error(t, unwritten.Unwritten)
 		require.Equal(t, state("creating"), rec.State)
 		close(answer)

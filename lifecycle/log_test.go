@@ -166,8 +166,6 @@ func ExampleCode() {
 // TestCode: a code of the library, whatever the service calls its own errors.
 func TestCode(t *testing.T) {
 	for want, err := range map[string]error{
-		"ok":                nil,
-		"internal":          errors.New("disk"),
 		"guard":             &fsm.TransitionError{Err: fsm.ErrGuard, Reason: quotaError{}},
 		"outcome-unwritten": &lifecycle.OutcomeError{Outcome: lifecycle.Succeeded, Unwritten: errBoom},
 	} {

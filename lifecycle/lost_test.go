@@ -75,7 +75,7 @@ func TestLost(t *testing.T) {
 						require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 					case <-end:
 						require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
-						require.ErrorIs(t, ctx.Err(), context.Canceled)
+						require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 					}
 					switch result {
 					case nil:
@@ -111,19 +111,16 @@ var errDone = errors.New("done")
 func TestLostWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		q := new(queue.Queuer[lifecycle.Key])
+		q, free := blocked(t, "work-vm")
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
-		end := make(chan struct{})
-		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
-		require.NoError(t, err)
 		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
 		override(t, workers(store, lifecycle.Config[event]{}), "a", "running", "ann", "it runs", nil)
 		before := all(t, store, "work-vm", "a")
-		close(end)
+		free()
 		rec, err := ticket.Wait(t.Context())
 		kept, readErr := m.Get(t.Context(), "a")
 		require.NoError(t, readErr)
@@ -139,20 +136,16 @@ func TestLostWhileWaiting(t *testing.T) {
 func TestTurnUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
-		q := new(queue.Queuer[lifecycle.Key])
+		q, free := blocked(t, "work-vm")
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
-		end := make(chan struct{})
-		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
-		require.NoError(t, err)
 		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
 		store.dead.Store(true)
-		close(end)
-		_, err = ticket.Wait(t.Context())
-		e := outcomeError(t, err)
+		free()
+		e := outcomeOf(t, ticket)
 		require.Equal(t, lifecycle.Canceled, e.Outcome)
 		require.ErrorIs(t, e.Err, errDead)
 		require.ErrorIs(t, e.Unwritten, errDead)

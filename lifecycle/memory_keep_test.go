@@ -202,19 +202,6 @@ func TestMemoryStoreRemembersTheRisen(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3, 4}, m.rows("a"), "its second removal is one of the last two")
 }
 
-// Nor for its first removal while its second one is remembered.
-func TestMemoryStoreCountsTheLastRemoval(t *testing.T) {
-	m := memory{new(lifecycle.MemoryStore).KeepRemoved(3), t}
-	for _, id := range []string{"a", "a", "b", "c"} {
-		m.put(id, "idle")
-		m.put(id, "")
-	}
-	require.Equal(t, []uint64{1, 2, 3, 4}, m.rows("a"))
-	m.put("d", "idle")
-	m.put("d", "")
-	require.Empty(t, m.rows("a"))
-}
-
 // Operation numbers go on too, where they are ahead of the sequence.
 func TestMemoryStoreForgetsNoOperation(t *testing.T) {
 	m := memory{new(lifecycle.MemoryStore).KeepRemoved(-1), t}

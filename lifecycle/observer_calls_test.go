@@ -143,8 +143,7 @@ func TestStoredPanicsAtAdmission(t *testing.T) {
 func TestObserverAllocations(t *testing.T) {
 	perFire := func(o lifecycle.Observer) float64 {
 		m := lifecycle.Must(benchVM, &lifecycle.MemoryStore{KeepHistory: 1}, &lifecycle.Config[event]{Observer: o})
-		_, err := m.Add(t.Context(), "a", initial(m), "user", size{}, nil)
-		require.NoError(t, err)
+		add(t, m, "a", "user", size{})
 		return testing.AllocsPerRun(100, func() {
 			for _, e := range []event{"go", "done"} {
 				actor := map[event]fsm.Actor{"go": "user", "done": "worker"}[e]

@@ -101,8 +101,7 @@ func (l *life) crash() {
 
 // job is work that runs until the test ends it.
 type job struct {
-	task *lifecycle.Task
-	end  chan int
+	end chan int
 }
 
 // playground is what a script is played on.
@@ -141,7 +140,7 @@ func (p *playground) fault(format string, args ...any) {
 
 // work is the handler of every process.
 func (p *playground) work(ctx context.Context, args []byte) error {
-	j := &job{task: lifecycle.TaskOf(ctx), end: make(chan int, 1)}
+	j := &job{end: make(chan int, 1)}
 	p.mu.Lock()
 	if p.over {
 		p.mu.Unlock()

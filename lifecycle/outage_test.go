@@ -213,21 +213,16 @@ func TestHookDelaysOutcome(t *testing.T) {
 func TestTurnAfterOutage(t *testing.T) {
 	for _, owned := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			q := new(queue.Queuer[lifecycle.Key])
+			q, free := blocked(t, "work-vm")
 			config := lifecycle.Config[event]{Queue: q}
 			store, m := outage(t, config)
 			if owned {
 				config.Owner = join(t, store, "p", time.Hour)
 				m = workers(store, config)
 			}
-			end := make(chan struct{})
-			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
-				Run: func(context.Context) error { <-end; return nil },
-			})
-			require.NoError(t, err)
 			ticket := do(t, m, "a", "start", user, lifecycle.Func(fine), nil)
 			store.dead.Store(true)
-			close(end)
+			free()
 			time.Sleep(10 * time.Second)
 			store.dead.Store(false)
 			require.EqualValues(t, "running", wait(t, ticket).State)
@@ -347,21 +342,16 @@ func TestOperationIDRepeats(t *testing.T) {
 // its state's timeout. The commit that starts its turn sets the deadline.
 func TestWaitHasNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := new(queue.Queuer[lifecycle.Key])
+		q, free := blocked(t, "work-vm")
 		store, _ := outage(t, lifecycle.Config[event]{})
 		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
-		end := make(chan struct{})
-		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
-			Run: func(context.Context) error { <-end; return nil },
-		})
-		require.NoError(t, err)
 		ticket := do(t, m, "a", "start", user, sleeping(30*time.Second), nil)
 		require.Zero(t, ticket.Admitted().Deadline)
 		time.Sleep(time.Hour)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		require.Zero(t, get(t, m, "a").Deadline)
 		require.Empty(t, sweep(t, m))
-		close(end)
+		free()
 		synctest.Wait()
 		require.Equal(t, time.Minute, time.Until(get(t, m, "a").Deadline))
 		require.EqualValues(t, "running", wait(t, ticket).State)

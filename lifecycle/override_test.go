@@ -12,7 +12,7 @@ import (
 )
 
 // TestOverride: record and history have actor and reason, and every earlier
-// operation is stale.
+// operation is stale. The table does not have the actor.
 func TestOverride(t *testing.T) {
 	cases := map[string]struct {
 		to       state
@@ -29,11 +29,11 @@ func TestOverride(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
 			updating(t, m, "a")
-			rec := override(t, m, "a", c.to, "ann", "ticket 7", nil)
+			rec := override(t, m, "a", c.to, "Zoë", "ticket 7", nil)
 			require.Equal(t, rec, get(t, m, "a"))
 			require.Equal(t, c.to, rec.State)
 			require.Equal(t, c.origin, rec.Origin)
-			require.Equal(t, fsm.Actor("ann"), rec.Actor)
+			require.Equal(t, fsm.Actor("Zoë"), rec.Actor)
 			require.Equal(t, "ticket 7", rec.Reason)
 			require.Equal(t, lifecycle.Overridden, rec.Event)
 			require.EqualValues(t, 3, rec.Operation)
@@ -41,7 +41,7 @@ func TestOverride(t *testing.T) {
 			require.Equal(t, size{N: 2}, rec.Payload)
 			rows := rowsOf(t, m, "a", 3, 0)
 			row := rows[0]
-			require.Equal(t, `vm "a" #4 operation 3: Updating -(override)-> `+string(c.to)+` by ann: ticket 7`, row.String())
+			require.Equal(t, `vm "a" #4 operation 3: Updating -(override)-> `+string(c.to)+` by Zoë: ticket 7`, row.String())
 			before := all(t, store.MemoryStore, "vm", "a")
 			for _, e := range []event{"done", "fail", "progress"} {
 				require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, e, agent, ""))
@@ -51,11 +51,12 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// TestOverrideAway: an absent state removes the object, and its numbers go on.
+// TestOverrideAway: an absent state removes the object. The result has its last payload, and
+// its numbers go on.
 func TestOverrideAway(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a")
-	override(t, m, "a", "None", "ann", "it never was", nil)
+	require.Equal(t, size{N: 2}, override(t, m, "a", "None", "ann", "it never was", nil).Payload)
 	absent(t, m, "a")
 	require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, "done", agent, ""))
 	require.EqualValues(t, 4, create(t, m, "a", "create", user, size{}).Operation)
@@ -113,6 +114,8 @@ func TestOverrideRefused(t *testing.T) {
 		"no actor":     {"a", "Ready", "", "because", nil, lifecycle.ErrInvalid},
 		"no reason":    {"a", "Ready", "ann", "", nil, lifecycle.ErrInvalid},
 		"blank":        {"a", "Ready", " ", "because", nil, lifecycle.ErrInvalid},
+		"NUL":          {"a", "Ready", "a\x00b", "because", nil, lifecycle.ErrInvalid},
+		"not UTF-8":    {"a", "Ready", "a\xffb", "because", nil, lifecycle.ErrInvalid},
 		"blank reason": {"a", "Ready", "ann", " \n", nil, lifecycle.ErrInvalid},
 		"no state":     {"a", "Nowhere", "ann", "because", nil, fsm.ErrUnknownState},
 		"no object":    {"b", "Ready", "ann", "because", nil, lifecycle.ErrNotFound},

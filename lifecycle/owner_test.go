@@ -58,23 +58,6 @@ func TestJoinInvalid(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrClosed)
 }
 
-// TestJoinAtOnce: of two processes that join under one name at once, the later one
-// stays.
-func TestJoinAtOnce(t *testing.T) {
-	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	join(t, store, "p", 0)
-	store.reset()
-	var rival *lifecycle.Owner
-	store.afterGet = func(n int) {
-		if n == 1 {
-			rival = join(t, store.MemoryStore, "p", 0)
-		}
-	}
-	owner := join(t, store, "p", 0)
-	require.ErrorIs(t, rival.Heartbeat(t.Context()), lifecycle.ErrStale)
-	require.NoError(t, owner.Heartbeat(t.Context()))
-}
-
 // TestJoinAmidAnEarlierLife: what becomes of an earlier process of the name is in
 // the way at any time.
 func TestJoinAmidAnEarlierLife(t *testing.T) {
@@ -144,20 +127,6 @@ func TestOwnerRun(t *testing.T) {
 		time.Sleep(24*time.Hour + 1)
 		sweep(t, watcher)
 		require.False(t, new(storedAt(t, store, ownerKey("quick"))).Exists(), "dead owners are forgotten after a day")
-	})
-}
-
-// TestOwnerRunLost: Run ends when the ownership does, at the next heartbeat.
-func TestOwnerRunLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		o := join(t, store, "p", time.Minute)
-		var heartbeats errgroup.Group
-		heartbeats.Go(func() error { return o.Run(t.Context()) })
-		time.Sleep(time.Second)
-		join(t, store, "p", time.Minute)
-		require.ErrorIs(t, heartbeats.Wait(), lifecycle.ErrStale)
-		<-o.Lost()
 	})
 }
 
@@ -357,7 +326,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 			// The sweep has read that p is dead, and lists the objects of p.
 			second := join(t, store.MemoryStore, "p", time.Hour)
 			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-			ticket = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+			ticket = do(t, n, "b", "stop", user, sleeping(time.Second), nil)
 		}
 		cases := sweep(t, workers(lister, lifecycle.Config[event]{}))
 		require.NotNil(t, ticket)
@@ -411,7 +380,7 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 			again := func() {
 				second = join(t, store.MemoryStore, "p", time.Hour)
 				n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-				ticket = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+				ticket = do(t, n, "b", "stop", user, sleeping(time.Second), nil)
 			}
 			lister := &clocked{hooked: store}
 			lister.beforeList = func(q lifecycle.Query) {

@@ -45,8 +45,7 @@ func dying(t *testing.T, store, owners lifecycle.Store) *sizedManager {
 
 func stored(t *testing.T, store lifecycle.Store, id string) lifecycle.StoredRecord {
 	t.Helper()
-	rec := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
-	return rec
+	return storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
 }
 
 // TestRedoneWithin: the process that does the work of a dead one again gives it the

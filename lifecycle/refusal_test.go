@@ -596,11 +596,9 @@ func TestRequireUndeclaredState(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	notes, machines := lifecycle.Must(note, store, nil), lifecycle.Must(sizedVM, store, nil)
 	for _, s := range []state{"", "Asleep"} {
-		_, err := notes.Create(ctx, "n", "write", user, size{}, nil)
-		require.NoError(t, err)
-		_, err = notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})
+		create(t, notes, "n", "write", user, size{})
+		_, err := notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-		_, err = notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", "None")}})
-		require.NoError(t, err)
+		fire(t, notes, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", "None")}})
 	}
 }

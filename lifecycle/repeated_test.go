@@ -37,11 +37,9 @@ func TestRepeatedRequest(t *testing.T) {
 	made, err := m.Create(t.Context(), "a", "create", user, size{N: 1}, named("r1", "h"))
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "done", "worker", ""))
-	ticket, err := m.Do(t.Context(), "a", "start", user, nothing, named("r2", ""))
-	require.NoError(t, err)
+	ticket := do(t, m, "a", "start", user, nothing, named("r2", ""))
 	wait(t, ticket)
-	stopping, err := m.Fire(t.Context(), "a", "stop", user, named("r3", ""))
-	require.NoError(t, err)
+	stopping := fire(t, m, "a", "stop", user, named("r3", ""))
 
 	commits := store.commits
 	for range 2 {
@@ -50,8 +48,7 @@ func TestRepeatedRequest(t *testing.T) {
 		require.Equal(t, made.Sequence, row.Sequence)
 		require.Equal(t, made.Operation, row.Operation)
 		require.Equal(t, string(made.State), row.To)
-		now, ok := lifecycle.Current(other, err)
-		require.True(t, ok)
+		now := winnerOf(t, other, err)
 		require.Equal(t, stopping, now)
 		require.ErrorContains(t, err, `repeated request: request "r1" has led work-vm "a" to `)
 
@@ -107,8 +104,7 @@ func TestRefusedRequestIsNotKept(t *testing.T) {
 	fire(t, m, "a", "done", agent, nil)
 	_, err = m.Fire(t.Context(), "a", "ping", user, named("r1", ""))
 	require.NoError(t, err, "the table ignores the event")
-	_, err = m.Fire(t.Context(), "a", "update", user, named("r1", ""))
-	require.NoError(t, err)
+	fire(t, m, "a", "update", user, named("r1", ""))
 
 	none := lifecycle.Must(sizedVM, &lifecycle.MemoryStore{NoHistory: true}, nil)
 	_, err = none.Create(t.Context(), "a", "create", user, size{}, named("r1", ""))
@@ -150,8 +146,7 @@ func TestRepeatedRequestOfOneMachine(t *testing.T) {
 	}
 	err := commitAll(t.Context(), adding(leases, "a", user, size{}, named("r1", "")), creating(vms, "b", "create", user, size{}, named("r1", "")))
 	require.Equal(t, "vm", repeated(t, err).Machine)
-	now, ok := lifecycle.Current(vms, err)
-	require.True(t, ok)
+	now := winnerOf(t, vms, err)
 	require.Equal(t, "c", now.ID)
 }
 
@@ -278,8 +273,7 @@ func TestRepeatedAfterALoad(t *testing.T) {
 	store.reset()
 	store.afterGet = func(n int) {
 		if n == 1 {
-			_, err := store.others().Fire(t.Context(), "a", "update", user, named("r1", ""))
-			require.NoError(t, err)
+			fire(t, store.others(), "a", "update", user, named("r1", ""))
 		}
 	}
 	_, err := m.Fire(t.Context(), "a", "update", user, named("r1", ""))
@@ -311,10 +305,9 @@ func TestRepeatedDo(t *testing.T) {
 	stopped(t, m, "a")
 	end := make(chan struct{})
 	work := lifecycle.Func(func(context.Context) error { <-end; return nil })
-	ticket, err := m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
-	require.NoError(t, err)
+	ticket := do(t, m, "a", "start", user, work, named("r1", ""))
 	for range 2 {
-		_, err = m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
+		_, err := m.Do(t.Context(), "a", "start", user, work, named("r1", ""))
 		require.Equal(t, ticket.Operation(), repeated(t, err).Operation)
 	}
 	close(end)

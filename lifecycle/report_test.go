@@ -26,8 +26,7 @@ func TestRepeatedLongAfter(t *testing.T) {
 			}
 			fire(t, m, "a", "update", user, nil)
 			report := func(e event) lifecycle.Verdict {
-				verdict := report(t, m, "a", 1, e, agent, "")
-				return verdict
+				return report(t, m, "a", 1, e, agent, "")
 			}
 			require.Equal(t, lifecycle.Applied, report("progress"))
 			require.Equal(t, lifecycle.Applied, report("done"))
@@ -40,20 +39,6 @@ func TestRepeatedLongAfter(t *testing.T) {
 			require.Equal(t, lifecycle.Refused, report("late"), "by another actor")
 		})
 	}
-}
-
-// TestRepeatedBeforeTheHistory: a report that was accepted before the rows that the store
-// keeps is refused.
-func TestRepeatedBeforeTheHistory(t *testing.T) {
-	m, store := vms(t)
-	store.KeepHistory = 50
-	updating(t, m, "a")
-	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "progress", agent, ""))
-	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", agent, ""))
-	for range 200 {
-		fire(t, m, "a", "touch", user, nil)
-	}
-	require.Equal(t, lifecycle.Refused, report(t, m, "a", 2, "progress", agent, ""))
 }
 
 // TestRepeatedOfThisOperation: what an earlier operation accepted repeats
@@ -71,8 +56,7 @@ func TestRepeatedWithoutHistory(t *testing.T) {
 	m := lifecycle.Must(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
 	report := func(e event) lifecycle.Verdict {
-		verdict := report(t, m, "a", 2, e, agent, "")
-		return verdict
+		return report(t, m, "a", 2, e, agent, "")
 	}
 	require.Equal(t, lifecycle.Applied, report("progress"))
 	require.Equal(t, lifecycle.Applied, report("done"))

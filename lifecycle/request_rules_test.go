@@ -12,14 +12,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestOverrideReturnsTheRemoved: an override that removes an object returns its last payload.
-func TestOverrideReturnsTheRemoved(t *testing.T) {
-	m, _ := vms(t)
-	ready(t, m, "a")
-	require.Equal(t, size{N: 1}, override(t, m, "a", "None", user, "not needed", nil).Payload)
-	absent(t, m, "a")
-}
-
 // TestOverrideIsNoUndo: an override restores no payload, also if the first event of the
 // table does.
 func TestOverrideIsNoUndo(t *testing.T) {

@@ -72,7 +72,7 @@ func TestWrittenOutcomeIsUnknown(t *testing.T) {
 			}
 			close(end)
 			synctest.Wait()
-			written := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: "a"})
+			written := stored(t, store, "a")
 			if c.then != "" {
 				do(t, m, "a", event(c.then), user, lifecycle.Func(fine), nil)
 			}

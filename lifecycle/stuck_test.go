@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -122,6 +121,6 @@ func TestMachineAndQueue(t *testing.T) {
 	other := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: lifecycle.QueueOf(m)})
 	require.Equal(t, lifecycle.QueueOf(m), lifecycle.QueueOf(other))
 	running(t, m, "a")
-	do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	do(t, m, "a", "stop", user, nothing, nil)
 	require.NoError(t, lifecycle.Drain(t.Context(), m))
 }

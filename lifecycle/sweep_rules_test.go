@@ -194,17 +194,19 @@ func TestSweepResults(t *testing.T) {
 	})
 }
 
-// TestRunWithTheLongestInterval: Run does not sweep before the interval has passed.
+// TestRunWithTheLongestInterval: Run does not sweep before the interval has passed, and ends
+// with the context.
 func TestRunWithTheLongestInterval(t *testing.T) {
 	for range 10 {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*365*24*time.Hour)
 			defer cancel()
 			require.NoError(t, lifecycle.Run(ctx, math.MaxInt64, nil, sweeps(func() error {
 				t.Error("it sweeps")
 				cancel()
 				return nil
 			})))
+			require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
 		})
 	}
 }
@@ -310,24 +312,23 @@ func TestObservedSecondDeadline(t *testing.T) {
 func TestSweepOfOddRecords(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	put := func(id, state, origin, owner string, epoch uint64) {
-		key := lifecycle.Key{Machine: "work-vm", ID: id}
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-			To: lifecycle.StoredRecord{
-				Key: key, State: state, Origin: origin, Sequence: 1, Operation: 1, Owner: owner, Epoch: epoch,
-			},
-			Expect: storedAt(t, store, key).Revision,
-		}}}))
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "work-vm", ID: id}, State: state, Origin: origin, Owner: owner, Epoch: epoch,
+		})
 	}
 	put("rests", "stopped", "stopped", "dead", 1)
+	put("of an owner", "starting", "flying", "dead", 3)
 	put("unknown", "starting", "flying", "", 0)
 	m := workers(store, lifecycle.Config[event]{})
-	before := all(t, store, "work-vm", "rests", "unknown")
+	before := all(t, store, "work-vm", "rests", "of an owner", "unknown")
 	found := sweep(t, m)
-	require.Len(t, found, 1)
-	require.Equal(t, "unknown", found[0].ID)
-	require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
-	require.ErrorIs(t, found[0].Err, lifecycle.ErrForeign)
-	require.Equal(t, before, all(t, store, "work-vm", "rests", "unknown"))
+	require.Len(t, found, 2)
+	for i, id := range []string{"of an owner", "unknown"} {
+		require.Equal(t, id, found[i].ID)
+		require.Equal(t, lifecycle.NotMoved, found[i].Resolution)
+		require.ErrorIs(t, found[i].Err, lifecycle.ErrForeign)
+	}
+	require.Equal(t, before, all(t, store, "work-vm", "rests", "of an owner", "unknown"))
 }
 
 // A guard lets the table ignore the deadline, and Config.Observe may return an event that the

@@ -3,7 +3,6 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,16 +100,6 @@ func TestRunVaries(t *testing.T) {
 	})
 }
 
-// TestRunRarely: the longest interval ends with the context, and sweeps nothing before.
-func TestRunRarely(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), 100*365*24*time.Hour)
-		defer stop()
-		require.NoError(t, lifecycle.Run(ctx, math.MaxInt64, nil, sweeps(func() error { panic("swept") })))
-		require.Error(t, ctx.Err())
-	})
-}
-
 // TestWrongClock: a clock for which everything is late takes operations away too
 // early, and corrupts nothing: what was taken away counts for nothing, what was
 // not taken goes on.
@@ -122,8 +111,7 @@ func TestWrongClock(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			running(t, m, id)
 		}
-		work := lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil })
-		a := do(t, m, "a", "stop", user, work, nil)
+		a := do(t, m, "a", "stop", user, sleeping(time.Second), nil)
 		synctest.Wait() // the turn begins with a commit
 		found := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, found, 1)
@@ -168,19 +156,5 @@ func TestSweepErrors(t *testing.T) {
 		_, err = m.Sweep(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrClosed)
 		require.ErrorIs(t, lifecycle.Run(t.Context(), -1, nil, m), lifecycle.ErrInvalid)
-	})
-}
-
-// TestSweepForeign: the sweep reports a record of another table and leaves it alone.
-func TestSweepForeign(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m := lifecycle.Must(sizedVM, store, nil)
-		plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Nowhere", Owner: "dead", Epoch: 3})
-		before := all(t, store, "vm", "a")
-		found := sweep(t, m)
-		require.Len(t, found, 1)
-		require.ErrorIs(t, found[0].Err, lifecycle.ErrForeign)
-		require.Equal(t, before, all(t, store, "vm", "a"))
 	})
 }

@@ -14,44 +14,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-func hang(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(24 * time.Hour):
-		return nil
-	}
-}
-
-func ended(ticket *lifecycle.Ticket[state, size]) bool {
-	select {
-	case <-ticket.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// Another manager supersedes the operation. The manager of the work does not see
-// that commit.
-func TestWorkEndsWhenAnotherProcessTakesItsOperation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-		ticket := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		wait(t, ticket)
-		ticket = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
-		synctest.Wait()
-		do(t, other, "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		synctest.Wait()
-		sweep(t, m)
-		synctest.Wait()
-		was := ended(ticket)
-		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
-		require.True(t, was, "the context of the work has not ended")
-	})
-}
-
 // between runs something after the n-th Get.
 type between struct {
 	*lifecycle.MemoryStore
@@ -65,27 +27,6 @@ func (s *between) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRec
 		s.run()
 	}
 	return r, err
-}
-
-// The operation is taken away after the guard of the queue has read the record and
-// before the task is registered.
-func TestWorkTakenAwayBeforeItsStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &between{MemoryStore: lifecycle.NewMemoryStore()}
-		m := workers(store, lifecycle.Config[event]{})
-		ticket := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		wait(t, ticket)
-		store.run = func() {
-			_, err := m.Do(context.Background(), "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-			require.NoError(t, err)
-		}
-		store.armed.Store(true)
-		ticket = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
-		synctest.Wait()
-		was := ended(ticket)
-		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
-		require.True(t, was, "the context of the work has not ended")
-	})
 }
 
 // late has a commit return only after something else has happened.
@@ -176,12 +117,9 @@ func TestLostToAForeignRecord(t *testing.T) {
 			running(t, m, "a")
 			ticket := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 				r := stored(t, store, "a")
-				to := r
-				to.Sequence, to.Operation = r.Sequence+1, r.Operation+1
-				spoil(&to)
-				return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-					{Expect: r.Revision, From: r.State, To: to},
-				}})
+				spoil(&r)
+				plant(t, store, r)
+				return nil
 			}), nil)
 			rec, err := ticket.Wait(t.Context())
 			require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)

@@ -72,8 +72,7 @@ func TestOccupiedTurnHangs(t *testing.T) {
 		store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
-		ticket, err := lifecycle.Occupy(t.Context(), m, "a", "migrate", lifecycle.Func(fine))
-		require.NoError(t, err)
+		ticket := occupy(t, m, "a", "migrate", lifecycle.Func(fine))
 		store.gets.Store(1)
 		free()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

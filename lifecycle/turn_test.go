@@ -43,12 +43,12 @@ func TestPartMovedBeforeTurn(t *testing.T) {
 			if how == "moved" {
 				override(t, m, "b", "stopped", user, "it hangs", nil)
 			} else {
-				now := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: "b"})
+				now := stored(t, store, "b")
 				change := lifecycle.StoredChange{Expect: now.Revision, From: now.State, FromOrigin: now.Origin, To: now}
 				change.To.State, change.To.Sequence = "melting", now.Sequence+1
 				require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{change}}))
 			}
-			before := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: "b"})
+			before := stored(t, store, "b")
 			free()
 			synctest.Wait() // until the work has begun
 			require.Equal(t, time.Minute, time.Until(get(t, m, "a").Deadline))

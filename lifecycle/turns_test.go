@@ -129,8 +129,7 @@ func TestTurnIsKept(t *testing.T) {
 func TestTurnsOfADeadProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := t.Context(), lifecycle.NewMemoryStore()
-		dead, err := lifecycle.Join(ctx, store, "dead", time.Minute)
-		require.NoError(t, err)
+		dead := join(t, store, "dead", time.Minute)
 		turns, err := lifecycle.NewTurns(dead, nil)
 		require.NoError(t, err)
 		key := lifecycle.Key{Machine: "work-vm", ID: "a"}
@@ -304,8 +303,7 @@ func TestBadTurns(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	_, err = lifecycle.NewTurns(new(lifecycle.Owner), nil) // not made by Join
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	owner, err := lifecycle.Join(t.Context(), lifecycle.NewMemoryStore(), "one", 0)
-	require.NoError(t, err)
+	owner := join(t, lifecycle.NewMemoryStore(), "one", 0)
 	_, err = lifecycle.NewTurns(owner, map[string]queue.Limit{"a//b": {}})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	q := queue.Must[lifecycle.Key](nil)

@@ -14,8 +14,7 @@ import (
 func TestTxOverride(t *testing.T) {
 	ctx := t.Context()
 	m := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
-	before, err := m.Create(ctx, "c", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
-	require.NoError(t, err)
+	before := create(t, m, "c", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Cloudlet: "b"})
 	for name, tt := range map[string]struct {
 		id     string
 		to     edgecloud.State

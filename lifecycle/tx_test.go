@@ -111,7 +111,6 @@ func TestTxFails(t *testing.T) {
 		is    error
 		id    string
 	}{
-		"no parts": {func(m, leases *sizedManager) []part { return nil }, lifecycle.ErrInvalid, ""},
 		"refused": {func(m, leases *sizedManager) []part {
 			return []part{firing(m, "v", "update", user, nil), firing(leases, "l", "end", agent, nil)}
 		}, fsm.ErrWrongActor, "l"},
@@ -158,11 +157,9 @@ func TestTxFails(t *testing.T) {
 			parts := c.parts(m, leases)
 			err := commitAll(t.Context(), parts...)
 			require.ErrorIs(t, err, c.is)
-			if c.id != "" {
-				var e *lifecycle.Error
-				require.ErrorAs(t, err, &e)
-				require.Equal(t, c.id, e.ID)
-			}
+			var e *lifecycle.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.id, e.ID)
 			for _, p := range parts {
 				if p, ok := p.(interface {
 					Record() lifecycle.Record[state, size]

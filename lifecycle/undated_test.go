@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -65,41 +64,6 @@ func TestSweepUndated(t *testing.T) {
 			require.Equal(t, map[string]string{"hour": expected["hour"]}, sweeps())
 		})
 	}
-}
-
-// TestSweepUndatedOfEveryTimeout: an object whose state has a longer timeout than others is found
-// when its own one has passed.
-func TestSweepUndatedOfEveryTimeout(t *testing.T) {
-	machine := fsm.Must[size](fsm.Spec[state, event]{
-		Name: "timed", Initial: "idle", Actors: []fsm.Actor{user},
-		States: []fsm.State[state]{
-			{Name: "idle"},
-			{Name: "one", Kind: fsm.Transitional},
-			{Name: "two", Kind: fsm.Transitional},
-			{Name: "three", Kind: fsm.Transitional},
-			{Name: "never", Kind: fsm.Transitional, Manual: "an engineer looks at it"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move[state, event]("idle", "go", "one"),
-			fsm.Move[state, event]("one", "late", "two").After(time.Minute),
-			fsm.Move[state, event]("two", "late", "three").After(2*time.Minute),
-			fsm.Move[state, event]("three", "late", "never").After(3*time.Minute),
-			fsm.Return[state, event]("never", "stop"),
-		),
-	})
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m := lifecycle.Must(machine, store, nil)
-		for id, state := range map[string]string{"a": "three", "b": "two", "c": "one"} {
-			plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "timed", ID: id}, State: state, Origin: "idle"})
-		}
-		time.Sleep(2*time.Minute + time.Second)
-		var found []string
-		for _, r := range sweep(t, m) {
-			found = append(found, r.ID)
-		}
-		require.ElementsMatch(t, []string{"b", "c"}, found)
-	})
 }
 
 // TestSweepWaiting: an operation that waits for its turn has no deadline while its owner
@@ -184,8 +148,7 @@ func TestSweepUndatedWithoutAge(t *testing.T) {
 				require.Equal(t, `lonely "a" in moving, operation 1: needs an operator, because `+x.Cause, found[0].String(), what)
 			}
 
-			_, err = m.Override(t.Context(), "a", "moving", "operator", "it gets a deadline", nil)
-			require.NoError(t, err)
+			override(t, m, "a", "moving", "operator", "it gets a deadline", nil)
 			require.Empty(t, sweep(t, m))
 			time.Sleep(time.Minute + 1)
 			found := sweep(t, m)

@@ -56,8 +56,7 @@ func TestUnwrittenIsReported(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, sweep(t, m), "it is at work")
 		close(end)
-		_, err := ticket.Wait(t.Context())
-		require.Error(t, outcomeError(t, err).Unwritten)
+		require.Error(t, outcomeOf(t, ticket).Unwritten)
 		for range 2 {
 			cases := sweep(t, m)
 			require.Len(t, cases, 1)

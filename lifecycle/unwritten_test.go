@@ -237,8 +237,7 @@ func TestObserverPanics(t *testing.T) {
 		}})
 		running(t, m, "a")
 		op := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
-		_, err := op.Wait(t.Context())
-		require.Error(t, outcomeError(t, err).Unwritten)
+		require.Error(t, outcomeOf(t, op).Unwritten)
 	})
 }
 
@@ -258,8 +257,7 @@ func TestWrittenPartIsNotReported(t *testing.T) {
 		lifecycle.EditOutcome(ctx, func(*size) error { return errBoom })
 		return nil
 	}), nil, firing(parts, "b", "stop", user, nil))
-	_, err := ticket.Wait(t.Context())
-	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
+	require.Equal(t, lifecycle.Failed, outcomeOf(t, ticket).Outcome)
 	require.Equal(t, state("running"), get(t, parts, "b").State)
 	gets = 0
 	require.Empty(t, sweep(t, parts))

@@ -144,8 +144,7 @@ func TestOlderVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page, 2)
 	require.Equal(t, []string{"Available", "Ready"}, new.Require("a", "Available").States)
-	_, err = old.Fire(t.Context(), "a", "grow", "user", &lifecycle.Change[diskSize]{Require: []lifecycle.Precondition{new.Require("b", "Available")}})
-	require.NoError(t, err)
+	fire(t, old, "a", "grow", "user", &lifecycle.Change[diskSize]{Require: []lifecycle.Precondition{new.Require("b", "Available")}})
 	_, err = new.Fire(t.Context(), "b", "grow", "user", &lifecycle.Change[diskBytes]{Expect: "other"})
 	require.Equal(t, "Available", winnerOf(t, new, err).State)
 	require.Equal(t, "Available", explain(t, new, "a").State)
@@ -206,11 +205,9 @@ func TestUnknownVersion(t *testing.T) {
 		{State: "Lost", Origin: "Lost", Payload: []byte(`{"KB":1}`)},
 		{State: "Ready", Origin: "Ready", Payload: []byte(`7`)},
 	} {
-		bad.Key, bad.Sequence = lifecycle.Key{Machine: "disk", ID: "bad"}, 1
+		bad.Key = lifecycle.Key{Machine: "disk", ID: "bad"}
 		store := lifecycle.NewMemoryStore()
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-			{Expect: storedAt(t, store, bad.Key).Revision, To: bad},
-		}}))
+		plant(t, store, bad)
 		m := newDisk(store, true)
 		_, err = m.Get(t.Context(), "bad")
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
@@ -228,10 +225,9 @@ func TestUnknownVersion(t *testing.T) {
 func TestOverrideRemovesWhatUpgradeRefuses(t *testing.T) {
 	for _, switched := range []bool{false, true} {
 		store := lifecycle.NewMemoryStore()
-		r := diskAt(t, store, "a")
-		r.State, r.Origin, r.Sequence, r.Operation = "Attaching", "Ready", 1, 1
-		r.Payload, r.Saved = []byte(`7`), []byte(`8`)
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, To: r}}}))
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "disk", ID: "a"}, State: "Attaching", Origin: "Ready", Payload: []byte(`7`), Saved: []byte(`8`),
+		})
 		m := newDisk(store, switched)
 		_, err := m.Override(t.Context(), "a", "Available", "root", "repair", nil)
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
@@ -362,8 +358,7 @@ func TestOlderVersionTakesAnOperation(t *testing.T) {
 		worker := newDisk(store, false)
 		for id, take := range map[string]func(ticket *lifecycle.Ticket[string, diskBytes]){
 			"by the same manager": func(ticket *lifecycle.Ticket[string, diskBytes]) {
-				_, err := worker.Override(t.Context(), ticket.Admitted().ID, "Broken", "root", "a test", nil)
-				require.NoError(t, err)
+				override(t, worker, ticket.Admitted().ID, "Broken", "root", "a test", nil)
 			},
 			"found by a sweep": func(ticket *lifecycle.Ticket[string, diskBytes]) {
 				report(t, oldDisk(store), ticket.Admitted().ID, ticket.Operation(), "fail", "host", "")
@@ -375,10 +370,7 @@ func TestOlderVersionTakesAnOperation(t *testing.T) {
 			},
 		} {
 			create(t, worker, id, "create", "user", diskBytes{Bytes: 1 << 10})
-			ticket := do(t, worker, id, "attach", "user", lifecycle.Func(func(ctx context.Context) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}), nil)
+			ticket := do(t, worker, id, "attach", "user", lifecycle.Func(untilEnded), nil)
 			synctest.Wait()
 			take(ticket)
 			rec, err := ticket.Wait(t.Context())
@@ -500,16 +492,6 @@ func TestMigrateRefuses(t *testing.T) {
 		require.ErrorContains(t, page.Failed[0], `lifecycle: migrate disk "a": (migrate) by operator in Available: `)
 		require.Equal(t, before, diskAt(t, store, "a"))
 	}
-}
-
-// TestVersionsThatAgree: two older versions may give a state the same new name.
-func TestVersionsThatAgree(t *testing.T) {
-	second := firstDisk()
-	second.Name = "1"
-	_, err := lifecycle.New(disk2, lifecycle.NewMemoryStore(), &lifecycle.Config[string]{
-		Version: "2", Older: []lifecycle.Version{firstDisk(), second},
-	})
-	require.NoError(t, err)
 }
 
 // TestBadVersions: New refuses versions that cannot be read and written without a guess.

@@ -43,8 +43,7 @@ func TestWatchReportsChangesAndRemovals(t *testing.T) {
 		require.Equal(t, lifecycle.ChangedObject{ID: "a", Sequence: 2}, next(t, pull))
 		override(t, m, "a", "None", "test", "a test", nil)
 		require.Equal(t, lifecycle.ChangedObject{ID: "a", Sequence: 3}, next(t, pull))
-		rows, err := m.History(t.Context(), "a", 2, 0)
-		require.NoError(t, err)
+		rows := rowsOf(t, m, "a", 2, 0)
 		require.Equal(t, "None", rows[0].To)
 	})
 }

@@ -40,10 +40,7 @@ func TestWorkWith(t *testing.T) {
 	} {
 		inBubble(t, c.name, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
-			busy := occupy(t, m, "b", "migrate", lifecycle.Func(func(context.Context) error {
-				time.Sleep(time.Second)
-				return nil
-			}))
+			busy := occupy(t, m, "b", "migrate", sleeping(time.Second))
 			var inside *lifecycle.Task
 			ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
@@ -57,10 +54,7 @@ func TestWorkWith(t *testing.T) {
 			require.Equal(t, get(t, m, "a"), rec)
 			require.Equal(t, c.want, states(t, m))
 			require.EqualValues(t, 2, inside.Operation)
-			of := func(id string) []lifecycle.HistoryRow {
-				rows := rowsOf(t, m, id, 2, 0)
-				return rows
-			}
+			of := func(id string) []lifecycle.HistoryRow { return rowsOf(t, m, id, 2, 0) }
 			for i, row := range of("b") {
 				require.Equal(t, of("a")[i].Token, row.Token)
 			}
@@ -87,7 +81,6 @@ func TestWorkWithRefused(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	mute := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), nil)
-	work := lifecycle.Func(func(context.Context) error { return nil })
 	before := get(t, m, "a")
 	for _, c := range []struct {
 		name string
@@ -102,13 +95,13 @@ func TestWorkWithRefused(t *testing.T) {
 		{"no worker", firing(mute, "b", "start", user, nil), lifecycle.ErrMisconfigured},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := doWith(t.Context(), m, "a", "start", user, work, nil, c.part)
+			_, err := doWith(t.Context(), m, "a", "start", user, nothing, nil, c.part)
 			require.ErrorIs(t, err, c.want)
 			require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		})
 	}
 	require.Equal(t, before, get(t, m, "a"))
-	wait(t, do(t, m, "b", "start", user, work, nil))
+	wait(t, do(t, m, "b", "start", user, nothing, nil))
 }
 
 // TestWorkWithTakenAway: an object that another writer has moved stays where it is.
@@ -336,7 +329,7 @@ func TestDoWithoutObject(t *testing.T) {
 	_, err = vms.Do(t.Context(), "a", "create", "worker", lifecycle.Func(fine), nil)
 	require.ErrorIs(t, err, fsm.ErrWrongActor)
 	m := lifecycle.Must(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"start"}})
-	_, err = m.Do(t.Context(), "l", "end", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	_, err = m.Do(t.Context(), "l", "end", user, nothing, nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Equal(t, 404, lifecycle.HTTPStatus(err))
 }
@@ -345,9 +338,8 @@ func TestDoWithoutObject(t *testing.T) {
 func TestHeartbeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
-		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
-		occupy(t, m, "a", "migrate", hidden)
-		ticket := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+		occupy(t, m, "a", "migrate", sleeping(90*time.Second))
+		ticket := do(t, m, "a", "start", user, nothing, nil)
 		time.Sleep(40 * time.Second)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		time.Sleep(40 * time.Second)
@@ -373,7 +365,7 @@ func TestWorkWithPartRefuses(t *testing.T) {
 				stopped(t, m, "a")
 				stopped(t, m, "b")
 				ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
-					r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
+					r := stored(t, store, id)
 					to := r
 					spoil(&to)
 					to.Sequence++
@@ -399,8 +391,7 @@ func TestWorkWithPartRefuses(t *testing.T) {
 		stopped(t, m, "a")
 		running(t, m, "b")
 		ticket := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
-		_, err := ticket.Wait(t.Context())
-		require.NoError(t, outcomeError(t, err).Unwritten)
+		require.NoError(t, outcomeOf(t, ticket).Unwritten)
 		require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
 	})
 }

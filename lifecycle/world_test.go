@@ -25,16 +25,14 @@ func vms(t *testing.T) (*sizedManager, *hooked) {
 func ready(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
 	create(t, m, id, "create", user, size{N: 1})
-	rec := fire(t, m, id, "done", agent, nil)
-	return rec
+	return fire(t, m, id, "done", agent, nil)
 }
 
 // updating makes a VM that is Updating from size 1 to size 2, in operation 2.
 func updating(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
 	ready(t, m, id)
-	rec := fire(t, m, id, "update", user, resize(2))
-	return rec
+	return fire(t, m, id, "update", user, resize(2))
 }
 
 func resize(n int) *lifecycle.Change[size] {
