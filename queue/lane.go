@@ -56,6 +56,30 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 // size counts the tickets of the lane, also the delayed ones.
 func (l *lane[K]) size() int { return len(l.queue) + len(l.delayed) }
 
+// running returns the ticket of the lane that runs, or that is settled after it ran; or nil.
+// The lane may be nil.
+func (l *lane[K]) running() *Ticket[K] {
+	if l == nil || len(l.queue) == 0 {
+		return nil
+	}
+	if t := l.queue[0]; t.hasWorker() {
+		return t
+	}
+	return nil
+}
+
+// waitingBeside counts the tickets of the lane that do not run, without t, which does not run.
+func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
+	n := l.size()
+	if l.running() != nil {
+		n--
+	}
+	if t != nil && l.index(t) >= 0 { // a ticket that is refused in its place has Admit, and so no Delay
+		n--
+	}
+	return n
+}
+
 // tickets returns the tickets of the lane, delayed ones last.
 func (l *lane[K]) tickets() []*Ticket[K] {
 	if len(l.delayed) == 0 {
