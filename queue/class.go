@@ -144,7 +144,7 @@ func cut(path string) (above, last string) {
 // limits from the class downwards allow to start, or nil. So a ticket that may start
 // never waits behind one that may not.
 func (c *class[K]) next() (next *Ticket[K]) {
-	if c.full() {
+	if !c.open() {
 		return nil
 	}
 	var nextShare share
@@ -170,11 +170,11 @@ func (c *class[K]) precedes(a *Ticket[K], aShare share, b *Ticket[K], bShare sha
 	return cmp.Or(cmp.Compare(aShare.running, bShare.running), cmp.Compare(aShare.lastStart, bShare.lastStart), cmp.Compare(a.turn, b.turn)) < 0
 }
 
-// full reports whether no action may start: MaxRunning actions run, or the class is
-// paused.
-func (c *class[K]) full() bool {
+// open reports whether an action may start: the class is not paused, and fewer than
+// MaxRunning actions run.
+func (c *class[K]) open() bool {
 	most := c.rule.limit.MaxRunning
-	return c.rule.paused || most > 0 && c.total.running >= most
+	return !c.rule.paused && (most == 0 || c.total.running < most)
 }
 
 // crowded reports whether MaxChildren keeps an idle child from starting an action.

@@ -53,11 +53,11 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 		}
 	}
 	for c := t.class; c != nil; c = c.parent {
-		if !c.full() && (c.parent == nil || !c.parent.crowded(c)) {
+		if c.open() && (c.parent == nil || !c.parent.crowded(c)) {
 			continue
 		}
 		top := c
-		if !c.full() {
+		if c.open() {
 			top = c.parent
 		}
 		for _, l := range q.lanes {
