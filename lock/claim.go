@@ -35,12 +35,12 @@ type claim struct {
 	cause      error // of its loss
 
 	// The fields of all other claims.
-	options Options
-	asked   []Request // normalized; an id stands for these
-	grant   *Grant
-	lose    func(*LostError) bool
-	leaving *LostError    // why Break takes it: no acquisition joins the claim
-	granted chan struct{} // closed when it is granted
+	options  Options
+	asked    []Request // normalized; an id stands for these
+	grant    *Grant
+	lose     func(*LostError) bool
+	breaking *LostError    // why Break takes it: no acquisition joins the claim
+	granted  chan struct{} // closed when it is granted
 
 	calls    int  // that have not returned
 	returned bool // a call has returned the Grant
@@ -118,16 +118,16 @@ func (c *claim) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// lockHeld locks the tree for a conversion of a held claim. After an error the tree is not locked.
-func (c *claim) lockHeld(ctx context.Context) error {
+// lockForConversion locks the tree if the claim is held. After an error it is not locked.
+func (c *claim) lockForConversion(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return Ended(ctx)
 	}
 	c.tree.mu.Lock()
-	if c.state == held && c.leaving == nil {
+	if c.state == held && c.breaking == nil {
 		return nil
 	}
-	why := c.leaving
+	why := c.breaking
 	c.tree.mu.Unlock()
 	// Bad schedule without lose: Break has marked the claim and not yet notified the
 	// holder, and the Grant cannot see that ErrNotHeld stands for a loss.
@@ -139,7 +139,7 @@ func (c *claim) lockHeld(ctx context.Context) error {
 
 // Upgrade implements [GrantDriver].
 func (c *claim) Upgrade(ctx context.Context, m Mode) error {
-	if err := c.lockHeld(ctx); err != nil {
+	if err := c.lockForConversion(ctx); err != nil {
 		return err
 	}
 	t := c.tree
@@ -191,7 +191,7 @@ func (c *claim) convert(i int, to Mode) {
 
 // Downgrade implements [GrantDriver].
 func (c *claim) Downgrade(ctx context.Context, m Mode) error {
-	if err := c.lockHeld(ctx); err != nil {
+	if err := c.lockForConversion(ctx); err != nil {
 		return err
 	}
 	t := c.tree
@@ -206,7 +206,7 @@ func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 	for i, r := range before {
 		if r.Mode != m {
 			c.convert(i, m)
-			t.unblock(r.Path.key(), r.Mode, &after)
+			t.recheckBlocked(r.Path.key(), r.Mode, &after)
 		}
 	}
 	t.grantReady(&after)

@@ -23,7 +23,7 @@ func TestConversionDuringBreak(t *testing.T) {
 			require.NoError(t, err)
 			tree.mu.Lock()
 			why := &LostError{Token: 1, Err: ErrLost}
-			tree.claimOf(1).leaving = why
+			tree.claimOf(1).breaking = why
 			tree.mu.Unlock()
 			require.Same(t, why, convert(g))
 			require.Same(t, why, g.Check())

@@ -98,11 +98,6 @@ func (g *Grant) currentFault() error {
 // [Grant.Check] then returns the reason. Unlock does not close it.
 func (g *Grant) Lost() <-chan struct{} { return g.lost }
 
-func isLoss(fault error) bool {
-	_, loss := fault.(*LostError)
-	return loss
-}
-
 // Context returns a context for the work that needs the lock. It ends with parent,
 // and when the grant is revoked, lost or released. Its cause is then the error of
 // [Grant.Check]. Call cancel when the work is done.
@@ -195,7 +190,7 @@ func (g *Grant) end(why error, over bool) (first bool) {
 		// Close under the mutex. Bad schedule without it: a revocation sets the
 		// fault and sleeps; a Break finds the fault, grants the lock to another
 		// caller; and only then the revocation closes the channel.
-		if isLoss(why) && !isLoss(g.fault) {
+		if revokedOrLost(why) && !revokedOrLost(g.fault) {
 			close(g.lost)
 		}
 		g.fault, g.over = why, over
@@ -216,11 +211,16 @@ func (g *Grant) end(why error, over bool) (first bool) {
 	return first
 }
 
+func revokedOrLost(fault error) bool {
+	_, loss := fault.(*LostError)
+	return loss
+}
+
 // loss returns why the grant was lost, and nil if it was not.
 func (g *Grant) loss() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.over && isLoss(g.fault) {
+	if g.over && revokedOrLost(g.fault) {
 		return g.fault
 	}
 	return nil

@@ -57,11 +57,11 @@ func (t *Tree) list(pause func()) []Holder {
 		if read++; read%piece == 0 {
 			holders = append(holders, t.holders(entries)...)
 			entries = nil
-			mark := new(claim) // keeps the place, without entries
-			mark.link(c.newer)
+			bookmark := new(claim) // keeps the place, without entries
+			bookmark.link(c.newer)
 			pause()
-			c = mark.older
-			mark.unlink()
+			c = bookmark.older
+			bookmark.unlink()
 		}
 	}
 	return append(holders, t.holders(entries)...)
@@ -118,8 +118,8 @@ func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 		// The claim stays in the trie until its holder has been notified. An
 		// acquisition that repeats its id meanwhile does not get the lost grant: it
 		// waits behind the claim or is refused.
-		if c.leaving == nil {
-			c.leaving = why
+		if c.breaking == nil {
+			c.breaking = why
 		}
 		t.mu.Unlock()
 		// A conversion may have notified the holder for this call.

@@ -89,7 +89,7 @@ func check(t *trie) string {
 	}
 	spares := 0
 	for n := t.spare; n != nil; n = n.parent {
-		if spares++; n.key != "" || n.lists != (perMode[list]{}) || n.waits != 0 || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} {
+		if spares++; n.key != "" || n.lists != (perMode[list]{}) || n.blocked != 0 || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} {
 			return fmt.Sprintf("a spare node is not empty: %+v", n)
 		}
 		for _, kid := range n.kids[:cap(n.kids)] {
@@ -131,7 +131,7 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int) {
 				return fmt.Sprintf("an entry of %q passes a blocked one", n.key), all
 			}
 		}
-		if l.last != prev || l.blocked != blocked || l.count != count {
+		if l.last != prev || l.firstBlocked != blocked || l.count != count {
 			return fmt.Sprintf("the list %s of %q has a wrong end, count or first blocked entry", m, n.key), all
 		}
 	}
@@ -149,7 +149,7 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int) {
 		fault, some := checkNode(kid, nodes)
 		below[0] += some[0]
 		below[1] += some[1]
-		waits += kid.waits
+		waits += kid.blocked
 		return fault
 	}
 	for _, kid := range n.kids {
@@ -169,8 +169,8 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int) {
 		}
 	}
 	switch kids := len(n.kids) + len(n.byName); {
-	case waits != n.waits:
-		return fmt.Sprintf("%d wait at and below %q, %d are counted", waits, n.key, n.waits), all
+	case waits != n.blocked:
+		return fmt.Sprintf("%d wait at and below %q, %d are counted", waits, n.key, n.blocked), all
 	case below != n.below:
 		return fmt.Sprintf("below %q are %v, %v are counted", n.key, below, n.below), all
 	case n.byName == nil && len(n.kids) > mostKids, n.byName != nil && (len(n.byName) <= fewKids || len(n.kids) > 0):

@@ -119,7 +119,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 		return nil, &ConflictError{Requests: rs, Err: Ended(ctx)}
 	}
 	t.mu.Lock()
-	if c := t.ids[o.ID]; c != nil && c.leaving == nil { // a repeated acquisition
+	if c := t.ids[o.ID]; c != nil && c.breaking == nil { // a repeated acquisition
 		switch {
 		case !slices.Equal(c.asked, rs), !c.covers(rs): // a claim that waits has the modes that it wants
 			return nil, t.refuse(ctx, rs, o, ErrIDInUse, c)
@@ -282,16 +282,16 @@ type effects struct {
 }
 
 // run wakes the waiting calls and calls the observer.
-func (a *effects) run(ctx context.Context) {
-	for _, c := range a.granted {
+func (after *effects) run(ctx context.Context) {
+	for _, c := range after.granted {
 		close(c.granted)
 	}
-	tee.Each(a.events, func(e event) { e(ctx) })
+	tee.Each(after.events, func(e event) { e(ctx) })
 }
 
-func (a *effects) add(e event) {
+func (after *effects) add(e event) {
 	if e != nil {
-		a.events = append(a.events, e)
+		after.events = append(after.events, e)
 	}
 }
 
@@ -317,10 +317,10 @@ func (t *Tree) release(c *claim) (after effects) {
 		key, m := e.Path.key(), e.Mode
 		// One that is blocked behind another one of its list blocks nothing that the
 		// other one does not block.
-		behind := e.blocked && e.node.lists[m].blocked != e
+		behind := e.blocked && e.node.lists[m].firstBlocked != e
 		t.trie.remove(e)
 		if !behind {
-			t.unblock(key, m, &after)
+			t.recheckBlocked(key, m, &after)
 		}
 	}
 	t.grantReady(&after)
@@ -330,17 +330,17 @@ func (t *Tree) release(c *claim) (after effects) {
 	return after
 }
 
-// unblock looks again at the blocked entries that conflict with mode m at a path,
+// recheckBlocked looks again at the blocked entries that conflict with mode m at a path,
 // where an entry has gone or has become weaker. It collects the claims that have no
 // blocked entry left.
-func (t *Tree) unblock(key string, m Mode, after *effects) {
+func (t *Tree) recheckBlocked(key string, m Mode, after *effects) {
 	if t.waiting == 0 {
 		return
 	}
 	f := conflicting[m]
-	f.waits = true
+	f.onlyBlocked = true
 	for l := range t.trie.visitLists(key, f) {
-		for e := l.blocked; e != nil && !t.trie.isBlocked(e); e = l.blocked {
+		for e := l.firstBlocked; e != nil && !t.trie.isBlocked(e); e = l.firstBlocked {
 			e.unblock()
 			if e.claim.blocked--; e.claim.blocked == 0 {
 				after.granted = append(after.granted, e.claim)

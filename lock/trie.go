@@ -25,17 +25,17 @@ const maxSpare = 64
 //
 //	marks = { m : lists[m].count > 0 }
 //	below[c] = number of entries strictly below whose intention is of class c
-//	waits = number of blocked entries at the node and below
+//	blocked = number of blocked entries at the node and below
 //	a node other than the root has an entry or at least two children
 type node struct {
-	key    string // of the path; of the root, ""
-	parent *node
-	kids   []*node          // in no order
-	byName map[string]*node // instead of kids, by first segment, when they are many
-	marks  modeSet
-	below  [2]int
-	waits  int
-	lists  perMode[list]
+	key     string // of the path; of the root, ""
+	parent  *node
+	kids    []*node          // in no order
+	byName  map[string]*node // instead of kids, by first segment, when they are many
+	marks   modeSet
+	below   [2]int
+	blocked int
+	lists   perMode[list]
 }
 
 // list holds the entries of one mode at a node, in the order of their arrival.
@@ -43,8 +43,8 @@ type node struct {
 // that are not blocked come first, and when a conflict ends, only the first blocked
 // one can be affected, not each of a long queue.
 type list struct {
-	first, last, blocked *entry
-	count                int
+	first, last, firstBlocked *entry
+	count                     int
 }
 
 // entry is one request at its node.
@@ -71,7 +71,7 @@ const (
 // zero filter selects nothing.
 type filter struct {
 	above, at, below modeSet
-	waits            bool // of the nodes below, only those with blocked entries
+	onlyBlocked      bool // of the nodes below, only those with blocked entries
 }
 
 // conflicting[m] selects the requests that conflict with mode m at a path.
@@ -189,32 +189,32 @@ func (t *trie) insert(at place, e *entry) {
 		n = t.split(n, at.kid, at.shared)
 	}
 	if len(n.key) < len(key) {
-		leaf := t.node(key, n)
-		n.add(leaf)
+		leaf := t.newNode(key, n)
+		n.addKid(leaf)
 		n = leaf
 	}
 	e.node = n
 	n.mark(e, e.Mode)
 	if e.blocked {
-		if l := &n.lists[e.Mode]; l.blocked == nil {
-			l.blocked = e
+		if l := &n.lists[e.Mode]; l.firstBlocked == nil {
+			l.firstBlocked = e
 		}
-		n.countWaits(1)
+		n.countBlocked(1)
 	}
 }
 
-// countWaits adds to the number of blocked entries at n.
-func (n *node) countWaits(add int) {
+// countBlocked adds to the counts of blocked entries of n and of all nodes above.
+func (n *node) countBlocked(add int) {
 	for ; n != nil; n = n.parent {
-		n.waits += add
+		n.blocked += add
 	}
 }
 
 // unblock ends the block of the first blocked entry of its list.
 func (e *entry) unblock() {
 	e.blocked = false
-	e.node.lists[e.Mode].blocked = e.next
-	e.node.countWaits(-1)
+	e.node.lists[e.Mode].firstBlocked = e.next
+	e.node.countBlocked(-1)
 }
 
 // mark lists and counts an entry of n in mode m.
@@ -249,8 +249,8 @@ func (l *list) add(e *entry) {
 
 func (l *list) remove(e *entry) {
 	l.count--
-	if l.blocked == e {
-		l.blocked = e.next
+	if l.firstBlocked == e {
+		l.firstBlocked = e.next
 	}
 	if e.prev != nil {
 		e.prev.next = e.next
@@ -282,13 +282,13 @@ func (t *trie) remove(e *entry) {
 	n := e.node
 	n.unmark(e)
 	if e.blocked {
-		n.countWaits(-1)
+		n.countBlocked(-1)
 	}
 	e.node, e.blocked = nil, false
 	up := n.parent
 	if n.marks == 0 && up != nil && len(n.kids)+len(n.byName) == 0 {
-		up.drop(n)
-		t.free(n)
+		up.removeKid(n)
+		t.recycle(n)
 		n = up // it may have been no more than the fork of two paths
 	}
 	if n.marks == 0 && n.parent != nil && len(n.kids) == 1 {
@@ -300,24 +300,24 @@ func (t *trie) remove(e *entry) {
 func (t *trie) merge(n *node) {
 	kid := n.kids[0] // a node with one child has no map
 	kid.parent = n.parent
-	n.parent.replace(n, kid)
-	t.free(n)
+	n.parent.replaceKid(n, kid)
+	t.recycle(n)
 }
 
 // split adds a node in the edge from n to kid.
 func (t *trie) split(n, kid *node, length int) *node {
-	middle := t.node(kid.key[:length], n)
-	n.replace(kid, middle)
+	middle := t.newNode(kid.key[:length], n)
+	n.replaceKid(kid, middle)
 	kid.parent = middle
 	middle.kids = append(middle.kids, kid)
-	middle.below, middle.waits = kid.below, kid.waits
+	middle.below, middle.blocked = kid.below, kid.blocked
 	for _, m := range Modes {
 		middle.below[class(m)] += kid.lists[m].count
 	}
 	return middle
 }
 
-func (n *node) add(kid *node) {
+func (n *node) addKid(kid *node) {
 	if n.byName == nil && len(n.kids) < mostKids {
 		n.kids = append(n.kids, kid)
 		return
@@ -333,7 +333,7 @@ func (n *node) add(kid *node) {
 	n.byName[firstSegment(kid.key, len(n.key))] = kid
 }
 
-func (n *node) drop(kid *node) {
+func (n *node) removeKid(kid *node) {
 	if n.byName == nil {
 		last := len(n.kids) - 1
 		n.kids[slices.Index(n.kids, kid)], n.kids[last] = n.kids[last], nil
@@ -349,8 +349,8 @@ func (n *node) drop(kid *node) {
 	}
 }
 
-// replace puts a node in the place of a child with the same first segment.
-func (n *node) replace(old, by *node) {
+// replaceKid puts a node in the place of a child with the same first segment.
+func (n *node) replaceKid(old, by *node) {
 	if n.byName == nil {
 		n.kids[slices.Index(n.kids, old)] = by
 		return
@@ -362,7 +362,7 @@ func (n *node) replace(old, by *node) {
 	n.byName[segment] = by
 }
 
-func (t *trie) node(key string, parent *node) *node {
+func (t *trie) newNode(key string, parent *node) *node {
 	t.nodes++
 	n := t.spare
 	if n == nil {
@@ -373,8 +373,8 @@ func (t *trie) node(key string, parent *node) *node {
 	return n
 }
 
-// free takes back a node without entries, whose children have another parent.
-func (t *trie) free(n *node) {
+// recycle takes back a node without entries, whose children have another parent.
+func (t *trie) recycle(n *node) {
 	t.nodes--
 	clear(n.kids)
 	*n = node{kids: n.kids[:0]}
@@ -440,7 +440,7 @@ func (n *node) visitAll(f filter, yield func(*list) bool) bool {
 }
 
 func (n *node) visitBelow(f filter, yield func(*list) bool) bool {
-	if !n.hasBelow(f.below) || f.waits && n.waits == 0 {
+	if !n.hasBelow(f.below) || f.onlyBlocked && n.blocked == 0 {
 		return true
 	}
 	for _, kid := range n.kids {

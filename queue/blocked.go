@@ -8,16 +8,16 @@ import (
 
 // submitter is a goroutine that waits in Submit for room, and then for the answer of Admit.
 type submitter[K comparable] struct {
-	ticket  *Ticket[K]
-	placed  bool
-	ready   chan struct{} // closed when it may call Admit or is refused
-	called  bool          // ready is closed because it may call Admit
-	refused error         // ready is closed because of this
+	ticket   *Ticket[K]
+	reserved bool          // the ticket has its places
+	ready    chan struct{} // closed when it may call Admit or is refused
+	mayAdmit bool          // ready is closed because it may call Admit
+	refused  error         // ready is closed because of this
 }
 
-// block waits until the ticket has reserved places and then admits it. The channel is that of
+// block waits until the ticket has reserved places and then admits it. ctxDone is that of
 // ctx. REQUIRES: q.mu, and releases it.
-func (q *Queuer[K]) block(ctx context.Context, ended <-chan struct{}, t, self *Ticket[K]) (*Ticket[K], error) {
+func (q *Queuer[K]) block(ctx context.Context, ctxDone <-chan struct{}, t, self *Ticket[K]) (*Ticket[K], error) {
 	// The room might depend on the end of the action that waits for it: by its keys,
 	// by its share of the limits, or because another action waits for it.
 	if self.runs() {
@@ -30,10 +30,10 @@ func (q *Queuer[K]) block(ctx context.Context, ended <-chan struct{}, t, self *T
 	q.mu.Unlock()
 	select {
 	case <-s.ready:
-	case <-ended:
+	case <-ctxDone:
 	}
 	q.mu.Lock()
-	if s.called { // also if the context ends at the same moment
+	if s.mayAdmit { // also if the context ends at the same moment
 		q.mu.Unlock()
 		return q.admit(ctx, t)
 	}
@@ -41,27 +41,27 @@ func (q *Queuer[K]) block(ctx context.Context, ended <-chan struct{}, t, self *T
 	if s.refused != nil {
 		return nil, s.refused
 	}
-	if s.placed {
+	if s.reserved {
 		q.end(t) // an earlier submitter is being admitted
 	} else {
-		q.unblock(t)
+		q.removeSubmitter(t)
 	}
 	in, _ := q.obstacle(t)
 	return nil, q.refusal(t, ErrFull, in, context.Cause(ctx))
 }
 
-// unblock removes the submitter of a ticket, if it has one. It may have kept others from their
-// room and from Admit. REQUIRES: q.mu.
-func (q *Queuer[K]) unblock(t *Ticket[K]) {
+// removeSubmitter removes the submitter of a ticket, if it has one. It may have kept others
+// from their room and from Admit. REQUIRES: q.mu.
+func (q *Queuer[K]) removeSubmitter(t *Ticket[K]) {
 	q.blocked = slices.DeleteFunc(q.blocked, func(s *submitter[K]) bool { return s.ticket == t })
 	q.grant()
 }
 
-// awaited reports whether a blocked submitter has no room in the lane of the key, or, with
-// placed, is not yet admitted to it. REQUIRES: q.mu.
-func (q *Queuer[K]) awaited(key K, placed bool) bool {
+// wanted reports whether a blocked submitter has no room in the lane of the key, or, with
+// reserved, is not yet admitted to it. REQUIRES: q.mu.
+func (q *Queuer[K]) wanted(key K, reserved bool) bool {
 	return slices.ContainsFunc(q.blocked, func(s *submitter[K]) bool {
-		return (placed || !s.placed) && s.ticket.needs(key)
+		return (reserved || !s.reserved) && s.ticket.needs(key)
 	})
 }
 
@@ -80,17 +80,17 @@ func (q *Queuer[K]) grant() {
 	}
 	for _, s := range q.blocked {
 		t, mark := s.ticket, admitting
-		if !s.placed && first(t, wanted) {
-			q.find(t)
+		if !s.reserved && first(t, wanted) {
+			q.findLanes(t)
 			if _, reason := q.full(t); reason == nil {
-				q.place(t)
-				s.placed = true
+				q.reserve(t)
+				s.reserved = true
 			}
 		}
-		if !s.placed {
+		if !s.reserved {
 			mark = wanted
-		} else if !s.called && first(t, admitting) {
-			s.called = true
+		} else if !s.mayAdmit && first(t, admitting) {
+			s.mayAdmit = true
 			close(s.ready)
 		}
 		for _, p := range t.places {
@@ -99,11 +99,11 @@ func (q *Queuer[K]) grant() {
 	}
 }
 
-// dismiss refuses the blocked submitters that need the lane; nil: all of them.
+// refuseBlocked refuses the blocked submitters that need the lane; nil: all of them.
 // REQUIRES: q.mu.
-func (q *Queuer[K]) dismiss(reason error, in *lane[K]) {
+func (q *Queuer[K]) refuseBlocked(reason error, in *lane[K]) {
 	q.blocked = slices.DeleteFunc(q.blocked, func(s *submitter[K]) bool {
-		if s.placed || in != nil && !s.ticket.needs(in.key) {
+		if s.reserved || in != nil && !s.ticket.needs(in.key) {
 			return false
 		}
 		s.refused = q.refusal(s.ticket, reason, in, nil)

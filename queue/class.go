@@ -16,14 +16,14 @@ type class[K comparable] struct {
 	path       string
 	parent     *class[K]
 	children   []*class[K]
-	rule       *rule        // shared with the pattern if the class is unnamed
+	rule       *rule        // shared with the pattern if the class is made for one
 	ready      []*Ticket[K] // ordered by turn
 	peak       int          // most ready tickets since the list was made
 	total, own share
 	active     int
 
-	unnamed bool // made for a pattern: it goes when it has no tickets
-	tickets int  // with places
+	fromPattern bool // made for a pattern: it goes when it has no tickets
+	tickets     int  // with places
 }
 
 // rule is what the configuration and calls such as SetLimit determine.
@@ -34,8 +34,8 @@ type rule struct {
 
 // share is what a class has of the limits above it.
 type share struct {
-	running int
-	served  uint64 // the last start, or the last one before the class was made for a pattern
+	running   int
+	lastStart uint64 // the last start, or the last one before the class was made for a pattern
 }
 
 // makeClass returns the class of the path and makes it and its parents if they are
@@ -79,33 +79,33 @@ func (q *Queuer[K]) allows(path string) bool {
 
 // enterClass returns the class of a ticket that gets its places. REQUIRES: q.mu.
 func (q *Queuer[K]) enterClass(path string) *class[K] {
-	unnamed := path != "" && q.classes[path] == nil
+	fromPattern := path != "" && q.classes[path] == nil
 	c := q.makeClass(path)
-	if unnamed {
-		c.unnamed, c.rule = true, q.pattern(path).rule
+	if fromPattern {
+		c.fromPattern, c.rule = true, q.pattern(path).rule
 		// As if an action of it had just started. The bad schedule: a tenant that returns
 		// as soon as its only action has ended is new each time, and precedes all others.
-		c.own.served, c.total.served = q.starts, q.starts
+		c.own.lastStart, c.total.lastStart = q.starts, q.starts
 	}
 	c.tickets++
 	return c
 }
 
-// ownRule returns the class with a rule of its own, which it keeps for good, and so do the
-// classes above. A class that has used a pattern gets a copy of the pattern's rule.
+// withOwnRule returns the class with a rule of its own, which it keeps for good, and so do
+// the classes above. A class that has used a pattern gets a copy of the pattern's rule.
 // REQUIRES: q.mu.
-func (q *Queuer[K]) ownRule(path string) *class[K] {
-	if c := q.classes[path]; path == "" || c != nil && !c.unnamed {
+func (q *Queuer[K]) withOwnRule(path string) *class[K] {
+	if c := q.classes[path]; path == "" || c != nil && !c.fromPattern {
 		return q.makeClass(path)
 	}
 	above, _ := cut(path)
-	q.ownRule(above)
+	q.withOwnRule(above)
 	var own rule
 	if r := q.ruleOf(path); r != nil {
 		own = *r
 	}
 	c := q.makeClass(path)
-	c.unnamed, c.rule = false, &own
+	c.fromPattern, c.rule = false, &own
 	return c
 }
 
@@ -127,7 +127,7 @@ func (q *Queuer[K]) ruleOf(path string) *rule {
 
 // leaveClass frees the class if only its tickets needed it. REQUIRES: q.mu.
 func (q *Queuer[K]) leaveClass(c *class[K]) {
-	if c.tickets--; c.tickets == 0 && c.unnamed {
+	if c.tickets--; c.tickets == 0 && c.fromPattern {
 		delete(q.classes, c.path)
 		i := slices.Index(c.parent.children, c)
 		c.parent.children = slices.Delete(c.parent.children, i, i+1)
@@ -144,37 +144,37 @@ func cut(path string) (above, last string) {
 // limits from the class downwards allow to start, or nil. So a ticket that may start
 // never waits behind one that may not.
 func (c *class[K]) next() (next *Ticket[K]) {
-	if c.full() {
+	if !c.open() {
 		return nil
 	}
-	var of share
+	var nextShare share
 	if len(c.ready) > 0 {
-		next, of = c.ready[0], c.own
+		next, nextShare = c.ready[0], c.own
 	}
 	for _, child := range c.children {
 		if c.crowded(child) {
 			continue
 		}
-		if t := child.next(); t != nil && (next == nil || c.precedes(t, child.total, next, of)) {
-			next, of = t, child.total
+		if t := child.next(); t != nil && (next == nil || c.precedes(t, child.total, next, nextShare)) {
+			next, nextShare = t, child.total
 		}
 	}
 	return next
 }
 
-// precedes reports whether ticket a, of a class with the one share, starts before b.
-func (c *class[K]) precedes(a *Ticket[K], of share, b *Ticket[K], than share) bool {
+// precedes reports whether ticket a starts before b. The shares are those of their classes.
+func (c *class[K]) precedes(a *Ticket[K], aShare share, b *Ticket[K], bShare share) bool {
 	if !c.rule.limit.Fair {
 		return a.turn < b.turn
 	}
-	return cmp.Or(cmp.Compare(of.running, than.running), cmp.Compare(of.served, than.served), cmp.Compare(a.turn, b.turn)) < 0
+	return cmp.Or(cmp.Compare(aShare.running, bShare.running), cmp.Compare(aShare.lastStart, bShare.lastStart), cmp.Compare(a.turn, b.turn)) < 0
 }
 
-// full reports whether no action may start: MaxRunning actions run, or the class is
-// paused.
-func (c *class[K]) full() bool {
+// open reports whether an action may start: the class is not paused, and fewer than
+// MaxRunning actions run.
+func (c *class[K]) open() bool {
 	most := c.rule.limit.MaxRunning
-	return c.rule.paused || most > 0 && c.total.running >= most
+	return !c.rule.paused && (most == 0 || c.total.running < most)
 }
 
 // crowded reports whether MaxChildren keeps an idle child from starting an action.
@@ -193,13 +193,13 @@ func (c *class[K]) paused() bool {
 	return false
 }
 
-// take counts a running action in the class and in all classes above. start is the
+// recordStart counts a running action in the class and in all classes above. start is the
 // number of the start.
-func (c *class[K]) take(start uint64) {
+func (c *class[K]) recordStart(start uint64) {
 	c.count(1)
-	c.own.served = start
+	c.own.lastStart = start
 	for ; c != nil; c = c.parent {
-		c.total.served = start
+		c.total.lastStart = start
 	}
 }
 

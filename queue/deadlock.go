@@ -39,7 +39,7 @@ func (q *Queuer[K]) wouldDeadlock(self, target *Ticket[K]) bool {
 
 // waitsFor returns the tickets that have to end before t can end. REQUIRES: q.mu.
 func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
-	if t.holds || t.state == Ending || t.state == Ended {
+	if t.hasShare || t.state == Ending || t.state == Ended {
 		for _, w := range q.waits {
 			if w.in == t {
 				list = append(list, w.target)
@@ -53,11 +53,11 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 		}
 	}
 	for c := t.class; c != nil; c = c.parent {
-		if !c.full() && (c.parent == nil || !c.parent.crowded(c)) {
+		if c.open() && (c.parent == nil || !c.parent.crowded(c)) {
 			continue
 		}
 		top := c
-		if !c.full() {
+		if c.open() {
 			top = c.parent
 		}
 		for _, l := range q.lanes {

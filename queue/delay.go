@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// delay lets the ticket enter its lanes after d. REQUIRES: q.mu.
-func (t *Ticket[K]) delay(d time.Duration) {
+// startDelay lets the ticket enter its lanes after d. REQUIRES: q.mu.
+func (t *Ticket[K]) startDelay(d time.Duration) {
 	t.stopTimer()
 	t.due = t.q.after(d)
-	t.timer = time.AfterFunc(d, t.arrive)
+	t.timer = time.AfterFunc(d, t.endDelay)
 }
 
 // after returns the time after d from now, at most the longest time.Duration.
@@ -18,19 +18,19 @@ func (q *Queuer[K]) after(d time.Duration) time.Duration {
 	return now + min(d, math.MaxInt64-now)
 }
 
-// arrive ends the delay of a ticket.
-func (t *Ticket[K]) arrive() {
+// endDelay ends the delay of a ticket.
+func (t *Ticket[K]) endDelay() {
 	q := t.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	// The timer may be late: the action may have been cancelled, or brought forward.
 	if t.state == Delayed {
-		q.enter(t)
+		q.enterLanes(t)
 	}
 }
 
-// enter gives a delayed ticket its places at the ends of its lanes. REQUIRES: q.mu.
-func (q *Queuer[K]) enter(t *Ticket[K]) {
+// enterLanes gives a delayed ticket its places at the ends of its lanes. REQUIRES: q.mu.
+func (q *Queuer[K]) enterLanes(t *Ticket[K]) {
 	t.stopTimer()
 	for _, p := range t.places {
 		p.lane.drop(t)
@@ -40,20 +40,20 @@ func (q *Queuer[K]) enter(t *Ticket[K]) {
 	for _, p := range t.places {
 		p.lane.queue = append(p.lane.queue, t)
 	}
-	q.wait(t)
+	q.startWaiting(t)
 	q.pump(q.now())
 }
 
-// coalesced returns the ticket if it answers the request of another one with its ID, or
+// coalesce returns the ticket if it answers the request of another one with its ID, or
 // nil. It brings a delayed ticket forward. REQUIRES: q.mu.
-func (t *Ticket[K]) coalesced(request *Ticket[K]) *Ticket[K] {
+func (t *Ticket[K]) coalesce(request *Ticket[K]) *Ticket[K] {
 	switch {
 	case t.state == Waiting && t.attempt == 0:
 	case t.state == Delayed && request.act.Delay == 0:
 		t.due = t.q.now()
-		t.q.enter(t)
+		t.q.enterLanes(t)
 	case t.state == Delayed && t.q.after(request.act.Delay) < t.due:
-		t.delay(request.act.Delay)
+		t.startDelay(request.act.Delay)
 	case t.state != Delayed:
 		return nil
 	}

@@ -25,10 +25,10 @@ func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 		l.drained = make(chan struct{})
 	}
 	drained := l.drained
-	q.dismiss(ErrStopping, l) // also if the key has no actions: they may wait for room in the queue
+	q.refuseBlocked(ErrStopping, l) // also if the key has no actions: they may wait for room in the queue
 	q.grant()
 	q.tidy(l)
-	if q.await(ctx, drained) {
+	if q.awaitDrain(ctx, drained) {
 		return nil
 	}
 	e := &DrainError{Key: key, Waiting: l.size(), Err: context.Cause(ctx)}
@@ -51,15 +51,15 @@ func (q *Queuer[K]) Terminate(ctx context.Context) error {
 		return fmt.Errorf("%w: terminate inside %q", ErrWouldDeadlock, self.act.Name)
 	}
 	q.close()
-	if q.await(ctx, q.drained) {
+	if q.awaitDrain(ctx, q.drained) {
 		return nil
 	}
 	return &DrainError{Waiting: q.waiting(), Running: q.running(), Err: context.Cause(ctx)}
 }
 
-// await waits for the end of a drain and reports whether it came before the end of
+// awaitDrain waits for the end of a drain and reports whether it came before the end of
 // the context. REQUIRES: q.mu, which it releases while it waits.
-func (q *Queuer[K]) await(ctx context.Context, drained <-chan struct{}) bool {
+func (q *Queuer[K]) awaitDrain(ctx context.Context, drained <-chan struct{}) bool {
 	func() {
 		q.mu.Unlock()
 		defer q.mu.Lock() // also if a method of the context panics
@@ -81,15 +81,15 @@ func (q *Queuer[K]) close() {
 	if !q.closed {
 		q.closed = true
 		q.drained = make(chan struct{})
-		q.dismiss(ErrTerminated, nil)
+		q.refuseBlocked(ErrTerminated, nil)
 		if q.total == 0 {
-			q.finish()
+			q.finishDrain()
 		}
 	}
 }
 
-// finish is the end of a closed queue that has no actions. REQUIRES: q.mu.
-func (q *Queuer[K]) finish() {
+// finishDrain is the end of a closed queue that has no actions. REQUIRES: q.mu.
+func (q *Queuer[K]) finishDrain() {
 	q.lanes = nil // those that are left are halted and empty
 	close(q.drained)
 }
@@ -116,6 +116,6 @@ func (q *Queuer[K]) Abort(cause error) {
 	slices.SortFunc(all, func(a, b *Ticket[K]) int { return cmp.Compare(a.seq, b.seq) })
 	claimed := q.claim(all, end)
 	q.mu.Unlock()
-	defer q.stop(all, end, Aborted) // running actions end last, also if an observer panics
+	defer q.interruptAll(all, end, Aborted) // running actions end last, also if an observer panics
 	q.retireAll(claimed)
 }

@@ -43,9 +43,9 @@ func (q *Queuer[K]) retireAll(claimed []*Ticket[K]) {
 	})
 }
 
-// stop ends actions: the contexts of running ones end, and those that wait by now end
-// with the other outcome.
-func (q *Queuer[K]) stop(list []*Ticket[K], end *EndError, waiting Outcome) {
+// interruptAll ends actions: the contexts of running ones end, and those that wait by now
+// end with the other outcome.
+func (q *Queuer[K]) interruptAll(list []*Ticket[K], end *EndError, waiting Outcome) {
 	q.mu.Lock()
 	for _, t := range list {
 		if t.state == Running {
@@ -70,10 +70,10 @@ func (t *Ticket[K]) interrupt(end *EndError) {
 
 // retire settles a ticket whose outcome is decided, reports it, and gives up its
 // places. A panic of the observer goes on, or becomes the outcome if this is a
-// goroutine of the queue. REQUIRES: q.mu, which it releases for Settle and the
+// goroutine of the queue (ours). REQUIRES: q.mu, which it releases for Settle and the
 // observer.
 func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
-	defer q.release(t, t.hasWorker()) // also if Settle or the observer does not return
+	defer q.endSettled(t, t.hasWorker()) // also if Settle or the observer does not return
 	if t.act.Settle == nil && q.config.Observer.Finished == nil && q.config.Observer.Halted == nil {
 		return // to release q.mu and acquire it again costs the most frequent actions some per cent
 	}
@@ -81,23 +81,23 @@ func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
 	defer q.mu.Lock()
 	defer q.reportEnd(t, ours)
 	if t.act.Settle != nil {
-		q.guard(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
+		q.catchPanic(t, func() { t.act.Settle(q.config.Base, t.outcome, t.err) })
 	}
 }
 
-// release ends a settled ticket. An abandoned one has ended: before its turn in retireAll, or
-// while its Settle or the observer ran. worker reports whether a worker settled it. REQUIRES:
-// q.mu.
-func (q *Queuer[K]) release(t *Ticket[K], worker bool) {
+// endSettled ends a settled ticket. An abandoned one has ended: before its turn in retireAll,
+// or while its Settle or the observer ran. worker reports whether a worker settled it.
+// REQUIRES: q.mu.
+func (q *Queuer[K]) endSettled(t *Ticket[K], worker bool) {
 	if t.state == Ended {
-		q.found(worker)
+		q.strayReturned(worker)
 		return
 	}
 	q.end(t)
 }
 
-// guard calls f. A panic or runtime.Goexit in it becomes the outcome.
-func (q *Queuer[K]) guard(t *Ticket[K], f func()) {
+// catchPanic calls f. A panic or runtime.Goexit in it becomes the outcome.
+func (q *Queuer[K]) catchPanic(t *Ticket[K], f func()) {
 	panicked := &PanicError{Goexit: true}
 	defer func() {
 		if v := recover(); v != nil {
@@ -131,7 +131,7 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
 	}
 	tee.Each(calls, func(call func()) {
 		if ours {
-			q.guard(t, call)
+			q.catchPanic(t, call)
 		} else {
 			call()
 		}
@@ -146,9 +146,9 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 		if t.admitted != nil {
 			close(t.admitted)
 		}
-		q.unblock(t)
+		q.removeSubmitter(t)
 	}
-	t.yield()
+	t.releaseShare()
 	q.leaveClass(t.class)
 	q.total--
 	t.state = Ended
@@ -176,17 +176,17 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 		q.tidy(p.lane)
 	}
 	if q.total == 0 && q.closed {
-		q.finish()
+		q.finishDrain()
 	}
 }
 
-// yield gives back the share of the limits, if the ticket has one. The context now belongs
-// to the next action of the worker. REQUIRES: q.mu.
-func (t *Ticket[K]) yield() {
-	if !t.holds {
+// releaseShare gives back the share of the limits, if the ticket has one. The context now
+// belongs to the next action of the worker. REQUIRES: q.mu.
+func (t *Ticket[K]) releaseShare() {
+	if !t.hasShare {
 		return
 	}
-	t.holds = false
+	t.hasShare = false
 	t.cancel = nil
 	t.class.count(-1)
 	if i := slices.Index(t.q.kept, t); i >= 0 {

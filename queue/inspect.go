@@ -75,14 +75,14 @@ func (l *lane[K]) info() LaneInfo {
 	if r := l.running(); r != nil {
 		i.Running, i.RunningSince = r.act.Name, r.q.at(r.started)
 	}
-	if t := l.oldest(); t != nil {
+	if t := l.firstWaiting(); t != nil {
 		i.WaitingSince = t.q.at(max(t.accepted, t.due))
 	}
 	return i
 }
 
-// oldest returns the first accepted ticket that does not run, or nil.
-func (l *lane[K]) oldest() *Ticket[K] {
+// firstWaiting returns the first accepted ticket that does not run, or nil.
+func (l *lane[K]) firstWaiting() *Ticket[K] {
 	for _, t := range l.queue {
 		if t != l.running() && t.state != Admitting {
 			return t
@@ -167,7 +167,7 @@ func (q *Queuer[K]) Stats() Stats {
 		Abandoned: q.strays,
 	}
 	for _, b := range q.blocked {
-		if !b.placed {
+		if !b.reserved {
 			s.Blocked++
 		}
 	}
@@ -178,7 +178,7 @@ func (q *Queuer[K]) Stats() Stats {
 		if t := l.running(); t != nil && t.started > 0 { // 0: the base ended before the attempt
 			s.LongestRunning = max(s.LongestRunning, q.now()-t.started)
 		}
-		if t := l.oldest(); t != nil {
+		if t := l.firstWaiting(); t != nil {
 			s.OldestWaiting = max(s.OldestWaiting, q.now()-max(t.accepted, t.due))
 		}
 		for _, t := range l.tickets() {

@@ -18,10 +18,10 @@ type lane[K comparable] struct {
 }
 
 // Go's maps never shrink. The map of lanes is replaced if less than 1/shrink of its
-// peak is left. A small map is kept, and so is a short list of ready tickets.
+// peak is left. A map with a peak up to shrinkAbove stays, and so does a list of ready tickets.
 const (
-	shrink = 8
-	keep   = 128
+	shrink      = 8
+	shrinkAbove = 128
 )
 
 // makeLane makes the lane of a key that has none. REQUIRES: q.mu.
@@ -36,7 +36,7 @@ func (q *Queuer[K]) makeLane(key K) *lane[K] {
 	return l
 }
 
-// tidy removes the lane if nothing needs it. REQUIRES: q.mu.
+// tidy removes the lane if nothing needs it, and then ends its drain. REQUIRES: q.mu.
 func (q *Queuer[K]) tidy(l *lane[K]) {
 	if l.size() > 0 || l.halted && l.drained == nil {
 		return
@@ -46,7 +46,7 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 		l.drained = nil
 	}
 	delete(q.lanes, l.key)
-	if q.peak > keep && len(q.lanes) < q.peak/shrink {
+	if q.peak > shrinkAbove && len(q.lanes) < q.peak/shrink {
 		lanes := make(map[K]*lane[K], len(q.lanes))
 		maps.Copy(lanes, q.lanes)
 		q.lanes, q.peak = lanes, len(lanes)
@@ -55,6 +55,30 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 
 // size counts the tickets of the lane, also the delayed ones.
 func (l *lane[K]) size() int { return len(l.queue) + len(l.delayed) }
+
+// running returns the ticket of the lane that runs, or that is settled after it ran; or nil.
+// The lane may be nil.
+func (l *lane[K]) running() *Ticket[K] {
+	if l == nil || len(l.queue) == 0 {
+		return nil
+	}
+	if t := l.queue[0]; t.hasWorker() {
+		return t
+	}
+	return nil
+}
+
+// waitingBeside counts the tickets of the lane that do not run, without t, which does not run.
+func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
+	n := l.size()
+	if l.running() != nil {
+		n--
+	}
+	if t != nil && l.index(t) >= 0 { // a ticket that is refused in its place has Admit, and so no Delay
+		n--
+	}
+	return n
+}
 
 // tickets returns the tickets of the lane, delayed ones last.
 func (l *lane[K]) tickets() []*Ticket[K] {

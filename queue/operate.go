@@ -16,7 +16,7 @@ func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
 	q.once.Do(q.prepare)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := q.ownRule(class)
+	c := q.withOwnRule(class)
 	if c == &q.root && limit.MaxRunning == 0 {
 		limit.MaxRunning = defaultMaxRunning
 	}
@@ -50,7 +50,7 @@ func (q *Queuer[K]) setPaused(class string, paused bool) error {
 		return &InvalidError{"Class", noClass(class)}
 	}
 	if paused || now.paused {
-		q.ownRule(class).rule.paused = paused
+		q.withOwnRule(class).rule.paused = paused
 		q.pump(q.now())
 	}
 	return nil

@@ -33,7 +33,7 @@ type Queuer[K comparable] struct {
 	starts uint64 // of attempts
 	total  int    // places: reserved or accepted, and not ended
 
-	started []*Ticket[K] // running, but no worker has taken them yet
+	untaken []*Ticket[K] // running, but no worker has taken them yet
 	kept    []*Ticket[K] // with a share of the limits and no worker: between two attempts, ended there, or abandoned
 	workers int          // goroutines, without workers of abandoned actions; workers >= running()
 	strays  int          // goroutines of abandoned actions that have not returned; not only workers

@@ -43,36 +43,12 @@ func (q *Queuer[K]) busiest(t *Ticket[K]) (busiest *lane[K]) {
 	return busiest
 }
 
-// running returns the ticket of the lane that runs, or that is settled after it ran; or nil.
-// The lane may be nil.
-func (l *lane[K]) running() *Ticket[K] {
-	if l == nil || len(l.queue) == 0 {
-		return nil
-	}
-	if t := l.queue[0]; t.hasWorker() {
-		return t
-	}
-	return nil
-}
-
 // admitting counts the tickets in the lane that are being admitted.
 func (l *lane[K]) admitting() (n int) {
 	for _, o := range l.tickets() {
 		if o.state == Admitting {
 			n++
 		}
-	}
-	return n
-}
-
-// waitingBeside counts the tickets of the lane that do not run, without t, which does not run.
-func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
-	n := l.size()
-	if l.running() != nil {
-		n--
-	}
-	if t != nil && l.index(t) >= 0 { // a ticket that is refused in its place has Admit, and so no Delay
-		n--
 	}
 	return n
 }

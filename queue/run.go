@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// wait lets an accepted ticket wait in its lanes. REQUIRES: q.mu.
-func (q *Queuer[K]) wait(t *Ticket[K]) {
+// startWaiting lets an accepted ticket wait in its lanes. REQUIRES: q.mu.
+func (q *Queuer[K]) startWaiting(t *Ticket[K]) {
 	t.state = Waiting
 	if d := t.act.QueueTimeout; d > 0 {
 		t.timer = time.AfterFunc(d, t.expire)
@@ -38,7 +38,7 @@ func (t *Ticket[K]) dequeue() {
 	t.turn = 0
 	c := t.class
 	c.ready = remove(c.ready, slices.Index(c.ready, t))
-	if len(c.ready) == 0 && c.peak > keep {
+	if len(c.ready) == 0 && c.peak > shrinkAbove {
 		c.ready, c.peak = nil, 0
 	}
 }
@@ -49,19 +49,19 @@ func (q *Queuer[K]) pump(now time.Duration) {
 	for t := q.next(); t != nil; t = q.next() {
 		t.dequeue()
 		t.stopTimer()
-		if t.holds {
+		if t.hasShare {
 			q.kept = remove(q.kept, slices.Index(q.kept, t))
 		} else {
 			q.starts++
-			t.class.take(q.starts)
-			t.holds = true
+			t.class.recordStart(q.starts)
+			t.hasShare = true
 		}
 		t.state = Running
 		t.started, t.ended = now, 0
 		t.attempt++
-		q.started = append(q.started, t)
+		q.untaken = append(q.untaken, t)
 	}
-	q.staff()
+	q.startWorkers()
 	q.grant()
 }
 
@@ -77,14 +77,14 @@ func (q *Queuer[K]) next() *Ticket[K] {
 
 // result is how an attempt ended, as far as it can be judged without q.mu.
 type result struct {
-	outcome Outcome
-	err     error         // of the outcome
-	own     error         // what Guard or Run returned
-	cause   error         // of the end of the context, if err is of that
-	unbegun bool          // the base had ended before the attempt, with cause
-	outside bool          // the base had ended when the attempt ended
-	retry   bool          // err is worth another attempt
-	pause   time.Duration // before that attempt
+	outcome   Outcome
+	err       error         // of the outcome
+	returned  error         // what Guard or Run returned
+	cause     error         // of the end of the context, if err is of that
+	unbegun   bool          // the base had ended before the attempt, with cause
+	baseEnded bool          // the base had ended when the attempt ended
+	retry     bool          // err is worth another attempt
+	pause     time.Duration // before that attempt
 }
 
 // attemptContext returns the context of one attempt. What the first attempt leaves behind
@@ -145,7 +145,7 @@ func (t *Ticket[K]) signalled() bool {
 // judge returns the result of an attempt that returned err. An error of the end of the
 // context belongs to what ended the context, and any other one is the action's own.
 func (t *Ticket[K]) judge(ctx context.Context, err error, own result) result {
-	own.own = err
+	own.returned = err
 	cause := context.Cause(ctx)
 	if cause == nil {
 		return own
@@ -154,15 +154,15 @@ func (t *Ticket[K]) judge(ctx context.Context, err error, own result) result {
 	if end == nil {
 		return own
 	}
-	return result{outcome: end.Outcome, err: end, own: err, cause: cause}
+	return result{outcome: end.Outcome, err: end, returned: err, cause: cause}
 }
 
 // endOf returns the error of an action whose context ended with the cause, or nil if the
 // action failed for another reason. It may call methods of err and of the base's cause. The
 // cause of the base may be an EndError too: of another queue, whose action has this context.
 func endOf(cause, err error, base context.Context) *EndError {
-	end, own := cause.(*EndError)
-	if !own || error(end) == context.Cause(base) {
+	end, ok := cause.(*EndError)
+	if !ok || error(end) == context.Cause(base) {
 		end = &EndError{Outcome: Canceled, Cause: cause}
 	}
 	switch {
@@ -178,11 +178,11 @@ func endOf(cause, err error, base context.Context) *EndError {
 func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	if t.state != Running {
 		// It was abandoned, and everything that it held is given away.
-		q.found(true)
+		q.strayReturned(true)
 		return
 	}
 	if r.unbegun {
-		r.outcome, r.err, r.own = Canceled, &EndError{Canceled, r.cause, t.err}, t.err
+		r.outcome, r.err, r.returned = Canceled, &EndError{Canceled, r.cause, t.err}, t.err
 		t.attempt--
 		t.started = 0
 	}
@@ -191,14 +191,14 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	// pre-empted action must not restore a state that belongs to the successor.
 	ended := r.retry || r.outcome == Skipped || r.cause != nil && r.cause != error(t.signal)
 	if t.signal != nil && ended {
-		r = result{outcome: t.signal.Outcome, err: &EndError{t.signal.Outcome, t.signal.Cause, r.own}}
+		r = result{outcome: t.signal.Outcome, err: &EndError{t.signal.Outcome, t.signal.Cause, r.returned}}
 	}
 	if r.retry {
 		q.suspend(t, r.err, r.pause)
 		q.pump(t.ended)
 		return
 	}
-	t.halts = q.config.HaltOnFailure && r.outcome.failure() && t.signal == nil && !r.outside
+	t.halts = q.config.HaltOnFailure && r.outcome.failure() && t.signal == nil && !r.baseEnded
 	if t.halts { // already now, so that Settle and the observer may call Resume
 		for _, p := range t.places {
 			p.lane.halted = true
@@ -215,22 +215,22 @@ func (q *Queuer[K]) suspend(t *Ticket[K], err error, pause time.Duration) {
 	if t.act.Retry.Keep {
 		q.kept = append(q.kept, t)
 	} else {
-		t.yield()
+		t.releaseShare()
 	}
 	t.ended = q.now()
 	t.err = err
 	if pause > 0 {
 		t.state = Retrying
-		t.timer = time.AfterFunc(pause, t.again)
+		t.timer = time.AfterFunc(pause, t.endBackoff)
 		return
 	}
 	t.state = Waiting
 	q.enqueue(t)
 }
 
-// again ends the back-off. The ticket waits for a new turn. One that has kept its share of
-// the limits starts now, or when its class is not paused.
-func (t *Ticket[K]) again() {
+// endBackoff lets the ticket wait for a new turn. One that has kept its share of the limits
+// starts now, or when its class is not paused.
+func (t *Ticket[K]) endBackoff() {
 	q := t.q
 	q.mu.Lock()
 	defer q.mu.Unlock()

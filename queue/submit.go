@@ -43,9 +43,9 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 	}
 	q.once.Do(q.prepare)
 	act, self := t.act, actionOf(ctx, q)
-	var ended <-chan struct{}
+	var ctxDone <-chan struct{}
 	if act.Wait {
-		ended = ctx.Done() // not later: it may panic
+		ctxDone = ctx.Done() // not later: it may panic
 	}
 	q.mu.Lock()
 	if !q.allows(act.Class) {
@@ -58,12 +58,12 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 	}
 	if in, reason := q.obstacle(t); reason != nil {
 		if reason == ErrFull && act.Wait {
-			return q.block(ctx, ended, t, self)
+			return q.block(ctx, ctxDone, t, self)
 		}
 		defer q.mu.Unlock()
 		return nil, q.refusal(t, reason, in, nil)
 	}
-	q.place(t)
+	q.reserve(t)
 	if act.Admit == nil && q.config.Observer.Accepted == nil {
 		q.confirm(t)
 		return t, nil
@@ -89,7 +89,7 @@ func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 		}
 		if first.state != Admitting {
 			if t.act.Coalesce {
-				return first.coalesced(t), nil
+				return first.coalesce(t), nil
 			}
 			return first, nil
 		}
@@ -118,7 +118,7 @@ func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 	if q.closed {
 		return nil, ErrTerminated
 	}
-	q.find(t)
+	q.findLanes(t)
 	for _, p := range t.places {
 		if p.lane != nil && p.lane.drained != nil {
 			return p.lane, ErrStopping
@@ -130,23 +130,23 @@ func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 	for _, p := range t.places {
 		// A blocked submitter of the same key arrived earlier. If this one may wait as well,
 		// it also waits until that one is admitted.
-		if q.awaited(p.key, t.act.Wait) {
+		if q.wanted(p.key, t.act.Wait) {
 			return cmp.Or(p.lane, &lane[K]{key: p.key}), ErrFull
 		}
 	}
 	return q.full(t)
 }
 
-// find looks up the lanes of the ticket's keys. A key without actions has none.
+// findLanes looks up the lanes of the ticket's keys. A key without actions has none.
 // REQUIRES: q.mu.
-func (q *Queuer[K]) find(t *Ticket[K]) {
+func (q *Queuer[K]) findLanes(t *Ticket[K]) {
 	for i := range t.places {
 		t.places[i].lane = q.lanes[t.places[i].key]
 	}
 }
 
-// full returns ErrFull if there is no room for the ticket in the lanes that find found.
-// REQUIRES: q.mu.
+// full returns ErrFull if there is no room for the ticket in the lanes that findLanes
+// found. REQUIRES: q.mu.
 func (q *Queuer[K]) full(t *Ticket[K]) (in *lane[K], reason error) {
 	if q.config.MaxPerKey > 0 {
 		for _, p := range t.places {
@@ -161,9 +161,9 @@ func (q *Queuer[K]) full(t *Ticket[K]) (in *lane[K], reason error) {
 	return nil, nil
 }
 
-// place reserves the places of the ticket in the lanes that find found. From here on it
+// reserve gives the ticket places in the lanes that findLanes found. From here on it
 // counts. REQUIRES: q.mu.
-func (q *Queuer[K]) place(t *Ticket[K]) {
+func (q *Queuer[K]) reserve(t *Ticket[K]) {
 	q.seq++
 	t.seq = q.seq
 	q.total++
@@ -221,7 +221,7 @@ func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 func (q *Queuer[K]) confirm(t *Ticket[K]) {
 	t.state = Waiting
 	t.accepted = q.now()
-	q.unblock(t)
+	q.removeSubmitter(t)
 	if t.admitted != nil {
 		close(t.admitted)
 	}
@@ -232,26 +232,26 @@ func (q *Queuer[K]) confirm(t *Ticket[K]) {
 		q.retireAll(claimed)
 		return
 	}
-	waiting, running := q.preempted(t)
+	waiting, running := q.preempt(t)
 	if t.act.Delay > 0 {
 		t.state = Delayed
-		t.delay(t.act.Delay)
+		t.startDelay(t.act.Delay)
 	} else {
-		q.wait(t)
+		q.startWaiting(t)
 	}
 	q.pump(t.accepted)
 	q.mu.Unlock()
 	if len(running) > 0 {
 		// Running actions end last, also if an observer panics.
-		defer q.stop(running, &EndError{Outcome: Preempted}, Superseded)
+		defer q.interruptAll(running, &EndError{Outcome: Preempted}, Superseded)
 	}
 	q.retireAll(waiting)
 }
 
-// preempted claims the waiting tickets that a pre-empting ticket ends, and returns the
+// preempt claims the waiting tickets that a pre-empting ticket ends, and returns the
 // running ones. One that is being admitted ends when Admit has answered. REQUIRES:
 // q.mu.
-func (q *Queuer[K]) preempted(t *Ticket[K]) (claimed, running []*Ticket[K]) {
+func (q *Queuer[K]) preempt(t *Ticket[K]) (claimed, running []*Ticket[K]) {
 	if t.act.Preempt == NoPreempt {
 		return nil, nil
 	}

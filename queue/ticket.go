@@ -23,7 +23,7 @@ type Ticket[K comparable] struct {
 	err      error  // of the outcome, or of the last attempt
 	state    ActionState
 	outcome  Outcome
-	holds    bool          // it has a share of the limits: it counts as running in its class
+	hasShare bool          // it has a share of the limits: it counts as running in its class
 	halts    bool          // its failure halts its lanes
 	attempt  int32         // the number of attempts begun
 	accepted time.Duration // of Queuer.now; 0: it has not come
@@ -41,7 +41,7 @@ type Ticket[K comparable] struct {
 // place is the place of a ticket in the lane of one key.
 type place[K comparable] struct {
 	key  K
-	lane *lane[K] // nil: the key had none, see Queuer.find
+	lane *lane[K] // nil: the key had none, see Queuer.findLanes
 }
 
 // needs reports whether the ticket has or needs a place in the lane of the key.
@@ -63,12 +63,12 @@ func (t *Ticket[K]) Seq() uint64 {
 func (t *Ticket[K]) Done() <-chan struct{} {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
-	return t.ending()
+	return t.doneChannel()
 }
 
-// ending returns the channel that is closed at the end. Most actions end before a
+// doneChannel returns the channel that is closed at the end. Most actions end before a
 // caller needs it. REQUIRES: q.mu.
-func (t *Ticket[K]) ending() <-chan struct{} {
+func (t *Ticket[K]) doneChannel() <-chan struct{} {
 	if t.done == nil {
 		t.done = make(chan struct{})
 		if t.state == Ended {
@@ -125,7 +125,7 @@ func (t *Ticket[K]) Wait(ctx context.Context) error {
 		t.q.waits = append(t.q.waits, w)
 		defer t.q.forget(w)
 	}
-	done := t.ending()
+	done := t.doneChannel()
 	t.q.mu.Unlock()
 	select {
 	case <-done:

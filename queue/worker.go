@@ -25,19 +25,19 @@ const contextAge = time.Millisecond
 
 // hasWorker reports whether a worker runs or settles the ticket. Calls such as Cancel, and
 // timers, settle tickets without a worker. REQUIRES: q.mu.
-func (t *Ticket[K]) hasWorker() bool { return t.holds && !slices.Contains(t.q.kept, t) }
+func (t *Ticket[K]) hasWorker() bool { return t.hasShare && !slices.Contains(t.q.kept, t) }
 
-// staff starts the workers that are missing. A worker that is about to exit calls staff
-// again. REQUIRES: q.mu.
-func (q *Queuer[K]) staff() {
+// startWorkers starts the workers that are missing. A worker that is about to exit calls
+// startWorkers again. REQUIRES: q.mu.
+func (q *Queuer[K]) startWorkers() {
 	for q.workers < q.running() {
 		q.workers++
 		go (&worker[K]{q: q}).work()
 	}
 }
 
-// found counts the goroutine of an abandoned action that has returned. REQUIRES: q.mu.
-func (q *Queuer[K]) found(worker bool) {
+// strayReturned counts a goroutine of an abandoned action that has returned. REQUIRES: q.mu.
+func (q *Queuer[K]) strayReturned(worker bool) {
 	q.strays--
 	if worker {
 		q.workers++
@@ -61,20 +61,20 @@ func (w *worker[K]) exit() {
 	w.q.mu.Lock()
 	defer w.q.mu.Unlock()
 	w.q.workers--
-	w.q.staff()
+	w.q.startWorkers()
 }
 
-// take returns the next started ticket, or nil, and makes sure that the context has not
+// take returns the next untaken ticket, or nil, and makes sure that the context has not
 // ended. It is given the end of the last action: the next one may have started before that,
 // because a new worker did not run in time. REQUIRES: q.mu.
 func (w *worker[K]) take(lastEnded time.Duration) *Ticket[K] {
 	q := w.q
-	t := q.takeStarted()
+	t := q.nextUntaken()
 	if t == nil {
 		return nil
 	}
 	// The context has ended if the last action was cancelled. That action cannot cancel
-	// it any more: its ticket has lost the function, see yield.
+	// it any more: its ticket has lost the function, see releaseShare.
 	if w.ctx == nil || w.ctx.Err() != nil || lastEnded-w.made >= contextAge {
 		if w.cancel != nil {
 			w.cancel(nil)
@@ -89,15 +89,15 @@ func (w *worker[K]) take(lastEnded time.Duration) *Ticket[K] {
 	return t
 }
 
-// takeStarted returns the next started ticket, or nil. REQUIRES: q.mu.
-func (q *Queuer[K]) takeStarted() *Ticket[K] {
-	for len(q.started) > 0 {
-		t := q.started[0]
-		q.started = remove(q.started, 0)
+// nextUntaken returns the next running ticket that no worker has taken, or nil. REQUIRES: q.mu.
+func (q *Queuer[K]) nextUntaken() *Ticket[K] {
+	for len(q.untaken) > 0 {
+		t := q.untaken[0]
+		q.untaken = remove(q.untaken, 0)
 		if t.state == Running {
 			return t
 		}
-		q.found(true) // it was abandoned before its attempt, and this worker counts again
+		q.strayReturned(true) // it was abandoned before its attempt, and this worker counts again
 	}
 	return nil
 }
@@ -109,10 +109,10 @@ func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
 	goexit := true
 	defer func() {
 		if goexit {
-			outside := base.Err() != nil
+			baseEnded := base.Err() != nil
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			q.conclude(t, result{outcome: Panicked, err: &PanicError{Goexit: true}, outside: outside})
+			q.conclude(t, result{outcome: Panicked, err: &PanicError{Goexit: true}, baseEnded: baseEnded})
 		}
 	}()
 	var r result
@@ -120,7 +120,7 @@ func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
 		r = result{unbegun: true, cause: context.Cause(base)}
 	} else {
 		r = t.try(w.ctx)
-		r.outside = base.Err() != nil
+		r.baseEnded = base.Err() != nil
 	}
 	goexit = false
 	q.mu.Lock()

@@ -26,7 +26,7 @@ func TestAbandonedSettleIsNoWorker(t *testing.T) {
 		synctest.Wait()
 		require.True(t, q.Abandon("b"))
 		q.mu.Lock()
-		q.staff()
+		q.startWorkers()
 		workers := q.workers
 		q.mu.Unlock()
 		close(end)
@@ -99,7 +99,7 @@ func TestAbandonCountsWorkers(t *testing.T) {
 func TestContextEndsBeforeAnActionThatHasStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := Must[string](nil)
-		workers := func(add int) { // staff starts none while there seems to be one more
+		workers := func(add int) { // startWorkers starts none while there seems to be one more
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.workers += add
