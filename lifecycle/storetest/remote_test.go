@@ -121,7 +121,6 @@ func ask[T any](r *remote, ctx context.Context, answer func(engine *lifecycle.Me
 	r.request = max(r.request-1, 0)
 	r.struck = r.struck || strikes
 	at, held, settled := r.cutAt, r.held, r.settled
-	r.mu.Unlock()
 
 	type result struct {
 		answer T
@@ -154,6 +153,7 @@ func ask[T any](r *remote, ctx context.Context, answer func(engine *lifecycle.Me
 		}
 		done <- got
 	})
+	r.mu.Unlock() // after Go: Close waits for what began before it
 	if r.deaf {
 		ctx = context.WithoutCancel(ctx)
 	}
