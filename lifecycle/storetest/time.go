@@ -40,8 +40,8 @@ func overdue(states ...string) lifecycle.Query {
 // duration has not passed for any object. The deadline of a MetadataOnly change counts from
 // the present time of the store, and the change does not make the object younger.
 //
-// Recent finds a change if it is at most so old, and no MetadataOnly change. No time and no duration is rounded to seconds:
-// a deadline would come early.
+// Recent finds a change if it is at most so old, and no MetadataOnly change. No time and no
+// duration is rounded to seconds: a deadline would come early.
 func conditionsCombine(t *tester) {
 	t.needsConfig("Age", t.config.Synctest || t.config.Age != nil)
 	if t.config.Synctest {

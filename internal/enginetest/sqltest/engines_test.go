@@ -35,11 +35,13 @@ func (e engine) networked() bool { return e.name != "sqlite" }
 
 func engines() []engine {
 	return []engine{
-		{"sqlite", sqlstore.SQLite, openSQLite},
+		onSQLite(),
 		{"postgres", sqlstore.Postgres, func(t testing.TB) way { return way{"pgx", servers.Postgres(t)} }},
 		{"mysql", sqlstore.MySQL, func(t testing.TB) way { return way{"mysql", servers.MySQL(t)} }},
 	}
 }
+
+func onSQLite() engine { return engine{"sqlite", sqlstore.SQLite, openSQLite} }
 
 // openSQLite does not set _txlock: the store takes the write lock itself.
 func openSQLite(t testing.TB) way {

@@ -232,7 +232,7 @@ func TestExistingTableWithInfiniteTimes(t *testing.T) {
 
 // SQLite does not commit to several files at once: a table in another file is refused.
 func TestExistingTableOfAttachedDatabase(t *testing.T) {
-	e := engines()[0]
+	e := onSQLite()
 	db := pool(t, e.open(t))
 	db.SetMaxOpenConns(1)
 	exec(t, db, "ATTACH DATABASE ? AS other", "file:"+filepath.ToSlash(filepath.Join(t.TempDir(), "other.db")))

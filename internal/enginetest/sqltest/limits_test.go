@@ -16,7 +16,7 @@ import (
 // once grew it to 80 MiB.
 func TestReasonsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newStores(t, engines()[0], sqlstore.Config{})
+	s := newStores(t, onSQLite(), sqlstore.Config{})
 	m := manage(s.new(t))
 	create(t, m, "a")
 	begun := fire(t, m, "a", pay, customer)

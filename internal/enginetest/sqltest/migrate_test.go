@@ -64,7 +64,7 @@ func TestPublication(t *testing.T) {
 
 // Processes that start at once wait for each other, also where the engine does not wait.
 func TestMigrateLockedDatabase(t *testing.T) {
-	e := engines()[0]
+	e := onSQLite()
 	w := e.open(t).with(t, "_pragma=journal_mode(WAL)&_pragma=busy_timeout(0)")
 	var group errgroup.Group
 	for range 8 {

@@ -191,7 +191,7 @@ func TestWithTxRefusedHalfWay(t *testing.T) {
 // SQLite ends the transaction of the caller when the disk is full, and its savepoint with it: the
 // error is an outage.
 func TestWithTxFullDisk(t *testing.T) {
-	store, db := fresh(t, engines()[0], nil)
+	store, db := fresh(t, onSQLite(), nil)
 	db.SetMaxOpenConns(1)
 	exec(t, db, "PRAGMA max_page_count = 200")
 	tx, err := db.BeginTx(t.Context(), nil)

@@ -60,7 +60,7 @@ func TestUnavailableRows(t *testing.T) {
 		require.NoError(t, tx.Rollback())
 		require.NoError(t, store.Commit(t.Context(), next(now, 0)))
 	})
-	s := newStores(t, engines()[0], sqlstore.Config{}) // a full disk of a server needs a disk of its own
+	s := newStores(t, onSQLite(), sqlstore.Config{}) // a full disk of a server needs a disk of its own
 	store := s.by(t, s.way.with(t, "_pragma=max_page_count(100)"))
 	c := next(get(t, store, orderA), 0)
 	c.Changes[0].To.Payload = make([]byte, 1<<20)
@@ -125,7 +125,7 @@ func TestRule(t *testing.T) {
 func TestUnavailableFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mounted")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	s := newStores(t, engines()[0], sqlstore.Config{})
+	s := newStores(t, onSQLite(), sqlstore.Config{})
 	w := way{"sqlite", "file:" + filepath.ToSlash(dir) + "/orders.db"}
 	store := s.by(t, w)
 	key := lifecycle.Key{Machine: kind, ID: "a"}
