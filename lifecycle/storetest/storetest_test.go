@@ -107,6 +107,10 @@ func TestStoreWithoutFaultPasses(t *testing.T) {
 		require.Empty(t, failed)
 		require.Empty(t, skipped)
 	}
+	for n := range 3 {
+		failed, _ = judge(t, fault{has: func(has *lifecycle.Capabilities) { has.Changes = n + 1 }}, "Commit/as_many_as_declared")
+		require.Empty(t, failed, "a store that takes %d changes", n+1)
+	}
 	failed, skipped = judge(t, fault{aged: true}, "Time/conditions_combine")
 	require.Empty(t, failed)
 	require.Empty(t, skipped)
