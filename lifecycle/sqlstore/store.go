@@ -57,7 +57,7 @@ func (c *Config) resolved() (Config, error) {
 }
 
 // Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for
-// concurrent use; in a transaction of the caller it is as safe as the transaction. A Store must not be copied.
+// concurrent use; the one of WithTx is for one goroutine at a time. A Store must not be copied.
 type Store struct {
 	*shared
 	q  querier // executes the statements: the database, or a connection or transaction
@@ -167,8 +167,9 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // delivered only after the COMMIT. Do not call Manager.Do with this store: its work
 // would start before the COMMIT.
 //
-// The view is as safe for concurrent use as the transaction, and fails after its end.
-// It needs no Close.
+// The transaction is for one goroutine at a time while it has views: the statements and
+// savepoints of two calls must not mix. The view fails after the end of the transaction, and
+// needs no Close.
 func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{s.shared, tx, tx} }
 
 // table returns the name of one of the store's own tables.

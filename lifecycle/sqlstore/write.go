@@ -94,8 +94,9 @@ func finish(ctx context.Context, end func() error) error {
 }
 
 // inCallersTx writes a commit in the caller's transaction. A savepoint takes back what a commit has
-// written before it is refused. It is released: PostgreSQL keeps every one until the end of the
-// transaction, and slows down with their number. After any other error the caller rolls back.
+// written before it is refused, or fails for want of resources. It is released: PostgreSQL keeps
+// every one until the end of the transaction, and slows down with their number. After any other
+// error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	if !p.several && !p.existing && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
 		return s.write(ctx, p)
@@ -106,11 +107,14 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	err := s.write(ctx, p)
 	if err != nil {
 		c := classify(err)
-		if !errors.Is(err, errMissed) && (!c.refused() || c == unable) {
-			return err // the engine may have ended the transaction, also for want of resources
-		}
-		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
+		if !errors.Is(err, errMissed) && !c.refused() {
 			return err
+		}
+		if _, back := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); back != nil {
+			if c == unable {
+				return err // the engine may have ended the transaction, and the savepoint with it
+			}
+			return back
 		}
 	}
 	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
