@@ -387,7 +387,7 @@ func TestTxIsTheCallers(t *testing.T) {
 	err = in.Commit(t.Context(), moved())
 	require.ErrorIs(t, err, ErrRollback)
 	require.ErrorIs(t, err, deadlock)
-	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.statements())
+	require.Equal(t, []string{"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET"}, f.statements())
 	require.NoError(t, tx.Rollback())
 
 	tx, err = db.BeginTx(t.Context(), nil)

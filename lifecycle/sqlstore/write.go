@@ -17,10 +17,10 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 	switch {
 	case s.tx != nil:
 		return s.inCallersTx(ctx, p)
-	case !s.e.returning || p.existing || p.several || len(p.commit.Messages) > 0 || p.commit.Owner.Name != "":
+	case !s.oneStatement(p):
 		return s.transaction(ctx, p)
 	}
-	// One statement, which commits itself. It has a connection of its own: an error before
+	// The statement commits itself. It has a connection of its own: an error before
 	// that is not the statement's, and database/sql does not send the statement twice.
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -32,6 +32,11 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
+}
+
+// oneStatement reports whether one statement writes the commit.
+func (s *Store) oneStatement(p *plan) bool {
+	return s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == ""
 }
 
 // transaction writes any commit.
@@ -98,7 +103,7 @@ func finish(ctx context.Context, end func() error) error {
 // every one until the end of the transaction, and slows down with their number. After any other
 // error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
-	if !p.several && !p.existing && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
+	if s.oneStatement(p) {
 		return s.write(ctx, p)
 	}
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
