@@ -245,7 +245,7 @@ func (s *Store) change(ctx context.Context, p *plan, ch *change) (err error) {
 		_, err = s.exec(ctx, st.addRow, &ch.row)
 	}
 	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
-		return err // without a savepoint, or the transaction may not see the row that has the request
+		return err // perhaps without a savepoint, or the transaction may not see the row that has the request
 	}
 	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
 	return fmt.Errorf("%w: %w", errMissed, err)
