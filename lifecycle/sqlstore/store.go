@@ -154,13 +154,14 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // tx.Statement.ConnPool.(*sql.Tx) with gorm.
 //
 // The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict, and any
-// other refusal of the request, is reported at once and leaves the transaction as it was.
-// After any other error, roll back. The caller's COMMIT decides whether the
-// commit was written, and the history has its token. Reads see what the transaction
-// sees: at isolation levels above READ COMMITTED that may be older than the records,
-// and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])
-// must be alive in what the transaction sees. If the transaction is SERIALIZABLE, MySQL
-// locks the owner's record until its end, and heartbeats wait.
+// other refusal of the request, is reported at once and leaves the transaction as it was,
+// with one exception: PostgreSQL aborts it if a trigger on the store's own tables, or the
+// encoding of the database, refuses a commit of one change. After any other error, roll
+// back. The caller's COMMIT decides whether the commit was written, and the history has its
+// token. Reads see what the transaction sees: at isolation levels above READ COMMITTED that
+// may be older than the records, and the commit is then the conflict. The owner that writes
+// ([lifecycle.Commit.Owner]) must be alive in what the transaction sees. If the transaction
+// is SERIALIZABLE, MySQL locks the owner's record until its end, and heartbeats wait.
 //
 // A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
 // when the change is in the transaction, before the caller's COMMIT. Messages are
