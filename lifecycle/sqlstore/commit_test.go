@@ -387,7 +387,7 @@ func TestTxIsTheCallers(t *testing.T) {
 	err = in.Commit(t.Context(), moved())
 	require.ErrorIs(t, err, ErrRollback)
 	require.ErrorIs(t, err, deadlock)
-	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.statements())
+	require.Equal(t, []string{"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET"}, f.statements())
 	require.NoError(t, tx.Rollback())
 
 	tx, err = db.BeginTx(t.Context(), nil)
@@ -451,20 +451,27 @@ func TestTxKeepsNoSavepoint(t *testing.T) {
 	}
 }
 
-// A lack of resources may end the transaction of the caller, and its savepoint with it: the
-// outage is the error, not the missing savepoint.
-func TestTxEndsForWantOfResources(t *testing.T) {
+// A commit that lacks resources leaves nothing in the transaction of the caller. If the engine has
+// ended the transaction, and its savepoint with it, the outage is the error, and not the missing
+// savepoint.
+func TestTxForWantOfResources(t *testing.T) {
 	full := &numberError{Number: 1206} // locks
-	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{err: full}}}))
-	tx, err := db.BeginTx(t.Context(), nil)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, tx.Rollback()) }()
-	c := moved()
-	c.Messages = []lifecycle.Message{{Topic: "moved"}}
-	err = store.WithTx(tx).Commit(t.Context(), c)
-	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
-	require.ErrorIs(t, err, full)
-	require.Equal(t, []string{"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET"}, f.statements())
+	for name, back := range map[string]reply{"the transaction goes on": {}, "the transaction has ended": {err: &numberError{Number: 1305}}} {
+		t.Run(name, func(t *testing.T) {
+			store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{err: full}}, "ROLLBACK TO SAVEPOINT": {back}}))
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tx.Rollback()) }()
+			c := moved()
+			c.Messages = []lifecycle.Message{{Topic: "moved"}}
+			err = store.WithTx(tx).Commit(t.Context(), c)
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+			require.ErrorIs(t, err, full)
+			require.Equal(t, []string{
+				"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET", "ROLLBACK TO SAVEPOINT",
+			}, short(f.statements())[:4])
+		})
+	}
 }
 
 // Commit returns the cause of a context that ends during a retry or before the call.

@@ -57,7 +57,7 @@ func (c *Config) resolved() (Config, error) {
 }
 
 // Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for
-// concurrent use; in a transaction of the caller it is as safe as the transaction. A Store must not be copied.
+// concurrent use; the one of WithTx is for one goroutine at a time. A Store must not be copied.
 type Store struct {
 	*shared
 	q  querier // executes the statements: the database, or a connection or transaction
@@ -154,21 +154,23 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // tx.Statement.ConnPool.(*sql.Tx) with gorm.
 //
 // The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict, and any
-// other refusal of the request, is reported at once and leaves the transaction as it was.
-// After any other error, roll back. The caller's COMMIT decides whether the
-// commit was written, and the history has its token. Reads see what the transaction
-// sees: at isolation levels above READ COMMITTED that may be older than the records,
-// and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])
-// must be alive in what the transaction sees. If the transaction is SERIALIZABLE, MySQL
-// locks the owner's record until its end, and heartbeats wait.
+// other refusal of the request, is reported at once and leaves the transaction as it was,
+// with one exception: PostgreSQL aborts it if a trigger on the store's own tables, or the
+// encoding of the database, refuses a commit of one change. After any other error, roll
+// back. The caller's COMMIT decides whether the commit was written, and the history has its
+// token. Reads see what the transaction sees: at isolation levels above READ COMMITTED that
+// may be older than the records, and the commit is then the conflict. The owner that writes
+// ([lifecycle.Commit.Owner]) must be alive in what the transaction sees. If the transaction
+// is SERIALIZABLE, MySQL locks the owner's record until its end, and heartbeats wait.
 //
 // A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
 // when the change is in the transaction, before the caller's COMMIT. Messages are
 // delivered only after the COMMIT. Do not call Manager.Do with this store: its work
 // would start before the COMMIT.
 //
-// The view is as safe for concurrent use as the transaction, and fails after its end.
-// It needs no Close.
+// The transaction is for one goroutine at a time while it has views: the statements and
+// savepoints of two calls must not mix. The view fails after the end of the transaction, and
+// needs no Close.
 func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{s.shared, tx, tx} }
 
 // table returns the name of one of the store's own tables.

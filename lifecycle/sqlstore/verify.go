@@ -181,9 +181,10 @@ func (s *Store) about(ctx context.Context, query, table string, scan func(*sql.R
 // verifySession refuses connections that change names of existing tables, because MySQL
 // truncates text where its mode is not strict, and converts it between character sets;
 // connections without autocommit or with completion_type=CHAIN, where a read or a COMMIT begins
-// a transaction that nothing ends; and connections that read uncommitted rows. The bad schedule: the connection breaks before COMMIT
-// reaches the server; another connection finds the history row of the commit, and Commit
-// returns nil; the server then rolls the transaction back.
+// a transaction that nothing ends; and connections that read uncommitted rows. The bad
+// schedule: the connection breaks before COMMIT reaches the server; another connection finds
+// the history row of the commit, and Commit returns nil; the server then rolls the transaction
+// back.
 func (s *Store) verifySession(ctx context.Context) error {
 	if s.e.sessionProbe == "" {
 		return nil

@@ -17,10 +17,10 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 	switch {
 	case s.tx != nil:
 		return s.inCallersTx(ctx, p)
-	case !s.e.returning || p.existing || p.several || len(p.commit.Messages) > 0 || p.commit.Owner.Name != "":
+	case !s.oneStatement(p):
 		return s.transaction(ctx, p)
 	}
-	// One statement, which commits itself. It has a connection of its own: an error before
+	// The statement commits itself. It has a connection of its own: an error before
 	// that is not the statement's, and database/sql does not send the statement twice.
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -32,6 +32,11 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
+}
+
+// oneStatement reports whether one statement writes the commit.
+func (s *Store) oneStatement(p *plan) bool {
+	return s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == ""
 }
 
 // transaction writes any commit.
@@ -94,10 +99,11 @@ func finish(ctx context.Context, end func() error) error {
 }
 
 // inCallersTx writes a commit in the caller's transaction. A savepoint takes back what a commit has
-// written before it is refused. It is released: PostgreSQL keeps every one until the end of the
-// transaction, and slows down with their number. After any other error the caller rolls back.
+// written before it is refused, or fails for want of resources. It is released: PostgreSQL keeps
+// every one until the end of the transaction, and slows down with their number. After any other
+// error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
-	if !p.several && !p.existing && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
+	if s.oneStatement(p) {
 		return s.write(ctx, p)
 	}
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
@@ -106,11 +112,14 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	err := s.write(ctx, p)
 	if err != nil {
 		c := classify(err)
-		if !errors.Is(err, errMissed) && (!c.refused() || c == unable) {
-			return err // the engine may have ended the transaction, also for want of resources
-		}
-		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
+		if !errors.Is(err, errMissed) && !c.refused() {
 			return err
+		}
+		if _, back := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); back != nil {
+			if c == unable {
+				return err // the engine may have ended the transaction, and the savepoint with it
+			}
+			return back
 		}
 	}
 	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
@@ -236,7 +245,7 @@ func (s *Store) change(ctx context.Context, p *plan, ch *change) (err error) {
 		_, err = s.exec(ctx, st.addRow, &ch.row)
 	}
 	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
-		return err // without a savepoint, or the transaction may not see the row that has the request
+		return err // perhaps without a savepoint, or the transaction may not see the row that has the request
 	}
 	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
 	return fmt.Errorf("%w: %w", errMissed, err)

@@ -93,7 +93,7 @@ func asManyAsDeclared(t *tester) {
 	o, n := owner("process", 1), min(t.has.Changes, 256)
 	t.join(o, alive)
 	requests := t.keepsRequests()
-	for _, changes := range []int{1, (n + 1) / 2, n} {
+	for round, changes := range []int{1, (n + 1) / 2, n} {
 		c := commitOf()
 		c.Owner, c.Messages = o, t.messages("one", "two")
 		for i := range n {
@@ -104,11 +104,11 @@ func asManyAsDeclared(t *tester) {
 			}
 			ch := change(t.get(k), idle)
 			if requests {
-				ch.Request = fmt.Sprint("request ", i, " of ", changes)
+				ch.Request = fmt.Sprint("request ", i, " of commit ", round)
 			}
 			c.Changes = append(c.Changes, ch)
 		}
-		require.NoError(t, t.send(c), "a commit of %d changes and %d preconditions", changes, n-changes)
+		require.NoError(t, t.send(c), "a commit of %d changes and %d preconditions: the store declares %d in all", changes, n-changes, t.has.Changes)
 	}
 }
 

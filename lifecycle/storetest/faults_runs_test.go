@@ -98,6 +98,7 @@ var runFaults = map[string]map[string]fault{
 	},
 	"Outage/close_during_commits_is_exact": {
 		"closed is not written": {remote: &remoteFault{closing: true}},
+		"close does nothing":    {remote: &remoteFault{open: true}},
 	},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),

@@ -277,7 +277,7 @@ func (t *tester) oldest(limit int) []lifecycle.OutboxMessage {
 }
 
 func (t *tester) discard(numbers ...uint64) {
-	require.NoError(t, t.store().(lifecycle.Outbox).Discard(t.Context(), numbers...), "Discard of %d", numbers)
+	require.NoError(t, t.store().(lifecycle.Outbox).Discard(t.Context(), numbers...), "Discard of %d numbers", len(numbers))
 }
 
 // outbox requires that these are the oldest messages, each with a number of its own, and

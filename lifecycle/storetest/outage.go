@@ -156,9 +156,11 @@ func closeDuringCommits(t *tester) {
 	for i := range 16 {
 		records = append(records, t.put(fmt.Sprint("object ", i), idle))
 	}
+	var closed atomic.Bool
 	t.together(len(records), func(t *tester, i int) {
 		r := records[i]
 		for {
+			late := closed.Load()
 			c := commitOf(change(r, idle))
 			err := send(t.Context(), store, c)
 			if errors.Is(err, lifecycle.ErrUnknownOutcome) {
@@ -167,13 +169,15 @@ func closeDuringCommits(t *tester) {
 			if err != nil {
 				now, failed := other.Get(t.Context(), r.Key)
 				require.NoError(t, failed)
-				equal(t, r, now, fmt.Sprintf("a record (Commit has returned: %v)", err))
+				equal(t, r, now, fmt.Sprintf("a record after Commit during Close has returned %v, so that nothing was written,", err))
 				return
 			}
+			require.False(t, late, "Commit after Close has returned nil")
 			r = c.Changes[0].To
 		}
 	}, func(t *tester) {
 		time.Sleep(10 * time.Millisecond) // most commits are under way then
+		defer closed.Store(true)
 		if err := closer.Close(); err != nil {
 			require.ErrorIs(t, err, lifecycle.ErrClosed)
 		}

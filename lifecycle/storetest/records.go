@@ -117,7 +117,7 @@ func sizesOfPages(t *tester) {
 	q := query()
 	q.Limit = lifecycle.MaxPage
 	page := t.list(q)
-	require.Len(t, page, q.Limit, "a page of List of %d objects", many)
+	require.Equal(t, q.Limit, len(page), "the length of a page of List: %d objects match, and a page below its limit is the last one", many)
 	q.After = page[q.Limit-1].ID
 	t.finds(q, last)
 	if !t.follows() {
@@ -125,7 +125,7 @@ func sizesOfPages(t *tester) {
 	}
 	changes, err := t.store().(lifecycle.Follower).Recent(t.Context(), machine, hour, "", q.Limit)
 	require.NoError(t, err)
-	require.Len(t, changes, q.Limit, "a page of Recent of %d objects", many)
+	require.Equal(t, q.Limit, len(changes), "the length of a page of Recent: %d objects match, and a page below its limit is the last one", many)
 }
 
 // Payloads, arguments, work options and messages are kept at the sizes where columns

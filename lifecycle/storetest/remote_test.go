@@ -21,6 +21,7 @@ type remoteFault struct {
 	broken  bool                                                              // no call succeeds after a broken connection
 	plain   bool                                                              // an outage is an error of the driver only
 	early   bool                                                              // no fault: what has no rows is answered without the engine
+	open    bool                                                              // Close does nothing
 	closing bool                                                              // a call returns ErrClosed if the store was closed meanwhile
 	later   string                                                            // this call reads what a request after the commit has written
 	restart func(r *remote)                                                   // what else a restart of the engine does
@@ -181,6 +182,9 @@ func (r *remote) Capabilities() lifecycle.Capabilities {
 }
 
 func (r *remote) Close() error {
+	if r.open {
+		return nil
+	}
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()

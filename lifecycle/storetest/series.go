@@ -130,7 +130,8 @@ func (s *series) next() *lifecycle.Commit {
 // if it is another error than ErrUnknownOutcome, and never a conflict. Get, List, History,
 // Requested and Recent agree about it.
 func (s *series) judge(c *lifecycle.Commit, err error) {
-	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
+	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer: it conflicts with itself if the store has sent it again, "+
+		"and has not found its token (or there is none: see StoredChange.MetadataOnly)")
 	written := err == nil
 	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
 		s.eventually("a commit with an unknown outcome", func() error {

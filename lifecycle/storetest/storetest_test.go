@@ -107,9 +107,19 @@ func TestStoreWithoutFaultPasses(t *testing.T) {
 		require.Empty(t, failed)
 		require.Empty(t, skipped)
 	}
-	failed, skipped = judge(t, fault{aged: true}, "Time/conditions_combine")
-	require.Empty(t, failed)
-	require.Empty(t, skipped)
+	for n := range 3 {
+		failed, _ = judge(t, fault{has: func(has *lifecycle.Capabilities) { has.Changes = n + 1 }}, "Commit/as_many_as_declared")
+		require.Empty(t, failed, "a store that takes %d changes", n+1)
+	}
+	for name, f := range map[string]fault{
+		"runs":   {aged: true},
+		"jumps":  {aged: true, record: shownEvery(time.Second / 2)},
+		"stands": {aged: true, record: shownEvery(2 * time.Second)}, // the demand does not take so long
+	} {
+		failed, skipped = judge(t, f, "Time/conditions_combine")
+		require.Empty(t, failed, "a clock that Age moves, and that %s meanwhile", name)
+		require.Empty(t, skipped)
+	}
 	failed, skipped = judge(t, fault{ownClock: true, record: shift, query: wait}, "Time/clock_of_the_store")
 	require.Empty(t, failed)
 	require.Empty(t, skipped)

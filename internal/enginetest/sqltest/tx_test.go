@@ -188,6 +188,28 @@ func TestWithTxRefusedHalfWay(t *testing.T) {
 	})
 }
 
+// A history row that a trigger refuses takes the record back, which the engine has written.
+func TestWithTxWithoutHistoryRow(t *testing.T) {
+	refusal := map[string]string{
+		"mysql":  "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'",
+		"sqlite": "BEGIN SELECT RAISE(ABORT, 'no'); END",
+	}
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name == "postgres" {
+			return // one statement writes both
+		}
+		store, db := fresh(t, e, nil)
+		exec(t, db, "CREATE TRIGGER refuse BEFORE INSERT ON interlock_history FOR EACH ROW "+refusal[e.name])
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer tx.Rollback()
+		in := store.WithTx(tx)
+		require.ErrorIs(t, in.Commit(t.Context(), next(get(t, in, orderA), 0)), lifecycle.ErrInvalid)
+		require.NoError(t, tx.Commit())
+		require.Zero(t, get(t, store, orderA).Sequence)
+	})
+}
+
 // SQLite ends the transaction of the caller when the disk is full, and its savepoint with it: the
 // error is an outage.
 func TestWithTxFullDisk(t *testing.T) {
