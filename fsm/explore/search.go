@@ -260,11 +260,11 @@ func (s *search) check(id uint32) {
 	}
 	s.calling = calling{label: restingStates}
 	s.rests = append(s.rests, sys.rests != nil && sys.rests(&s.view))
-	for _, p := range s.leads {
-		s.calling = calling{label: p.label}
-		fulfilled := p.to(&s.view)
-		p.fulfilled = append(p.fulfilled, fulfilled)
-		p.begun = append(p.begun, !fulfilled && (p.from == nil || p.from(&s.view)))
+	for _, l := range s.leads {
+		s.calling = calling{label: l.label}
+		fulfilled := l.to(&s.view)
+		l.fulfilled = append(l.fulfilled, fulfilled)
+		l.begun = append(l.begun, !fulfilled && (l.from == nil || l.from(&s.view)))
 	}
 }
 
@@ -303,8 +303,8 @@ func (s *search) outgrown() { s.verdict.Reason = fmt.Errorf("%w: %d", ErrMaxByte
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
 	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.firsts.bytes() + int64(cap(s.rests))
-	for _, p := range s.leads {
-		n += int64(cap(p.begun) + cap(p.fulfilled))
+	for _, l := range s.leads {
+		n += int64(cap(l.begun) + cap(l.fulfilled))
 	}
 	for _, c := range s.chunks {
 		n += 4*int64(cap(c.states)+cap(c.marks)) + 8*int64(cap(c.ends))
