@@ -45,7 +45,7 @@ func (p *pair) judge(r *Report, config *Config) error {
 			r.Drain, r.Hold = d.list(m)
 		}
 	}
-	r.Hazards = append(r.Hazards, renamed(r.Mapping)...)
+	r.Hazards = append(r.Hazards, renamings(r.Mapping)...)
 	slices.SortStableFunc(r.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
 	if len(r.Hazards) > 0 {
 		r.Level = r.Hazards[0].Level

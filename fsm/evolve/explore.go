@@ -51,10 +51,10 @@ func add(version int, actor string, to status) step {
 // object to those from an object in the field. The error is [ErrTooLarge].
 func (m *exploration) explore(field []visit) error {
 	m.reach(-1, add(-1, "", noObject))
-	for h, x := range m.versions {
+	for v, x := range m.versions {
 		for _, s := range x.starts {
 			if !m.held[addObject] {
-				m.reach(0, add(h, "", status{s, s}))
+				m.reach(0, add(v, "", status{s, s}))
 			}
 		}
 	}
@@ -150,15 +150,15 @@ func (m *exploration) eventsIn(at status) (events []string) {
 // decide yields the steps of a request for the rows that are left to try. A guard that is
 // asked agrees or refuses, wherever it is asked again.
 func (m *exploration) decide(s step, rows [2][]int, yield func(step)) {
-	for h, x := range m.versions {
-		for len(rows[h]) > 0 && slices.Contains(s.refuse, x.Rows[rows[h][0]].Guard) {
-			rows[h] = rows[h][1:]
+	for v, x := range m.versions {
+		for len(rows[v]) > 0 && slices.Contains(s.refuse, x.Rows[rows[v][0]].Guard) {
+			rows[v] = rows[v][1:]
 		}
-		if s.row[h] = -1; len(rows[h]) == 0 {
+		if s.row[v] = -1; len(rows[v]) == 0 {
 			continue
 		}
-		s.row[h] = rows[h][0]
-		if guard := x.Rows[s.row[h]].Guard; guard != "" && !slices.Contains(s.agree, guard) {
+		s.row[v] = rows[v][0]
+		if guard := x.Rows[s.row[v]].Guard; guard != "" && !slices.Contains(s.agree, guard) {
 			agrees, refuses := s, s
 			agrees.agree = append(slices.Clip(s.agree), guard)
 			refuses.refuse = append(slices.Clip(s.refuse), guard)
@@ -167,24 +167,24 @@ func (m *exploration) decide(s step, rows [2][]int, yield func(step)) {
 			return
 		}
 	}
-	for h, x := range m.versions {
-		s.result[h] = x.result(s.from, s.row[h])
+	for v, x := range m.versions {
+		s.result[v] = x.result(s.from, s.row[v])
 	}
 	yield(s)
 }
 
 // alone returns an exploration of what nodes of one version do without the other.
-func (p *pair) alone(h int) *exploration {
+func (p *pair) alone(v int) *exploration {
 	same := *p
-	same.versions = [2]*version{p.versions[h], p.versions[h]}
+	same.versions = [2]*version{p.versions[v], p.versions[v]}
 	return &exploration{pair: &same, index: make(map[status]int)}
 }
 
 // rests reports whether nodes of one version alone can bring an object to rest.
-func (p *pair) rests(h int, from status) bool {
-	m := p.alone(h)
+func (p *pair) rests(v int, from status) bool {
+	m := p.alone(v)
 	for m.reach(-1, add(-1, "", from)); m.taken < len(m.visits); m.next() {
-		if at := m.visits[m.taken].at; at == noObject || p.versions[h].kind(at.state).Resting() {
+		if at := m.visits[m.taken].at; at == noObject || p.versions[v].kind(at.state).Resting() {
 			return true
 		}
 	}
@@ -202,15 +202,15 @@ func (m *exploration) path(to status) (acts []Act) {
 
 // act names a step with the names of its node's table.
 func (p *pair) act(s step) Act {
-	h, node := 0, ""
+	v, node := 0, ""
 	if s.version >= 0 {
-		h, node = s.version, versionNames[s.version]
+		v, node = s.version, versionNames[s.version]
 	}
-	to := s.result[h].to
+	to := s.result[v].to
 	return Act{
-		Node: node, Event: p.events.of(h, s.event), Actor: p.actors.of(h, s.actor), Force: s.force[h],
-		Agree: p.guards.list(h, s.agree), Refuse: p.guards.list(h, s.refuse), Row: s.row[h],
-		State: p.states.of(h, s.from.state), Origin: p.states.of(h, s.from.origin),
-		To: p.states.of(h, to.state), ToOrigin: p.states.of(h, to.origin),
+		Node: node, Event: p.events.of(v, s.event), Actor: p.actors.of(v, s.actor), Force: s.force[v],
+		Agree: p.guards.list(v, s.agree), Refuse: p.guards.list(v, s.refuse), Row: s.row[v],
+		State: p.states.of(v, s.from.state), Origin: p.states.of(v, s.from.origin),
+		To: p.states.of(v, to.state), ToOrigin: p.states.of(v, to.origin),
 	}
 }
