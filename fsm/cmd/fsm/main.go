@@ -83,7 +83,8 @@ func (c *call) run(args []string) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(c.errs, "fsm %s: %s\n", cmd.name, visible.Escaped(err.Error()))
+		text := strings.ReplaceAll(err.Error(), "\n", "; ")
+		fmt.Fprintf(c.errs, "fsm %s: %s\n", cmd.name, visible.Escaped(text))
 		if errors.As(err, new(usageError)) {
 			fmt.Fprintf(c.errs, "usage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, cmd.args, cmd.name)
 		}
