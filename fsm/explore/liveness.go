@@ -10,9 +10,9 @@ import (
 func (s *search) finish(ctx context.Context) {
 	s.store.slots = nil // the search is over
 	if s.t.sys.rests != nil || len(s.leads) > 0 {
-		s.pass = passBytes * int64(s.store.n)
+		s.reserved = passBytes * int64(s.store.n)
 		if len(s.leads) > 0 {
-			s.pass += 4 * int64(s.store.n) // pass.before
+			s.reserved += 4 * int64(s.store.n) // pass.before
 		}
 		if s.limits(ctx); s.ended() {
 			return

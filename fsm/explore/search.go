@@ -39,18 +39,18 @@ const defaultMaxBytes = 1 << 30
 // its own memory, so there is nothing to lock. Chunks have a fixed size, so that states get
 // the same numbers with any number of workers.
 type search struct {
-	t       *tables
-	config  Config
-	verdict *Verdict
-	leads   []*lead // properties to check
-	store   *store
-	rests   []bool // by state
-	pass    int64  // bytes that a pass needs; 0: none has begun
-	edges   slab   // of each state in turn: the next state, and the mark if there are properties
-	firsts  slab   // by state: the place of its first edge; the last entry is the end of all
-	chunks  []*chunk
-	view    View
-	calling calling
+	t        *tables
+	config   Config
+	verdict  *Verdict
+	leads    []*lead // properties to check
+	store    *store
+	rests    []bool // by state
+	reserved int64  // bytes that a pass needs; 0: none has begun
+	edges    slab   // of each state in turn: the next state, and the mark if there are properties
+	firsts   slab   // by state: the place of its first edge; the last entry is the end of all
+	chunks   []*chunk
+	view     View
+	calling  calling
 }
 
 const (
@@ -302,7 +302,7 @@ func (s *search) outgrown() { s.verdict.Reason = fmt.Errorf("%w: %d", ErrMaxByte
 
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
-	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.firsts.bytes() + int64(cap(s.rests))
+	n := s.reserved + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.firsts.bytes() + int64(cap(s.rests))
 	for _, l := range s.leads {
 		n += int64(cap(l.begun) + cap(l.fulfilled))
 	}
