@@ -114,7 +114,8 @@ func newSearch(sys *System, config *Config) *search {
 	t := newTables(sys)
 	s := &search{
 		t: t, config: *cmp.Or(config, &Config{}), verdict: &Verdict{System: sys.name, Outcome: Inconclusive},
-		store: newStore(t.lay.size), edges: slab{each: 1}, firsts: slab{each: 1}, view: View{t: t},
+		store: &store{states: slab{each: t.lay.size}, parents: slab{each: 1}},
+		edges: slab{each: 1}, firsts: slab{each: 1}, view: View{t: t},
 	}
 	s.firsts.push() // the first edge of state 0
 	if s.config.MaxBytes <= 0 {
