@@ -41,19 +41,19 @@ type finding struct {
 }
 
 // hazards returns the hazards of every status that can occur.
-func (m *exploration) hazards(alone [2]*exploration) []finding {
-	c := &comparison{exploration: m, alone: alone, seen: make(map[[3]string]bool)}
+func (e *exploration) hazards(alone [2]*exploration) []finding {
+	c := &comparison{exploration: e, alone: alone, seen: make(map[[3]string]bool)}
 	c.entries()
-	for _, v := range m.visits {
+	for _, v := range e.visits {
 		switch {
-		case !m.versions[oldVersion].canRead(v.at):
+		case !e.versions[oldVersion].canRead(v.at):
 			c.unknown(v.at, oldVersion)
-		case !m.versions[newVersion].canRead(v.at):
+		case !e.versions[newVersion].canRead(v.at):
 			c.unknown(v.at, newVersion)
 		default:
 			c.deadlines(v.at, v.byOld)
 			c.kinds(v.at)
-			m.steps(v.at, c.results)
+			e.steps(v.at, c.results)
 			c.stranded(v.at)
 		}
 	}
