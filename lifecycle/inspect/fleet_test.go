@@ -134,7 +134,13 @@ func TestMaxObjects(t *testing.T) {
 				sum += s.Count
 			}
 			require.Equal(t, doc.Objects, sum)
-			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/machine?machine=vm")), "There are more objects"))
+			overview, machine := body(t, ask(page, "GET", "/")), body(t, ask(page, "GET", "/machine?machine=vm"))
+			require.Equal(t, len(doc.States), strings.Count(overview, `class="count">`))
+			for _, s := range doc.States {
+				require.Equal(t, more, strings.Contains(overview, fmt.Sprintf(`class="count">%d+<`, s.Count)), s.State)
+			}
+			require.Equal(t, more, strings.Contains(machine, fmt.Sprintf(`<th scope="row">without a name</th><td class="number">%d+<`, doc.Objects)))
+			require.Equal(t, more, strings.Contains(machine, "There are more objects"))
 			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/picture.dot?machine=vm")), " or more"))
 		})
 	}
