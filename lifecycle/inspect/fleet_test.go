@@ -442,6 +442,18 @@ func (silent) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	return lock.Snapshot{}, lock.Ended(ctx)
 }
 
+// TestManyHolders: the page of the locks does not hide that it has the first holders only.
+func TestManyHolders(t *testing.T) {
+	tree := lock.Must(nil)
+	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"racks": tree}})
+	require.NoError(t, err)
+	for i := range inspect.ShownLanes + 1 {
+		_, err = tree.Try(lock.MustParse(fmt.Sprint("/", i)), lock.X)
+		require.NoError(t, err)
+	}
+	require.Contains(t, body(t, ask(page, "GET", "/locks")), fmt.Sprintf("order of their arrival: the first %d</caption>", inspect.ShownLanes))
+}
+
 // snapshots is a lock tree of another process: it counts only by a Snapshot, which takes a
 // second.
 type snapshots struct {
