@@ -185,7 +185,7 @@ func (c *checker) step(row *Row, m *machine, v *version, o *object, linked bool)
 	}
 	switch {
 	case !m.has(row.To):
-		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), c.offers(row, v))
+		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), v.instead(row))
 	case v == nil || row.Event == override || row.Event == migration:
 	case o.lost && row.From != "" && !m.has(row.From): // the row that led there has the finding
 	default:
@@ -223,13 +223,13 @@ func (c *checker) judge(row *Row, m *machine, v *version, o *object) (tableRow i
 		}
 	}
 	if unknown != "" {
-		c.found(row, "unknown-name", "the table has no "+unknown, c.offers(row, v))
+		c.found(row, "unknown-name", "the table has no "+unknown, v.instead(row))
 		return -1, false
 	}
 	if tableRow >= 0 {
 		c.found(row, "illegal-step", row.step(), v.offer(tableRow))
 	} else {
-		c.found(row, "illegal-step", row.step(), c.offers(row, v))
+		c.found(row, "illegal-step", row.step(), v.instead(row))
 	}
 	return -1, false
 }
@@ -286,8 +286,8 @@ func (v *version) creates(ch change, row *Row) (result verdict, tableRow int) {
 	return result, tableRow
 }
 
-// offers lists what the table allows instead of a row.
-func (c *checker) offers(row *Row, v *version) string {
+// instead lists what the table allows instead of a row. v is nil if the version is unknown.
+func (v *version) instead(row *Row) string {
 	from := v.index(row.From)
 	switch {
 	case v == nil:

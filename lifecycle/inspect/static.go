@@ -22,7 +22,7 @@ var mediaTypes = map[string]string{
 }
 
 // static answers with a file of the directory static.
-func (p *Page) static(w http.ResponseWriter, r *http.Request, name string) error {
+func static(w http.ResponseWriter, r *http.Request, name string) error {
 	data, err := files.ReadFile("static/" + name) // it refuses paths with .. and empty elements
 	if err != nil {
 		return notFound("there is no such file")
