@@ -147,8 +147,8 @@ func (e *exploration) eventsIn(at status) (events []string) {
 	return events
 }
 
-// decide yields the steps of a request for the rows that are left to try. A guard that is
-// asked agrees or refuses, wherever it is asked again.
+// decide yields the steps of a request for the rows that are left to try. A guard agrees or
+// refuses, and does the same in every row that has it.
 func (e *exploration) decide(s step, rows [2][]int, yield func(step)) {
 	for v, x := range e.versions {
 		for len(rows[v]) > 0 && slices.Contains(s.refuse, x.Rows[rows[v][0]].Guard) {

@@ -143,13 +143,14 @@ func (p *pass) components(ctx context.Context, states []uint32, found func(c []u
 }
 
 // unfair returns an action for which no run through all states and steps of a component is
-// fair, or 0: every state wants it, one can take it, and no step inside takes it.
+// fair, or 0: in every state it is possible or waits for room, in one it is possible, and no
+// step inside takes it.
 func (p *pass) unfair(c []uint32) uint32 {
 	open := p.actions(c[0], true)
 	remove := func(which func(a uint32) bool) { open = slices.DeleteFunc(open, which) }
 	for _, id := range c {
-		wanted := p.actions(id, true)
-		remove(func(a uint32) bool { return !slices.Contains(wanted, a) })
+		here := p.actions(id, true)
+		remove(func(a uint32) bool { return !slices.Contains(here, a) })
 		for e := range p.edgesOf(id) {
 			if e.isStep() && p.inside(e) {
 				remove(func(a uint32) bool { return a == e.fair() })
@@ -169,11 +170,11 @@ func (p *pass) unfair(c []uint32) uint32 {
 	return 0
 }
 
-// actions lists the fair actions of a state that are possible, and those that wait for room
-// too if wanted is set.
-func (p *pass) actions(id uint32, wanted bool) (list []uint32) {
+// actions lists the fair actions of a state that are possible and, with waiting, those that
+// wait for room.
+func (p *pass) actions(id uint32, waiting bool) (list []uint32) {
 	for e := range p.edgesOf(id) {
-		if e.fair() != 0 && (wanted || e.isStep()) {
+		if e.fair() != 0 && (waiting || e.isStep()) {
 			list = append(list, e.fair())
 		}
 	}
@@ -183,7 +184,8 @@ func (p *pass) actions(id uint32, wanted bool) (list []uint32) {
 func (p *pass) inside(e edge) bool { return p.group[e.from] == p.group[e.to] }
 
 // counterexample completes the verdict with a run to a component and a fair run in it: for
-// every fair action, it takes the action or visits a state that does not want it.
+// every fair action, it takes the action or visits a state in which the action is neither
+// possible nor waits for room.
 func (p *pass) counterexample(c []uint32) {
 	slices.Sort(c)
 	due := map[uint32]bool{} // actions that the run has to take
@@ -198,7 +200,7 @@ func (p *pass) counterexample(c []uint32) {
 		}
 	}
 	home := c[0]
-	drop := func(id uint32) { // the actions that a state does not want
+	drop := func(id uint32) { // a run that visits a state need not take the actions that it lacks
 		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !slices.Contains(p.actions(id, true), a) })
 	}
 	ends := func(e edge) bool {
