@@ -108,14 +108,14 @@ func (p *pair) version(v int, given *fsm.Table) *version {
 	}
 	for i := range x.Rows {
 		x.Rows[i].Guard = p.guards.key[v][x.Rows[i].Guard]
-		x.leave(i)
+		x.addRow(i)
 	}
 	x.starts = x.entries()
 	return x
 }
 
-// leave adds a row to those of its sources, unless it fires for no object.
-func (x *version) leave(row int) {
+// addRow adds a row to those of its sources, unless it fires for no object.
+func (x *version) addRow(row int) {
 	r := &x.Rows[row]
 	if !within(r.Event, x.Events) || r.Then == fsm.ThenMove && !within(r.To, x.States) || r.Then > fsm.ThenIgnore {
 		return
