@@ -67,7 +67,7 @@ func newAnalysis(t *fsm.Table) *analysis {
 			}
 		}
 		if a.hasEvent(row) {
-			a.enter(row)
+			a.countCells(row)
 		}
 	}
 	// A return row may have very many edges. Those of one transition come together,
@@ -96,8 +96,8 @@ func newAnalysis(t *fsm.Table) *analysis {
 	return a
 }
 
-// enter counts the transitions of a row in their cells.
-func (a *analysis) enter(row *fsm.TableRow) {
+// countCells counts the transitions of a row in their cells.
+func (a *analysis) countCells(row *fsm.TableRow) {
 	for _, from := range row.From {
 		if !a.declared(from) {
 			continue

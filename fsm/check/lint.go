@@ -85,7 +85,7 @@ const (
 // linter is a table with what several rules need.
 type linter struct {
 	*analysis
-	r     *Report
+	facts *Report
 	skip  map[string]bool
 	found Findings
 
@@ -101,18 +101,18 @@ type move struct{ from, to, row int }
 func newLinter(t *fsm.Table) *linter {
 	a := newAnalysis(t)
 	l := &linter{
-		analysis: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
+		analysis: a, facts: a.report(), skip: make(map[string]bool), found: Findings{},
 		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)), origins: t.Origins(),
 		redone: make([]bool, len(t.States)),
 	}
 	for i := range t.Rows {
-		l.row(i)
+		l.addMoves(i)
 	}
 	return l
 }
 
-// row adds the moves of a row. The rule about problems reports undeclared names.
-func (l *linter) row(i int) {
+// addMoves adds the moves of a row. The rule about problems reports undeclared names.
+func (l *linter) addMoves(i int) {
 	row := &l.t.Rows[i]
 	moves := row.Then == fsm.ThenMove && l.declared(row.To)
 	if !l.hasEvent(row) || !moves && row.Then != fsm.ThenReturn {

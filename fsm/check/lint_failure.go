@@ -44,7 +44,7 @@ func (l *linter) errorNoRemoval() {
 		switch {
 		case ends.Has(s):
 			like = append(like, s)
-		case !slices.Contains(l.r.CannotEnd, l.t.States[s].Name): // else it has a finding
+		case !slices.Contains(l.facts.CannotEnd, l.t.States[s].Name): // else it has a finding
 			odd = append(odd, s)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // finding for all states. A failed state without exit has a finding of its own.
 func (l *linter) problems() {
 	demands := make(map[string]int) // by code: index of the finding
-	for _, p := range l.r.Problems {
+	for _, p := range l.facts.Problems {
 		f := Finding{ID: p.Code, Severity: Error, Message: p.Text, Advice: advice[p.Code]}
 		if p.Row >= 0 {
 			f.Rows = []int{p.Row}
@@ -20,7 +20,7 @@ func (l *linter) problems() {
 			f.States = []string{p.State}
 		}
 		switch at, ok := demands[p.Code]; {
-		case l.skip[p.Code+":"+p.State], p.Code == fsm.DeadEnd && slices.Contains(l.r.ErrorWithoutExit, p.State):
+		case l.skip[p.Code+":"+p.State], p.Code == fsm.DeadEnd && slices.Contains(l.facts.ErrorWithoutExit, p.State):
 		case p.Severity != fsm.SeverityDemand || l.skip[p.Code]:
 			l.add(f)
 		case !ok:

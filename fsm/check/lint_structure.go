@@ -29,9 +29,9 @@ func (l *linter) cannot() {
 			})
 		}
 	}
-	about(cannotRestID, Error, l.r.CannotRest, "a state of rest",
+	about(cannotRestID, Error, l.facts.CannotRest, "a state of rest",
 		"Add the row that ends the work. Without it an object stays in transition for ever.")
-	about(cannotEndID, Warning, l.r.CannotEnd, "a final or absent state",
+	about(cannotEndID, Warning, l.facts.CannotEnd, "a final or absent state",
 		"Add the row that removes such an object.")
 }
 

@@ -129,7 +129,11 @@ func (l *linter) late() {
 		if missed.Len() == 0 {
 			continue
 		}
-		name, events := l.t.States[f].Name, l.eventNames(missed)
+		name := l.t.States[f].Name
+		var events []string
+		for _, e := range missed.Elements() {
+			events = append(events, l.t.Events[e])
+		}
 		l.add(Finding{
 			ID: lateEventID, Severity: Warning, States: []string{name}, Events: events, Rows: rows,
 			Message: fmt.Sprintf("%s may arrive late in the final state %s, which has no row for it, unlike other final states", prose.List(events, "or"), name),
@@ -150,12 +154,4 @@ func (l *linter) otherActor(a, b int) bool {
 	both.Union(l.may[a])
 	both.Union(l.may[b])
 	return both.Len() > 1
-}
-
-// eventNames lists events in order of declaration.
-func (l *linter) eventNames(events bitset.Set) (names []string) {
-	for _, e := range events.Elements() {
-		names = append(names, l.t.Events[e])
-	}
-	return names
 }

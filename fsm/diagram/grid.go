@@ -6,6 +6,10 @@ import (
 	"unicode/utf8"
 )
 
+// width is the number of columns after which [Text] breaks cells into several lines. A
+// longer word may exceed it.
+var width = 96
+
 // grid is a table of escaped cells.
 type grid struct {
 	head []string

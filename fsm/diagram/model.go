@@ -7,11 +7,16 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// arrow is one arrow of a picture: the rows that lead from one state to another, in
-// order of declaration.
-type arrow struct {
-	from, to int
-	rows     []int
+// Config selects the form of a picture or list. The zero Config and nil are the
+// defaults. The functions do not modify it, and several may share it.
+type Config struct {
+	// Labels are second lines below the names of states in a picture, by name of the state,
+	// such as the number of objects in it. Default: none.
+	Labels map[string]string
+
+	// Current is the name of the state that is marked as the current one. A name that the
+	// table does not have marks nothing. Default: none.
+	Current string
 }
 
 // model is a table with the config of a picture.
@@ -22,6 +27,13 @@ type model struct {
 
 func newModel(t *fsm.Table, c *Config) model {
 	return model{t, *cmp.Or(c, &Config{})}
+}
+
+// arrow is one arrow of a picture: the rows that lead from one state to another, in
+// order of declaration.
+type arrow struct {
+	from, to int
+	rows     []int
 }
 
 // arrows returns the arrows in order of the first row of each. Rows with the same

@@ -151,8 +151,8 @@ func inOrder(arrows []arrow) []arrow {
 }
 
 // arrows returns the rows out of a state, equal ones once: the second cannot fire.
-func (p *pair) arrows(h int, state string) (list []arrow) {
-	x, seen := p.versions[h], make(map[string]bool)
+func (p *pair) arrows(v int, state string) (list []arrow) {
+	x, seen := p.versions[v], make(map[string]bool)
 	for _, row := range x.leaving[state] {
 		r := &x.Rows[row]
 		to := "(" + r.Then.String() + ")"
@@ -163,9 +163,9 @@ func (p *pair) arrows(h int, state string) (list []arrow) {
 		if len(actors) == len(x.Actors) {
 			actors = nil // every one
 		}
-		a := arrow{event: x.Events[r.Event], timeout: r.Timeout, to: p.states.of(h, to)}
+		a := arrow{event: x.Events[r.Event], timeout: r.Timeout, to: p.states.of(v, to)}
 		a.key = fmt.Sprintf("%q %v %q %q %q %q %v %v %v", a.event, r.Then, to, actors, origins, r.Guard, r.Timeout, r.Forced, r.Supersede)
-		a.text = fmt.Sprintf("%s -%s-> %s%s", p.states.of(h, state), p.events.of(h, a.event), a.to, p.clauses(h, r, actors, origins))
+		a.text = fmt.Sprintf("%s -%s-> %s%s", p.states.of(v, state), p.events.of(v, a.event), a.to, p.clauses(v, r, actors, origins))
 		if !seen[a.key] {
 			seen[a.key] = true
 			list = append(list, a)
@@ -175,18 +175,18 @@ func (p *pair) arrows(h int, state string) (list []arrow) {
 }
 
 // clauses returns the conditions of a row as text.
-func (p *pair) clauses(h int, r *fsm.TableRow, actors, origins []string) (text string) {
+func (p *pair) clauses(v int, r *fsm.TableRow, actors, origins []string) (text string) {
 	if len(actors) > 0 {
-		text += " by " + strings.Join(p.actors.list(h, actors), ", ")
+		text += " by " + strings.Join(p.actors.list(v, actors), ", ")
 	}
 	if r.Guard != "" {
-		text += " [" + p.guards.of(h, r.Guard) + "]"
+		text += " [" + p.guards.of(v, r.Guard) + "]"
 	}
 	if r.Timeout > 0 {
 		text += fmt.Sprintf(" after %v", r.Timeout)
 	}
 	if len(origins) > 0 {
-		text += " of " + strings.Join(p.states.list(h, origins), ", ")
+		text += " of " + strings.Join(p.states.list(v, origins), ", ")
 	}
 	if r.Forced {
 		text += " (forced)"

@@ -21,13 +21,13 @@ func (p *pair) judge(r *Report, config *Config) error {
 	}
 	d := &drains{pair: p, base: base, held: base, empty: map[string]bool{}}
 	for drained := true; drained; { // it ends, because there are only so many states
-		m := &exploration{pair: p, held: d.held, drained: d.empty, index: make(map[status]int)}
-		if err := m.explore(alone[oldVersion].visits); err != nil {
+		e := &exploration{pair: p, held: d.held, drained: d.empty, index: make(map[status]int)}
+		if err := e.explore(alone[oldVersion].visits); err != nil {
 			return err
 		}
 		var left []Hazard
 		drained = false
-		for _, f := range m.hazards(alone) {
+		for _, f := range e.hazards(alone) {
 			switch {
 			case f.Level != NeedsDrain:
 				left = append(left, f.Hazard)
@@ -42,10 +42,10 @@ func (p *pair) judge(r *Report, config *Config) error {
 		}
 		if !drained {
 			r.Hazards = append(r.Hazards, left...)
-			r.Drain, r.Hold = d.list(m)
+			r.Drain, r.Hold = d.list(e)
 		}
 	}
-	r.Hazards = append(r.Hazards, renamed(r.Mapping)...)
+	r.Hazards = append(r.Hazards, renamings(r.Mapping)...)
 	slices.SortStableFunc(r.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
 	if len(r.Hazards) > 0 {
 		r.Level = r.Hazards[0].Level
@@ -142,13 +142,13 @@ func (d *drains) lead(x *version, to string) (more []string) {
 
 // list names the states that objects have to leave, and the events that lead there from a
 // state in which there are objects. States that only the new table has are empty at the start.
-func (d *drains) list(m *exploration) (drain []string, hold []Withheld) {
+func (d *drains) list(e *exploration) (drain []string, hold []Withheld) {
 	drain, hold = []string{}, []Withheld{}
 	if len(d.empty) == 0 {
 		return drain, hold
 	}
 	left := map[string]bool{d.versions[oldVersion].absent: true, d.versions[newVersion].absent: true}
-	for _, v := range m.visits {
+	for _, v := range e.visits {
 		left[v.at.state] = true
 	}
 	for _, state := range d.states.keys {

@@ -135,7 +135,7 @@ func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	}
 	r := &Report{
 		Old: old.Name, New: new.Name, Differences: p.differences(),
-		Hazards: []Hazard{}, Mapping: []Renaming{},
+		Hazards: []Hazard{}, Mapping: []Renaming{}, States: []StateName{},
 	}
 	for _, name := range stateNames(old) {
 		r.States = append(r.States, StateName{name, p.states.name[newVersion][p.states.key[oldVersion][name]]})

@@ -49,59 +49,59 @@ func add(version int, actor string, to status) step {
 
 // explore visits every status that can occur, nearest first. It prefers paths from no
 // object to those from an object in the field. The error is [ErrTooLarge].
-func (m *exploration) explore(field []visit) error {
-	m.reach(-1, add(-1, "", noObject))
-	for h, x := range m.versions {
+func (e *exploration) explore(field []visit) error {
+	e.reach(-1, add(-1, "", noObject))
+	for v, x := range e.versions {
 		for _, s := range x.starts {
-			if !m.held[addObject] {
-				m.reach(0, add(h, "", status{s, s}))
+			if !e.held[addObject] {
+				e.reach(0, add(v, "", status{s, s}))
 			}
 		}
 	}
-	m.spread()
+	e.spread()
 	for _, v := range field {
-		m.reach(-1, add(-1, "", v.at))
+		e.reach(-1, add(-1, "", v.at))
 	}
-	m.spread()
-	if len(m.visits) > maxStatuses {
+	e.spread()
+	if len(e.visits) > maxStatuses {
 		return fmt.Errorf("%w: more than %d pairs of state and origin", ErrTooLarge, maxStatuses)
 	}
 	return nil
 }
 
 // reach visits the status to which a step leads.
-func (m *exploration) reach(before int, by step) {
+func (e *exploration) reach(before int, by step) {
 	at := by.result[max(by.version, 0)].to
-	if m.drained[at.state] || m.drained[at.origin] {
+	if e.drained[at.state] || e.drained[at.origin] {
 		return
 	}
-	i, ok := m.index[at]
+	i, ok := e.index[at]
 	if !ok {
-		i = len(m.visits)
-		m.index[at] = i
-		m.visits = append(m.visits, visit{at: at, before: before, by: by})
+		i = len(e.visits)
+		e.index[at] = i
+		e.visits = append(e.visits, visit{at: at, before: before, by: by})
 	}
-	m.visits[i].byOld = m.visits[i].byOld || by.version != newVersion
+	e.visits[i].byOld = e.visits[i].byOld || by.version != newVersion
 }
 
 // spread takes the steps of all visits, until there are too many.
-func (m *exploration) spread() {
-	for m.taken < len(m.visits) && len(m.visits) <= maxStatuses {
-		m.next()
+func (e *exploration) spread() {
+	for e.taken < len(e.visits) && len(e.visits) <= maxStatuses {
+		e.next()
 	}
 }
 
 // next takes the steps of one visit. It does not follow a status that a version cannot read.
-func (m *exploration) next() {
-	at, before := m.visits[m.taken].at, m.taken
-	m.taken++
-	if !m.versions[oldVersion].canRead(at) || !m.versions[newVersion].canRead(at) {
+func (e *exploration) next() {
+	at, before := e.visits[e.taken].at, e.taken
+	e.taken++
+	if !e.versions[oldVersion].canRead(at) || !e.versions[newVersion].canRead(at) {
 		return
 	}
-	m.steps(at, func(s step) {
-		for s.version = range m.versions {
+	e.steps(at, func(s step) {
+		for s.version = range e.versions {
 			if !s.result[s.version].refused {
-				m.reach(before, s)
+				e.reach(before, s)
 			}
 		}
 	})
@@ -109,12 +109,12 @@ func (m *exploration) next() {
 
 // steps yields what the nodes do on every request in a status, for all results of the
 // guards. Callers do not fire held events. The sweeper fires the events of rows that name it.
-func (m *exploration) steps(at status, yield func(step)) {
-	old, new := m.versions[oldVersion], m.versions[newVersion]
-	for _, event := range m.eventsIn(at) {
+func (e *exploration) steps(at status, yield func(step)) {
+	old, new := e.versions[oldVersion], e.versions[newVersion]
+	for _, event := range e.eventsIn(at) {
 		oldCell, newCell := Withheld{old.source(at).state, event}, Withheld{new.source(at).state, event}
-		held, swept := m.held[oldCell] || m.held[newCell], old.swept[oldCell] || new.swept[newCell]
-		for _, actor := range m.roles {
+		held, swept := e.held[oldCell] || e.held[newCell], old.swept[oldCell] || new.swept[newCell]
+		for _, actor := range e.roles {
 			forces := [][2]bool{{false, false}, {true, true}}
 			switch {
 			case actor != sweeper && held, actor == sweeper && !swept:
@@ -127,16 +127,16 @@ func (m *exploration) steps(at status, yield func(step)) {
 				rows := [2][]int{
 					old.candidates(at, event, actor, force[oldVersion]), new.candidates(at, event, actor, force[newVersion]),
 				}
-				m.decide(step{event: event, actor: actor, force: force, from: at}, rows, yield)
+				e.decide(step{event: event, actor: actor, force: force, from: at}, rows, yield)
 			}
 		}
 	}
 }
 
 // eventsIn returns the events of the rows that leave a status, each once.
-func (m *exploration) eventsIn(at status) (events []string) {
+func (e *exploration) eventsIn(at status) (events []string) {
 	seen := make(map[string]bool)
-	for _, x := range m.versions {
+	for _, x := range e.versions {
 		for _, row := range x.leaving[x.source(at).state] {
 			if event := x.Events[x.Rows[row].Event]; !seen[event] {
 				seen[event] = true
@@ -147,44 +147,44 @@ func (m *exploration) eventsIn(at status) (events []string) {
 	return events
 }
 
-// decide yields the steps of a request for the rows that are left to try. A guard that is
-// asked agrees or refuses, wherever it is asked again.
-func (m *exploration) decide(s step, rows [2][]int, yield func(step)) {
-	for h, x := range m.versions {
-		for len(rows[h]) > 0 && slices.Contains(s.refuse, x.Rows[rows[h][0]].Guard) {
-			rows[h] = rows[h][1:]
+// decide yields the steps of a request for the rows that are left to try. A guard agrees or
+// refuses, and does the same in every row that has it.
+func (e *exploration) decide(s step, rows [2][]int, yield func(step)) {
+	for v, x := range e.versions {
+		for len(rows[v]) > 0 && slices.Contains(s.refuse, x.Rows[rows[v][0]].Guard) {
+			rows[v] = rows[v][1:]
 		}
-		if s.row[h] = -1; len(rows[h]) == 0 {
+		if s.row[v] = -1; len(rows[v]) == 0 {
 			continue
 		}
-		s.row[h] = rows[h][0]
-		if guard := x.Rows[s.row[h]].Guard; guard != "" && !slices.Contains(s.agree, guard) {
+		s.row[v] = rows[v][0]
+		if guard := x.Rows[s.row[v]].Guard; guard != "" && !slices.Contains(s.agree, guard) {
 			agrees, refuses := s, s
 			agrees.agree = append(slices.Clip(s.agree), guard)
 			refuses.refuse = append(slices.Clip(s.refuse), guard)
-			m.decide(agrees, rows, yield)
-			m.decide(refuses, rows, yield)
+			e.decide(agrees, rows, yield)
+			e.decide(refuses, rows, yield)
 			return
 		}
 	}
-	for h, x := range m.versions {
-		s.result[h] = x.result(s.from, s.row[h])
+	for v, x := range e.versions {
+		s.result[v] = x.result(s.from, s.row[v])
 	}
 	yield(s)
 }
 
 // alone returns an exploration of what nodes of one version do without the other.
-func (p *pair) alone(h int) *exploration {
+func (p *pair) alone(v int) *exploration {
 	same := *p
-	same.versions = [2]*version{p.versions[h], p.versions[h]}
+	same.versions = [2]*version{p.versions[v], p.versions[v]}
 	return &exploration{pair: &same, index: make(map[status]int)}
 }
 
 // rests reports whether nodes of one version alone can bring an object to rest.
-func (p *pair) rests(h int, from status) bool {
-	m := p.alone(h)
-	for m.reach(-1, add(-1, "", from)); m.taken < len(m.visits); m.next() {
-		if at := m.visits[m.taken].at; at == noObject || p.versions[h].kind(at.state).Resting() {
+func (p *pair) rests(v int, from status) bool {
+	e := p.alone(v)
+	for e.reach(-1, add(-1, "", from)); e.taken < len(e.visits); e.next() {
+		if at := e.visits[e.taken].at; at == noObject || p.versions[v].kind(at.state).Resting() {
 			return true
 		}
 	}
@@ -192,9 +192,9 @@ func (p *pair) rests(h int, from status) bool {
 }
 
 // path returns a shortest path to a status.
-func (m *exploration) path(to status) (acts []Act) {
-	for i := m.index[to]; i > 0; i = m.visits[i].before {
-		acts = append(acts, m.act(m.visits[i].by))
+func (e *exploration) path(to status) (acts []Act) {
+	for i := e.index[to]; i > 0; i = e.visits[i].before {
+		acts = append(acts, e.act(e.visits[i].by))
 	}
 	slices.Reverse(acts)
 	return acts
@@ -202,15 +202,15 @@ func (m *exploration) path(to status) (acts []Act) {
 
 // act names a step with the names of its node's table.
 func (p *pair) act(s step) Act {
-	h, node := 0, ""
+	v, node := 0, ""
 	if s.version >= 0 {
-		h, node = s.version, versionNames[s.version]
+		v, node = s.version, versionNames[s.version]
 	}
-	to := s.result[h].to
+	to := s.result[v].to
 	return Act{
-		Node: node, Event: p.events.of(h, s.event), Actor: p.actors.of(h, s.actor), Force: s.force[h],
-		Agree: p.guards.list(h, s.agree), Refuse: p.guards.list(h, s.refuse), Row: s.row[h],
-		State: p.states.of(h, s.from.state), Origin: p.states.of(h, s.from.origin),
-		To: p.states.of(h, to.state), ToOrigin: p.states.of(h, to.origin),
+		Node: node, Event: p.events.of(v, s.event), Actor: p.actors.of(v, s.actor), Force: s.force[v],
+		Agree: p.guards.list(v, s.agree), Refuse: p.guards.list(v, s.refuse), Row: s.row[v],
+		State: p.states.of(v, s.from.state), Origin: p.states.of(v, s.from.origin),
+		To: p.states.of(v, to.state), ToOrigin: p.states.of(v, to.origin),
 	}
 }

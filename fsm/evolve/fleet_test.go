@@ -273,7 +273,7 @@ func (f *fleet) wrong(t require.TestingT, drain []string, hold []evolve.Withheld
 			case w.State == "":
 				return true
 			case r.state == "":
-				return w.State == f.absent(0) || w.State == f.absent(1)
+				return w.State == f.absent(0) || w.State == f.absent(1) || translated(f.renamed.states, w.State) == f.absent(1)
 			}
 			return w.State == r.state || translated(f.renamed.states, w.State) == r.state
 		})

@@ -30,30 +30,30 @@ var levels = map[string]Compatibility{
 type comparison struct {
 	*exploration
 	alone [2]*exploration // by version
-	found []find
+	found []finding
 	seen  map[[3]string]bool // id, state and event
 }
 
-// find is a hazard and its state, which is drained if that removes the hazard.
-type find struct {
+// finding is a hazard and its state, which is drained if that removes the hazard.
+type finding struct {
 	Hazard
 	state string
 }
 
 // hazards returns the hazards of every status that can occur.
-func (m *exploration) hazards(alone [2]*exploration) []find {
-	c := &comparison{exploration: m, alone: alone, seen: make(map[[3]string]bool)}
+func (e *exploration) hazards(alone [2]*exploration) []finding {
+	c := &comparison{exploration: e, alone: alone, seen: make(map[[3]string]bool)}
 	c.entries()
-	for _, v := range m.visits {
+	for _, v := range e.visits {
 		switch {
-		case !m.versions[oldVersion].canRead(v.at):
+		case !e.versions[oldVersion].canRead(v.at):
 			c.unknown(v.at, oldVersion)
-		case !m.versions[newVersion].canRead(v.at):
+		case !e.versions[newVersion].canRead(v.at):
 			c.unknown(v.at, newVersion)
 		default:
-			c.deadlines(v)
+			c.deadlines(v.at, v.byOld)
 			c.kinds(v.at)
-			m.steps(v.at, c.results)
+			e.steps(v.at, c.results)
 			c.stranded(v.at)
 		}
 	}
@@ -61,11 +61,11 @@ func (m *exploration) hazards(alone [2]*exploration) []find {
 }
 
 // add adds a hazard, with the names of one version. The nearest one of a cell comes first.
-func (c *comparison) add(h int, id, state, event string, witness []Act, format string, args ...any) {
+func (c *comparison) add(v int, id, state, event string, witness []Act, format string, args ...any) {
 	if key := [3]string{id, state, event}; !c.seen[key] {
 		c.seen[key] = true
-		c.found = append(c.found, find{Hazard{
-			ID: id, Level: levels[id], State: c.states.of(h, state), Event: c.events.of(h, event),
+		c.found = append(c.found, finding{Hazard{
+			ID: id, Level: levels[id], State: c.states.of(v, state), Event: c.events.of(v, event),
 			Message: fmt.Sprintf(format, args...), Witness: witness,
 		}, state})
 	}
@@ -109,26 +109,26 @@ func (c *comparison) unknown(at status, reader int) {
 }
 
 // deadlines compares what the sweepers of the two versions fire.
-func (c *comparison) deadlines(v visit) {
-	old, new := c.versions[oldVersion].deadline(v.at), c.versions[newVersion].deadline(v.at)
+func (c *comparison) deadlines(at status, byOld bool) {
+	old, new := c.versions[oldVersion].deadline(at), c.versions[newVersion].deadline(at)
 	id, event, more := "deadline-action", old.event, ""
 	switch {
-	case old.event == new.event && old.timeout == new.timeout, old.event == "" && !v.byOld:
+	case old.event == new.event && old.timeout == new.timeout, old.event == "" && !byOld:
 		return
 	case old.event == "":
 		id, event, more = "deadline-added", new.event, "; an object that an old node has put there has no deadline"
 	case old.event == new.event:
 		id = "deadline-time"
 	}
-	text := func(h int, d deadline) string {
+	text := func(v int, d deadline) string {
 		if d.event == "" {
 			return "nothing"
 		}
-		return fmt.Sprintf("%s after %v", c.events.of(h, d.event), d.timeout)
+		return fmt.Sprintf("%s after %v", c.events.of(v, d.event), d.timeout)
 	}
-	c.add(oldVersion, id, v.at.state, event, c.path(v.at),
+	c.add(oldVersion, id, at.state, event, c.path(at),
 		"in %q the sweeper of an old node fires %s, that of a new one %s%s",
-		c.states.of(oldVersion, v.at.state), text(oldVersion, old), text(newVersion, new), more)
+		c.states.of(oldVersion, at.state), text(oldVersion, old), text(newVersion, new), more)
 }
 
 // kinds compares the kinds of a state.
@@ -177,9 +177,9 @@ func (c *comparison) results(s step) {
 }
 
 // resultText describes the result of a request.
-func (p *pair) resultText(h int, s step) string {
-	r := s.result[h]
-	text := fmt.Sprintf("moves the object to %q", p.states.of(h, r.to.state))
+func (p *pair) resultText(v int, s step) string {
+	r := s.result[v]
+	text := fmt.Sprintf("moves the object to %q", p.states.of(v, r.to.state))
 	switch {
 	case r.refused:
 		text = "refuses it"
@@ -188,12 +188,12 @@ func (p *pair) resultText(h int, s step) string {
 	case r.to == noObject:
 		text = "removes the object"
 	case r.to.origin != r.to.state:
-		text += fmt.Sprintf(" with the origin %q", p.states.of(h, r.to.origin))
+		text += fmt.Sprintf(" with the origin %q", p.states.of(v, r.to.origin))
 	}
 	if r.begins {
 		text += " in a new operation"
 	}
-	if s.force[h] && !s.force[1-h] {
+	if s.force[v] && !s.force[1-v] {
 		text += " by force"
 	}
 	return text
@@ -203,23 +203,23 @@ func (p *pair) resultText(h int, s step) string {
 // there by itself, the fault is in its table and not in the change.
 func (c *comparison) stranded(at status) {
 	var stuck [2]bool
-	for h, x := range c.versions {
-		_, gets := c.alone[h].index[at]
-		stuck[h] = at != noObject && !x.kind(at.state).Resting() && !c.rests(h, at)
-		if gets && stuck[h] {
+	for v, x := range c.versions {
+		_, gets := c.alone[v].index[at]
+		stuck[v] = at != noObject && !x.kind(at.state).Resting() && !c.rests(v, at)
+		if gets && stuck[v] {
 			return
 		}
 	}
-	for h := range stuck {
-		if stuck[h] {
-			c.add(h, "stranded", at.state, "", c.path(at), "no %s node can bring an object in %q to rest that has the origin %q",
-				versionNames[h], c.states.of(h, at.state), c.states.of(h, at.origin))
+	for v := range stuck {
+		if stuck[v] {
+			c.add(v, "stranded", at.state, "", c.path(at), "no %s node can bring an object in %q to rest that has the origin %q",
+				versionNames[v], c.states.of(v, at.state), c.states.of(v, at.origin))
 		}
 	}
 }
 
-// renamed returns the hazards of a mapping.
-func renamed(mapping []Renaming) (list []Hazard) {
+// renamings returns the hazards of a mapping.
+func renamings(mapping []Renaming) (list []Hazard) {
 	for _, r := range mapping {
 		h := Hazard{ID: "renamed", Level: levels["renamed"]}
 		switch r.Subject {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/evolve"
 	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
@@ -14,9 +15,11 @@ import (
 func TestJSONHasNoNull(t *testing.T) {
 	table, err := tabletest.ParseLines("stable A\nA -go by u-> A")
 	require.NoError(t, err)
-	report, err := evolve.Diff(table, table, nil)
-	require.NoError(t, err)
-	text, err := json.Marshal(report)
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "null")
+	for _, same := range []*fsm.Table{table, {Name: "empty", Initial: -1}} {
+		report, err := evolve.Diff(same, same, nil)
+		require.NoError(t, err)
+		text, err := json.Marshal(report)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "null")
+	}
 }

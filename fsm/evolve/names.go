@@ -56,28 +56,28 @@ func join(what string, olds, news []string, renamed map[string]string) (*names, 
 	return n, nil
 }
 
-func (n *names) put(h int, key, name string) {
+func (n *names) put(v int, key, name string) {
 	if !n.in(oldVersion, key) && !n.in(newVersion, key) {
 		n.keys = append(n.keys, key)
 	}
-	n.key[h][name], n.name[h][key] = key, name
+	n.key[v][name], n.name[v][key] = key, name
 }
 
 // in reports whether a table has a thing.
-func (n *names) in(h int, key string) bool {
-	_, ok := n.name[h][key]
+func (n *names) in(v int, key string) bool {
+	_, ok := n.name[v][key]
 	return ok
 }
 
 // of returns the name of a thing in a table, or that in the other one. What neither table
 // declares is its own name.
-func (n *names) of(h int, key string) string {
-	return cmp.Or(n.name[h][key], n.name[1-h][key], key)
+func (n *names) of(v int, key string) string {
+	return cmp.Or(n.name[v][key], n.name[1-v][key], key)
 }
 
 // list returns the names of things, sorted, so that their order does not depend on keys.
-func (n *names) list(h int, keys []string) []string {
-	return unique(column(keys, func(key string) string { return n.of(h, key) }))
+func (n *names) list(v int, keys []string) []string {
+	return unique(column(keys, func(key string) string { return n.of(v, key) }))
 }
 
 // called returns the keys of what has a name in either table.

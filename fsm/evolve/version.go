@@ -54,8 +54,8 @@ func newPair(old, new *fsm.Table, config *Config) (*pair, error) {
 	if len(p.states.keys) > fsm.MaxStates || len(p.roles) > fsm.MaxActors {
 		return nil, fmt.Errorf("%w: more than %d states or %d actors in both tables", ErrTooLarge, fsm.MaxStates, fsm.MaxActors)
 	}
-	for h, t := range [2]*fsm.Table{old, new} {
-		p.versions[h] = p.version(h, t)
+	for v, t := range [2]*fsm.Table{old, new} {
+		p.versions[v] = p.version(v, t)
 	}
 	return p, nil
 }
@@ -80,14 +80,14 @@ func distinguishes(t *fsm.Table) bool {
 }
 
 // version writes a table in keys.
-func (p *pair) version(h int, given *fsm.Table) *version {
+func (p *pair) version(v int, given *fsm.Table) *version {
 	x := &version{
 		Table: given.WithRows(slices.Clone(given.Rows)), state: map[string]int{}, event: map[string]int{},
 		leaving: map[string][]int{}, swept: map[Withheld]bool{},
 	}
 	x.States, x.Events, x.Actors = slices.Clone(x.States), slices.Clone(x.Events), slices.Clone(x.Actors)
 	for i, s := range given.States {
-		key := p.states.key[h][s.Name]
+		key := p.states.key[v][s.Name]
 		x.States[i].Name, x.state[key] = key, i
 		if s.Kind == fsm.Absent && (x.absent == "" || i == x.Initial) {
 			x.absent = key
@@ -97,25 +97,25 @@ func (p *pair) version(h int, given *fsm.Table) *version {
 		}
 	}
 	for i, name := range given.Events {
-		key := p.events.key[h][name]
+		key := p.events.key[v][name]
 		x.Events[i], x.event[key] = key, i
 	}
 	for i, actor := range given.Actors {
-		x.Actors[i] = fsm.Actor(p.actors.key[h][string(actor)])
+		x.Actors[i] = fsm.Actor(p.actors.key[v][string(actor)])
 	}
 	if len(x.Actors) > 0 && !distinguishes(given) {
 		x.Actors = append(x.Actors, "")
 	}
 	for i := range x.Rows {
-		x.Rows[i].Guard = p.guards.key[h][x.Rows[i].Guard]
-		x.leave(i)
+		x.Rows[i].Guard = p.guards.key[v][x.Rows[i].Guard]
+		x.addRow(i)
 	}
 	x.starts = x.entries()
 	return x
 }
 
-// leave adds a row to those of its sources, unless it fires for no object.
-func (x *version) leave(row int) {
+// addRow adds a row to those of its sources, unless it fires for no object.
+func (x *version) addRow(row int) {
 	r := &x.Rows[row]
 	if !within(r.Event, x.Events) || r.Then == fsm.ThenMove && !within(r.To, x.States) || r.Then > fsm.ThenIgnore {
 		return

@@ -30,26 +30,26 @@ type Channel[M comparable] struct {
 }
 
 // NewChannel adds a channel with its initial messages, the oldest first.
-func NewChannel[M comparable](s *System, name string, is ChannelSpec, initial ...M) *Channel[M] {
+func NewChannel[M comparable](s *System, name string, spec ChannelSpec, initial ...M) *Channel[M] {
 	c := &Channel[M]{sys: s, at: len(s.channels), label: s.declare("channel", name)}
 	switch {
-	case is.Capacity < 1 || is.Capacity > maxCapacity:
-		s.problem(c.label, fmt.Sprintf("its capacity of %d is not between 1 and %d", is.Capacity, maxCapacity))
-	case len(initial) > is.Capacity:
-		s.problem(c.label, fmt.Sprintf("%d initial messages are more than its capacity of %d", len(initial), is.Capacity))
+	case spec.Capacity < 1 || spec.Capacity > maxCapacity:
+		s.problem(c.label, fmt.Sprintf("its capacity of %d is not between 1 and %d", spec.Capacity, maxCapacity))
+	case len(initial) > spec.Capacity:
+		s.problem(c.label, fmt.Sprintf("%d initial messages are more than its capacity of %d", len(initial), spec.Capacity))
 	}
 	if err := plain[M](); err != nil {
 		s.problem(c.label, "its message "+err.Error())
 	}
-	for _, b := range []Budget{is.Lose, is.Duplicate} {
+	for _, b := range []Budget{spec.Lose, spec.Duplicate} {
 		if b.sys != nil {
 			s.same(c.label+" and its budget", b.sys)
 		}
 	}
-	s.channels = append(s.channels, channelPart{name, is, untyped(initial)})
+	s.channels = append(s.channels, channelPart{name, spec, untyped(initial)})
 	s.losses = append(s.losses,
-		&rule{kind: StepLose, actor: none, channel: c.at, budget: is.Lose, label: "loss in " + c.label},
-		&rule{kind: StepDuplicate, actor: none, channel: c.at, budget: is.Duplicate, label: "duplication in " + c.label})
+		&rule{kind: StepLose, actor: none, channel: c.at, budget: spec.Lose, label: "loss in " + c.label},
+		&rule{kind: StepDuplicate, actor: none, channel: c.at, budget: spec.Duplicate, label: "duplication in " + c.label})
 	return c
 }
 

@@ -55,7 +55,7 @@ func (x *expander) expand(state []uint32) {
 // deliverable returns the messages that a channel may deliver next.
 func (t *tables) deliverable(state []uint32, channel int) []uint32 {
 	messages := t.lay.queue(state, channel).messages()
-	if t.sys.channels[channel].is.Ordered {
+	if t.sys.channels[channel].spec.Ordered {
 		return messages[:min(len(messages), 1)]
 	}
 	return messages
@@ -95,7 +95,7 @@ func (x *expander) send(i int, r *rule) {
 			continue
 		}
 		x.begin(r, a)
-		x.t.lay.queue(x.next, r.channel).add(a.message, x.t.sys.channels[r.channel].is.Ordered)
+		x.t.lay.queue(x.next, r.channel).add(a.message, x.t.sys.channels[r.channel].spec.Ordered)
 		x.step(move{i, a.message, a.label, a.mark})
 	}
 }

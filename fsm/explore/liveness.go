@@ -10,9 +10,9 @@ import (
 func (s *search) finish(ctx context.Context) {
 	s.store.slots = nil // the search is over
 	if s.t.sys.rests != nil || len(s.leads) > 0 {
-		s.pass = passBytes * int64(s.store.n)
+		s.reserved = passBytes * int64(s.store.n)
 		if len(s.leads) > 0 {
-			s.pass += 4 * int64(s.store.n) // pass.before
+			s.reserved += 4 * int64(s.store.n) // pass.before
 		}
 		if s.limits(ctx); s.ended() {
 			return
@@ -21,14 +21,14 @@ func (s *search) finish(ctx context.Context) {
 	if s.t.sys.rests != nil {
 		s.livelock(ctx)
 	}
-	for _, p := range s.leads {
+	for _, l := range s.leads {
 		if s.ended() {
 			return
 		}
-		l := newPass(s)
-		if run := l.unending(ctx, l.region(p)); run != nil && !s.ended() {
-			s.verdict.Property = p.name
-			l.counterexample(run)
+		p := newPass(s)
+		if run := p.unending(ctx, p.region(l)); run != nil && !s.ended() {
+			s.verdict.Property = l.name
+			p.counterexample(run)
 		}
 	}
 	if s.ended() {
@@ -41,8 +41,8 @@ func (s *search) finish(ctx context.Context) {
 			s.verdict.Unused = append(s.verdict.Unused, r.label)
 		}
 	}
-	for _, p := range s.leads {
-		s.verdict.Live = append(s.verdict.Live, p.name)
+	for _, l := range s.leads {
+		s.verdict.Live = append(s.verdict.Live, l.name)
 	}
 }
 
@@ -54,19 +54,19 @@ func (s *search) finish(ctx context.Context) {
 // A component comes after those to which its steps lead, so that rests has their states
 // already.
 func (s *search) livelock(ctx context.Context) {
-	l := newPass(s)
+	p := newPass(s)
 	all := make([]uint32, s.store.n)
 	for id := range all {
 		all[id] = uint32(id)
 	}
 	first := uint32(noState)
-	l.components(ctx, all, func(c []uint32) {
+	p.components(ctx, all, func(c []uint32) {
 		rests, loops := false, false
 		for _, id := range c {
 			rests = rests || s.rests[id]
 			for e := range s.edgesOf(id) {
 				rests = rests || e.isStep() && s.rests[e.to]
-				loops = loops || e.isStep() && l.inside(e)
+				loops = loops || e.isStep() && p.inside(e)
 			}
 		}
 		if loops && !rests {
@@ -77,6 +77,6 @@ func (s *search) livelock(ctx context.Context) {
 		}
 	})
 	if first != noState && !s.ended() {
-		s.found(Livelock, s.store.path(first), s.way(first, l.inside, func(e edge) bool { return e.to == first }))
+		s.found(Livelock, s.store.path(first), s.way(first, p.inside, func(e edge) bool { return e.to == first }))
 	}
 }

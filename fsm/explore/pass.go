@@ -33,21 +33,21 @@ func newPass(s *search) *pass {
 }
 
 // region returns the states in which a property has begun and is not fulfilled.
-func (l *pass) region(p *lead) (states []uint32) {
-	l.before = make([]uint32, l.store.n)
+func (p *pass) region(l *lead) (states []uint32) {
+	p.before = make([]uint32, p.store.n)
 	visit := func(id, before uint32) {
-		if l.group[id] == 0 && !p.fulfilled[id] {
-			l.group[id], l.before[id] = 1, before
+		if p.group[id] == 0 && !l.fulfilled[id] {
+			p.group[id], p.before[id] = 1, before
 			states = append(states, id)
 		}
 	}
-	for id := range uint32(l.store.n) {
-		if p.begun[id] {
+	for id := range uint32(p.store.n) {
+		if l.begun[id] {
 			visit(id, noState)
 		}
 	}
 	for i := 0; i < len(states); i++ {
-		for e := range l.edgesOf(states[i]) {
+		for e := range p.edgesOf(states[i]) {
 			visit(e.to, e.from)
 		}
 	}
@@ -56,10 +56,10 @@ func (l *pass) region(p *lead) (states []uint32) {
 
 // unending returns the states of a component of the region in which a fair run can stay,
 // the one with the earliest state, or nil if there is none.
-func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32) {
+func (p *pass) unending(ctx context.Context, region []uint32) (run []uint32) {
 	for work := [][]uint32{region}; len(work) > 0; work = work[1:] {
-		l.components(ctx, work[0], func(c []uint32) {
-			unfair := l.unfair(c)
+		p.components(ctx, work[0], func(c []uint32) {
+			unfair := p.unfair(c)
 			if unfair == 0 {
 				if run == nil || slices.Min(c) < slices.Min(run) {
 					run = slices.Clone(c)
@@ -67,9 +67,9 @@ func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32) {
 				return
 			}
 			// A fair run may exist in the states where the action has no room.
-			full := slices.DeleteFunc(slices.Clone(c), func(id uint32) bool { return slices.Contains(l.actions(id, false), unfair) })
+			full := slices.DeleteFunc(slices.Clone(c), func(id uint32) bool { return slices.Contains(p.actions(id, false), unfair) })
 			if len(full) > 0 {
-				l.regroup(full)
+				p.regroup(full)
 				work = append(work, full)
 			}
 		})
@@ -77,80 +77,82 @@ func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32) {
 	return run
 }
 
-func (l *pass) regroup(states []uint32) {
-	l.groups++
+func (p *pass) regroup(states []uint32) {
+	p.groups++
 	for _, id := range states {
-		l.group[id] = l.groups
+		p.group[id] = p.groups
 	}
 }
 
 // components calls found for every strongly connected component of a group, which it makes
 // a group of its own before. The steps are those without faults. It stops if the context
 // ends, which is then in the verdict.
-func (l *pass) components(ctx context.Context, states []uint32, found func(c []uint32)) {
+func (p *pass) components(ctx context.Context, states []uint32, found func(c []uint32)) {
 	type call struct{ id, edge uint32 }
 	var calls []call
 	var stack []uint32
 	visited := uint32(0)
 	enter := func(id uint32) {
 		visited++
-		l.order[id], l.low[id] = visited, visited
-		stack, calls = append(stack, id), append(calls, call{id, l.firstEdge(id)})
+		if visited%between == 0 {
+			p.progress("check", int(visited), len(states))
+			p.verdict.Reason = ctx.Err()
+		}
+		p.order[id], p.low[id] = visited, visited
+		stack, calls = append(stack, id), append(calls, call{id, p.firstEdge(id)})
 	}
 	for _, id := range states {
-		l.order[id] = 0
+		p.order[id] = 0
 	}
 	for _, root := range states {
-		group := l.group[root]
-		if l.order[root] == 0 {
+		group := p.group[root]
+		if p.order[root] == 0 {
 			enter(root)
 		}
 		for len(calls) > 0 {
-			if visited%between == 0 {
-				l.progress("check", int(visited), len(states))
-				if l.verdict.Reason = ctx.Err(); l.ended() {
-					return
-				}
+			if p.ended() {
+				return
 			}
 			at := &calls[len(calls)-1]
 			id := at.id
-			if at.edge < l.firstEdge(id+1) {
-				e := l.edge(id, at.edge)
-				if e.isStep() && l.group[e.to] == group {
-					if l.order[e.to] == 0 {
+			if at.edge < p.firstEdge(id+1) {
+				e := p.edge(id, at.edge)
+				if e.isStep() && p.group[e.to] == group {
+					if p.order[e.to] == 0 {
 						enter(e.to) // and look at the edge again afterwards
 						continue
 					}
-					l.low[id] = min(l.low[id], l.low[e.to])
+					p.low[id] = min(p.low[id], p.low[e.to])
 				}
 				at.edge++
 				continue
 			}
 			calls = calls[:len(calls)-1]
-			if l.low[id] == l.order[id] {
+			if p.low[id] == p.order[id] {
 				first := len(stack) - 1
 				for stack[first] != id {
 					first--
 				}
-				l.regroup(stack[first:])
+				p.regroup(stack[first:])
 				found(stack[first:])
 				stack = stack[:first]
 			}
 		}
 	}
-	l.verdict.Reason = ctx.Err()
+	p.verdict.Reason = ctx.Err()
 }
 
 // unfair returns an action for which no run through all states and steps of a component is
-// fair, or 0: every state wants it, one can take it, and no step inside takes it.
-func (l *pass) unfair(c []uint32) uint32 {
-	open := l.actions(c[0], true)
+// fair, or 0: in every state it is possible or waits for room, in one it is possible, and no
+// step inside takes it.
+func (p *pass) unfair(c []uint32) uint32 {
+	open := p.actions(c[0], true)
 	remove := func(which func(a uint32) bool) { open = slices.DeleteFunc(open, which) }
 	for _, id := range c {
-		wanted := l.actions(id, true)
-		remove(func(a uint32) bool { return !slices.Contains(wanted, a) })
-		for e := range l.edgesOf(id) {
-			if e.isStep() && l.inside(e) {
+		here := p.actions(id, true)
+		remove(func(a uint32) bool { return !slices.Contains(here, a) })
+		for e := range p.edgesOf(id) {
+			if e.isStep() && p.inside(e) {
 				remove(func(a uint32) bool { return a == e.fair() })
 			}
 		}
@@ -159,7 +161,7 @@ func (l *pass) unfair(c []uint32) uint32 {
 		}
 	}
 	for _, id := range c {
-		for _, a := range l.actions(id, false) {
+		for _, a := range p.actions(id, false) {
 			if slices.Contains(open, a) {
 				return a
 			}
@@ -168,28 +170,29 @@ func (l *pass) unfair(c []uint32) uint32 {
 	return 0
 }
 
-// actions lists the fair actions of a state that are possible, and those that wait for room
-// too if wanted is set.
-func (l *pass) actions(id uint32, wanted bool) (list []uint32) {
-	for e := range l.edgesOf(id) {
-		if e.fair() != 0 && (wanted || e.isStep()) {
+// actions lists the fair actions of a state that are possible and, with waiting, those that
+// wait for room.
+func (p *pass) actions(id uint32, waiting bool) (list []uint32) {
+	for e := range p.edgesOf(id) {
+		if e.fair() != 0 && (waiting || e.isStep()) {
 			list = append(list, e.fair())
 		}
 	}
 	return list
 }
 
-func (l *pass) inside(e edge) bool { return l.group[e.from] == l.group[e.to] }
+func (p *pass) inside(e edge) bool { return p.group[e.from] == p.group[e.to] }
 
 // counterexample completes the verdict with a run to a component and a fair run in it: for
-// every fair action, it takes the action or visits a state that does not want it.
-func (l *pass) counterexample(c []uint32) {
+// every fair action, it takes the action or visits a state in which the action is neither
+// possible nor waits for room.
+func (p *pass) counterexample(c []uint32) {
 	slices.Sort(c)
 	due := map[uint32]bool{} // actions that the run has to take
 	for _, id := range c {
-		actions := l.actions(id, false)
+		actions := p.actions(id, false)
 		if len(actions) == 0 {
-			l.found(Unreached, l.path(id), nil) // the run may stop here
+			p.found(Unreached, p.path(id), nil) // the run may stop here
 			return
 		}
 		for _, a := range actions {
@@ -197,36 +200,36 @@ func (l *pass) counterexample(c []uint32) {
 		}
 	}
 	home := c[0]
-	settle := func(id uint32) {
-		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !slices.Contains(l.actions(id, true), a) })
+	drop := func(id uint32) { // a run that visits a state need not take the actions that it lacks
+		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !slices.Contains(p.actions(id, true), a) })
 	}
 	ends := func(e edge) bool {
 		for a := range due {
-			if a == e.fair() || !slices.Contains(l.actions(e.to, true), a) {
+			if a == e.fair() || !slices.Contains(p.actions(e.to, true), a) {
 				return true
 			}
 		}
 		return len(due) == 0 && e.to == home
 	}
-	settle(home)
+	drop(home)
 	var loop []edge
 	for at := home; len(due) > 0 || at != home; {
-		for _, e := range l.way(at, l.inside, ends) {
+		for _, e := range p.way(at, p.inside, ends) {
 			delete(due, e.fair())
-			settle(e.to)
+			drop(e.to)
 			loop = append(loop, e)
 			at = e.to
 		}
 	}
-	l.found(Unreached, l.path(home), loop)
+	p.found(Unreached, p.path(home), loop)
 }
 
 // path returns a run to a state of the region.
-func (l *pass) path(id uint32) []uint32 {
+func (p *pass) path(id uint32) []uint32 {
 	var inside []uint32
-	for ; l.before[id] != noState; id = l.before[id] {
+	for ; p.before[id] != noState; id = p.before[id] {
 		inside = append(inside, id)
 	}
 	slices.Reverse(inside)
-	return append(l.store.path(id), inside...)
+	return append(p.store.path(id), inside...)
 }

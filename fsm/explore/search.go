@@ -39,18 +39,18 @@ const defaultMaxBytes = 1 << 30
 // its own memory, so there is nothing to lock. Chunks have a fixed size, so that states get
 // the same numbers with any number of workers.
 type search struct {
-	t       *tables
-	config  Config
-	verdict *Verdict
-	leads   []*lead // properties to check
-	store   *store
-	rests   []bool // by state
-	pass    int64  // bytes that a pass needs; 0: none has begun
-	edges   slab   // of each state in turn: the next state, and the mark if there are properties
-	firsts  slab   // by state: the place of its first edge; the last entry is the end of all
-	chunks  []*chunk
-	view    View
-	calling calling
+	t        *tables
+	config   Config
+	verdict  *Verdict
+	leads    []*lead // properties to check
+	store    *store
+	rests    []bool // by state
+	reserved int64  // bytes that a pass needs; 0: none has begun
+	edges    slab   // of each state in turn: the next state, and the mark if there are properties
+	firsts   slab   // by state: the place of its first edge; the last entry is the end of all
+	chunks   []*chunk
+	view     View
+	calling  calling
 }
 
 const (
@@ -114,7 +114,8 @@ func newSearch(sys *System, config *Config) *search {
 	t := newTables(sys)
 	s := &search{
 		t: t, config: *cmp.Or(config, &Config{}), verdict: &Verdict{System: sys.name, Outcome: Inconclusive},
-		store: newStore(t.lay.size), edges: slab{each: 1}, firsts: slab{each: 1}, view: View{t: t},
+		store: &store{states: slab{each: t.lay.size}, parents: slab{each: 1}},
+		edges: slab{each: 1}, firsts: slab{each: 1}, view: View{t: t},
 	}
 	s.firsts.push() // the first edge of state 0
 	if s.config.MaxBytes <= 0 {
@@ -260,11 +261,11 @@ func (s *search) check(id uint32) {
 	}
 	s.calling = calling{label: restingStates}
 	s.rests = append(s.rests, sys.rests != nil && sys.rests(&s.view))
-	for _, p := range s.leads {
-		s.calling = calling{label: p.label}
-		fulfilled := p.to(&s.view)
-		p.fulfilled = append(p.fulfilled, fulfilled)
-		p.begun = append(p.begun, !fulfilled && (p.from == nil || p.from(&s.view)))
+	for _, l := range s.leads {
+		s.calling = calling{label: l.label}
+		fulfilled := l.to(&s.view)
+		l.fulfilled = append(l.fulfilled, fulfilled)
+		l.begun = append(l.begun, !fulfilled && (l.from == nil || l.from(&s.view)))
 	}
 }
 
@@ -302,9 +303,9 @@ func (s *search) outgrown() { s.verdict.Reason = fmt.Errorf("%w: %d", ErrMaxByte
 
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
-	n := s.pass + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.firsts.bytes() + int64(cap(s.rests))
-	for _, p := range s.leads {
-		n += int64(cap(p.begun) + cap(p.fulfilled))
+	n := s.reserved + s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.firsts.bytes() + int64(cap(s.rests))
+	for _, l := range s.leads {
+		n += int64(cap(l.begun) + cap(l.fulfilled))
 	}
 	for _, c := range s.chunks {
 		n += 4*int64(cap(c.states)+cap(c.marks)) + 8*int64(cap(c.ends))

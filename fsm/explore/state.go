@@ -13,7 +13,7 @@ type layout struct {
 func newLayout(s *System) layout {
 	l := layout{queues: []int{len(s.actors)}}
 	for i, c := range s.channels {
-		l.queues = append(l.queues, l.queues[i]+c.is.Capacity)
+		l.queues = append(l.queues, l.queues[i]+c.spec.Capacity)
 	}
 	l.budgets = l.queues[len(s.channels)]
 	l.size = l.budgets + len(s.budgets)

@@ -11,7 +11,6 @@ const noState = math.MaxUint32
 // store has the states in the order in which the search finds them. The number of
 // a state is its place in that order.
 type store struct {
-	size    int // of a state
 	states  slab
 	parents slab // the state before, on a shortest path
 	n       int
@@ -21,10 +20,6 @@ type store struct {
 // slot is a place in the hash table: the number of a state plus one, or 0 if it is free, and
 // the upper half of its hash, so that few states are compared in full.
 type slot struct{ state, hash uint32 }
-
-func newStore(size int) *store {
-	return &store{size: size, states: slab{each: size}, parents: slab{each: 1}}
-}
 
 func (s *store) state(id uint32) []uint32 { return s.states.at(int(id)) }
 

@@ -44,7 +44,7 @@ type actorPart struct {
 
 type channelPart struct {
 	name    string
-	is      ChannelSpec
+	spec    ChannelSpec
 	initial []any // messages, the oldest first
 }
 

@@ -108,7 +108,7 @@ func (t *tables) starts(most int64) [][]uint32 {
 	first := make([]uint32, t.lay.size)
 	for i, c := range t.sys.channels {
 		for _, m := range c.initial {
-			t.lay.queue(first, i).add(t.messages[i].number(m), c.is.Ordered)
+			t.lay.queue(first, i).add(t.messages[i].number(m), c.spec.Ordered)
 		}
 	}
 	for i, b := range t.sys.budgets {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/tour"
 )
 
@@ -61,18 +60,3 @@ func (r Request) Context(ctx context.Context) context.Context {
 }
 
 type requestKey struct{}
-
-// sentinel returns the sentinel of package fsm that a refusal matches, and nil for an
-// error of the system's own. ErrGuard comes first, because the reason of a guard may
-// match another one too.
-func sentinel(refusal error) error {
-	for _, s := range []error{fsm.ErrGuard, fsm.ErrForcedOnly, fsm.ErrWrongActor, fsm.ErrNotAllowed} {
-		if errors.Is(refusal, s) {
-			return s
-		}
-	}
-	return nil
-}
-
-// status is a state and an origin by name.
-type status struct{ state, origin string }

@@ -72,6 +72,9 @@ type run struct {
 	steps, refusals, unsupported int
 }
 
+// status is a state and an origin by name.
+type status struct{ state, origin string }
+
 // transition is a row in a status.
 type transition struct {
 	at  status
@@ -166,6 +169,18 @@ func (r *run) refuse(at status, steps []tour.Step) bool {
 		}
 	}
 	return true
+}
+
+// sentinel returns the sentinel of package fsm that a refusal matches, and nil for an
+// error of the system's own. ErrGuard comes first, because the reason of a guard may
+// match another one too.
+func sentinel(refusal error) error {
+	for _, s := range []error{fsm.ErrGuard, fsm.ErrForcedOnly, fsm.ErrWrongActor, fsm.ErrNotAllowed} {
+		if errors.Is(refusal, s) {
+			return s
+		}
+	}
+	return nil
 }
 
 // again leads a new object along the steps, without other requests.

@@ -69,20 +69,20 @@ func (c *checker) row(row *Row) {
 		c.found(row, "unknown-machine", row.step(), "a machine that has a table")
 		return
 	}
-	h := m.of(row)
-	if h == nil {
+	v := m.versionOf(row)
+	if v == nil {
 		c.found(row, "unknown-version", row.step()+" of version "+prose.Quote(row.Version), "a version that has a table")
 	}
 	o := m.objects[row.ID]
 	linked := o != nil // the row follows the last one of the object
 	if o == nil {
-		o = c.first(row, m, h)
+		o = c.first(row, m, v)
 		m.objects[row.ID] = o
 		c.sum.Objects++
 		c.sum.Alive++
 	} else {
 		var ok bool
-		if linked, ok = c.follows(row, m, h, o); !ok {
+		if linked, ok = c.follows(row, m, v, o); !ok {
 			return
 		}
 		if o.ended > 0 {
@@ -94,17 +94,17 @@ func (c *checker) row(row *Row) {
 		}
 	}
 	c.sum.Most = max(c.sum.Most, c.sum.Alive)
-	c.step(row, m, h, o, linked)
+	c.step(row, m, v, o, linked)
 	c.end(m, row.ID, o)
 }
 
 // first returns the object of its first row. The sequence number need not be 1: a
 // store may have forgotten a removed object and continue from its highest number.
-func (c *checker) first(row *Row, m *machine, h *version) *object {
+func (c *checker) first(row *Row, m *machine, v *version) *object {
 	o := &object{state: row.From, origin: row.FromOrigin}
-	begins := row.From == "" || h == nil || !m.has(o.state)
-	if from := h.index(o.state); from >= 0 {
-		begins = begins || h.t.States[from].Kind == fsm.Absent || h.begins(from) && row.Sequence <= 1
+	begins := row.From == "" || v == nil || !m.has(o.state)
+	if from := v.index(o.state); from >= 0 {
+		begins = begins || v.t.States[from].Kind == fsm.Absent || v.begins(from) && row.Sequence <= 1
 	}
 	if !begins && !c.config.Gaps {
 		c.found(row, "no-beginning", "the history of the object begins in "+row.From, "a row that makes it")
@@ -114,7 +114,7 @@ func (c *checker) first(row *Row, m *machine, h *version) *object {
 
 // follows compares a row with the last one of the object. linked is false if rows
 // between them are missing. ok is false if the row needs no further check.
-func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, ok bool) {
+func (c *checker) follows(row *Row, m *machine, v *version, o *object) (linked, ok bool) {
 	linked = true
 	numbered := row.Sequence != 0 && o.sequence != 0
 	if numbered {
@@ -139,7 +139,7 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 	if !row.At.IsZero() && !o.at.IsZero() && row.At.Before(o.at.Add(-c.config.ClockSlack)) {
 		c.found(row, "time-backwards", "the row is of "+row.At.Format(time.RFC3339Nano), "no time before "+o.at.Format(time.RFC3339Nano))
 	}
-	if o.lost || linked && c.breaks(row, m, h, o, !numbered) {
+	if o.lost || linked && c.breaks(row, m, v, o, !numbered) {
 		linked = false
 	}
 	if !linked {
@@ -150,7 +150,7 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 
 // breaks reports whether the row starts elsewhere than the last one ended. Without
 // sequence numbers, a feed with gaps may have lost rows between them.
-func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool) bool {
+func (c *checker) breaks(row *Row, m *machine, v *version, o *object, lost bool) bool {
 	if row.From != "" && !m.has(row.From) {
 		return true // judge reports the state
 	}
@@ -169,7 +169,7 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 		c.sum.Missing++
 	case row.From == "":
 		c.found(row, "created-twice", "the row creates an object that exists", "a row from "+was)
-	case h.transitional(row.From):
+	case v.transitional(row.From):
 		c.found(row, "outcome-without-intent", fmt.Sprintf("%s ends in %s, which the object had not entered", row.From, row.To), "a row from "+was)
 	default:
 		c.found(row, "broken-chain", "the row leads from "+row.From, "a row from "+was)
@@ -178,22 +178,22 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 }
 
 // step compares the row with the table and moves the object.
-func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool) {
+func (c *checker) step(row *Row, m *machine, v *version, o *object, linked bool) {
 	tableRow, sound := -1, false
 	if row.Event == override {
 		c.sum.Overrides++
 	}
 	switch {
 	case !m.has(row.To):
-		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), c.offers(row, h))
-	case h == nil || row.Event == override || row.Event == migration:
+		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), v.instead(row))
+	case v == nil || row.Event == override || row.Event == migration:
 	case o.lost && row.From != "" && !m.has(row.From): // the row that led there has the finding
 	default:
-		tableRow, sound = c.judge(row, m, h, o)
+		tableRow, sound = c.judge(row, m, v, o)
 	}
 	before := *o
-	c.move(row, m, h, o, sound)
-	c.operation(row, h, &before, o, tableRow, linked)
+	c.move(row, m, v, o, sound)
+	c.operation(row, v, &before, o, tableRow, linked)
 	if row.Sequence != 0 {
 		o.sequence = row.Sequence
 	}
@@ -204,120 +204,121 @@ func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool)
 
 // judge reports whether the table has the step, and which row makes it. The row is -1
 // for an object that was added in an initial state.
-func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow int, sound bool) {
-	found, tableRow, unknown := h.verdict(row, o)
-	switch {
-	case found == allowed:
+func (c *checker) judge(row *Row, m *machine, v *version, o *object) (tableRow int, sound bool) {
+	result, tableRow, unknown := v.judge(row, o)
+	switch result {
+	case allowed:
 		return tableRow, true
-	case found == wrongActor:
-		c.found(row, "wrong-actor", row.step(), h.actorsOf(tableRow)+", not "+string(row.Actor))
+	case wrongActor:
+		c.found(row, "wrong-actor", row.step(), v.actorsOf(tableRow)+", not "+string(row.Actor))
 		return tableRow, true
 	}
 	for _, other := range m.versions {
-		if other == h {
+		if other == v {
 			continue
 		}
-		if found, _, _ := other.verdict(row, o); found == allowed {
-			c.found(row, "wrong-version", fmt.Sprintf("%s is not of version %s", row.step(), prose.Quote(h.name)), "version "+prose.Quote(other.name))
+		if result, _, _ := other.judge(row, o); result == allowed {
+			c.found(row, "wrong-version", fmt.Sprintf("%s is not of version %s", row.step(), prose.Quote(v.name)), "version "+prose.Quote(other.name))
 			return -1, false
 		}
 	}
 	if unknown != "" {
-		c.found(row, "unknown-name", "the table has no "+unknown, c.offers(row, h))
+		c.found(row, "unknown-name", "the table has no "+unknown, v.instead(row))
 		return -1, false
 	}
 	if tableRow >= 0 {
-		c.found(row, "illegal-step", row.step(), h.offer(tableRow))
+		c.found(row, "illegal-step", row.step(), v.offer(tableRow))
 	} else {
-		c.found(row, "illegal-step", row.step(), c.offers(row, h))
+		c.found(row, "illegal-step", row.step(), v.instead(row))
 	}
 	return -1, false
 }
 
-// verdict looks for a row of the table, see judge. unknown names what the table lacks.
-func (h *version) verdict(row *Row, o *object) (result verdict, tableRow int, unknown string) {
+// judge looks for the row of the table, see find. unknown names what the table lacks.
+func (v *version) judge(row *Row, o *object) (result verdict, tableRow int, unknown string) {
 	ch := change{
-		from: -1, origin: h.index(o.origin), to: h.index(row.To), event: -1, actor: -1,
-		renumbered: row.Operation != o.operation,
+		from: -1, origin: v.index(o.origin), to: v.index(row.To), event: -1, actor: -1,
+		named: row.Actor != "", renumbered: row.Operation != o.operation,
 	}
 	if ch.to < 0 {
 		return refused, -1, "state " + prose.Quote(row.To)
 	}
 	if row.Event != "" {
-		event, ok := h.t.EventIndex(row.Event)
+		event, ok := v.t.EventIndex(row.Event)
 		if !ok {
 			return refused, -1, "event " + prose.Quote(row.Event)
 		}
 		ch.event = event
 	}
-	if actor, ok := h.t.ActorIndex(row.Actor); ok {
+	if actor, ok := v.t.ActorIndex(row.Actor); ok {
 		ch.actor = actor
 	}
 	if row.From == "" {
-		return h.creates(ch, row)
+		result, tableRow = v.creates(ch, row)
+		return result, tableRow, ""
 	}
-	if ch.from = h.index(row.From); ch.from < 0 {
+	if ch.from = v.index(row.From); ch.from < 0 {
 		return refused, -1, "state " + prose.Quote(row.From)
 	}
-	if h.t.States[ch.from].Kind.Resting() {
+	if v.t.States[ch.from].Kind.Resting() {
 		ch.origin = ch.from
 	}
-	result, tableRow = h.judge(ch, row.Actor != "")
+	result, tableRow = v.find(ch)
 	return result, tableRow, ""
 }
 
 // creates looks for the row that creates an object: an event leads out of an absent
 // state. Without an absent state or an event, the object starts in an initial state.
-func (h *version) creates(ch change, row *Row) (result verdict, tableRow int, unknown string) {
-	if row.Event == "" || len(h.absent) == 0 {
-		if h.begins(ch.to) {
-			return allowed, -1, ""
+func (v *version) creates(ch change, row *Row) (result verdict, tableRow int) {
+	if row.Event == "" || len(v.absent) == 0 {
+		if v.begins(ch.to) {
+			return allowed, -1
 		}
-		return refused, -1, ""
+		return refused, -1
 	}
 	result, tableRow = refused, -1
-	for _, ch.from = range h.absent {
+	for _, ch.from = range v.absent {
 		ch.origin = ch.from
-		if s, r := h.judge(ch, row.Actor != ""); s < result {
+		if s, r := v.find(ch); s < result {
 			result, tableRow = s, r
 		}
 	}
-	return result, tableRow, ""
+	return result, tableRow
 }
 
-// offers lists what the table allows instead of a row.
-func (c *checker) offers(row *Row, h *version) string {
-	from := h.index(row.From)
+// instead lists what the table allows instead of a row. v is nil if the version is unknown.
+func (v *version) instead(row *Row) string {
+	from := v.index(row.From)
 	switch {
-	case h == nil:
+	case v == nil:
 		return "a state of the machine"
-	case row.From == "" && row.Event != "" && len(h.absent) > 0:
-		from = h.absent[0]
+	case row.From == "" && row.Event != "" && len(v.absent) > 0:
+		from = v.absent[0]
 	case row.From == "":
 		return "an initial state"
 	case from < 0:
 		return "a state of the table"
 	}
-	event, _ := h.t.EventIndex(row.Event) // -1 if there is none
-	return h.offers(from, event)
+	event, _ := v.t.EventIndex(row.Event) // -1 if there is none
+	return v.offers(from, event)
 }
 
 // move moves the object to the target of the row, and checks the origin if the step is
 // sound.
-func (c *checker) move(row *Row, m *machine, h *version, o *object, sound bool) {
+func (c *checker) move(row *Row, m *machine, v *version, o *object, sound bool) {
 	origin := "" // the last state of rest, empty if unknown
 	switch {
-	case h.index(row.To) < 0:
-	case h.resting(row.To):
+	case v.index(row.To) < 0:
+	case v.resting(row.To):
 		origin = row.To
 	case !sound:
 	case row.From == "" && row.Event == "":
 		origin = row.To
 	case row.From == "":
-		if len(h.absent) == 1 {
-			origin = h.t.States[h.absent[0]].Name
+		if len(v.absent) == 1 {
+			origin = v.t.States[v.absent[0]].Name
 		}
-	case h.resting(row.From):
+	case v.resting(row.From):
 		origin = row.From
 	default:
 		origin = o.origin
@@ -331,9 +332,9 @@ func (c *checker) move(row *Row, m *machine, h *version, o *object, sound bool) 
 }
 
 // operation checks the number of the operation. before is the object before the row.
-func (c *checker) operation(row *Row, h *version, before, after *object, tableRow int, linked bool) {
-	supersedes := tableRow >= 0 && h.t.Rows[tableRow].Supersede
-	begins := row.Event == override || row.From == "" || h.transitional(after.state) && (!h.transitional(before.state) || supersedes)
+func (c *checker) operation(row *Row, v *version, before, after *object, tableRow int, linked bool) {
+	supersedes := tableRow >= 0 && v.t.Rows[tableRow].Supersede
+	begins := row.Event == override || row.From == "" || v.transitional(after.state) && (!v.transitional(before.state) || supersedes)
 	if row.Event == migration {
 		begins = false
 	}
@@ -345,10 +346,10 @@ func (c *checker) operation(row *Row, h *version, before, after *object, tableRo
 		after.underWay = false
 	}
 	switch {
-	case last == 0 || now == 0 || h == nil:
-	case !linked && now < last, linked && begins && now <= last, linked && !h.transitional(before.state) && now < last:
+	case last == 0 || now == 0 || v == nil:
+	case !linked && now < last, linked && begins && now <= last, linked && !v.transitional(before.state) && now < last:
 		c.found(row, "repeated-operation", fmt.Sprintf("operation %d comes after %d", now, last), "a greater number")
-	case linked && !begins && before.underWay && h.transitional(before.state) && now != last:
+	case linked && !begins && before.underWay && v.transitional(before.state) && now != last:
 		c.found(row, "outcome-without-intent", fmt.Sprintf("%s -%s-> %s has operation %d", row.From, row.Event, row.To, now),
 			fmt.Sprintf("operation %d, which is under way", last))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 	"github.com/interlock-go/interlock/internal/visible"
 )
 
@@ -107,9 +108,18 @@ type Finding struct {
 
 // String returns the finding as one line.
 func (f Finding) String() string {
-	at := where(f.Line, f.Machine, f.Object, f.Sequence)
-	if f.Line == 0 {
-		at = fmt.Sprintf("row %d %s", f.Row, at)
+	at := fmt.Sprintf("row %d", f.Row)
+	if f.Line > 0 {
+		at = fmt.Sprintf("line %d", f.Line)
+	}
+	if f.Machine != "" {
+		at += " " + f.Machine
+	}
+	if f.Object != "" {
+		at += " " + prose.Quote(f.Object)
+	}
+	if f.Sequence > 0 {
+		at += fmt.Sprintf(" #%d", f.Sequence)
 	}
 	return visible.Text(fmt.Sprintf("%s: %s: %s; expected %s", at, f.ID, f.Message, f.Expected))
 }

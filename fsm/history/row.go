@@ -2,12 +2,9 @@ package history
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 // Row is one accepted change of one object. ID and To are mandatory. The zero value
@@ -31,32 +28,14 @@ type Row struct {
 }
 
 // step returns the change as text.
-func (h *Row) step() string {
-	from := h.From
+func (r *Row) step() string {
+	from := r.From
 	if from == "" {
 		from = "nothing"
 	}
-	s := fmt.Sprintf("%s -%s-> %s", from, h.Event, h.To)
-	if h.Actor != "" {
-		s += " by " + string(h.Actor)
+	s := fmt.Sprintf("%s -%s-> %s", from, r.Event, r.To)
+	if r.Actor != "" {
+		s += " by " + string(r.Actor)
 	}
 	return s
-}
-
-// where names a row.
-func where(line int, machine, id string, sequence uint64) string {
-	var parts []string
-	if line > 0 {
-		parts = append(parts, "line "+strconv.Itoa(line))
-	}
-	if machine != "" {
-		parts = append(parts, machine)
-	}
-	if id != "" {
-		parts = append(parts, prose.Quote(id))
-	}
-	if sequence > 0 {
-		parts = append(parts, "#"+strconv.FormatUint(sequence, 10))
-	}
-	return strings.Join(parts, " ")
 }

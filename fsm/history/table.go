@@ -30,35 +30,35 @@ type version struct {
 }
 
 // index returns the index of a state in the table, or -1 if the version does not have it.
-func (h *version) index(state string) int {
-	if h != nil {
-		if i, ok := h.states[state]; ok {
+func (v *version) index(state string) int {
+	if v != nil {
+		if i, ok := v.states[state]; ok {
 			return i
 		}
 	}
 	return -1
 }
 
-func (h *version) transitional(state string) bool {
-	i := h.index(state)
-	return i >= 0 && h.t.States[i].Kind == fsm.Transitional
+func (v *version) transitional(state string) bool {
+	i := v.index(state)
+	return i >= 0 && v.t.States[i].Kind == fsm.Transitional
 }
 
-func (h *version) resting(state string) bool {
-	i := h.index(state)
-	return i >= 0 && h.t.States[i].Kind.Resting()
+func (v *version) resting(state string) bool {
+	i := v.index(state)
+	return i >= 0 && v.t.States[i].Kind.Resting()
 }
 
-func newVersion(v TableVersion) *version {
-	t := v.Table
-	h := &version{
-		name: v.Name, since: v.Since, t: t, states: make(map[string]int, len(t.States)),
+func newVersion(given TableVersion) *version {
+	t := given.Table
+	v := &version{
+		name: given.Name, since: given.Since, t: t, states: make(map[string]int, len(t.States)),
 		rows: make(map[[2]int][]int), origins: t.Origins(),
 	}
 	for s := range t.States {
-		h.states[t.States[s].Name] = s
+		v.states[t.States[s].Name] = s
 		if t.States[s].Kind == fsm.Absent {
-			h.absent = append(h.absent, s)
+			v.absent = append(v.absent, s)
 		}
 	}
 	declared := func(s int) bool { return s >= 0 && s < len(t.States) }
@@ -70,53 +70,53 @@ func newVersion(v TableVersion) *version {
 		for _, from := range row.From {
 			if declared(from) {
 				for _, at := range [][2]int{{from, row.Event}, {from, -1}} {
-					h.rows[at] = append(h.rows[at], i)
+					v.rows[at] = append(v.rows[at], i)
 				}
 			}
 		}
 	}
-	return h
+	return v
 }
 
 // newMachines checks the tables and groups them by machine.
 func newMachines(tables []TableVersion) (map[string]*machine, error) {
 	machines := make(map[string]*machine)
-	for i, v := range tables {
-		if v.Table == nil || v.Table.Name == "" {
+	for i, given := range tables {
+		if given.Table == nil || given.Table.Name == "" {
 			return nil, fmt.Errorf("%w: table %d is nil or has no name", fsm.ErrInvalid, i)
 		}
-		m := machines[v.Table.Name]
+		m := machines[given.Table.Name]
 		if m == nil {
 			m = &machine{absent: make(map[string]bool), ends: make(map[string]bool), objects: make(map[string]*object)}
-			machines[v.Table.Name] = m
+			machines[given.Table.Name] = m
 		}
-		if slices.ContainsFunc(m.versions, func(h *version) bool { return h.name == v.Name }) {
-			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, prose.Quote(v.Table.Name), prose.Quote(v.Name))
+		if slices.ContainsFunc(m.versions, func(v *version) bool { return v.name == given.Name }) {
+			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, prose.Quote(given.Table.Name), prose.Quote(given.Name))
 		}
-		m.versions = append(m.versions, newVersion(v))
+		m.versions = append(m.versions, newVersion(given))
 	}
 	if len(machines) == 0 {
 		return nil, fmt.Errorf("%w: no table", fsm.ErrInvalid)
 	}
 	for _, m := range machines {
 		slices.SortStableFunc(m.versions, func(a, b *version) int { return a.since.Compare(b.since) })
-		for _, h := range m.versions {
-			for state, i := range h.states {
-				over, seen := m.ends[state]
-				m.ends[state] = (over || !seen) && h.over(i)
-				m.absent[state] = h.t.States[i].Kind == fsm.Absent
+		for _, v := range m.versions {
+			for state, i := range v.states {
+				ends, seen := m.ends[state]
+				m.ends[state] = (ends || !seen) && v.ends(i)
+				m.absent[state] = v.t.States[i].Kind == fsm.Absent
 			}
 		}
 	}
 	return machines, nil
 }
 
-// of returns the version of a row, or nil if the row names an unknown one. Without a name
+// versionOf returns the version of a row, or nil if the row names an unknown one. Without a name
 // it is the one that applies at the time: the first one before all, and the last one
 // without a time.
-func (m *machine) of(row *Row) *version {
+func (m *machine) versionOf(row *Row) *version {
 	if row.Version != "" {
-		i := slices.IndexFunc(m.versions, func(h *version) bool { return h.name == row.Version })
+		i := slices.IndexFunc(m.versions, func(v *version) bool { return v.name == row.Version })
 		if i < 0 {
 			return nil
 		}
@@ -140,6 +140,7 @@ func (m *machine) has(state string) bool {
 type change struct {
 	from, origin, to, event, actor int
 
+	named      bool // the row names an actor
 	renumbered bool // its operation is not that of the last row
 }
 
@@ -152,22 +153,22 @@ const (
 	refused
 )
 
-// judge returns the row of the table that makes the change, or one for which only
+// find returns the row of the table that makes the change, or one for which only
 // the actor is wrong, or one that takes the event elsewhere, or -1. Without an actor or an
 // event in the change, any fits.
-// Several rows may fit, because judge runs no guards. The number of the operation
+// Several rows may fit, because find runs no guards. The number of the operation
 // decides between one that supersedes the operation and one that continues it.
-func (h *version) judge(c change, named bool) (result verdict, row int) {
+func (v *version) find(c change) (result verdict, row int) {
 	result, row = refused, -1
-	rows := h.rows[[2]int{c.from, c.event}]
+	rows := v.rows[[2]int{c.from, c.event}]
 	for k, i := range rows {
-		r := &h.t.Rows[i]
-		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !h.leadsTo(r, c) {
+		r := &v.t.Rows[i]
+		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !v.leadsTo(r, c) {
 			continue
 		}
-		mayFire := !named || h.mayFire(r, c.actor)
+		mayFire := !c.named || v.mayFire(r, c.actor)
 		if mayFire && c.event >= 0 {
-			if first := h.takes(rows[:k], r, c, named); first >= 0 {
+			if first := v.taker(rows[:k], r, c); first >= 0 {
 				if result == refused {
 					row = first
 				}
@@ -187,21 +188,21 @@ func (h *version) judge(c change, named bool) (result verdict, row int) {
 }
 
 // mayFire reports whether the row is for an actor, which is -1 if it is not declared.
-func (h *version) mayFire(r *fsm.TableRow, actor int) bool {
-	return slices.Contains(r.Actors, actor) || len(r.Actors) == 0 && (actor >= 0 || len(h.t.Actors) == 0)
+func (v *version) mayFire(r *fsm.TableRow, actor int) bool {
+	return slices.Contains(r.Actors, actor) || len(r.Actors) == 0 && (actor >= 0 || len(v.t.Actors) == 0)
 }
 
-// takes returns the first of the rows before r that takes every request of the change, so
+// taker returns the first of the rows before r that takes every request of the change, so
 // that r is not tried, or -1. Such a row is for the same actors, has no guard, needs no
 // force, and fits the origin.
-func (h *version) takes(before []int, r *fsm.TableRow, c change, named bool) int {
+func (v *version) taker(before []int, r *fsm.TableRow, c change) int {
 	for _, i := range before {
-		first := &h.t.Rows[i]
+		first := &v.t.Rows[i]
 		switch {
 		case first.Guard != "" || first.Forced:
 		case len(first.Origin) > 0 && !slices.Contains(first.Origin, c.origin):
-		case first.Then == fsm.ThenReturn && (c.origin < 0 || !h.t.States[c.origin].Kind.Resting()):
-		case named && h.mayFire(first, c.actor), !named && forAll(first.Actors, r.Actors):
+		case first.Then == fsm.ThenReturn && (c.origin < 0 || !v.t.States[c.origin].Kind.Resting()):
+		case c.named && v.mayFire(first, c.actor), !c.named && forAll(first.Actors, r.Actors):
 			return i
 		}
 	}
@@ -217,72 +218,72 @@ func forAll(actors, others []int) bool {
 
 // leadsTo reports whether the row leads to the target of the change. If the origin is
 // unknown, a return row leads to every possible origin.
-func (h *version) leadsTo(r *fsm.TableRow, c change) bool {
+func (v *version) leadsTo(r *fsm.TableRow, c change) bool {
 	switch r.Then {
 	case fsm.ThenIgnore:
 		return c.to == c.from
 	case fsm.ThenReturn:
-		possible := c.to == c.origin || c.origin < 0 && slices.Contains(h.origins[c.from], c.to)
-		return possible && h.t.States[c.to].Kind.Resting()
+		possible := c.to == c.origin || c.origin < 0 && slices.Contains(v.origins[c.from], c.to)
+		return possible && v.t.States[c.to].Kind.Resting()
 	}
 	return c.to == r.To
 }
 
 // begins reports whether objects may start in a state without an event.
-func (h *version) begins(state int) bool {
-	return h.t.States[state].Kind != fsm.Absent && slices.Contains(h.t.Entries(), state)
+func (v *version) begins(state int) bool {
+	return v.t.States[state].Kind != fsm.Absent && slices.Contains(v.t.Entries(), state)
 }
 
-// over reports whether a state ends an object: an absent state, or a final one
+// ends reports whether a state ends an object: an absent state, or a final one
 // without rows that lead out.
-func (h *version) over(state int) bool {
-	leads := func(row int) bool { return h.t.Rows[row].Then != fsm.ThenIgnore }
-	kind := h.t.States[state].Kind
-	return kind == fsm.Absent || kind == fsm.Final && !slices.ContainsFunc(h.rows[[2]int{state, -1}], leads)
+func (v *version) ends(state int) bool {
+	leads := func(row int) bool { return v.t.Rows[row].Then != fsm.ThenIgnore }
+	kind := v.t.States[state].Kind
+	return kind == fsm.Absent || kind == fsm.Final && !slices.ContainsFunc(v.rows[[2]int{state, -1}], leads)
 }
 
 // offers lists the rows of a state as text: those of an event, or all if the event
 // has none.
-func (h *version) offers(state, event int) string {
-	rows := h.rows[[2]int{state, event}]
+func (v *version) offers(state, event int) string {
+	rows := v.rows[[2]int{state, event}]
 	if len(rows) == 0 {
-		rows = h.rows[[2]int{state, -1}]
+		rows = v.rows[[2]int{state, -1}]
 	}
 	if len(rows) == 0 {
 		return "nothing more"
 	}
 	var list []string
 	for _, i := range rows[:min(len(rows), prose.Most+1)] {
-		list = append(list, h.offer(i))
+		list = append(list, v.offer(i))
 	}
 	return prose.List(list, "or")
 }
 
-func (h *version) offer(i int) string {
-	r := &h.t.Rows[i]
-	text := h.t.Events[r.Event]
+func (v *version) offer(i int) string {
+	r := &v.t.Rows[i]
+	text := v.t.Events[r.Event]
 	switch r.Then {
 	case fsm.ThenIgnore:
 		text += " nothing"
 	case fsm.ThenReturn:
 		text += " to its origin"
 	case fsm.ThenMove:
-		text += " to " + h.t.States[r.To].Name
+		text += " to " + v.t.States[r.To].Name
 	}
 	if len(r.Actors) > 0 {
-		text += " by " + h.actorsOf(i)
+		text += " by " + v.actorsOf(i)
 	}
 	if len(r.Origin) > 0 {
-		text += " if it came from " + names(r.Origin, h.t.StateName)
+		text += " if it came from " + names(r.Origin, v.t.StateName)
 	}
 	return text
 }
 
-func (h *version) actorsOf(i int) string {
-	if len(h.t.Rows[i].Actors) == 0 {
+func (v *version) actorsOf(i int) string {
+	if len(v.t.Rows[i].Actors) == 0 {
 		return "a declared actor"
 	}
-	return names(h.t.Rows[i].Actors, h.t.ActorName)
+	return names(v.t.Rows[i].Actors, v.t.ActorName)
 }
 
 func names(list []int, name func(int) string) string {

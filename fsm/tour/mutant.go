@@ -41,7 +41,7 @@ func Mutants(t *fsm.Table) (iter.Seq[Mutant], error) {
 	}
 	return func(yield func(Mutant) bool) {
 		for i := range t.Rows {
-			if w.lost(&t.Rows[i]) != "" {
+			if w.cannotFire(&t.Rows[i]) != "" {
 				continue
 			}
 			for _, f := range w.faults(i) {
@@ -56,7 +56,7 @@ func Mutants(t *fsm.Table) (iter.Seq[Mutant], error) {
 					f.apply(&rows[i])
 				}
 				m.Table = t.WithRows(rows)
-				m.Equivalent = w.behaves(m.Table, i)
+				m.Equivalent = w.equivalent(m.Table, i)
 				if !yield(m) {
 					return
 				}
@@ -149,17 +149,17 @@ func (w *walk) target(r *fsm.TableRow) int {
 	return found
 }
 
-// behaves reports whether objects behave alike under this table and another one that
+// equivalent reports whether objects behave alike under this table and another one that
 // differs in one row: in every status of its sources that objects get into here,
 // every request has the same outcomes in the same order. Then objects get into the
 // same statuses there.
-func (w *walk) behaves(other *fsm.Table, row int) bool {
+func (w *walk) equivalent(other *fsm.Table, row int) bool {
 	r := &w.t.Rows[row]
 	stranger := fsm.Actor("stranger")
 	for slices.Contains(w.actors, stranger) {
 		stranger += "'"
 	}
-	for _, at := range w.places {
+	for _, at := range w.statuses {
 		if !slices.Contains(r.From, at.state) {
 			continue
 		}
@@ -186,13 +186,13 @@ func (w *walk) behaves(other *fsm.Table, row int) bool {
 // not.
 type outcome struct {
 	guard              string
-	to                 place
+	to                 status
 	ignored, supersede bool
 }
 
 // outcomes lists the possible results of a request: none after a row without a
 // guard, each guard once, and no guard that makes no difference.
-func outcomes(t *fsm.Table, at place, event int, actor fsm.Actor, force bool) (list []outcome) {
+func outcomes(t *fsm.Table, at status, event int, actor fsm.Actor, force bool) (list []outcome) {
 	rows, _ := t.Candidates(nil, at.state, at.origin, event, actor, force)
 	for _, i := range rows {
 		r := &t.Rows[i]
@@ -220,11 +220,11 @@ func outcomes(t *fsm.Table, at place, event int, actor fsm.Actor, force bool) (l
 type deadline struct {
 	timeout time.Duration
 	event   int
-	to      place
+	to      status
 }
 
 // dueIn returns the deadline in a status, the zero deadline for none.
-func dueIn(t *fsm.Table, at place) (d deadline) {
+func dueIn(t *fsm.Table, at status) (d deadline) {
 	timeout, row := t.Timeout(at.state, at.origin)
 	if row >= 0 {
 		d.timeout, d.event = timeout, t.Rows[row].Event

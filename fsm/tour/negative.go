@@ -21,7 +21,7 @@ type Negative struct {
 
 // String returns the request and the refusal as one line.
 func (n Negative) String() string {
-	return status(n.State, n.Origin) + ": " + n.Request.String() + " is refused: " + strings.TrimPrefix(n.Err.Error(), "fsm: ")
+	return statusText(n.State, n.Origin) + ": " + n.Request.String() + " is refused: " + strings.TrimPrefix(n.Err.Error(), "fsm: ")
 }
 
 // Negatives yields every request that a table, sound or not, refuses: in every
@@ -40,7 +40,7 @@ func Negatives(t *fsm.Table) (iter.Seq[Negative], error) {
 		forces = []bool{false, true}
 	}
 	return func(yield func(Negative) bool) {
-		for _, at := range w.places {
+		for _, at := range w.statuses {
 			for event := range t.Events {
 				for _, actor := range w.actors {
 					for _, force := range forces {
@@ -60,7 +60,7 @@ func Negatives(t *fsm.Table) (iter.Seq[Negative], error) {
 
 // refusal returns the sentinel of a request if all the returned guards refuse. It is
 // nil if a row without a guard fires.
-func refusal(t *fsm.Table, at place, event int, actor fsm.Actor, force bool) (guards []string, sentinel error) {
+func refusal(t *fsm.Table, at status, event int, actor fsm.Actor, force bool) (guards []string, sentinel error) {
 	rows, err := t.Candidates(nil, at.state, at.origin, event, actor, force)
 	if refused, ok := errors.AsType[*fsm.TransitionError](err); ok {
 		return nil, refused.Err

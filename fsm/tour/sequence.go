@@ -3,10 +3,10 @@ package tour
 import "slices"
 
 // sequences takes each of the goals at least once, with other ways between them. After
-// each it continues to the nearest place with a goal that it has not taken. If it can
+// each it continues to the nearest status with a goal that it has not taken. If it can
 // reach none, it starts a new sequence in an entry.
 func (w *walk) sequences(goals []int) (list [][]int) {
-	out := make([][]int, len(w.places)) // by place: the ways that leave it
+	out := make([][]int, len(w.statuses)) // by status: the ways that leave it
 	for i, x := range w.ways {
 		out[x.from] = append(out[x.from], i)
 	}
@@ -17,7 +17,7 @@ func (w *walk) sequences(goals []int) (list [][]int) {
 	var steps []int
 	for taken, at := 0, w.entries; taken < len(goals); {
 		ways := w.nearest(at, out, open)
-		if ways == nil { // every way starts in a place that an entry reaches
+		if ways == nil { // every way starts in a status that an entry reaches
 			list, steps, at = append(list, steps), nil, w.entries
 			continue
 		}
@@ -36,9 +36,9 @@ func (w *walk) sequences(goals []int) (list [][]int) {
 	return list
 }
 
-// nearest returns a shortest way from one of the places that ends with an open way, or nil.
+// nearest returns a shortest way from one of the statuses that ends with an open way, or nil.
 func (w *walk) nearest(starts []int, out [][]int, open []bool) (ways []int) {
-	by := make(map[int]int) // by place: the way that leads there
+	by := make(map[int]int) // by status: the way that leads there
 	for _, p := range starts {
 		by[p] = -1
 	}

@@ -94,7 +94,7 @@ func New(t *fsm.Table, config *Config) (*Tour, error) {
 func (w *walk) goals(anyOrigin bool) (list []int) {
 	seen := make(map[[2]int]bool) // by row and source
 	for i, x := range w.ways {
-		source := [2]int{x.row, w.places[x.from].state}
+		source := [2]int{x.row, w.statuses[x.from].state}
 		if !anyOrigin || !seen[source] {
 			seen[source] = true
 			list = append(list, i)
@@ -123,11 +123,11 @@ func (t *Tour) String() string {
 
 // String returns the step as one line.
 func (s Step) String() string {
-	text := status(s.From, s.Origin) + ": " + s.Request.String()
+	text := statusText(s.From, s.Origin) + ": " + s.Request.String()
 	if s.Ignored {
 		return text + " is ignored"
 	}
-	return text + " -> " + status(s.To, s.ToOrigin)
+	return text + " -> " + statusText(s.To, s.ToOrigin)
 }
 
 // String returns row, source and reason as one line.
@@ -138,7 +138,7 @@ func (m Missed) String() string {
 	return fmt.Sprintf("row %d from %s: %s", m.Row, visible.Text(m.From), m.Reason)
 }
 
-func status(state, origin string) string {
+func statusText(state, origin string) string {
 	if origin == state {
 		return visible.Text(state)
 	}
@@ -165,7 +165,7 @@ func (r Request) String() string {
 
 // step names a way with the names of the table.
 func (w *walk) step(x *way) Step {
-	from, to, r := w.places[x.from], w.places[x.to], &w.t.Rows[x.row]
+	from, to, r := w.statuses[x.from], w.statuses[x.to], &w.t.Rows[x.row]
 	name := func(state int) string { return w.t.States[state].Name }
 	s := Step{
 		From: name(from.state), Origin: name(from.origin), To: name(to.state), ToOrigin: name(to.origin),
@@ -182,11 +182,11 @@ func (w *walk) step(x *way) Step {
 func (w *walk) missed() (list []Missed) {
 	taken := make(map[[2]int]bool)
 	for i := range w.ways {
-		taken[[2]int{w.ways[i].row, w.places[w.ways[i].from].state}] = true
+		taken[[2]int{w.ways[i].row, w.statuses[w.ways[i].from].state}] = true
 	}
-	reached := make([][]int, len(w.t.States)) // places by state
-	for n, p := range w.places {
-		reached[p.state] = append(reached[p.state], n)
+	reached := make([]bool, len(w.t.States))
+	for _, at := range w.statuses {
+		reached[at.state] = true
 	}
 	for i := range w.t.Rows {
 		r := &w.t.Rows[i]
@@ -199,7 +199,7 @@ func (w *walk) missed() (list []Missed) {
 			}
 			reason := "its source is not declared"
 			if w.declared(from) {
-				reason = w.why(i, reached[from])
+				reason = w.why(i, from, reached[from])
 			}
 			list = append(list, Missed{Row: i, From: w.t.StateName(from), Reason: reason})
 		}
@@ -207,21 +207,21 @@ func (w *walk) missed() (list []Missed) {
 	return list
 }
 
-// why returns the reason why no object takes a row from a state, given the places
-// of the state that objects reach.
-func (w *walk) why(row int, reached []int) string {
+// why returns the reason why no object takes a row from a state, which objects have reached
+// or not.
+func (w *walk) why(row, from int, reached bool) string {
 	r := &w.t.Rows[row]
-	switch lost := w.lost(r); {
-	case lost != "":
-		return lost
+	switch why := w.cannotFire(r); {
+	case why != "":
+		return why
 	case len(w.entries) == 0:
 		return "the table has no initial state"
-	case len(reached) == 0:
+	case !reached:
 		return "no object gets into the state"
 	case len(r.Actors) > 0 && slices.Min(r.Actors) >= len(w.t.Actors):
 		return "none of its actors is declared"
 	}
-	first, late := w.first[[2]int{row, w.places[reached[0]].state}]
+	first, late := w.first[[2]int{row, from}]
 	switch {
 	case late && w.t.Rows[first].Guard != "":
 		return fmt.Sprintf("row %d has the same guard and goes first", first)

@@ -16,17 +16,17 @@ var ErrTooLarge = errors.New("tour: too many ways through the table")
 
 // The bounds of a walk. Published tables have some dozens of statuses and ways.
 const (
-	maxPlaces = 1 << 15 // statuses
-	maxWays   = 1 << 16 // rows, in each status
-	maxLooks  = 1 << 26 // rows that leave looks at
+	maxStatuses = 1 << 15
+	maxWays     = 1 << 16 // rows, in each status
+	maxLooks    = 1 << 26 // rows that leave looks at
 )
 
-// place is a status by index.
-type place struct{ state, origin int }
+// status is a state and an origin, by index.
+type status struct{ state, origin int }
 
 // way is a row in a status, fired by one actor after the guards of earlier rows refused.
 type way struct {
-	from, to int // places, by number
+	from, to int // statuses, by number
 	row      int
 	actor    fsm.Actor
 	refuse   []string
@@ -34,33 +34,33 @@ type way struct {
 
 // walk has every status that objects get into, and every way between them.
 type walk struct {
-	t       *fsm.Table
-	actors  []fsm.Actor // an empty one for a table without actors
-	places  []place
-	number  map[place]int
-	entries []int // places, by number
-	ways    []way
-	first   map[[2]int]int // by row and source that is not taken: the row that goes first
-	looks   int
+	t        *fsm.Table
+	actors   []fsm.Actor // an empty one for a table without actors
+	statuses []status
+	number   map[status]int
+	entries  []int // statuses, by number
+	ways     []way
+	first    map[[2]int]int // by row and source that is not taken: the row that goes first
+	looks    int
 }
 
 // newWalk walks through the table from its entries, breadth first. Every row in every
 // status is one way.
 func newWalk(t *fsm.Table) (*walk, error) {
-	w := &walk{t: t.WithRows(t.Rows), actors: t.Actors, number: make(map[place]int), first: make(map[[2]int]int)}
+	w := &walk{t: t.WithRows(t.Rows), actors: t.Actors, number: make(map[status]int), first: make(map[[2]int]int)}
 	if len(t.Actors) == 0 {
 		w.actors = []fsm.Actor{""}
 	}
 	for _, s := range t.Entries() {
 		if w.declared(s) {
-			w.entries = append(w.entries, w.enter(place{s, s}))
+			w.entries = append(w.entries, w.enter(status{s, s}))
 		}
 	}
 	events := make([]map[int]bool, len(t.States)) // by state
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		for _, from := range r.From {
-			if w.declared(from) && w.lost(r) == "" {
+			if w.declared(from) && w.cannotFire(r) == "" {
 				if events[from] == nil {
 					events[from] = make(map[int]bool)
 				}
@@ -68,26 +68,27 @@ func newWalk(t *fsm.Table) (*walk, error) {
 			}
 		}
 	}
-	for p := 0; p < len(w.places); p++ {
+	for from := 0; from < len(w.statuses); from++ {
+		at := w.statuses[from]
 		found := make(map[int]way) // by row
-		for event := range events[w.places[p].state] {
-			w.leave(p, event, found)
+		for event := range events[at.state] {
+			w.leave(from, event, found)
 		}
 		for _, row := range slices.Sorted(maps.Keys(found)) {
 			x := found[row]
-			state, origin := w.t.After(w.places[p].state, w.places[p].origin, row)
-			x.to = w.enter(place{state, origin})
+			state, origin := w.t.After(at.state, at.origin, row)
+			x.to = w.enter(status{state, origin})
 			w.ways = append(w.ways, x)
 		}
-		if w.looks > maxLooks || len(w.ways) > maxWays || len(w.places) > maxPlaces {
-			return nil, fmt.Errorf("%w: %s: more than %d statuses or %d ways between them", ErrTooLarge, visible.Text(t.Name), maxPlaces, maxWays)
+		if w.looks > maxLooks || len(w.ways) > maxWays || len(w.statuses) > maxStatuses {
+			return nil, fmt.Errorf("%w: %s: more than %d statuses or %d ways between them", ErrTooLarge, visible.Text(t.Name), maxStatuses, maxWays)
 		}
 	}
 	return w, nil
 }
 
-// lost returns the reason why a row fires for no object, or an empty text.
-func (w *walk) lost(r *fsm.TableRow) string {
+// cannotFire returns the reason why a row fires for no object, or an empty text.
+func (w *walk) cannotFire(r *fsm.TableRow) string {
 	switch {
 	case r.Event < 0 || r.Event >= len(w.t.Events):
 		return "its event is not declared"
@@ -99,9 +100,9 @@ func (w *walk) lost(r *fsm.TableRow) string {
 
 func (w *walk) declared(state int) bool { return state >= 0 && state < len(w.t.States) }
 
-// leave finds the ways out of a place on one event, by the first actor for each.
-func (w *walk) leave(p, event int, found map[int]way) {
-	at := w.places[p]
+// leave finds the ways out of a status on one event, by the first actor for each.
+func (w *walk) leave(from, event int, found map[int]way) {
+	at := w.statuses[from]
 	for _, force := range []bool{false, true} {
 		for _, actor := range w.actors {
 			rows, _ := w.t.Candidates(nil, at.state, at.origin, event, actor, force)
@@ -120,7 +121,7 @@ func (w *walk) leave(p, event int, found map[int]way) {
 				}
 				firsts[r.Guard] = row
 				if _, again := found[row]; !again && r.Forced == force {
-					found[row] = way{from: p, row: row, actor: actor, refuse: slices.Clip(refuse)}
+					found[row] = way{from: from, row: row, actor: actor, refuse: slices.Clip(refuse)}
 				}
 				if r.Guard != "" {
 					refuse = append(refuse, r.Guard)
@@ -130,13 +131,13 @@ func (w *walk) leave(p, event int, found map[int]way) {
 	}
 }
 
-// enter returns the number of a place.
-func (w *walk) enter(p place) int {
-	n, ok := w.number[p]
+// enter returns the number of a status.
+func (w *walk) enter(at status) int {
+	n, ok := w.number[at]
 	if !ok {
-		n = len(w.places)
-		w.number[p] = n
-		w.places = append(w.places, p)
+		n = len(w.statuses)
+		w.number[at] = n
+		w.statuses = append(w.statuses, at)
 	}
 	return n
 }

@@ -60,10 +60,10 @@ type StateCount struct {
 type MachinePage struct {
 	Time time.Time `json:"time"`
 	MachineSummary
-	Versions []VersionCount `json:"versions"` // of the tables that wrote the records, by name
-	// StuckObjects are the first of the stuck objects, explained, and Oldest are the
-	// transitional objects that have not changed for the longest time: at most
-	// 20 each.
+	Versions []VersionCount `json:"versions"` // of the tables that wrote the counted records, by name
+	// StuckObjects are the first of the stuck objects, explained, and Oldest are those of the
+	// counted transitional objects that have not changed for the longest time: at most 20
+	// each.
 	StuckObjects []Object `json:"stuckObjects"`
 	Oldest       []Object `json:"oldest"`
 }

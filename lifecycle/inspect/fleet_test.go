@@ -134,7 +134,14 @@ func TestMaxObjects(t *testing.T) {
 				sum += s.Count
 			}
 			require.Equal(t, doc.Objects, sum)
-			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/machine?machine=vm")), "There are more objects"))
+			overview, machine := body(t, ask(page, "GET", "/")), body(t, ask(page, "GET", "/machine?machine=vm"))
+			require.Equal(t, len(doc.States), strings.Count(overview, `class="count">`))
+			for _, s := range doc.States {
+				require.Equal(t, more, strings.Contains(overview, fmt.Sprintf(`class="count">%d+<`, s.Count)), s.State)
+			}
+			require.Equal(t, more, strings.Contains(machine, fmt.Sprintf(`<th scope="row">without a name</th><td class="number">%d+<`, doc.Objects)))
+			require.Equal(t, more, strings.Contains(machine, "There are more objects"))
+			require.Equal(t, more && doc.Transitional > 0, strings.Contains(machine, "of those counted, the oldest first"))
 			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/picture.dot?machine=vm")), " or more"))
 		})
 	}
@@ -434,6 +441,18 @@ type silent struct{ lock.Locker }
 func (silent) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	<-ctx.Done()
 	return lock.Snapshot{}, lock.Ended(ctx)
+}
+
+// TestManyHolders: the page of the locks does not hide that it has the first holders only.
+func TestManyHolders(t *testing.T) {
+	tree := lock.Must(nil)
+	page, err := inspect.New(&inspect.Config{Locks: map[string]lock.Locker{"racks": tree}})
+	require.NoError(t, err)
+	for i := range inspect.ShownLanes + 1 {
+		_, err = tree.Try(lock.MustParse(fmt.Sprint("/", i)), lock.X)
+		require.NoError(t, err)
+	}
+	require.Contains(t, body(t, ask(page, "GET", "/locks")), fmt.Sprintf("order of their arrival: the first %d</caption>", inspect.ShownLanes))
 }
 
 // snapshots is a lock tree of another process: it counts only by a Snapshot, which takes a

@@ -3,6 +3,9 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -101,11 +104,19 @@ func (m managed[S, E, T]) object(r *lifecycle.Record[S, T]) Object {
 	return o
 }
 
-// explained returns an object from its explanation.
-func explained(x *lifecycle.Explanation) Object {
-	return Object{
-		ID: x.ID, State: x.State, Kind: x.Kind, Origin: x.Origin, Target: x.Target, Since: x.Since, Operation: x.Operation,
-		Owner: x.Owner, Epoch: x.Epoch, Deadline: x.Deadline, Event: x.Event, Actor: x.Actor, Reason: x.Reason,
-		Cause: x.Cause, NextMove: x.NextMove,
+func (p *Page) machinePage(ctx context.Context, r *http.Request) (view, error) {
+	m, err := p.machine(r)
+	if err != nil {
+		return view{}, err
 	}
+	c, err := p.count(ctx, m)
+	if err != nil {
+		return view{}, err
+	}
+	doc := MachinePage{Time: now(), MachineSummary: c.MachineSummary, Versions: []VersionCount{}, Oldest: c.oldest}
+	for _, name := range slices.Sorted(maps.Keys(c.versions)) {
+		doc.Versions = append(doc.Versions, VersionCount{Version: name, Count: c.versions[name]})
+	}
+	doc.StuckObjects = p.explainStuck(ctx, m, c.stuck[:min(len(c.stuck), shownObjects)])
+	return view{Heading: doc.Name, Machine: doc.Name, Doc: doc}, nil
 }

@@ -33,7 +33,7 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (view, error) {
 	if limit, err := number(query, "limit"); err != nil {
 		return view{}, err
 	} else if limit > 0 {
-		doc.Limit = int(min(limit, lifecycle.MaxPage+1)) // the manager refuses more than MaxPage
+		doc.Limit = int(min(limit, math.MaxInt32)) // the manager refuses more than MaxPage
 	}
 	if doc.Stuck {
 		if len(doc.States) > 0 || query.Has("after") {
@@ -60,6 +60,50 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (view, error) {
 		}
 	}
 	return view{Heading: "Objects", Machine: doc.Machine, Doc: doc}, err
+}
+
+// explainStuck returns stuck objects with what moves them next. It leaves out those that
+// are gone meanwhile. An object that cannot be explained has a problem.
+func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult) []Object {
+	list := []Object{}
+	failed := false
+	for i := range stuck {
+		found := &stuck[i]
+		o := Object{ID: found.ID, State: found.From, Operation: found.Operation, Owner: found.Owner, Cause: found.Cause}
+		if found.Err != nil { // a foreign record
+			o.State, o.Problem = "", new(lifecycle.Problem(found.Err))
+			list = append(list, o)
+			continue
+		}
+		x, err := m.Explain(ctx, found.ID)
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound):
+			continue
+		case err != nil:
+			err = late(storeOf(m.table().Name), err)
+			o.Problem = new(lifecycle.Problem(err))
+			if !failed && !errors.Is(err, lifecycle.ErrForeign) {
+				failed = true
+				p.problem(ctx, err) // for the log, once
+			}
+		default:
+			o = explained(&x)
+			if x.Operation == found.Operation {
+				o.Cause = cmp.Or(o.Cause, found.Cause)
+			}
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// explained returns an object from its explanation.
+func explained(x *lifecycle.Explanation) Object {
+	return Object{
+		ID: x.ID, State: x.State, Kind: x.Kind, Origin: x.Origin, Target: x.Target, Since: x.Since, Operation: x.Operation,
+		Owner: x.Owner, Epoch: x.Epoch, Deadline: x.Deadline, Event: x.Event, Actor: x.Actor, Reason: x.Reason,
+		Cause: x.Cause, NextMove: x.NextMove,
+	}
 }
 
 func (p *Page) objectPage(ctx context.Context, r *http.Request) (view, error) {

@@ -1,16 +1,10 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/interlock-go/interlock/lifecycle"
 )
 
 func (p *Page) overview(ctx context.Context, _ *http.Request) (view, error) {
@@ -63,58 +57,6 @@ func together[T any](list []T, f func(i int, element T)) {
 		panic(v)
 	default:
 	}
-}
-
-func (p *Page) machinePage(ctx context.Context, r *http.Request) (view, error) {
-	m, err := p.machine(r)
-	if err != nil {
-		return view{}, err
-	}
-	c, err := p.count(ctx, m)
-	if err != nil {
-		return view{}, err
-	}
-	doc := MachinePage{Time: now(), MachineSummary: c.MachineSummary, Versions: []VersionCount{}, Oldest: c.oldest}
-	for _, name := range slices.Sorted(maps.Keys(c.versions)) {
-		doc.Versions = append(doc.Versions, VersionCount{Version: name, Count: c.versions[name]})
-	}
-	doc.StuckObjects = p.explainStuck(ctx, m, c.stuck[:min(len(c.stuck), shownObjects)])
-	return view{Heading: doc.Name, Machine: doc.Name, Doc: doc}, nil
-}
-
-// explainStuck returns stuck objects with what moves them next. It leaves out those that
-// are gone meanwhile. An object that cannot be explained has a problem.
-func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult) []Object {
-	list := []Object{}
-	failed := false
-	for i := range stuck {
-		found := &stuck[i]
-		o := Object{ID: found.ID, State: found.From, Operation: found.Operation, Owner: found.Owner, Cause: found.Cause}
-		if found.Err != nil { // a foreign record
-			o.State, o.Problem = "", new(lifecycle.Problem(found.Err))
-			list = append(list, o)
-			continue
-		}
-		x, err := m.Explain(ctx, found.ID)
-		switch {
-		case errors.Is(err, lifecycle.ErrNotFound):
-			continue
-		case err != nil:
-			err = late(storeOf(m.table().Name), err)
-			o.Problem = new(lifecycle.Problem(err))
-			if !failed && !errors.Is(err, lifecycle.ErrForeign) {
-				failed = true
-				p.problem(ctx, err) // for the log, once
-			}
-		default:
-			o = explained(&x)
-			if x.Operation == found.Operation {
-				o.Cause = cmp.Or(o.Cause, found.Cause)
-			}
-		}
-		list = append(list, o)
-	}
-	return list
 }
 
 // now returns the time of an answer.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm/diagram"
+	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // picture answers with the page that draws the picture.
@@ -44,12 +45,9 @@ func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 	}
 	labels := map[string]string{}
 	for _, s := range c.States {
-		labels[s.State] = fmt.Sprint(s.Count)
-		if c.More {
-			labels[s.State] += " or more"
-		}
+		labels[s.State] = fmt.Sprint(s.Count) + orMore(c.More)
 		if n := stuckIn[s.State]; n > 0 {
-			labels[s.State] += fmt.Sprintf(" (%d stuck)", n)
+			labels[s.State] += fmt.Sprintf(" (%d%s stuck)", n, orMore(c.Stuck == lifecycle.MaxPage))
 		}
 	}
 	text := strings.TrimSuffix(diagram.DOT(m.table(), &diagram.Config{Labels: labels}), "}\n")
@@ -62,4 +60,12 @@ func (p *Page) dot(ctx context.Context, r *http.Request) (string, error) {
 		}
 	}
 	return text + "}\n", nil
+}
+
+// orMore returns what follows a number that is a lower bound.
+func orMore(more bool) string {
+	if more {
+		return " or more"
+	}
+	return ""
 }

@@ -67,7 +67,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if name, ok := strings.CutPrefix(path, "static/"); ok {
-		return p.static(w, r, name)
+		return static(w, r, name)
 	}
 	switch path {
 	case "events":

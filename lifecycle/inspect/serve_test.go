@@ -153,6 +153,16 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestLimitTooGreat: the error names the limit of the request.
+func TestLimitTooGreat(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, list := range []string{"", "&stuck=1"} {
+			answer := ask(w.page, "GET", "/objects?machine=vm&limit=2000"+list, "Accept", "application/json")
+			require.Contains(t, problem(t, answer).Detail, "limit 2000, more than 1000")
+		}
+	})
+}
+
 // TestOutage: a store that fails shows as that, never as an empty list. What needs no store
 // stays readable, and the texts of the store are for the log only.
 func TestOutage(t *testing.T) {

@@ -22,14 +22,14 @@ var mediaTypes = map[string]string{
 }
 
 // static answers with a file of the directory static.
-func (p *Page) static(w http.ResponseWriter, r *http.Request, name string) error {
+func static(w http.ResponseWriter, r *http.Request, name string) error {
 	data, err := files.ReadFile("static/" + name) // it refuses paths with .. and empty elements
 	if err != nil {
 		return notFound("there is no such file")
 	}
 	h := w.Header()
 	h.Set("Content-Type", cmp.Or(mediaTypes[path.Ext(name)], "text/plain; charset=utf-8"))
-	h.Set("Cache-Control", "no-cache") // a browser asks whether the file has changed
+	h.Set("Cache-Control", "no-cache") // a browser keeps the file, and compares its ETag
 	h.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(data)))
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 	return nil

@@ -56,3 +56,13 @@ func TestOddStuckObjects(t *testing.T) {
 		require.Equal(t, lifecycle.Code(lifecycle.ErrForeign), doc.StuckObjects[0].Problem.Code)
 	})
 }
+
+// TestManyStuckObjects: the picture shows that a state may have more stuck objects than one
+// answer finds.
+func TestManyStuckObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, _ := fleet(t, 2*lifecycle.MaxPage+2, 0)
+		time.Sleep(time.Hour)
+		require.Contains(t, body(t, ask(page, "GET", "/picture.dot?machine=vm")), `creating\n1001 (1000 or more stuck)"`)
+	})
+}

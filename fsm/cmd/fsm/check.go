@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // checked is one table of the output.
@@ -68,11 +69,12 @@ func declareCheck(c *call) func() (bool, error) {
 func (r *checked) text(least check.Severity) string {
 	var b strings.Builder
 	b.WriteString(r.Facts.String())
+	file := visible.Escaped(r.File)
 	shown := r.Findings.AtLeast(least)
 	for line := range strings.Lines(shown.String()) {
-		fmt.Fprintf(&b, "\n%s: %s", r.File, strings.TrimSuffix(line, "\n"))
+		fmt.Fprintf(&b, "\n%s: %s", file, strings.TrimSuffix(line, "\n"))
 	}
-	fmt.Fprintf(&b, "\n%s: %d finding", r.File, len(shown))
+	fmt.Fprintf(&b, "\n%s: %d finding", file, len(shown))
 	if len(shown) != 1 {
 		b.WriteString("s")
 	}

@@ -18,7 +18,8 @@
 // use the JSON, to which later versions only add fields.
 //
 // A table may have other fields, which no command reads: a misspelt field has no effect. The
-// row numbers of the output count from 0, in the order of the table.
+// row numbers of the output count from 0, in the order of the table. Characters that are not
+// printable appear as numbers or escapes, so that no name can control the terminal.
 //
 // # Exit codes
 //

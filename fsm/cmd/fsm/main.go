@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/visible"
 )
 
 // The exit codes, see the documentation of the command.
@@ -70,23 +72,25 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitUsage
 }
 
-// run runs the command, prints its error and returns the exit code.
+// run runs the command, prints its error in one line and returns the exit code.
 func (c *call) run(args []string) int {
 	cmd, run := c.cmd, c.cmd.declare(c)
 	findings, err := false, c.parse(args)
 	if err == nil {
 		findings, err = run()
 	}
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(c.errs, "fsm %s: %v\nusage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, err, cmd.name, cmd.args, cmd.name)
+	}
+	if err != nil {
+		text := strings.ReplaceAll(err.Error(), "\n", "; ")
+		fmt.Fprintf(c.errs, "fsm %s: %s\n", cmd.name, visible.Escaped(text))
+		if errors.As(err, new(usageError)) {
+			fmt.Fprintf(c.errs, "usage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, cmd.args, cmd.name)
+		}
 		return exitUsage
-	case err != nil:
-		fmt.Fprintf(c.errs, "fsm %s: %v\n", cmd.name, err)
-		return exitUsage
-	case findings:
+	}
+	if findings {
 		return exitFindings
 	}
 	return exitOK

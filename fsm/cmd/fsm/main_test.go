@@ -191,8 +191,8 @@ func TestTraceIsAFixture(t *testing.T) {
 	require.Contains(t, out.String(), trace.String())
 }
 
-// TestHostileNames requires that a name adds no line to the output and sends nothing to a
-// terminal.
+// TestHostileNames requires that a name in a file, or of one, adds no line to the output and
+// sends nothing to a terminal.
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
 	write := func(file string, text string) string {
@@ -207,8 +207,9 @@ func TestHostileNames(t *testing.T) {
 			{"from": "C\nforged", "event": "e\nforged", "return": true},
 			{"from": "%[1]s", "event": "e\nforged", "to": "A\nforged"}
 		]}`
-	old := write("old.json", fmt.Sprintf(document, `B\u001b[31m`))
+	old := write("old\u202e.json", fmt.Sprintf(document, `B\u001b[31m`))
 	new := write("new.json", fmt.Sprintf(document, `B\u202e`))
+	unreadable := write("unreadable\u202e.json", "{")
 	rows := write("rows.jsonl", `{"machine": "x\nforged", "id": "a\nforged", "to": "A\nforged", "event": "f\nforged", "actor": "w\nforged"}
 		{"machine": "m\nforged", "id": "b", "to": "A\nforged"}
 		{"machine": "m\nforged", "id": "b", "from": "A\nforged", "to": "C\nforged", "event": "e\nforged", "actor": "w\nforged"}`)
@@ -225,6 +226,12 @@ func TestHostileNames(t *testing.T) {
 		{"verify", "-format=json", new, rows},
 		{"draw", "-format=text", old},
 		{"draw", "-at=D", old},
+		{"check", unreadable},
+		{"check", "absent\x1b\nforged.json"},
+		{"check", old, "-format=json\x1b\nforged"},
+		{"verify", "-version", "v1@2026\x1b\nforged=" + old, old, rows},
+		{"verify", new, unreadable},
+		{"verify", "-trace", filepath.Join(dir, "no directory\x1b\nforged", "trace.json"), old},
 	} {
 		var out, errs bytes.Buffer
 		run(args, nil, &out, &errs)

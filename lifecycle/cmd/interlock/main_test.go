@@ -323,6 +323,14 @@ func TestTopWithoutStore(t *testing.T) {
 	require.Regexp(t, `^interlock top: machine vm: closed: `, errs)
 }
 
+// TestLowerBounds: the overview shows which counts are lower bounds.
+func TestLowerBounds(t *testing.T) {
+	m := fill(t, lifecycle.NewMemoryStore())
+	code, out, errs := answered(t, &inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}, MaxObjects: 1}, "top")
+	require.Equal(t, exitOK, code, errs)
+	require.Regexp(t, `(?m)^vm +1\+ +1 +0\+ +running 1\+$`, out)
+}
+
 // TestLineBreaks: no name adds a line to the output.
 func TestLineBreaks(t *testing.T) {
 	m := lifecycle.Must(table, lifecycle.NewMemoryStore(), &lifecycle.Config[string]{Version: "1\n  forged"})

@@ -79,7 +79,7 @@ func states(m *inspect.MachineSummary) string {
 	var list []string
 	for _, s := range append(m.States, inspect.StateCount{State: "unreadable", Count: m.Unreadable}) {
 		if s.Count > 0 {
-			list = append(list, fmt.Sprint(s.State, " ", s.Count))
+			list = append(list, s.State+" "+count(s.Count, m.More))
 		}
 	}
 	return strings.Join(list, ", ")

@@ -38,7 +38,6 @@ func (c *call) openStore(ctx context.Context) error {
 	c.close = func() { _ = errors.Join(store.Close(), db.Close()) } // there is nothing to write
 	page, err := newPage(store, c.tables)
 	if err != nil {
-		c.close()
 		return err
 	}
 	c.base, c.http.Transport = &url.URL{Scheme: "http", Host: "store"}, inProcess{page}
