@@ -186,9 +186,9 @@ func TestOpenNeedsADialect(t *testing.T) {
 	db := sql.OpenDB(&fake{answer: func(string, []driver.NamedValue) reply { return reply{} }})
 	defer db.Close()
 	_, err := Open(t.Context(), db, Dialect{}, nil)
-	require.Error(t, err)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, "none", Dialect{}.String())
 	_, err = Open(t.Context(), nil, SQLite, nil)
-	require.Error(t, err)
-	require.Error(t, Migrate(t.Context(), nil, SQLite, nil))
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorIs(t, Migrate(t.Context(), nil, SQLite, nil), lifecycle.ErrInvalid)
 }
