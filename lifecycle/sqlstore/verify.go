@@ -14,15 +14,15 @@ import (
 
 // openTables finds the layouts of the tables. It refuses tables that lack what the layouts need.
 func (s *Store) openTables(ctx context.Context) error {
-	about, err := s.schema(ctx)
+	at, err := s.schema(ctx)
 	if err != nil {
 		return err
 	}
 	if err := s.verifySession(ctx); err != nil {
 		return err
 	}
-	s.own = s.e.own(s.config.Prefix, about.version)
-	s.own.floor = about.floor
+	s.own = s.e.own(s.config.Prefix, at.version)
+	s.own.floor = at.floor
 	s.layouts = []*layout{s.own}
 	for i := range s.config.Tables {
 		l, err := s.config.Tables[i].layout(s.e, s.own)
