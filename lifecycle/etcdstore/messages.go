@@ -43,7 +43,7 @@ func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMess
 			err = decode(kv, &m)
 		}
 		return lifecycle.OutboxMessage{Number: number, Message: lifecycle.Message(m)}, err
-	}, page(all, clientv3.GetPrefixRangeEnd(all), limit))
+	}, page(all, end(all), limit))
 }
 
 // Discard implements [lifecycle.Outbox]. It reads the keys of the messages from the oldest to
@@ -59,8 +59,8 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 		}
 		var deletes []clientv3.Op
 		// A commit is written after it began.
-		end := s.key(messages, hex(slices.Max(numbers)>>placeBits))
-		for kv, err := range s.each(ctx, s.key(messages), end, perRequest, clientv3.WithKeysOnly()) {
+		last := s.key(messages, hex(slices.Max(numbers)>>placeBits))
+		for kv, err := range s.each(ctx, s.key(messages), last, perRequest, clientv3.WithKeysOnly()) {
 			if err != nil {
 				return err
 			}
