@@ -68,7 +68,7 @@ import (
 // [lifecycle.ErrPrecondition] if another row is the reason. A guard refuses such a request
 // with a reason that a client can read.
 type ExistingTable struct {
-	Machine string // the machine of all objects in the table
+	Machine string // the machine of all objects in the table, not one of the library ("interlock.")
 	// Table is the name, or schema.name, which SQLite does not have. No other machine has it.
 	// Two tables of one name in different schemas are both named with the schema.
 	Table   string
@@ -213,7 +213,7 @@ func (t *ExistingTable) check() error {
 			t.Machine == "" || t.Table == "" || c.ID == "" || c.State == "" || c.Revision == "" || c.Sequence == "",
 			"machine, table, and the columns ID, State, Revision and Sequence are required",
 		},
-		{t.Machine == lifecycle.OwnerRef{}.Key().Machine, "owners are kept in the store's own tables"},
+		{strings.HasPrefix(t.Machine, "interlock."), "owners and turns are kept in the store's own tables"},
 		{(c.Owner == "") != (c.Epoch == ""), "owner requires epoch, and epoch requires owner"},
 		{
 			existing && (h.Table == "" || h.ID == "" || h.Sequence == "" || h.Revision == "" || h.Token == "" || h.To == "" || h.At == ""),
