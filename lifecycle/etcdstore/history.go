@@ -20,7 +20,7 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 		return nil, err
 	}
 	all := s.key(histories, key.Machine, key.ID, "")
-	return collect(ctx, s, decodeRow, page(all+hex(after)+separator, end(all), limit))
+	return collect(ctx, s, decode[lifecycle.HistoryRow], page(all+hex(after)+separator, end(all), limit))
 }
 
 // Requested implements [lifecycle.Historian].
@@ -28,7 +28,7 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 	if err := checkNames(machine, request); err != nil {
 		return row, err
 	}
-	rows, err := collect(ctx, s, decodeRow, clientv3.OpGet(s.key(requests, machine, request)))
+	rows, err := collect(ctx, s, decode[lifecycle.HistoryRow], clientv3.OpGet(s.key(requests, machine, request)))
 	if len(rows) > 0 {
 		row = rows[0]
 	}

@@ -37,11 +37,11 @@ func (s *Store) numberOf(kv *mvccpb.KeyValue) (uint64, error) {
 func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	all := s.key(messages)
 	return collect(ctx, s, func(kv *mvccpb.KeyValue) (lifecycle.OutboxMessage, error) {
-		var m message
 		number, err := s.numberOf(kv)
-		if err == nil {
-			err = decode(kv, &m)
+		if err != nil {
+			return lifecycle.OutboxMessage{}, err
 		}
+		m, err := decode[message](kv)
 		return lifecycle.OutboxMessage{Number: number, Message: lifecycle.Message(m)}, err
 	}, page(all, end(all), limit))
 }

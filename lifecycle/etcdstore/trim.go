@@ -32,7 +32,7 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 			if err != nil {
 				return err
 			}
-			row, err := decodeRow(kv)
+			row, err := decode[lifecycle.HistoryRow](kv)
 			if err != nil {
 				return err
 			}
