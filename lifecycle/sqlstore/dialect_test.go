@@ -182,6 +182,34 @@ func TestMigrateIsAllOrNothing(t *testing.T) {
 	}
 }
 
+// A migration that SQLite has undone itself leaves the connection in its pool: a database in
+// memory would end with it. Any other connection that cannot be cleaned is dropped.
+func TestMigrateKeepsTheConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		undo error
+		open int
+	}{
+		"undone":            {nil, 1},
+		"no transaction":    {codeError(1), 1},
+		"a lost connection": {io.ErrUnexpectedEOF, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := sql.OpenDB(&fake{answer: func(query string, _ []driver.NamedValue) reply {
+				switch {
+				case query == "ROLLBACK":
+					return reply{err: c.undo}
+				case strings.Contains(query, "interlock_history"):
+					return reply{err: codeError(9)} // interrupted
+				}
+				return reply{}
+			}})
+			defer db.Close()
+			require.ErrorIs(t, Migrate(t.Context(), db, SQLite, nil), codeError(9))
+			require.Equal(t, c.open, db.Stats().OpenConnections)
+		})
+	}
+}
+
 func TestOpenNeedsADialect(t *testing.T) {
 	db := sql.OpenDB(&fake{answer: func(string, []driver.NamedValue) reply { return reply{} }})
 	defer db.Close()
