@@ -61,9 +61,8 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			}
 			switch {
 			case err == nil:
-				for i := range p.changes {
-					to, done := &p.changes[i].To, &p.changes[i].done.To
-					to.Revision, to.ChangedAt, to.Deadline = done.Revision, done.ChangedAt, done.Deadline
+				for _, ch := range p.changes {
+					ch.To = ch.done.To
 				}
 				return nil
 			case errors.Is(err, errAgain) && tries < mostTries && lost < mostLost && ctx.Err() == nil:

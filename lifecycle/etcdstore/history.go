@@ -14,40 +14,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// page reads the first keys of a range. For etcd, a limit of 0 is none.
-func page(start, end string, limit int) clientv3.Op {
-	if limit <= 0 {
-		end = start // an empty range
-	}
-	return clientv3.OpGet(start, clientv3.WithRange(end), clientv3.WithLimit(int64(limit)))
-}
-
 // History implements [lifecycle.Historian].
 func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (rows []lifecycle.HistoryRow, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
 	all := s.key(histories, key.Machine, key.ID, "")
-	return collect(ctx, s, decodeRow, page(all+hex(after)+separator, end(all), limit))
-}
-
-// collect returns what a function makes of the keys that a get finds.
-func collect[T any](ctx context.Context, s *Store, of func(*mvccpb.KeyValue) (T, error), get clientv3.Op) (list []T, err error) {
-	err = s.call(ctx, func() error {
-		kvs, err := s.keys(ctx, get)
-		for _, kv := range kvs {
-			x, err := of(kv)
-			if err != nil {
-				return err
-			}
-			list = append(list, x)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return collect(ctx, s, decode[lifecycle.HistoryRow], page(all+hex(after)+separator, end(all), limit))
 }
 
 // Requested implements [lifecycle.Historian].
@@ -55,7 +28,7 @@ func (s *Store) Requested(ctx context.Context, machine, request string) (row lif
 	if err := checkNames(machine, request); err != nil {
 		return row, err
 	}
-	rows, err := collect(ctx, s, decodeRow, clientv3.OpGet(s.key(requests, machine, request)))
+	rows, err := collect(ctx, s, decode[lifecycle.HistoryRow], clientv3.OpGet(s.key(requests, machine, request)))
 	if len(rows) > 0 {
 		row = rows[0]
 	}

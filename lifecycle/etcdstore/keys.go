@@ -39,9 +39,8 @@ func (s *Store) key(kind string, parts ...string) string {
 	return s.config.Prefix + kind + strings.Join(parts, separator)
 }
 
-// end returns the end of the range of keys that begin with a text, which ends with a
-// separator.
-func end(start string) string { return strings.TrimSuffix(start, separator) + "\x01" }
+// end returns the end of the range of keys that begin with a text.
+func end(start string) string { return clientv3.GetPrefixRangeEnd(start) }
 
 // idOf returns the id in a key that ends with one.
 func idOf(kv *mvccpb.KeyValue) string {

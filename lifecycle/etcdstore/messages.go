@@ -37,13 +37,13 @@ func (s *Store) numberOf(kv *mvccpb.KeyValue) (uint64, error) {
 func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	all := s.key(messages)
 	return collect(ctx, s, func(kv *mvccpb.KeyValue) (lifecycle.OutboxMessage, error) {
-		var m message
 		number, err := s.numberOf(kv)
-		if err == nil {
-			err = decode(kv, &m)
+		if err != nil {
+			return lifecycle.OutboxMessage{}, err
 		}
+		m, err := decode[message](kv)
 		return lifecycle.OutboxMessage{Number: number, Message: lifecycle.Message(m)}, err
-	}, page(all, clientv3.GetPrefixRangeEnd(all), limit))
+	}, page(all, end(all), limit))
 }
 
 // Discard implements [lifecycle.Outbox]. It reads the keys of the messages from the oldest to
@@ -59,8 +59,8 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 		}
 		var deletes []clientv3.Op
 		// A commit is written after it began.
-		end := s.key(messages, hex(slices.Max(numbers)>>placeBits))
-		for kv, err := range s.each(ctx, s.key(messages), end, perRequest, clientv3.WithKeysOnly()) {
+		last := s.key(messages, hex(slices.Max(numbers)>>placeBits))
+		for kv, err := range s.each(ctx, s.key(messages), last, perRequest, clientv3.WithKeysOnly()) {
 			if err != nil {
 				return err
 			}

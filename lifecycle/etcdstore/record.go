@@ -50,22 +50,16 @@ type message struct {
 	Payload []byte `json:"payload,omitempty"`
 }
 
-func decode(kv *mvccpb.KeyValue, value any) error {
-	if err := json.Unmarshal(kv.Value, value); err != nil {
-		return fmt.Errorf("%w: value of key %.300q: %w", ErrLayout, kv.Key, err)
+func decode[T any](kv *mvccpb.KeyValue) (value T, err error) {
+	if err = json.Unmarshal(kv.Value, &value); err != nil {
+		err = fmt.Errorf("%w: value of key %.300q: %w", ErrLayout, kv.Key, err)
 	}
-	return nil
+	return value, err
 }
 
 func decodeRecord(kv *mvccpb.KeyValue) (lifecycle.StoredRecord, error) {
-	var r record
-	err := decode(kv, &r)
+	r, err := decode[record](kv)
 	return lifecycle.StoredRecord(r), err
-}
-
-func decodeRow(kv *mvccpb.KeyValue) (row lifecycle.HistoryRow, err error) {
-	err = decode(kv, &row)
-	return row, err
 }
 
 // gets reads what current needs, besides the version.

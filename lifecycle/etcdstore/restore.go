@@ -39,7 +39,7 @@ func (s *Store) AfterRestore(ctx context.Context, lost uint64) error {
 	return s.call(ctx, func() error {
 		for _, kind := range []string{versions, records, removed} {
 			start := s.key(kind)
-			for kv, err := range s.each(ctx, start, clientv3.GetPrefixRangeEnd(start), perRequest) {
+			for kv, err := range s.each(ctx, start, end(start), perRequest) {
 				if err == nil {
 					err = s.raise(ctx, kv, cmp.Or(lost, 1_000_000_000))
 				}

@@ -99,9 +99,9 @@ func (s *Store) checkLayout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, _, _ := strings.Cut(string(kvs[0].Value), "-")
-	if found != layout {
-		return fmt.Errorf("%w: version %.20q below %q, not %q", ErrLayout, found, s.config.Prefix, layout)
+	version, _, _ := strings.Cut(string(kvs[0].Value), "-")
+	if version != layout {
+		return fmt.Errorf("%w: version %.20q below %q, not %q", ErrLayout, version, s.config.Prefix, layout)
 	}
 	return nil
 }
@@ -137,6 +137,22 @@ func (s *Store) call(ctx context.Context, run func() error) error {
 	s.mu.Unlock()
 	defer s.calls.Done()
 	return run()
+}
+
+// Get implements [lifecycle.Store].
+func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredRecord, err error) {
+	r.Key = key
+	if err := checkKey(key); err != nil {
+		return r, err
+	}
+	err = s.call(ctx, func() error {
+		resp, err := s.read(ctx, append(s.gets(key), clientv3.OpGet(s.key(versions)))...)
+		if err == nil {
+			r, err = s.current(found(resp), key)
+		}
+		return err
+	})
+	return r, err
 }
 
 // ready waits until the client has a connection. Without one, a request was not sent, and
@@ -207,18 +223,29 @@ func (s *Store) each(ctx context.Context, start, end string, size int, options .
 	}
 }
 
-// Get implements [lifecycle.Store].
-func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredRecord, err error) {
-	r.Key = key
-	if err := checkKey(key); err != nil {
-		return r, err
+// page reads the first keys of a range. For etcd, a limit of 0 is none.
+func page(start, end string, limit int) clientv3.Op {
+	if limit <= 0 {
+		end = start // an empty range
 	}
+	return clientv3.OpGet(start, clientv3.WithRange(end), clientv3.WithLimit(int64(limit)))
+}
+
+// collect returns what a function makes of the keys that a get finds.
+func collect[T any](ctx context.Context, s *Store, of func(*mvccpb.KeyValue) (T, error), get clientv3.Op) (list []T, err error) {
 	err = s.call(ctx, func() error {
-		resp, err := s.read(ctx, append(s.gets(key), clientv3.OpGet(s.key(versions)))...)
-		if err == nil {
-			r, err = s.current(found(resp), key)
+		kvs, err := s.keys(ctx, get)
+		for _, kv := range kvs {
+			x, err := of(kv)
+			if err != nil {
+				return err
+			}
+			list = append(list, x)
 		}
 		return err
 	})
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }

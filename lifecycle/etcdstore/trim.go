@@ -28,11 +28,11 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	t := &trim{Store: s, before: s.config.Clock().Add(-age), keep: max(keep, leastKept)}
 	start := s.key(histories)
 	err = s.call(ctx, func() error {
-		for kv, err := range s.each(ctx, start, clientv3.GetPrefixRangeEnd(start), perRequest) {
+		for kv, err := range s.each(ctx, start, end(start), perRequest) {
 			if err != nil {
 				return err
 			}
-			row, err := decodeRow(kv)
+			row, err := decode[lifecycle.HistoryRow](kv)
 			if err != nil {
 				return err
 			}

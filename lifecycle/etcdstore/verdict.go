@@ -44,7 +44,7 @@ func (p *plan) unmet(all map[string]*mvccpb.KeyValue, resp *clientv3.TxnResponse
 		if ch.Request == "" || kv == nil {
 			continue
 		}
-		row, err := decodeRow(kv)
+		row, err := decode[lifecycle.HistoryRow](kv)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (p *plan) written(all map[string]*mvccpb.KeyValue) (bool, error) {
 		now, err := p.current(all, ch.To.Key)
 		var row lifecycle.HistoryRow
 		if kv := all[ch.row]; kv != nil && err == nil {
-			row, err = decodeRow(kv)
+			row, err = decode[lifecycle.HistoryRow](kv)
 		}
 		if err != nil {
 			return false, err

@@ -12,8 +12,8 @@ type builder struct {
 	*engine
 	*layout
 	args  []any
-	from  *table
-	reads []value
+	from  *table  // see statement
+	reads []value // see statement
 }
 
 // build returns the statement whose text write returns.

@@ -205,7 +205,7 @@ func (ch *change) check() error {
 		if value(v) == vOrigin && to.Origin == to.State {
 			continue // it is read so
 		}
-		if set && c.field != "" && l.objects.column[v].name == "" {
+		if set && c.field != "" && l.objects.col(value(v)) == "" {
 			return fmt.Errorf("%w: change of %q: the table has no column for %s", errors.ErrUnsupported, to.ID, c.objects)
 		}
 	}
@@ -232,10 +232,10 @@ func (p *plan) stamp() {
 		}
 		// A token that the table does not keep must not be sent to peers: a report with it
 		// would be stale.
-		if ch.l.objects.column[vAdmission].name == "" {
+		if ch.l.objects.col(vAdmission) == "" {
 			ch.To.Admission = lifecycle.Token{}
 		}
-		if ch.l.objects.column[vChangeToken].name == "" {
+		if ch.l.objects.col(vChangeToken) == "" {
 			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}

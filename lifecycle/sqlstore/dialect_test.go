@@ -65,6 +65,25 @@ func TestClassify(t *testing.T) {
 		{codeError(1), unknownName},
 		{extendedError{Code: 5, ExtendedCode: 517}, busy},
 		{extendedError{Code: 19, ExtendedCode: 2067}, duplicate},
+		{stateError("53300"), unable},   // too many connections
+		{stateError("57P03"), noAnswer}, // the server starts
+		{stateError("25006"), unable},   // a standby
+		{stateError("0A000"), refused},
+		{&routineError{stateError("0A000"), "RevalidateCachedQuery"}, busy}, // a plan of before a change of the table
+		{&routineError{stateError("0A000"), "rewriteRuleAction"}, refused},
+		{stateError("42P01"), unknownName},
+		{stateError("28P01"), refused}, // wrong password
+		{number(1114), unable},         // table full
+		{number(1290), unable},         // read-only
+		{number(1412), busy},           // the table was changed
+		{number(1461), unable},         // too many prepared statements on the server
+		{number(9001), noAnswer},       // a proxy does not reach the server
+		{number(1045), refused},
+		{codeError(8), unable},  // read-only
+		{codeError(13), unable}, // full
+		{codeError(14), unable}, // cannot open the file
+		{lifecycle.ErrForeign, refused},
+		{ErrSchema, refused},
 		{&lifecycle.RepeatedError{}, refused},
 		{errLocked, unable}, // a minute; before, Migrate waited four times
 	} {
@@ -75,45 +94,29 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestUnavailable(t *testing.T) {
-	number := func(n uint16) error { return &numberError{Number: n} }
+// A caller gets one sentinel for each reaction that it can have, with the driver's error.
+func TestReactions(t *testing.T) {
+	sentinels := []error{lifecycle.ErrUnavailable, lifecycle.ErrPrecondition, lifecycle.ErrInvalid}
 	for _, c := range []struct {
-		err  error
-		want bool
+		err, want error
 	}{
-		{driver.ErrBadConn, true},
-		{&net.OpError{Op: "dial", Err: io.EOF}, true},
-		{stateError("40001"), true},
-		{stateError("53100"), true}, // disk full
-		{stateError("53300"), true}, // too many connections
-		{stateError("57P03"), true}, // the server starts
-		{stateError("25006"), true}, // a standby
-		{stateError("0A000"), false},
-		{&routineError{stateError("0A000"), "RevalidateCachedQuery"}, true}, // a plan of before a change of the table
-		{&routineError{stateError("0A000"), "rewriteRuleAction"}, false},
-		{stateError("42P01"), false},
-		{stateError("28P01"), false}, // wrong password
-		{stateError("23505"), false},
-		{number(1205), true},
-		{number(1114), true}, // table full
-		{number(1290), true}, // read-only
-		{number(1412), true}, // the table was changed
-		{number(1461), true}, // too many prepared statements on the server
-		{number(9001), true}, // a proxy does not reach the server
-		{number(1045), false},
-		{codeError(5), true},
-		{codeError(8), true},  // read-only
-		{codeError(13), true}, // full
-		{codeError(14), true}, // cannot open the file
-		{codeError(10), true},
-		{codeError(1), false},
-		{lifecycle.ErrForeign, false},
-		{ErrSchema, false},
+		{io.ErrUnexpectedEOF, lifecycle.ErrUnavailable},  // noAnswer
+		{stateError("40001"), lifecycle.ErrUnavailable},  // busy
+		{stateError("53100"), lifecycle.ErrUnavailable},  // unable
+		{stateError("23505"), lifecycle.ErrPrecondition}, // duplicate
+		{stateError("23503"), lifecycle.ErrPrecondition}, // otherRow
+		{stateError("23514"), lifecycle.ErrInvalid},      // unfit
+		{stateError("28P01"), nil},                       // refused
+		{stateError("42P01"), nil},                       // unknownName
+		{lifecycle.ErrForeign, nil},
+		{ErrSchema, nil},
 	} {
 		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
 			err := failed(t.Context(), fmt.Errorf("wrapped: %w", c.err))
-			require.Equal(t, c.want, errors.Is(err, lifecycle.ErrUnavailable))
 			require.ErrorIs(t, err, c.err)
+			for _, sentinel := range sentinels {
+				require.Equal(t, sentinel == c.want, errors.Is(err, sentinel), sentinel)
+			}
 		})
 	}
 }
@@ -182,13 +185,41 @@ func TestMigrateIsAllOrNothing(t *testing.T) {
 	}
 }
 
+// A migration that SQLite has undone itself leaves the connection in its pool: a database in
+// memory would end with it. Any other connection that cannot be cleaned is dropped.
+func TestMigrateKeepsTheConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		undo error
+		open int
+	}{
+		"undone":            {nil, 1},
+		"no transaction":    {codeError(1), 1},
+		"a lost connection": {io.ErrUnexpectedEOF, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := sql.OpenDB(&fake{answer: func(query string, _ []driver.NamedValue) reply {
+				switch {
+				case query == "ROLLBACK":
+					return reply{err: c.undo}
+				case strings.Contains(query, "interlock_history"):
+					return reply{err: codeError(9)} // interrupted
+				}
+				return reply{}
+			}})
+			defer db.Close()
+			require.ErrorIs(t, Migrate(t.Context(), db, SQLite, nil), codeError(9))
+			require.Equal(t, c.open, db.Stats().OpenConnections)
+		})
+	}
+}
+
 func TestOpenNeedsADialect(t *testing.T) {
 	db := sql.OpenDB(&fake{answer: func(string, []driver.NamedValue) reply { return reply{} }})
 	defer db.Close()
 	_, err := Open(t.Context(), db, Dialect{}, nil)
-	require.Error(t, err)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, "none", Dialect{}.String())
 	_, err = Open(t.Context(), nil, SQLite, nil)
-	require.Error(t, err)
-	require.Error(t, Migrate(t.Context(), nil, SQLite, nil))
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorIs(t, Migrate(t.Context(), nil, SQLite, nil), lifecycle.ErrInvalid)
 }

@@ -263,8 +263,8 @@ func (e *engineError) Internal() {}
 
 func (e *engineError) Unwrap() error { return e.error }
 
-// refusal returns the error of a call that has written nothing. If the engine does not
-// know a name in the statement, a migration may have made the tables incompatible.
+// refusal is failed, but it returns [ErrSchema] if the engine does not find a table or column,
+// because a migration has made the tables incompatible.
 func (s *Store) refusal(ctx context.Context, err error) error {
 	if err != nil && s.tx == nil && classify(err) == unknownName {
 		var schema error

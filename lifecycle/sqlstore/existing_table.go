@@ -55,20 +55,20 @@ import (
 // the history, and Revision is above all of them. With a smaller Sequence every change is
 // refused with [ErrHistory].
 //
-// ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
-// NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,
-// WorkOptions, Payload, Saved, Admission, ChangeToken and Token are bytes. All of these but Token, and
-// Deadline, may be NULL. Other columns of a new row need a default. Types names columns of
-// other types, and Fields the columns of fields of the payload. In MySQL the table is an
-// InnoDB table, and the connections have the character set utf8mb4 and a strict mode. Open
-// verifies what the engine reports, and returns a [TableError]; of a view it reports little.
+// ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT NULL. Names
+// are compared byte by byte in any collation. Numbers have 64 bits. Args, WorkOptions, Payload,
+// Saved, Admission, ChangeToken and Token are bytes. All of these but Token, and Deadline, may be
+// NULL. Other columns of a new row need a default. Types names columns of other types, and Fields
+// the columns of fields of the payload. In MySQL the table is an InnoDB table, and the
+// connections have the character set utf8mb4 and a strict mode. Open verifies what the engine
+// reports, and returns a [TableError]; of a view it reports little.
 //
 // A CHECK, a foreign key or another unique index that refuses a row refuses the commit. The
 // error has that of the engine, and matches [lifecycle.ErrInvalid], or
 // [lifecycle.ErrPrecondition] if another row is the reason. A guard refuses such a request
 // with a reason that a client can read.
 type ExistingTable struct {
-	Machine string // the machine of all objects in the table
+	Machine string // the machine of all objects in the table, not one of the library ("interlock.")
 	// Table is the name, or schema.name, which SQLite does not have. No other machine has it.
 	// Two tables of one name in different schemas are both named with the schema.
 	Table   string
@@ -99,8 +99,9 @@ type ExistingTable struct {
 // The zero ExistingHistory is none.
 //
 // Table, ID, Sequence, Revision, Token, To and At are required: the store finds a commit whose
-// answer was lost by them, and the numbers of removed objects continue here. A unique index
-// on ID and Sequence (and Machine) is required; in a view the store cannot verify it. The other columns:
+// answer was lost by them, and the numbers of removed objects continue here. A unique index on ID
+// and Sequence (and Machine) is required; in a view the store cannot verify it. The other
+// columns:
 //
 //   - Machine: without it the table is for the objects of one ExistingTable.
 //   - Operation is required with ColumnMap.Operation, because the numbers of removed objects
@@ -213,7 +214,7 @@ func (t *ExistingTable) check() error {
 			t.Machine == "" || t.Table == "" || c.ID == "" || c.State == "" || c.Revision == "" || c.Sequence == "",
 			"machine, table, and the columns ID, State, Revision and Sequence are required",
 		},
-		{t.Machine == lifecycle.OwnerRef{}.Key().Machine, "owners are kept in the store's own tables"},
+		{strings.HasPrefix(t.Machine, "interlock."), "owners and turns are kept in the store's own tables"},
 		{(c.Owner == "") != (c.Epoch == ""), "owner requires epoch, and epoch requires owner"},
 		{
 			existing && (h.Table == "" || h.ID == "" || h.Sequence == "" || h.Revision == "" || h.Token == "" || h.To == "" || h.At == ""),

@@ -44,3 +44,15 @@ func TestSmallestExistingTable(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.ErrorContains(t, err, `"paused" is not a value of vm_status`)
 }
+
+// The machines of the library need all columns of the store's own tables.
+func TestExistingTableOfTheLibrary(t *testing.T) {
+	for _, machine := range []string{lifecycle.OwnerRef{}.Key().Machine, "interlock.turns"} {
+		t.Run(machine, func(t *testing.T) {
+			_, err := ExistingTable{
+				Machine: machine, Table: "rows", Columns: ColumnMap{ID: "id", State: "state", Revision: "revision", Sequence: "sequence"},
+			}.Schema(SQLite)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		})
+	}
+}

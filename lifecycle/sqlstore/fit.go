@@ -43,8 +43,8 @@ func (e *TableError) Unwrap() error { return ErrSchema }
 const rebuild = "SQLite cannot change a column: name a new column of the right type, or make the table anew" +
 	" with the columns of ExistingTable.Schema (https://sqlite.org/lang_altertable.html#otheralter)"
 
-// fault notes a fault and the statement that corrects it. Empty: there is none.
-func (e *TableError) fault(fix, text string, args ...any) {
+// add notes a fault and the statement that corrects it. Empty: there is none.
+func (e *TableError) add(fix, text string, args ...any) {
 	e.Faults = append(e.Faults, fmt.Sprintf(text, args...))
 	if fix != "" {
 		e.Fix += fix + ";\n"
@@ -61,14 +61,14 @@ type reported struct {
 
 // fit notes the faults of the columns of an existing table. Of a view the engine does not report
 // what may be NULL.
-func (s *Store) fit(ctx context.Context, e *TableError, t *table, objects, view bool) error {
+func (s *Store) fit(ctx context.Context, faults *TableError, t *table, objects, view bool) error {
 	columns, err := s.columnsOf(ctx, t.name)
 	if err != nil {
 		return err
 	}
 	if len(columns) == 0 {
-		e.fault(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", e.Table)
-		return e
+		faults.add(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", faults.Table)
+		return faults
 	}
 	for _, v := range t.all() {
 		name := s.e.bare(t.col(v))
@@ -78,26 +78,26 @@ func (s *Store) fit(ctx context.Context, e *TableError, t *table, objects, view 
 		want, typ := s.e.typeOf(t, v), t.column[v].typ
 		switch {
 		case !found:
-			s.missing(e, t, v)
+			s.missing(faults, t, v)
 			continue
 		case typ == nil && !s.e.takes(t, v, c.typ):
-			e.fault(e.alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, e.Table, c.typ, want)
+			faults.add(faults.alter(s.e.alterType, t.name, t.col(v), want), "column %s of table %s is %s, not %s", c.name, faults.Table, c.typ, want)
 		case typ != nil && slices.ContainsFunc(typ.unfit, func(k kind) bool { return s.e.isOf(k, c.typ) }):
 			// No statement, because the Type may be what is wrong.
-			e.fault("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, e.Table, c.typ, want)
+			faults.add("", "column %s of table %s is %s, not %s or similar: change it, or its type in Types", c.name, faults.Table, c.typ, want)
 		}
 		if !view {
-			s.checkNull(e, t, v, &c, objects)
+			s.checkNull(faults, t, v, &c, objects)
 		}
 	}
 	if !view {
-		s.checkOthers(e, t, columns)
+		s.checkOthers(faults, t, columns)
 	}
 	return nil
 }
 
 // missing notes a column that the table lacks.
-func (s *Store) missing(e *TableError, t *table, v value) {
+func (s *Store) missing(faults *TableError, t *table, v value) {
 	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v))
 	switch {
 	case v == vID || v == vState:
@@ -105,41 +105,41 @@ func (s *Store) missing(e *TableError, t *table, v value) {
 	case slices.Contains(required, v):
 		fix += " NOT NULL DEFAULT 0"
 	}
-	e.fault(fix, "table %s lacks %s", e.Table, s.e.unquoted(t.col(v)))
+	faults.add(fix, "table %s lacks %s", faults.Table, s.e.unquoted(t.col(v)))
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
-func (s *Store) checkNull(e *TableError, t *table, v value, c *reported, objects bool) {
+func (s *Store) checkNull(faults *TableError, t *table, v value, c *reported, objects bool) {
 	switch {
 	case objects && c.nullable && slices.Contains(required, v) && v != vID:
-		fix, rows := e.alter(s.e.alterNull, t.name, t.col(v), c.typ, "SET", "NOT NULL"), ""
+		fix, rows := faults.alter(s.e.alterNull, t.name, t.col(v), c.typ, "SET", "NOT NULL"), ""
 		if fix != "" && v.kind() == ofNumber {
 			fix = fmt.Sprintf("UPDATE %[1]s SET %[2]s = 0 WHERE %[2]s IS NULL;\n", t.name, t.col(v)) + fix
 		}
 		if v == vState {
 			rows = ": write a state into all rows first"
 		}
-		e.fault(fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, e.Table, rows)
-	case !c.nullable && (objects && v < values && v.emptied() || t.column[v].typ != nil && slices.Contains(unnamed, v)):
-		e.fault(s.nullable(e, t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, e.Table)
+		faults.add(fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, faults.Table, rows)
+	case !c.nullable && (v < values && v.emptied() || t.column[v].typ != nil && slices.Contains(unnamed, v)):
+		faults.add(s.nullable(faults, t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, faults.Table)
 	}
 }
 
 // checkOthers notes the other columns that a new row leaves empty, and must not.
-func (s *Store) checkOthers(e *TableError, t *table, others map[string]reported) {
+func (s *Store) checkOthers(faults *TableError, t *table, others map[string]reported) {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		c := others[name]
 		if c.nullable || c.fills {
 			continue
 		}
-		e.fault(s.nullable(e, t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
-			" name it in Fields, give it a default, or allow NULL", c.name, e.Table)
+		faults.add(s.nullable(faults, t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
+			" name it in Fields, give it a default, or allow NULL", c.name, faults.Table)
 	}
 }
 
 // nullable returns the statement that allows NULL in a column.
-func (s *Store) nullable(e *TableError, t *table, c *reported) string {
-	return e.alter(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
+func (s *Store) nullable(faults *TableError, t *table, c *reported) string {
+	return faults.alter(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
 }
 
 // alter returns a statement that changes a column, or an empty string if the engine has none.

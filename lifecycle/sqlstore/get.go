@@ -21,10 +21,7 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredR
 		r, _, err = s.record(ctx, s.of(key.Machine), key, false)
 		return err
 	})
-	if err != nil {
-		err = s.refusal(ctx, err)
-	}
-	return r, err
+	return r, s.refusal(ctx, err)
 }
 
 // record reads the record of a key in the tables of a layout, and locks its row on demand. The
@@ -186,12 +183,12 @@ func (st *statement) bind(of *row) (args []any, err error) {
 func (st *statement) scan(rows *sql.Rows, after ...any) (*row, error) {
 	r := &row{fields: make([]sql.NullString, len(st.from.column)-int(values))}
 	in, cells := r.cells(), make([]cell, len(st.reads))
-	into := make([]any, 0, len(st.reads)+len(after))
+	dest := make([]any, 0, len(st.reads)+len(after))
 	for i, v := range st.reads {
 		cells[i].in = in[v]
-		into = append(into, &cells[i])
+		dest = append(dest, &cells[i])
 	}
-	err := rows.Scan(append(into, after...)...)
+	err := rows.Scan(append(dest, after...)...)
 	if err == nil && st.from.existing {
 		st.convert(in)
 	}

@@ -83,9 +83,9 @@ func (st *statement) historyRow(rows *sql.Rows) (h lifecycle.HistoryRow, err err
 
 // Recent implements [lifecycle.Follower]. It reads the history rows of all machines since
 // that time, by the index on their time; an [ExistingHistory] needs an index of its own
-// for that. Ids are in the order of [Store.List]. An index on machine and time would make
-// every commit write more, to save a query the few milliseconds for thousands of rows of
-// other machines.
+// for that. An index on machine and time would make every commit write more, to save a query
+// the few milliseconds for thousands of rows of other machines. Ids are in bytewise order; in
+// an ExistingHistory whose ids have a [Type], in the order of the column.
 //
 // PostgreSQL has no index hints: it might read the whole history in order of id, in the hope
 // that the page is full soon. The rows are therefore found in a subquery of its own.
@@ -95,7 +95,7 @@ func (s *Store) Recent(
 	l := s.of(machine)
 	h := &l.history
 	if _, err := h.column[vID].write(after); err != nil {
-		return nil, failed(ctx, err)
+		return nil, err
 	}
 	b := &builder{engine: s.e, layout: l, from: h, reads: []value{vID, vSequence}}
 	text := "found.id" // PostgreSQL takes a bare id in ORDER BY for the text of the result

@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 	// An absent object is in no list. An existing table without a column for deadlines or
 	// owners refuses every change that sets one.
 	if given > 0 && len(q.States) == 0 || q.Overdue && o.col(vDeadline) == "" || q.NotOwnedBy != nil && o.col(vOwner) == "" {
-		return nil, s.call(ctx, func() error { return nil })
+		return nil, s.call(ctx, func() error { return nil }) // the store may be closed
 	}
 	list := slices.DeleteFunc(o.all(), func(v value) bool {
 		return q.WithoutPayload && (v == vPayload || v == vSaved || v == vArgs || v >= values)

@@ -21,7 +21,7 @@ const searchFor = time.Second
 func (s *Store) resolve(ctx context.Context, p *plan) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), searchFor)
 	defer stop()
-	for attempts := 5; ; attempts++ {
+	for attempts := 1; ; attempts++ {
 		err := s.compare(ctx, p)
 		if err == nil || classify(err) == busy || classify(err).refused() || !pause(ctx, attempts) {
 			return err
@@ -85,7 +85,7 @@ func (s *Store) checkPlaces(ctx context.Context, p *plan) error {
 		switch {
 		case err == errBusy:
 			err = notOneBackup(ch.To.Key, fmt.Sprintf("has a history row of sequence number %d and no such record", ch.To.Sequence))
-			if s.of(ch.To.Machine).objects.existing {
+			if ch.l.objects.existing {
 				err = fmt.Errorf("%w, or continue the numbers in a row that another program has inserted", err)
 			}
 			return err

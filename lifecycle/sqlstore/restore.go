@@ -31,9 +31,9 @@ import (
 // history rows follow after a gap. After an error the tables are as before, except that
 // numbers of messages may be unused. A second call does no harm.
 //
-// Errors: [ErrHistory] if the objects and their history are not from one backup. The
-// history of a machine that has no record in the store's own tables is taken for that of an
-// existing table, and is not compared. [lifecycle.ErrInvalid] if lost is above 2^40; the errors of [Open].
+// Errors: [ErrHistory] if the objects and their history are not from one backup. The history of a
+// machine that has no record in the store's own tables is taken for that of an existing table,
+// and is not compared. [lifecycle.ErrInvalid] if lost is above 2^40; the errors of [Open].
 func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lost uint64) error {
 	s, err := newStore(db, d, config)
 	if err != nil {

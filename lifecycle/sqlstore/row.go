@@ -207,7 +207,7 @@ func (c *cell) Scan(x any) (err error) {
 //	         | number "-" token in hex
 func (l *layout) revision(number uint64, token []byte) lifecycle.Revision {
 	text := strconv.FormatUint(number, 10)
-	kept := l.objects.column[vToken].name != "" && len(token) > 0
+	kept := l.objects.col(vToken) != "" && len(token) > 0
 	if kept && (l.objects.existing || number != 0 && !bytes.Equal(token, l.noToken)) {
 		text += "-" + hex.EncodeToString(token)
 	}

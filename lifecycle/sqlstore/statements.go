@@ -50,7 +50,7 @@ func (e *engine) compile(l *layout) *statements {
 	}
 	s.getLocked, s.findRowLocked = locked(s.get), locked(s.findRow)
 	if !e.returning {
-		s.addRow = build(func(b *builder) string { return b.addRow(b.value, " VALUES (", ")") })
+		s.addRow = build(func(b *builder) string { return b.addRow(" VALUES (", ")", b.value) })
 	}
 	switch {
 	case o.existing:
@@ -80,28 +80,28 @@ func (b *builder) change(history bool, text string) string {
 	}
 	text = "WITH changed AS (" + text + " RETURNING " + b.now() + " AS at)"
 	if history {
-		text += ", noted AS (" + b.addRow(func(v value) string {
+		text += ", noted AS (" + b.addRow(" SELECT ", " FROM changed", func(v value) string {
 			if v == vNow {
 				return "changed.at"
 			}
 			return b.value(v)
-		}, " SELECT ", " FROM changed)")
+		}) + ")"
 	}
 	return text + " SELECT at FROM changed"
 }
 
 // insert returns the statement that writes the first row of an object.
 func (b *builder) insert() string {
-	text := b.into(&b.objects, " VALUES (", ")", b.assigned)
+	text := b.insertInto(&b.objects, " VALUES (", ")", b.assigned)
 	if b.insertNew != "" {
 		text += fmt.Sprintf(b.insertNew, b.objects.list(b.objects.key))
 	}
 	return text
 }
 
-// into returns an INSERT of all columns of a table. before and after stand around the list of
+// insertInto returns an INSERT of all columns of a table. before and after stand around the list of
 // their expressions.
-func (b *builder) into(t *table, before, after string, expression func(value) string) string {
+func (b *builder) insertInto(t *table, before, after string, expression func(value) string) string {
 	list := t.all()
 	return "INSERT INTO " + t.name + " (" + t.list(list) + ")" + before + literals(list, expression) + after
 }
@@ -137,7 +137,7 @@ func (b *builder) unchanged() string {
 // claim returns a statement that writes a row without a state, unless the key has a row. Readers
 // see an absent object, as before.
 func (b *builder) claim() string {
-	return b.into(&b.objects, " VALUES (", ")", func(v value) string {
+	return b.insertInto(&b.objects, " VALUES (", ")", func(v value) string {
 		switch {
 		case v == vMachine || v == vID:
 			return b.value(v)
@@ -156,9 +156,9 @@ func (b *builder) claim() string {
 
 // addRow returns a statement that writes a history row. expression returns that of a value;
 // before and after stand around the list of expressions.
-func (b *builder) addRow(expression func(value) string, before, after string) string {
+func (b *builder) addRow(before, after string, expression func(value) string) string {
 	h := &b.history
-	return b.into(h, before, after, func(v value) string {
+	return b.insertInto(h, before, after, func(v value) string {
 		switch {
 		case v == vNow:
 			return b.time(h, expression(v))

@@ -133,7 +133,7 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 		return nil, err
 	}
 	if d.engine == nil || db == nil {
-		return nil, errors.New("sqlstore: open store: a database and a dialect are required")
+		return nil, fmt.Errorf("%w: a database and a dialect are required", lifecycle.ErrInvalid)
 	}
 	return &Store{q: db, shared: &shared{
 		db: db, e: d.engine, config: c,

@@ -63,11 +63,13 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 		if l == s.own && last.at != 0 && last.keep <= now.keep {
 			find = []*statement{s.excess(l, &now, "older", last.to), s.excess(l, &now, "newer", last.at)}
 		}
+		n := 0 // rows of this table
 		for _, st := range find {
-			if err := s.trim(ctx, l, st, &deleted); err != nil {
-				return deleted, err
+			if err := s.trim(ctx, l, st, &n); err != nil {
+				return deleted + n, err
 			}
 		}
+		deleted += n
 	}
 	err = s.call(ctx, func() error {
 		return s.do(ctx, s.own, func(b *builder) string {

@@ -62,6 +62,35 @@ func TestTrim(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
 
+// Trim reports the deleted rows of each table, and returns those of all.
+func TestTrimReportsEachTable(t *testing.T) {
+	var reports []string
+	config := &Config{Progress: func(what string, done, _ int) { reports = append(reports, fmt.Sprintf("%s: %d", what, done)) }}
+	store, _, _ := opened(t, MySQL, config, func(query string, args []driver.NamedValue) reply {
+		switch {
+		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
+			return reply{rows: [][]driver.Value{{int64(1e15)}}}
+		case strings.Contains(query, "MAX(older."):
+			return reply{rows: [][]driver.Value{{"a", int64(9), "crane"}}}
+		case strings.HasPrefix(query, "DELETE"):
+			return reply{affected: 7}
+		}
+		return reply{rows: [][]driver.Value{{int64(1)}}[:min(1, strings.Count(query, "COALESCE(MIN("))]}
+	})
+	cranes := ExistingTable{
+		Machine: "crane", Table: "cranes",
+		Columns:         ColumnMap{ID: "id", State: "state", Revision: "revision", Sequence: "sequence"},
+		ExistingHistory: ExistingHistory{Table: "crane_log", ID: "id", Sequence: "sequence", Revision: "revision", Token: "token", To: "to", At: "at"},
+	}
+	l, err := cranes.layout(store.e, store.own)
+	require.NoError(t, err)
+	store.layouts = append(store.layouts, l)
+	n, err := store.Trim(t.Context(), time.Hour, 3)
+	require.NoError(t, err)
+	require.Equal(t, 14, n)
+	require.Equal(t, []string{"delete rows of interlock_history: 7", "delete rows of crane_log: 7"}, reports)
+}
+
 // Trim names the index on the time, and no other: SQLite permits one.
 func TestTrimNamesOneIndex(t *testing.T) {
 	s := &Store{shared: &shared{e: sqlite}}

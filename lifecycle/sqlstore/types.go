@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -39,9 +40,9 @@ type Type struct {
 var (
 	// UUID is an id that is a uuid, in lower case with hyphens. Any other spelling is
 	// [lifecycle.ErrInvalid]: a service that accepts others converts them first.
-	UUID = Type{Write: canonicalUUID, Read: same, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
+	UUID = Type{Write: canonicalUUID, Read: identity, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
-	Integer = Type{Write: canonicalInteger, Read: same, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
+	Integer = Type{Write: canonicalInteger, Read: identity, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
 	// JSON is a payload, or a field of one, as jsonb or json. The engine may write it in
 	// another order: payloads are equal as JSON, not as bytes. The zero payload is null.
 	// The type jsonb refuses strings with NUL.
@@ -96,12 +97,12 @@ func Enum(name string, list ...string) Type {
 			}
 			return text, nil
 		},
-		Read: same, Postgres: name, MySQL: "enum(" + quoted + ")",
+		Read: identity, Postgres: name, MySQL: "enum(" + quoted + ")",
 		unfit: []kind{ofNumber, ofBytes},
 	}
 }
 
-func same(text string) (string, error) { return text, nil }
+func identity(text string) (string, error) { return text, nil }
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
@@ -165,10 +166,7 @@ func readBool(value string) (string, error) {
 // sql returns the type of the column in a new table.
 func (t *Type) sql(e *engine) string {
 	name := map[*engine]string{postgres: t.Postgres, mysql: t.MySQL, sqlite: t.SQLite}[e]
-	if name == "" {
-		return e.newTypes[ofText]
-	}
-	return name
+	return cmp.Or(name, e.newTypes[ofText])
 }
 
 // on returns the type for an engine. PostgreSQL gets texts: a driver with the type of

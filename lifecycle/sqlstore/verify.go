@@ -14,15 +14,15 @@ import (
 
 // openTables finds the layouts of the tables. It refuses tables that lack what the layouts need.
 func (s *Store) openTables(ctx context.Context) error {
-	about, err := s.schema(ctx)
+	at, err := s.schema(ctx)
 	if err != nil {
 		return err
 	}
 	if err := s.verifySession(ctx); err != nil {
 		return err
 	}
-	s.own = s.e.own(s.config.Prefix, about.version)
-	s.own.floor = about.floor
+	s.own = s.e.own(s.config.Prefix, at.version)
+	s.own.floor = at.floor
 	s.layouts = []*layout{s.own}
 	for i := range s.config.Tables {
 		l, err := s.config.Tables[i].layout(s.e, s.own)
@@ -71,7 +71,7 @@ func mayBeOne(a, b string) bool {
 // verify refuses a table that lacks what the store needs, and a table without transactions. The
 // error of an existing table has every fault.
 func (s *Store) verify(ctx context.Context, t *table, objects bool) error {
-	e := &TableError{Table: s.e.unquoted(t.name)}
+	faults := &TableError{Table: s.e.unquoted(t.name)}
 	var storage string
 	err := s.about(ctx, s.e.storage, t.name, into(&storage))
 	view := storage == "view"
@@ -79,17 +79,17 @@ func (s *Store) verify(ctx context.Context, t *table, objects bool) error {
 	case err != nil:
 		return err
 	case storage != "" && !view:
-		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, e.Table, storage)
+		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, faults.Table, storage)
 	case t.existing:
-		err = s.fit(ctx, e, t, objects, view)
+		err = s.fit(ctx, faults, t, objects, view)
 	default:
 		err = s.verifyColumns(ctx, t.name, t.list(t.all()))
 	}
 	if err == nil && !view { // the engine reports no index of a view
-		err = s.verifyIndexes(ctx, e, t)
+		err = s.verifyIndexes(ctx, faults, t)
 	}
-	if err == nil && len(e.Faults) > 0 {
-		return e
+	if err == nil && len(faults.Faults) > 0 {
+		return faults
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (s *Store) verifyColumns(ctx context.Context, table, list string) error {
 
 // verifyIndexes refuses a table without the indexes that queries need. It notes the missing
 // unique index on exactly the columns of the key: a fault of an existing table.
-func (s *Store) verifyIndexes(ctx context.Context, e *TableError, t *table) error {
+func (s *Store) verifyIndexes(ctx context.Context, faults *TableError, t *table) error {
 	unique, indexes := make(map[string]bool), make(map[string][]string)
 	err := s.about(ctx, s.e.indexes, t.name, func(rows *sql.Rows) error {
 		var index string
@@ -134,7 +134,7 @@ func (s *Store) verifyIndexes(ctx context.Context, e *TableError, t *table) erro
 	columns := func(list []value) []string { return strings.Split(s.e.bare(t.list(list)), ", ") }
 	for _, index := range slices.Sorted(maps.Keys(t.indexes)) {
 		if want := columns(t.indexes[index]); !slices.Equal(indexes[index], want) {
-			return fmt.Errorf("%w: table %s has no index %s on (%s)", ErrSchema, e.Table, index, strings.Join(want, ", "))
+			return fmt.Errorf("%w: table %s has no index %s on (%s)", ErrSchema, faults.Table, index, strings.Join(want, ", "))
 		}
 	}
 	key := columns(t.key)
@@ -146,10 +146,10 @@ func (s *Store) verifyIndexes(ctx context.Context, e *TableError, t *table) erro
 	}
 	const missing = "table %s has no unique index on (%s)"
 	if !t.existing {
-		return fmt.Errorf("%w: "+missing, ErrSchema, e.Table, strings.Join(key, ", "))
+		return fmt.Errorf("%w: "+missing, ErrSchema, faults.Table, strings.Join(key, ", "))
 	}
-	name := s.e.quoted(strings.ReplaceAll(e.Table, ".", "_") + "_key")
-	e.fault("CREATE UNIQUE INDEX "+name+" ON "+t.name+" ("+t.list(t.key)+")", missing, e.Table, strings.Join(key, ", "))
+	name := s.e.quoted(strings.ReplaceAll(faults.Table, ".", "_") + "_key")
+	faults.add("CREATE UNIQUE INDEX "+name+" ON "+t.name+" ("+t.list(t.key)+")", missing, faults.Table, strings.Join(key, ", "))
 	return nil
 }
 

@@ -67,24 +67,20 @@ func call(life context.Context, l *lease, handler Handler) *ending {
 		ctx, stop = context.WithTimeoutCause(ctx, l.Timeout, &queue.EndError{Outcome: queue.TimedOut})
 	}
 	defer stop()
-	returned := make(chan *ending, 1)
-	go func() {
-		var e *ending
-		err := guarded(func() error {
-			e = judge(ctx, l, handler.Run(ctx, &l.Task))
-			failed := e.outcome == queue.Failed || e.outcome == queue.TimedOut
-			if failed && l.Attempt < l.Retries.Attempts && (handler.RetryIf == nil || handler.RetryIf(e.err)) {
-				e = &ending{err: e.err, pause: l.Retries.pause(l.Attempt)}
-			}
-			return nil
-		})
-		if err != nil {
-			e = &ending{outcome: queue.Panicked, err: err}
+	var e *ending
+	returned := guarded(func() error {
+		e = judge(ctx, l, handler.Run(ctx, &l.Task))
+		failed := e.outcome == queue.Failed || e.outcome == queue.TimedOut
+		if failed && l.Attempt < l.Retries.Attempts && (handler.RetryIf == nil || handler.RetryIf(e.err)) {
+			e = &ending{err: e.err, pause: l.Retries.pause(l.Attempt)}
 		}
-		returned <- e
-	}()
+		return nil
+	})
 	select {
-	case e := <-returned:
+	case err := <-returned:
+		if err != nil {
+			return &ending{outcome: queue.Panicked, err: err}
+		}
 		return e
 	case <-life.Done():
 		return nil
@@ -125,7 +121,7 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 		if err := queryRow(ctx, tx, limitSilence, []any{w.config.Lease.Microseconds()}, new(string)); err != nil {
 			return err
 		}
-		if err := guarded(func() error { return settle(ctx, tx, &l.Task, e.outcome, e.err) }); err != nil {
+		if err := <-guarded(func() error { return settle(ctx, tx, &l.Task, e.outcome, e.err) }); err != nil {
 			return fmt.Errorf("pgqueue: settle %q: %w", l.Name, err)
 		}
 		// The lanes are locked last, like by producers that change an object and then enqueue.
@@ -144,8 +140,9 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 // have the token.
 var errUndo = errors.New("pgqueue: undo")
 
-// guarded calls f in a goroutine of its own. A panic, and runtime.Goexit, become the error.
-func guarded(f func() error) error {
+// guarded calls f in a goroutine of its own, and sends its error. A panic, and runtime.Goexit,
+// become the error.
+func guarded(f func() error) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
 		var err error = &queue.PanicError{Goexit: true}
@@ -157,7 +154,7 @@ func guarded(f func() error) error {
 		}()
 		err = f()
 	}()
-	return <-ended
+	return ended
 }
 
 // release puts an action back, or removes it. It reports whether the action had the token.
