@@ -113,7 +113,7 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 
 // of returns the version of a row, or nil if the row names an unknown one. Without a name
 // it is the one that applies at the time: the first one before all, and the last one
-// without a time.
+// without a time. The version without a name comes before others of the same Since.
 func (m *machine) of(row *Row) *version {
 	if row.Version != "" {
 		i := slices.IndexFunc(m.versions, func(h *version) bool { return h.name == row.Version })
@@ -126,7 +126,13 @@ func (m *machine) of(row *Row) *version {
 	for i > 0 && !row.At.IsZero() && m.versions[i].since.After(row.At) {
 		i--
 	}
-	return m.versions[i]
+	newest := m.versions[i]
+	for _, h := range m.versions {
+		if h.name == "" && h.since.Equal(newest.since) {
+			return h
+		}
+	}
+	return newest
 }
 
 // has reports whether a version has the state.
