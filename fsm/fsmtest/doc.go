@@ -44,6 +44,9 @@
 //     results. Tour counts the requests that a driver cannot make. It is an error if
 //     such a request takes a row.
 //   - The score of Mutate measures small faults of the table only.
+//   - Run, Tour and Mutate do not compare timeouts, [fsm.Row.Superseding] and the kinds of
+//     states. A golden file of diagram.Text shows a change of these, and so does package
+//     diagramtest.
 //
 // # Rejected
 //
