@@ -99,6 +99,25 @@
 // If the object may be in transition then, the table needs a row that supersedes
 // ([fsm.Row.Superseding]). The work of the former holder is then lost.
 //
+// # Tests of a service
+//
+// A test may run in a bubble of testing/synctest, with a [MemoryStore]: everything in this
+// package waits by the clock of the bubble. Work that still runs keeps the bubble from
+// ending. Work that heeds its context ends with the test if the context of the queue does:
+//
+//	work := queue.Must(&queue.Config[lifecycle.Key]{Base: t.Context()})
+//	vms := lifecycle.Must(VM, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{Queue: work, ...})
+//
+// A deadline has passed only after its time, not at it. The interval of [Run] and the pauses
+// of [Retries] are random. So a test waits longer than the timeout, or for a state ([Await]).
+// With a negative KeepHistory the store keeps all history rows for package history.
+//
+// A store with faults is a type that embeds the *MemoryStore and has a Commit, Get and List
+// of its own. A type that embeds the interface [Store] instead hides the methods of
+// [Historian], [Outbox] and [Follower]: the manager then finds no history. To simulate a
+// process that is killed, give it such a store of its own, which returns [ErrClosed] from
+// then on.
+//
 // # Metrics, traces and logs
 //
 // [Config].Observer receives changes, refusals, reports, failed attempts, the end of

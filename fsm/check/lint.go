@@ -10,7 +10,8 @@ import (
 // LintConfig refines [Lint]. The zero LintConfig has the defaults.
 type LintConfig struct {
 	// Skip removes findings that are known and intended: "ID", or "ID:STATE" for
-	// one state. A finding about several states keeps the others.
+	// one state. A finding about several states keeps the others. An entry that removes
+	// nothing, such as a misspelt one, is no error; [LintIDs] has the ids.
 	Skip []string
 }
 

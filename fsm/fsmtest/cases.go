@@ -13,15 +13,15 @@ import (
 // default.
 type Case[S, E comparable, T any] struct {
 	From    S
-	Origin  *S // origin of an object in a transitional state; default: none
+	Origin  *S // origin of an object in a transitional state, possible or not; default: none
 	Event   E
-	Actor   fsm.Actor
-	Payload *T    // payload that guards get; default: nil
-	Force   bool  // whether the request is forced
-	To      S     // expected state; not used if Err or Ignored is set
-	Ignored bool  // whether a row is expected that ignores the event, instead of a move
-	Err     error // expected refusal, compared with errors.Is; default: none
-	Row     *int  // expected index of the row that is taken; default: any
+	Actor   fsm.Actor // an undeclared one, such as a misspelt one, meets fsm.ErrWrongActor
+	Payload *T        // payload that guards get; default: nil
+	Force   bool      // whether the request is forced
+	To      S         // expected state; not used if Err or Ignored is set
+	Ignored bool      // whether a row is expected that ignores the event, instead of a move
+	Err     error     // expected refusal, compared with errors.Is; default: none
+	Row     *int      // expected index of the row that is taken; default: any
 }
 
 // String returns the request of the case in one line.
@@ -76,11 +76,20 @@ func (c *Case[S, E, T]) run(ctx context.Context, m *fsm.Machine[S, E, T]) error 
 	case c.Ignored && !step.Ignored:
 		return fmt.Errorf("is not ignored and leads to %v", step.State)
 	case step.Ignored && !c.Ignored:
-		return fmt.Errorf("is ignored instead of leading to %v", c.To)
+		return fmt.Errorf("is ignored instead of leading to %s", c.target(m))
 	case !c.Ignored && step.State != c.To:
-		return fmt.Errorf("leads to %v instead of %v", step.State, c.To)
+		return fmt.Errorf("leads to %v instead of %s", step.State, c.target(m))
 	case c.Row != nil && step.Row != *c.Row:
 		return fmt.Errorf("takes row %d instead of %d", step.Row, *c.Row)
 	}
 	return nil
+}
+
+// target returns the name of the expected state, and marks one that is forgotten or
+// misspelt.
+func (c *Case[S, E, T]) target(m *fsm.Machine[S, E, T]) string {
+	if _, err := m.InstanceAt(m.At(c.To)); err != nil {
+		return fmt.Sprintf("%q, which is not a state", fmt.Sprint(c.To))
+	}
+	return fmt.Sprint(c.To)
 }

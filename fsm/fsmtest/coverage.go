@@ -116,6 +116,9 @@ func (c *Coverage) count(names ...string) {
 // state. A move without an event counts its new state only. A move that is no
 // transition of the table, such as an override, counts its states only. Saw ignores
 // Machine, Origin, Actor and Row.
+//
+// For an event that the table ignores, From is To. The observer of a manager does not
+// receive such an event: the test calls Saw itself, or names the transition in Except.
 func (c *Coverage) Saw(m fsm.Moved) {
 	if m.Event == "" {
 		c.count(stateName(m.To))

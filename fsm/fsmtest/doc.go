@@ -43,7 +43,11 @@
 //   - Guards that share a payload may be unable to return every combination of
 //     results. Tour counts the requests that a driver cannot make. It is an error if
 //     such a request takes a row.
-//   - The score of Mutate measures small faults of the table only.
+//   - The score of Mutate measures small faults of the table only. A mutant changes its
+//     row for all sources of the row: [Watch] finds a source that no case has.
+//   - Run, Tour and Mutate do not compare timeouts, [fsm.Row.Superseding] and the kinds of
+//     states. A golden file of diagram.Text shows a change of these, and so does package
+//     diagramtest.
 //
 // # Rejected
 //

@@ -24,6 +24,10 @@ type Driver interface {
 	// system may also return errors of its own. Apply returns ErrUnsupported if it
 	// cannot make the request; it has then done nothing. Apply fails t if the system
 	// breaks down. [Race] calls it from several goroutines at once.
+	//
+	// A manager refuses fsm.Sweeper. Its driver waits for the timeout, in a bubble of
+	// testing/synctest, and calls Sweep. The request is accepted if the results have the
+	// object without an error.
 	Apply(t testing.TB, r Request) (state string, refusal error)
 }
 

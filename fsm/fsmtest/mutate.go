@@ -33,7 +33,8 @@ type MutateConfig struct {
 //
 // The test gets a testing.TB of its own that records failures. It cannot start
 // subtests. Directories and environment variables are those of t, but diagramtest.Doc
-// never rewrites a file for a mutant.
+// never rewrites a file for a mutant. A test with package rapid writes a file for each
+// mutant that it detects, unless it runs with -rapid.nofailfile.
 func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(t testing.TB, m *fsm.Machine[S, E, T]), config *MutateConfig) {
 	t.Helper()
 	config = cmp.Or(config, &MutateConfig{})

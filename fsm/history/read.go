@@ -32,9 +32,10 @@ func (e *LineError) Error() string { return fmt.Sprintf("history: read line %d: 
 //	 "from": "Ready", "fromOrigin": "Ready", "to": "Updating", "origin": "Ready",
 //	 "event": "update", "actor": "user", "at": "2026-01-02T15:04:05Z"}
 //
-// Only id and to are mandatory. Read ignores other fields and empty lines. The event
-// "(override)" is that of a row that skips the table, and "(migrate)" that of one that gives
-// the state its name in another version; package lifecycle writes both.
+// A lifecycle.HistoryRow as JSON is such a line. Only id and to are mandatory. Read ignores
+// other fields and empty lines. The event "(override)" is that of a row that skips the table,
+// and "(migrate)" that of one that gives the state its name in another version; package
+// lifecycle writes both.
 //
 // A line that Read cannot read, such as one of more than 256 KiB, gives a [*LineError], and
 // Read continues with the next line. An error of r ends the sequence. A caller can use the

@@ -113,7 +113,7 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 
 // versionOf returns the version of a row, or nil if the row names an unknown one. Without a name
 // it is the one that applies at the time: the first one before all, and the last one
-// without a time.
+// without a time. The version without a name comes before others of the same Since.
 func (m *machine) versionOf(row *Row) *version {
 	if row.Version != "" {
 		i := slices.IndexFunc(m.versions, func(v *version) bool { return v.name == row.Version })
@@ -126,7 +126,13 @@ func (m *machine) versionOf(row *Row) *version {
 	for i > 0 && !row.At.IsZero() && m.versions[i].since.After(row.At) {
 		i--
 	}
-	return m.versions[i]
+	newest := m.versions[i]
+	for _, v := range m.versions {
+		if v.name == "" && v.since.Equal(newest.since) {
+			return v
+		}
+	}
+	return newest
 }
 
 // has reports whether a version has the state.
