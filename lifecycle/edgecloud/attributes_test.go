@@ -2,6 +2,7 @@ package edgecloud_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -53,10 +55,10 @@ func TestAttributes(t *testing.T) {
 // Attributes that are not JSON, or too large, are refused, and nothing changes.
 func TestBadAttributes(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
-	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
+	s.Refuse(commit, errors.New("a commit"))
 	for name, text := range map[string]string{
 		"unfinished": "{", "no JSON": "no JSON", "large": `"` + strings.Repeat("x", 1<<20) + `"`,
 	} {
@@ -79,7 +81,7 @@ func TestBadAttributes(t *testing.T) {
 // The attributes of a cloudlet stay while its CRMs come and go.
 func TestCloudletAttributes(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	cloudlets := newCoordinator(t, s).Cloudlets
 	made, err := cloudlets.Create(ctx, "c", "v1", json.RawMessage(`{"at":"north"}`))
 	require.NoError(t, err)
@@ -101,7 +103,7 @@ func TestCloudletAttributes(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, now.Payload.Attributes)
 
-	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
+	s.Refuse(commit, errors.New("a commit"))
 	_, err = cloudlets.Create(ctx, "d", "v1", json.RawMessage("{"))
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
