@@ -213,10 +213,10 @@ func TestOverrideOfForeignRecord(t *testing.T) {
 	c := newCoordinator(t, store)
 	createCluster(t, c, "c")
 	createApp(t, c, "a")
-	makeForeign(t, store, appKey("a"))
+	scripttest.MakeForeign(t, store, appKey("a"))
 	_, err := c.Apps.Manager().Override(ctx, "a", edgecloud.NotPresent, "operator", "test", nil)
 	require.NoError(t, err)
-	makeForeign(t, store, clusterKey("c"))
+	scripttest.MakeForeign(t, store, clusterKey("c"))
 	_, err = c.Clusters.Manager().Override(ctx, "c", edgecloud.NotPresent, "operator", "test", nil)
 	require.NoError(t, err)
 	_, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
@@ -233,7 +233,7 @@ func TestListsWithForeignRecord(t *testing.T) {
 			_, err := c.Clusters.Create(ctx, id, edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
 			require.NoError(t, err)
 		}
-		makeForeign(t, store, clusterKey("c1"))
+		scripttest.MakeForeign(t, store, clusterKey("c1"))
 		orders, err := c.Orders(ctx, "b")
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
 		require.ErrorContains(t, err, "c1")
@@ -241,23 +241,11 @@ func TestListsWithForeignRecord(t *testing.T) {
 		time.Sleep(time.Hour)
 		_, err = c.Sweep(ctx) // the operations fail
 		require.NoError(t, err)
-		makeForeign(t, store, clusterKey("c2"))
+		scripttest.MakeForeign(t, store, clusterKey("c2"))
 		time.Sleep(time.Hour)
 		_, err = c.Sweep(ctx)
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
 		require.ErrorContains(t, err, "c2")
 		requireCluster(t, c, "c3", edgecloud.NotPresent)
 	})
-}
-
-// makeForeign replaces the content of a record by one that cannot be read.
-func makeForeign(t *testing.T, store lifecycle.Store, key lifecycle.Key) {
-	t.Helper()
-	at, err := store.Get(t.Context(), key)
-	require.NoError(t, err)
-	later := at
-	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
-	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
-	}}))
 }

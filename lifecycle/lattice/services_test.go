@@ -69,12 +69,8 @@ func TestLongestSystemID(t *testing.T) {
 func TestForeignServiceOfAnotherSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		foreign := lifecycle.StoredRecord{Key: lifecycle.Key{Machine: lattice.Service.Name(), ID: "b/x"}, State: "melted", Sequence: 1}
-		before, err := store.Get(t.Context(), foreign.Key)
-		require.NoError(t, err)
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
-			Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: before.Revision, To: foreign}},
-		}))
+		foreign := lifecycle.Key{Machine: lattice.Service.Name(), ID: "b/x"}
+		scripttest.Plant(t, store, foreign, func(c *lifecycle.StoredChange) { c.To.State = "melted" })
 		c := live(t, store, lattice.Infrastructure{}, "a")
 		require.Equal(t, lattice.State("stable"), stateOf(t, c, "a"))
 		deleteSystem(t, c, "a")
