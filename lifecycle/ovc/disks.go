@@ -91,7 +91,6 @@ func (r *request) withDisks(ctx context.Context) (*Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := r.ownChange(nil)
 	var attached []string
 	var with lifecycle.Tx
 	for _, id := range rec.Payload.Disks {
@@ -111,9 +110,9 @@ func (r *request) withDisks(ctx context.Context) (*Ticket, error) {
 		own.Expect = disk.Revision // UpdateStatus detaches a disk without a change of the machine
 		disks.In(&with).Fire(id, r.action, API, own)
 	}
-	// A disk that is attached meanwhile changes the machine.
-	change.Expect = rec.Revision
 	work := r.work(r.job(attached...))
 	work.With = &with
+	change := r.ownChange(nil)
+	change.Expect = rec.Revision // a disk that is attached meanwhile changes the machine
 	return vms.Do(ctx, r.id, r.action, API, work, change)
 }
