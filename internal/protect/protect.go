@@ -9,7 +9,10 @@ import (
 
 // Call calls a function in a goroutine of its own and waits for it, so that a panic or
 // runtime.Goexit becomes an error, which is a [*queue.PanicError].
-func Call(f func() error) error {
+func Call(f func() error) error { return <-Start(f) }
+
+// Start is Call without the wait. The channel has room for the error.
+func Start(f func() error) <-chan error {
 	result := make(chan error, 1)
 	go func() {
 		err := error(&queue.PanicError{Goexit: true}) // unless f returns or panics
@@ -21,5 +24,5 @@ func Call(f func() error) error {
 		}()
 		err = f()
 	}()
-	return <-result
+	return result
 }

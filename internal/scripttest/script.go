@@ -32,6 +32,9 @@
 //     the harness is read after that.
 //   - An unknown command and an argument that no command reads fail the test.
 //   - The command "advance DURATION" exists in every harness. It lets virtual time pass.
+//
+// [Process] and [Store] are memory stores for tests of systems: of a process that dies, and
+// with functions of the test at the calls.
 package scripttest
 
 import (

@@ -1,9 +1,11 @@
 package scripttest_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -55,5 +57,50 @@ func TestRun(t *testing.T) {
 			Trace: func() string { defer trace.Reset(); return trace.String() },
 			Close: func(t *testing.T) { require.NotNil(t, notes) },
 		}
+	})
+}
+
+func TestStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store, broken := t.Context(), scripttest.NewStore(), errors.New("broken")
+		notes := lifecycle.Must(note, store, nil)
+		add := func(id string) error {
+			_, err := notes.Add(ctx, id, "open", "user", 0, nil)
+			return err
+		}
+		read := func(id string) error {
+			_, err := notes.Get(ctx, id)
+			return err
+		}
+		adding := scripttest.Call{Method: "Commit", Machine: "note", ID: "a", State: "open"}
+		ran := store.OnceBefore(adding, func() { require.NoError(t, add("a1")) })
+		require.NoError(t, add("b"))
+		require.False(t, ran())
+		require.ErrorIs(t, add("a1"), lifecycle.ErrExists)
+		require.True(t, ran())
+
+		store.Refuse(adding, broken)
+		require.ErrorIs(t, add("a2"), broken)
+		require.ErrorIs(t, read("a2"), lifecycle.ErrNotFound)
+		store.Before(nil)
+
+		ran = store.OnceAfter(scripttest.Call{Method: "Get", State: "open"}, func() { store.Outage(time.Second) })
+		require.ErrorIs(t, read("a3"), lifecycle.ErrNotFound)
+		require.False(t, ran())
+		require.NoError(t, read("a1"))
+		require.ErrorIs(t, read("a1"), lifecycle.ErrUnavailable)
+		time.Sleep(time.Second)
+		require.NoError(t, read("a1"))
+
+		store.After(func(c scripttest.Call) error {
+			if c.Method == "List" || c.Method == "History" {
+				return broken
+			}
+			return nil
+		})
+		_, err := notes.List(ctx, lifecycle.Select[string]{})
+		require.ErrorIs(t, err, broken)
+		_, err = notes.History(ctx, "b", 0, 0)
+		require.ErrorIs(t, err, broken)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
@@ -169,20 +170,12 @@ func TestForeignRecords(t *testing.T) {
 			require.NoError(t, err)
 		}
 		store.Committed = nil
-		corrupt := func(key lifecycle.Key, change func(*lifecycle.StoredRecord)) {
-			at, err := store.Get(ctx, key)
-			require.NoError(t, err)
-			later := at
-			later.Sequence++
-			change(&later)
-			require.NoError(t, store.MemoryStore.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-				{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
-			}}))
-		}
 		lease, err := s.GetLease(ctx, "b")
 		require.NoError(t, err)
-		corrupt(lifecycle.Key{Machine: "lease", ID: "a"}, func(r *lifecycle.StoredRecord) { r.State, r.Origin = "FLYING", "FLYING" })
-		corrupt(lifecycle.Key{Machine: "event", ID: lease.Events[0].ID}, func(r *lifecycle.StoredRecord) { r.Payload = []byte(`"later"`) })
+		scripttest.Plant(t, store, lifecycle.Key{Machine: "lease", ID: "a"}, func(c *lifecycle.StoredChange) {
+			c.To.State, c.To.Origin = "FLYING", "FLYING"
+		})
+		scripttest.MakeForeign(t, store, lifecycle.Key{Machine: "event", ID: lease.Events[0].ID})
 		leases, err := s.ListLeases(ctx)
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
 		require.ErrorContains(t, err, `"a"`)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/queue"
@@ -71,38 +72,26 @@ func TestMissingPlugin(t *testing.T) {
 	})
 }
 
-// racingLease is a store that calls a function before a read of a lease: the third one of
-// UpdateLease, after those that it decides on.
-type racingLease struct {
-	*lifecycle.MemoryStore
-	reads  int
-	before func()
-}
-
-func (s *racingLease) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if key.Machine == "lease" && s.before != nil {
-		if s.reads++; s.reads == 3 {
-			before := s.before
-			s.before = nil
-			before()
-		}
-	}
-	return s.MemoryStore.Get(ctx, key)
-}
-
 // A lease starts after an update has read it, and before the update begins: the update
 // is judged by the lease that has started.
 func TestUpdateJudgesWhatItCommits(t *testing.T) {
-	ctx, store := t.Context(), &racingLease{MemoryStore: lifecycle.NewMemoryStore()}
+	ctx, store := t.Context(), scripttest.NewStore()
 	config := &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}}
 	s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
 	lease := createLease(t, s, inAnHour("host"))
-	store.before = func() {
-		_, err := other.StartLease(ctx, "l")
-		require.NoError(t, err)
-	}
+	reads := 0
+	store.Before(func(c scripttest.Call) error {
+		if !c.Is(scripttest.Call{Method: "Get", Machine: "lease"}) {
+			return nil
+		}
+		if reads++; reads == 3 { // after those that UpdateLease decides on
+			_, err := other.StartLease(ctx, "l")
+			require.NoError(t, err)
+		}
+		return nil
+	})
 	_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Start: lease.Spec.Start.Add(time.Minute)})
-	require.Nil(t, store.before)
+	require.Greater(t, reads, 3)
 	var input *blazar.InputError
 	require.ErrorAs(t, err, &input)
 	require.True(t, requireLease(t, s, "l", blazar.LeaseActive).Spec.Start.Equal(lease.Spec.Start))

@@ -50,7 +50,8 @@ func (s *Service) Guard(ctx context.Context, id string, call Call, method Method
 // is [queue.ErrPending].
 type outcome func(ctx context.Context) error
 
-// ended waits for a method that has begun, and returns the lease after it.
+// ended takes the results of begin: it waits for the method if that has begun, and returns
+// the lease after it.
 func (s *Service) ended(ctx context.Context, id string, call Call, wait outcome, err error) (LeaseDetails, error) {
 	if err == nil {
 		err = wait(ctx)
@@ -138,11 +139,11 @@ func refused(verb, id string, call Call, err error) error {
 // becomes has the status of a reservation after a call.
 var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: ReservationDeleted}
 
-// each calls the plugins of the reservations of a lease for their start or their end, which
+// startOrEndAll calls the plugins of the reservations of a lease for their start or their end, which
 // is [Delete] for them, one after the other. It writes the result of each: the status that
 // the call leads to, or an error. After a failure it continues with the other reservations;
 // when the context ends, it stops.
-func (s *Service) each(ctx context.Context, lease *LeaseDetails, call Call) error {
+func (s *Service) startOrEndAll(ctx context.Context, lease *LeaseDetails, call Call) error {
 	to := becomes[call]
 	var failed []error
 	for i := range lease.Reservations {

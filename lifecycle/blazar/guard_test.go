@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/queue"
@@ -167,20 +168,6 @@ func TestConcurrentGuards(t *testing.T) {
 	})
 }
 
-// overtaken is a store in which another caller is faster than the first delete.
-type overtaken struct {
-	*lifecycle.MemoryStore
-	before func()
-}
-
-func (o *overtaken) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if before := o.before; before != nil && c.Changes[0].To.State == string(blazar.LeaseDeleting) {
-		o.before = nil
-		before()
-	}
-	return o.MemoryStore.Commit(ctx, c)
-}
-
 // A delete is repeated if another call has changed the status meanwhile, except another
 // delete.
 func TestOvertakenDelete(t *testing.T) {
@@ -200,38 +187,28 @@ func TestOvertakenDelete(t *testing.T) {
 		}, lifecycle.ErrBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &overtaken{MemoryStore: lifecycle.NewMemoryStore()}
+			store := scripttest.NewStore()
 			s := newService(t, store, nil)
 			createLease(t, s, blazar.LeaseSpec{End: time.Now().Add(time.Hour)})
-			store.before = func() { require.NoError(t, tt.other(t.Context(), newService(t, store.MemoryStore, nil))) }
+			overtaken := store.OnceBefore(scripttest.Call{Method: "Commit", State: string(blazar.LeaseDeleting)}, func() {
+				require.NoError(t, tt.other(t.Context(), newService(t, store.MemoryStore, nil)))
+			})
 			require.ErrorIs(t, s.DeleteLease(t.Context(), "l"), tt.want)
-			require.Nil(t, store.before)
+			require.True(t, overtaken())
 		})
 	}
-}
-
-// slowCommit is a store whose next commit is answered late.
-type slowCommit struct {
-	*lifecycle.MemoryStore
-	slow bool
-}
-
-func (s *slowCommit) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	err := s.MemoryStore.Commit(ctx, c)
-	if s.slow {
-		s.slow = false
-		time.Sleep(time.Hour)
-	}
-	return err
 }
 
 // An abandoned method may report its refusal after its caller has the result.
 func TestAbandonedRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slowCommit{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		q := queue.Must[lifecycle.Key](nil)
 		s := newService(t, store, &blazar.Config{Queue: q, Plugins: map[string]blazar.Plugin{"host": {
-			Update: func(context.Context, blazar.Allocation) error { store.slow = true; return blazar.ErrRefused },
+			Update: func(context.Context, blazar.Allocation) error {
+				store.OnceAfter(scripttest.Call{Method: "Commit"}, func() { time.Sleep(time.Hour) })
+				return blazar.ErrRefused
+			},
 		}}})
 		lease := createLease(t, s, inAnHour("host"))
 		var updated error

@@ -74,9 +74,9 @@ func (s *Service) checkSpec(spec *LeaseSpec) error {
 	return nil
 }
 
-// updated returns the content of a lease after an update, or why that is not possible. A
+// contentAfter returns the content of a lease after an update, or why that is not possible. A
 // lease has started, or has ended, if its event was executed or was due before now.
-func (s *Service) updated(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, error) {
+func (s *Service) contentAfter(lease *LeaseDetails, update *LeaseUpdate) (LeaseSpec, error) {
 	now, before, spec := s.minute(), &lease.Spec, lease.Spec
 	if !update.Start.IsZero() {
 		spec.Start = update.Start

@@ -53,7 +53,17 @@ func leaseTable() fsm.Spec[LeaseState, Call] {
 			{Name: LeaseDeleting, Kind: fsm.Transitional, Target: new(LeaseAbsent)},
 			{Name: LeaseError, Kind: fsm.Failed, Doc: "an unrecoverable failure happened to the lease"},
 		},
-		Rows: append(leaseFigure(), leaseBeyond()...),
+		Rows: append(leaseFigure(),
+			// Failures of methods that only succeed in the figure, and deadlines.
+			fsm.Move(LeaseCreating, Fail, LeaseError).AlsoFrom(LeaseUpdating).By(Manager).
+				Note("beyond the document's figure, in its text: every unrecoverable failure is an ERROR"),
+			fsm.Return(LeaseCreating, Refuse).AlsoFrom(LeaseUpdating).By(Manager).
+				Note("beyond the document: a refused request changes nothing"),
+			fsm.Move(LeaseCreating, TimedOut, LeaseError).AlsoFrom(LeaseStarting, LeaseTerminating, LeaseDeleting).
+				After(MethodTimeout).Note("beyond the document: the manager died"),
+			fsm.Return(LeaseUpdating, TimedOut).After(MethodTimeout).
+				Note("beyond the document: the manager died; an update leads back to the origin"),
+		),
 	}
 }
 
@@ -78,20 +88,5 @@ func leaseFigure() []fsm.Row[LeaseState, Call] {
 			Note("delete has the highest priority: a report of the interrupted method is stale"),
 		fsm.Move(LeaseDeleting, Done, LeaseAbsent).By(Manager),
 		fsm.Move(LeaseDeleting, Fail, LeaseError).By(Manager),
-	)
-}
-
-// leaseBeyond are rows that the figure does not have: failures of methods that only
-// succeed there, and deadlines.
-func leaseBeyond() []fsm.Row[LeaseState, Call] {
-	return fsm.Rows(
-		fsm.Move(LeaseCreating, Fail, LeaseError).AlsoFrom(LeaseUpdating).By(Manager).
-			Note("beyond the document's figure, in its text: every unrecoverable failure is an ERROR"),
-		fsm.Return(LeaseCreating, Refuse).AlsoFrom(LeaseUpdating).By(Manager).
-			Note("beyond the document: a refused request changes nothing"),
-		fsm.Move(LeaseCreating, TimedOut, LeaseError).AlsoFrom(LeaseStarting, LeaseTerminating, LeaseDeleting).
-			After(MethodTimeout).Note("beyond the document: the manager died"),
-		fsm.Return(LeaseUpdating, TimedOut).After(MethodTimeout).
-			Note("beyond the document: the manager died; an update leads back to the origin"),
 	)
 }

@@ -137,7 +137,7 @@ func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdat
 	if err != nil {
 		return nil, err
 	}
-	content, invalid := s.updated(&lease, update)
+	content, invalid := s.contentAfter(&lease, update)
 	change := &lifecycle.Change[LeaseSpec]{
 		Expect: revision,
 		// After the table has refused the update of a lease with a method at work.
@@ -147,13 +147,13 @@ func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdat
 		change.Require = append(change.Require, s.Events.Require(e.ID, e.Status))
 	}
 	return s.begin(ctx, id, Update, func(ctx context.Context, lease LeaseDetails) error {
-		return s.change(ctx, lease, content)
+		return s.updateReservations(ctx, lease, content)
 	}, change)
 }
 
-// change is the method of an update. The lease gets its new content in the commit
+// updateReservations is the method of an update. The lease gets its new content in the commit
 // that leads it back, and so do its reservations and events.
-func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseSpec) error {
+func (s *Service) updateReservations(ctx context.Context, lease LeaseDetails, content LeaseSpec) error {
 	err := s.allOrNone(ctx, &lease, func(i int, r *ReservationDetails) (func() error, error) {
 		before, after, changes := lease.allocations(i, &content)
 		if !changes {
@@ -188,15 +188,15 @@ func (s *Service) DeleteLease(ctx context.Context, id string) error {
 
 // act begins a start, an end or a delete.
 func (s *Service) act(ctx context.Context, id string, call Call, change *lifecycle.Change[LeaseSpec]) (outcome, error) {
-	each := Delete // every reservation is deleted at the end of its lease too
+	reservationCall := Delete // every reservation is deleted at the end of its lease too
 	if call == Start {
-		each = Start
+		reservationCall = Start
 	}
-	if err := s.checkPlugins(ctx, id, each); err != nil {
+	if err := s.checkPlugins(ctx, id, reservationCall); err != nil {
 		return nil, refused("do", id, call, err)
 	}
 	return s.begin(ctx, id, call, func(ctx context.Context, lease LeaseDetails) error {
-		return s.each(ctx, &lease, each)
+		return s.startOrEndAll(ctx, &lease, reservationCall)
 	}, change)
 }
 

@@ -2,124 +2,67 @@ package blazar_test
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
-// failing is a store that fails for a minute from the call that fails returns true for.
-type failing struct {
-	*lifecycle.MemoryStore
+// writing is a commit of a reservation.
+var writing = scripttest.Call{Method: "Commit", Machine: "reservation"}
 
-	mu    sync.Mutex
-	fails func(call string, keys ...lifecycle.Key) error // nil: none
-	until time.Time
-}
-
-// when sets the function; nil: the store works.
-func (s *failing) when(fails func(call string, keys ...lifecycle.Key) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fails, s.until = fails, time.Time{}
-}
-
-// failed reports whether the store has failed since when was called.
-func (s *failing) failed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.fails == nil
-}
-
-func (s *failing) down(call string, keys ...lifecycle.Key) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fails != nil {
-		if err := s.fails(call, keys...); err != nil {
-			s.fails, s.until = nil, time.Now().Add(time.Minute)
-			return err
+// fail lets the store fail for a minute from the next such call on. With made, that call is
+// made, and its answer is lost.
+func fail(s *scripttest.Store, at scripttest.Call, made bool) {
+	if !made {
+		s.OnceBefore(at, func() { s.Outage(time.Minute) })
+		return
+	}
+	s.After(func(c scripttest.Call) error {
+		if !c.Is(at) {
+			return nil
 		}
-	}
-	if time.Now().Before(s.until) {
-		return lifecycle.ErrUnavailable
-	}
-	return nil
-}
-
-func (s *failing) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if err := s.down("get", key); err != nil {
-		return lifecycle.StoredRecord{}, err
-	}
-	return s.MemoryStore.Get(ctx, key)
-}
-
-func (s *failing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if err := s.down("list", lifecycle.Key{Machine: q.Machine}); err != nil {
-		return nil, err
-	}
-	return s.MemoryStore.List(ctx, q)
-}
-
-func (s *failing) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	var keys []lifecycle.Key
-	for _, ch := range c.Changes {
-		keys = append(keys, ch.To.Key)
-	}
-	err := s.down("commit", keys...)
-	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
-		if err := s.MemoryStore.Commit(ctx, c); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return s.MemoryStore.Commit(ctx, c)
+		s.After(nil)
+		s.Outage(time.Minute)
+		return lifecycle.ErrUnknownOutcome
+	})
 }
 
 // A store that fails while a method is at work delays the method. The lease does not go to
 // ERROR.
 func TestOutageDuringMethod(t *testing.T) {
-	commits := func(err error) func(string, ...lifecycle.Key) error {
-		return func(call string, keys ...lifecycle.Key) error {
-			if call == "commit" && keys[0].Machine == "reservation" {
-				return err
-			}
-			return nil
-		}
-	}
-	for name, fails := range map[string]func(call string, keys ...lifecycle.Key) error{
-		"after the plugin":             commits(lifecycle.ErrUnavailable),
-		"after the plugin, is written": commits(lifecycle.ErrUnknownOutcome),
-	} {
+	for name, written := range map[string]bool{"after the plugin": false, "after the plugin, is written": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+				store := scripttest.NewStore()
 				calls := map[string]int{}
 				during := func(what string) func(context.Context, blazar.Allocation) error {
-					return func(context.Context, blazar.Allocation) error { calls[what]++; store.when(fails); return nil }
+					return func(context.Context, blazar.Allocation) error {
+						calls[what]++
+						fail(store, writing, written)
+						return nil
+					}
 				}
 				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
 					Reserve: func(context.Context, blazar.Allocation) (string, error) {
 						calls["reserve"]++
-						store.when(fails)
+						fail(store, writing, written)
 						return "r", nil
 					},
 					OnStart: during("start"), OnEnd: during("end"),
 				}}})
 				lease := createLease(t, s, inAnHour("host"))
 				require.Equal(t, "r", lease.Reservations[0].ResourceID)
-				store.when(nil)
+				store.Outage(0)
 				lease, err := s.StartLease(t.Context(), "l")
 				require.NoError(t, err)
 				require.Equal(t, blazar.LeaseActive, lease.Status)
-				store.when(nil)
+				store.Outage(0)
 				lease, err = s.EndLease(t.Context(), "l")
 				require.NoError(t, err)
 				require.Equal(t, blazar.LeaseTerminated, lease.Status)
@@ -132,18 +75,13 @@ func TestOutageDuringMethod(t *testing.T) {
 // A store that fails when a refusal is reported delays the report. A refused creation creates
 // nothing, and a refused update leads back.
 func TestOutageDuringRefusal(t *testing.T) {
-	for name, fault := range map[string]error{"is not written": lifecycle.ErrUnavailable, "is written": lifecycle.ErrUnknownOutcome} {
+	for name, written := range map[string]bool{"is not written": false, "is written": true} {
 		for method, creates := range map[string]bool{"creation": true, "update": false} {
 			t.Run(method+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := &failing{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
+					store := &scripttest.Store{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
 					refuse := func() error {
-						store.when(func(call string, keys ...lifecycle.Key) error {
-							if call == "commit" && keys[0].Machine == "lease" {
-								return fault
-							}
-							return nil
-						})
+						fail(store, scripttest.Call{Method: "Commit", Machine: "lease"}, written)
 						return blazar.ErrRefused
 					}
 					s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
@@ -176,44 +114,33 @@ func TestOutageDuringRefusal(t *testing.T) {
 	}
 }
 
-// beforeMethod fails the reads of the members of a lease, after the commit that starts a method.
-func beforeMethod() func(call string, keys ...lifecycle.Key) error {
-	begun := false
-	return func(call string, _ ...lifecycle.Key) error {
-		if begun && call == "list" {
-			return lifecycle.ErrUnavailable
-		}
-		begun = begun || call == "commit"
-		return nil
-	}
+// failInMethod lets the store fail after the next commit, which starts a method.
+func failInMethod(s *scripttest.Store, at scripttest.Call) {
+	s.OnceAfter(scripttest.Call{Method: "Commit"}, func() { fail(s, at, false) })
 }
 
 // A store that fails when a method is about to begin delays the method.
 func TestOutageBeforeMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
 		createLease(t, s, inAnHour("host"))
-		store.when(beforeMethod())
+		failInMethod(store, scripttest.Call{Method: "List"}) // of the members of the lease
+		begin := time.Now()
 		lease, err := s.StartLease(t.Context(), "l")
 		require.NoError(t, err)
 		require.Equal(t, blazar.LeaseActive, lease.Status)
-		require.True(t, store.failed())
+		require.GreaterOrEqual(t, time.Since(begin), time.Minute)
 	})
 }
 
 // A delete ends a method that waits for the store.
 func TestDeleteDuringOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
 			OnStart: func(context.Context, blazar.Allocation) error {
-				store.when(func(call string, keys ...lifecycle.Key) error {
-					if call == "commit" && keys[0].Machine == "reservation" {
-						return lifecycle.ErrUnavailable
-					}
-					return nil
-				})
+				fail(store, writing, false)
 				return nil
 			},
 		}}})
@@ -221,7 +148,7 @@ func TestDeleteDuringOutage(t *testing.T) {
 		var started error
 		go func() { _, started = s.StartLease(t.Context(), "l") }()
 		synctest.Wait()
-		store.when(nil)
+		store.Outage(0)
 		require.NoError(t, s.DeleteLease(t.Context(), "l"))
 		synctest.Wait()
 		require.ErrorIs(t, started, lifecycle.ErrStale)
@@ -232,7 +159,7 @@ func TestDeleteDuringOutage(t *testing.T) {
 // its deadline. The method calls no plugin.
 func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		called := false
 		config := &blazar.Config{
 			Timeouts: map[blazar.LeaseState]time.Duration{blazar.LeaseStarting: 30 * time.Second},
@@ -242,7 +169,7 @@ func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 		}
 		s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
 		createLease(t, s, inAnHour("host"))
-		store.when(beforeMethod())
+		failInMethod(store, scripttest.Call{Method: "List"})
 		var started error
 		go func() { _, started = s.StartLease(t.Context(), "l") }()
 		time.Sleep(45 * time.Second)
@@ -261,13 +188,13 @@ func TestOutageBeforeMethodIsTooLong(t *testing.T) {
 // The store writes leases but no reservations. The method ends at its deadline.
 func TestOutageOfReservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &between{MemoryStore: lifecycle.NewMemoryStore(), machine: "reservation"}
+		store := scripttest.NewStore()
 		s := newService(t, store, &blazar.Config{
 			Timeouts: map[blazar.LeaseState]time.Duration{blazar.LeaseStarting: 30 * time.Second},
 			Plugins:  map[string]blazar.Plugin{"host": {}},
 		})
 		createLease(t, s, inAnHour("host"))
-		store.refuse = lifecycle.ErrUnavailable
+		store.Refuse(writing, lifecycle.ErrUnavailable)
 		var started error
 		go func() { _, started = s.StartLease(t.Context(), "l") }()
 		time.Sleep(31 * time.Second)
@@ -287,11 +214,11 @@ func TestNextMethodDuringOutage(t *testing.T) {
 		status blazar.LeaseState // of the lease during the method
 		call   func(context.Context, *blazar.Service) error
 		plugin func(func(context.Context, blazar.Allocation) error) blazar.Plugin
-		before bool     // the store fails before the plugin is called
-		calls  []string // of the first method
+		at     scripttest.Call // of the store, which fails
+		calls  []string        // of the first method
 	}{
 		"before the plugin": {
-			status: blazar.LeaseUpdating, before: true,
+			status: blazar.LeaseUpdating, at: scripttest.Call{Method: "List"},
 			call: func(ctx context.Context, s *blazar.Service) error {
 				_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: time.Now().Add(3 * time.Hour)})
 				return err
@@ -299,14 +226,14 @@ func TestNextMethodDuringOutage(t *testing.T) {
 			plugin: func(f func(context.Context, blazar.Allocation) error) blazar.Plugin { return blazar.Plugin{Update: f} },
 		},
 		"after the plugin": {
-			status: blazar.LeaseDeleting, calls: []string{"reservation-1"},
+			status: blazar.LeaseDeleting, at: writing, calls: []string{"reservation-1"},
 			call:   func(ctx context.Context, s *blazar.Service) error { return s.DeleteLease(ctx, "l") },
 			plugin: func(f func(context.Context, blazar.Allocation) error) blazar.Plugin { return blazar.Plugin{OnEnd: f} },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, store := t.Context(), &failing{MemoryStore: lifecycle.NewMemoryStore()}
+				ctx, store := t.Context(), scripttest.NewStore()
 				service := func(store lifecycle.Store, plugin blazar.Plugin) *blazar.Service {
 					return newService(t, store, &blazar.Config{
 						Timeouts: map[blazar.LeaseState]time.Duration{c.status: 30 * time.Second},
@@ -323,14 +250,7 @@ func TestNextMethodDuringOutage(t *testing.T) {
 				spec := inAnHour("host")
 				spec.Reservations = append(spec.Reservations, spec.Reservations[0])
 				createLease(t, s, spec)
-				begun := false
-				store.when(func(call string, keys ...lifecycle.Key) error {
-					if begun && (c.before && call == "list" || call == "commit" && keys[0].Machine == "reservation") {
-						return lifecycle.ErrUnavailable
-					}
-					begun = begun || call == "commit"
-					return nil
-				})
+				failInMethod(store, c.at)
 				var first, second error
 				go func() { first = c.call(ctx, s) }()
 				time.Sleep(45 * time.Second)

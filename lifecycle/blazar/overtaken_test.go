@@ -8,44 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
-
-// between is a store that calls a function once, after it has listed records of a machine or
-// after it has read one, and that can refuse commits of that machine.
-type between struct {
-	*lifecycle.MemoryStore
-	machine  string
-	after    func() // a list
-	afterGet func()
-	refuse   error // nil: none
-}
-
-func (s *between) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	found, err := s.MemoryStore.List(ctx, q)
-	if after := s.after; after != nil && q.Machine == s.machine {
-		s.after = nil
-		after()
-	}
-	return found, err
-}
-
-func (s *between) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	r, err := s.MemoryStore.Get(ctx, key)
-	if after := s.afterGet; after != nil && key.Machine == s.machine {
-		s.afterGet = nil
-		after()
-	}
-	return r, err
-}
-
-func (s *between) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if s.refuse != nil && c.Changes[0].To.Machine == s.machine {
-		return s.refuse
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
 
 // What a user does after Process has listed the events counts.
 func TestProcessIsOvertaken(t *testing.T) {
@@ -73,14 +39,16 @@ func TestProcessIsOvertaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, store := t.Context(), &between{MemoryStore: lifecycle.NewMemoryStore(), machine: "event"}
+				ctx, store := t.Context(), scripttest.NewStore()
 				s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
 				createLease(t, s, inAnHour("host"))
 				time.Sleep(time.Hour)
-				store.after = func() { require.NoError(t, c.meantime(ctx, s)) }
+				overtaken := store.OnceAfter(scripttest.Call{Method: "List", Machine: "event"}, func() {
+					require.NoError(t, c.meantime(ctx, s))
+				})
 				handled, err := s.Process(ctx)
 				require.NoError(t, err)
-				require.Nil(t, store.after)
+				require.True(t, overtaken())
 				require.Len(t, handled, 1)
 				require.Equal(t, c.event, handled[0].Status, "%v", handled[0].Err)
 				if c.is != nil {
@@ -102,7 +70,7 @@ func TestProcessIsOvertaken(t *testing.T) {
 // A lease is deleted when Process has found that it cannot start now.
 func TestGiveUpIsOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, store := t.Context(), &between{MemoryStore: lifecycle.NewMemoryStore(), machine: "event"}
+		ctx, store := t.Context(), scripttest.NewStore()
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
 		lease := createLease(t, s, inAnHour("host"))
 		_, err := s.Leases.Override(ctx, "l", blazar.LeaseActive, "operator", "it has started elsewhere", nil)
@@ -111,15 +79,15 @@ func TestGiveUpIsOvertaken(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
 
-		store.refuse = lifecycle.ErrUnavailable
+		store.Refuse(scripttest.Call{Method: "Commit", Machine: "event"}, lifecycle.ErrUnavailable)
 		handled, err := s.Process(ctx)
 		require.NoError(t, err)
 		require.Len(t, handled, 1)
 		require.Equal(t, blazar.EventUndone, handled[0].Status)
 		require.ErrorIs(t, handled[0].Err, lifecycle.ErrUnavailable)
-		store.refuse = nil
+		store.Before(nil)
 
-		store.afterGet = func() { require.NoError(t, s.DeleteLease(ctx, "l")) }
+		store.OnceAfter(scripttest.Call{Method: "Get", Machine: "event"}, func() { require.NoError(t, s.DeleteLease(ctx, "l")) })
 		handled, err = s.Process(ctx)
 		require.NoError(t, err)
 		require.Len(t, handled, 1)
@@ -130,13 +98,13 @@ func TestGiveUpIsOvertaken(t *testing.T) {
 
 // A lease that is deleted while leases are listed is not in the list.
 func TestListDuringDelete(t *testing.T) {
-	store := &between{MemoryStore: lifecycle.NewMemoryStore(), machine: "lease"}
+	store := scripttest.NewStore()
 	s := newService(t, store, nil)
 	for _, id := range []string{"a", "b"} {
 		_, err := s.CreateLease(t.Context(), id, blazar.LeaseSpec{End: time.Now().Add(time.Hour)})
 		require.NoError(t, err)
 	}
-	store.after = func() { require.NoError(t, s.DeleteLease(t.Context(), "a")) }
+	store.OnceAfter(scripttest.Call{Method: "List", Machine: "lease"}, func() { require.NoError(t, s.DeleteLease(t.Context(), "a")) })
 	list, err := s.ListLeases(t.Context())
 	require.NoError(t, err)
 	require.Len(t, list, 1)

@@ -88,11 +88,8 @@ func perform(ctx context.Context, f func(context.Context, Allocation) error, a A
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// The buffer lets the goroutine end if perform has returned before.
-	result := make(chan error, 1)
-	go func() { result <- protect.Call(func() error { return f(ctx, a) }) }()
 	select {
-	case err := <-result:
+	case err := <-protect.Start(func() error { return f(ctx, a) }):
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/queue"
@@ -357,38 +358,24 @@ func TestSlowMethod(t *testing.T) {
 	})
 }
 
-// racing is a store that calls a function once before it reads a reservation.
-type racing struct {
-	*lifecycle.MemoryStore
-	before func(id string)
-}
-
-func (s *racing) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if before := s.before; before != nil && key.Machine == "reservation" {
-		s.before = nil
-		before(key.ID)
-	}
-	return s.MemoryStore.Get(ctx, key)
-}
-
 // A reservation fails between the check of the combination and the commit of an update:
 // the update is refused.
 func TestReservationFailsDuringUpdate(t *testing.T) {
 	ctx := t.Context()
-	store := &racing{MemoryStore: lifecycle.NewMemoryStore()}
+	store := scripttest.NewStore()
 	config := &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}}
 	s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
 	lease := createLease(t, s, blazar.LeaseSpec{
 		Start: time.Now().Add(time.Hour), End: time.Now().Add(2 * time.Hour),
 		Reservations: []blazar.Request{{Resource: "host", Amount: 1}},
 	})
-	store.before = func(id string) {
-		_, err := other.Reservations.Override(ctx, id, blazar.ReservationError, "operator", "test", nil)
+	overtaken := store.OnceBefore(scripttest.Call{Method: "Get", Machine: "reservation"}, func() {
+		_, err := other.Reservations.Override(ctx, lease.Reservations[0].ID, blazar.ReservationError, "operator", "test", nil)
 		require.NoError(t, err)
-	}
+	})
 	_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{lease.Reservations[0].ID: 2}})
 	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-	require.Nil(t, store.before)
+	require.True(t, overtaken())
 	lease = requireLease(t, s, "l", blazar.LeaseError)
 	require.Equal(t, blazar.ReservationError, lease.Reservations[0].Status)
 }

@@ -2,6 +2,7 @@ package edgecloud_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -53,10 +55,10 @@ func TestAttributes(t *testing.T) {
 // Attributes that are not JSON, or too large, are refused, and nothing changes.
 func TestBadAttributes(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
-	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
+	s.Refuse(commit, errors.New("a commit"))
 	for name, text := range map[string]string{
 		"unfinished": "{", "no JSON": "no JSON", "large": `"` + strings.Repeat("x", 1<<20) + `"`,
 	} {
@@ -79,7 +81,7 @@ func TestBadAttributes(t *testing.T) {
 // The attributes of a cloudlet stay while its CRMs come and go.
 func TestCloudletAttributes(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	cloudlets := newCoordinator(t, s).Cloudlets
 	made, err := cloudlets.Create(ctx, "c", "v1", json.RawMessage(`{"at":"north"}`))
 	require.NoError(t, err)
@@ -101,7 +103,7 @@ func TestCloudletAttributes(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, now.Payload.Attributes)
 
-	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
+	s.Refuse(commit, errors.New("a commit"))
 	_, err = cloudlets.Create(ctx, "d", "v1", json.RawMessage("{"))
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
@@ -211,10 +213,10 @@ func TestOverrideOfForeignRecord(t *testing.T) {
 	c := newCoordinator(t, store)
 	createCluster(t, c, "c")
 	createApp(t, c, "a")
-	makeForeign(t, store, appKey("a"))
+	scripttest.MakeForeign(t, store, appKey("a"))
 	_, err := c.Apps.Manager().Override(ctx, "a", edgecloud.NotPresent, "operator", "test", nil)
 	require.NoError(t, err)
-	makeForeign(t, store, clusterKey("c"))
+	scripttest.MakeForeign(t, store, clusterKey("c"))
 	_, err = c.Clusters.Manager().Override(ctx, "c", edgecloud.NotPresent, "operator", "test", nil)
 	require.NoError(t, err)
 	_, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
@@ -231,7 +233,7 @@ func TestListsWithForeignRecord(t *testing.T) {
 			_, err := c.Clusters.Create(ctx, id, edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
 			require.NoError(t, err)
 		}
-		makeForeign(t, store, clusterKey("c1"))
+		scripttest.MakeForeign(t, store, clusterKey("c1"))
 		orders, err := c.Orders(ctx, "b")
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
 		require.ErrorContains(t, err, "c1")
@@ -239,23 +241,11 @@ func TestListsWithForeignRecord(t *testing.T) {
 		time.Sleep(time.Hour)
 		_, err = c.Sweep(ctx) // the operations fail
 		require.NoError(t, err)
-		makeForeign(t, store, clusterKey("c2"))
+		scripttest.MakeForeign(t, store, clusterKey("c2"))
 		time.Sleep(time.Hour)
 		_, err = c.Sweep(ctx)
 		require.ErrorIs(t, err, lifecycle.ErrForeign)
 		require.ErrorContains(t, err, "c2")
 		requireCluster(t, c, "c3", edgecloud.NotPresent)
 	})
-}
-
-// makeForeign replaces the content of a record by one that cannot be read.
-func makeForeign(t *testing.T, store lifecycle.Store, key lifecycle.Key) {
-	t.Helper()
-	at, err := store.Get(t.Context(), key)
-	require.NoError(t, err)
-	later := at
-	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
-	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
-	}}))
 }

@@ -25,8 +25,9 @@ import (
 // A CRM is identified by the notify id of its connection. Notify ids grow. A message
 // under a notify id that is not current is [lifecycle.ErrStale] and changes nothing.
 type Cloudlets struct {
-	c              *Coordinator
-	start, upgrade *cloudletManager
+	coordinator *Coordinator
+	creations   *cloudletManager
+	upgrades    *cloudletManager
 }
 
 // CloudletRecord is a record of cloudlets.
@@ -48,24 +49,24 @@ func upgradeKey(id string) lifecycle.Key {
 
 // Creation returns the record of the creation: Offline, Init, InitOk or Ready.
 func (c *Cloudlets) Creation(ctx context.Context, id string) (CloudletRecord, error) {
-	return c.start.Get(ctx, id)
+	return c.creations.Get(ctx, id)
 }
 
 // Upgrading returns the record of the upgrades: Ready, UpdateRequested, Updating,
 // InitOk or UpdateError.
 func (c *Cloudlets) Upgrading(ctx context.Context, id string) (CloudletRecord, error) {
-	return c.upgrade.Get(ctx, id)
+	return c.upgrades.Get(ctx, id)
 }
 
 // add creates both records of a cloudlet, if it has none.
 func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version string, attributes json.RawMessage) error {
-	_, err := c.start.Get(ctx, id)
+	_, err := c.creations.Get(ctx, id)
 	if err == nil || !errors.Is(err, lifecycle.ErrNotFound) {
 		return err
 	}
 	var tx lifecycle.Tx
-	c.start.In(&tx).Add(id, CloudletOffline, actor, CloudletSpec{Attributes: attributes}, nil)
-	c.upgrade.In(&tx).Add(id, CloudletReady, Controller, CloudletSpec{Version: version}, nil)
+	c.creations.In(&tx).Add(id, CloudletOffline, actor, CloudletSpec{Attributes: attributes}, nil)
+	c.upgrades.In(&tx).Add(id, CloudletReady, Controller, CloudletSpec{Version: version}, nil)
 	err = tx.Commit(ctx)
 	if errors.Is(err, lifecycle.ErrExists) {
 		return nil // another caller was faster
@@ -88,7 +89,7 @@ func (c *Cloudlets) Create(ctx context.Context, id, version string, attributes j
 	if err := c.add(ctx, id, User, version, attributes); err != nil {
 		return CloudletRecord{}, err
 	}
-	return c.start.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *CloudletSpec) error {
+	return c.creations.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *CloudletSpec) error {
 		*at = CloudletSpec{OldNotifyID: max(at.NotifyID, at.OldNotifyID), Attributes: attributes} // no CRM is connected
 		return nil
 	}})
@@ -110,11 +111,11 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 		return CloudletRecord{}, err
 	}
 	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		now, err := c.start.Get(ctx, id)
+		now, err := c.creations.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		return c.start.In(tx).Fire(id, StartUp, CRM, &cloudletChange{Expect: now.Revision, Edit: func(at *CloudletSpec) error {
+		return c.creations.In(tx).Fire(id, StartUp, CRM, &cloudletChange{Expect: now.Revision, Edit: func(at *CloudletSpec) error {
 			if notifyID <= max(at.NotifyID, at.OldNotifyID) {
 				return fmt.Errorf("%w: notify id %d is not new", lifecycle.ErrStale, notifyID)
 			}
@@ -133,11 +134,11 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 // store's, and the context's.
 func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
 	rec, err := commit(ctx, func(tx *lifecycle.Tx) (*lifecycle.TxResult[string, note], error) {
-		at, err := c.start.Get(ctx, id)
+		at, err := c.creations.Get(ctx, id)
 		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
 			return nil, err
 		}
-		return c.c.write(ctx, tx, cloudletNote(id), func(n *note) error {
+		return c.coordinator.write(ctx, tx, cloudletNote(id), func(n *note) error {
 			last := max(n.NotifyID, at.Payload.NotifyID, at.Payload.OldNotifyID)
 			if last >= math.MaxInt64-1 {
 				return fmt.Errorf("%w: no notify id is left after %d", lifecycle.ErrStale, last)
@@ -191,24 +192,24 @@ func requireCurrent(notifyID int64) func(*CloudletSpec) error {
 
 // sender is a CRM that sends a message, and the records of its cloudlet.
 type sender struct {
-	notifyID       int64
-	start, upgrade CloudletRecord
+	notifyID          int64
+	creation, upgrade CloudletRecord
 	// actor is CRMv1 or CRMv2 in an upgrade, else CRM.
 	actor fsm.Actor
 }
 
 // current reports whether the sender is the CRM that has started last.
-func (s *sender) current() bool { return s.start.Payload.NotifyID == s.notifyID }
+func (s *sender) current() bool { return s.creation.Payload.NotifyID == s.notifyID }
 
 // sender returns the CRM that has connected under a notify id. The error is
 // [lifecycle.ErrStale] for a connection that is not one of the cloudlet's.
 func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (*sender, error) {
 	s := &sender{notifyID: notifyID, actor: CRM}
 	var err error
-	if s.start, err = c.start.Get(ctx, id); err == nil {
-		s.upgrade, err = c.upgrade.Get(ctx, id)
+	if s.creation, err = c.creations.Get(ctx, id); err == nil {
+		s.upgrade, err = c.upgrades.Get(ctx, id)
 	}
-	at, upgrade := &s.start.Payload, &s.upgrade.Payload
+	at, upgrade := &s.creation.Payload, &s.upgrade.Payload
 	version := at.Version
 	switch {
 	case err != nil:
@@ -259,20 +260,20 @@ func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) 
 
 // acknowledge adds to a transaction what Acknowledge commits.
 func (c *Cloudlets) acknowledge(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
-	result := c.start.In(tx).Fire(from.start.ID, AckStart, Controller, &cloudletChange{
-		Expect: from.start.Revision, Edit: requireCurrent(from.notifyID),
+	result := c.creations.In(tx).Fire(from.creation.ID, AckStart, Controller, &cloudletChange{
+		Expect: from.creation.Revision, Edit: requireCurrent(from.notifyID),
 	})
 	if from.actor == CRMv2 && (from.upgrade.State == CloudletUpdateRequested || from.upgrade.State == CloudletUpdating) {
-		c.upgrade.In(tx).Fire(from.upgrade.ID, Connected, Controller, &cloudletChange{Operation: from.upgrade.Operation})
+		c.upgrades.In(tx).Fire(from.upgrade.ID, Connected, Controller, &cloudletChange{Operation: from.upgrade.Operation})
 	}
 	return result, nil
 }
 
 // makeCurrent adds to a transaction that the old CRM becomes the current one again.
 func (c *Cloudlets) makeCurrent(tx *lifecycle.Tx, from *sender, require ...lifecycle.Precondition) *cloudletResult {
-	return c.start.In(tx).Fire(from.start.ID, StartUp, CRM, &cloudletChange{
-		Expect: from.start.Revision, Require: require, Edit: func(at *CloudletSpec) error {
-			at.connect(from.start.State, at.OldNotifyID, at.OldVersion)
+	return c.creations.In(tx).Fire(from.creation.ID, StartUp, CRM, &cloudletChange{
+		Expect: from.creation.Revision, Require: require, Edit: func(at *CloudletSpec) error {
+			at.connect(from.creation.State, at.OldNotifyID, at.OldVersion)
 			return nil
 		},
 	})
@@ -299,8 +300,8 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 			last = false // of an earlier attempt
 			switch {
 			case !from.current() && from.actor == CRMv2 && upgrades:
-				return c.makeCurrent(tx, from, c.upgrade.Require(id, from.upgrade.State)), nil
-			case from.current() && from.start.State == CloudletInit:
+				return c.makeCurrent(tx, from, c.upgrades.Require(id, from.upgrade.State)), nil
+			case from.current() && from.creation.State == CloudletInit:
 				return c.acknowledge(tx, from)
 			}
 			last = true
@@ -315,17 +316,17 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 
 // gathered adds to a transaction that a CRM has gathered its data.
 func (c *Cloudlets) gathered(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
-	id, isNew := from.start.ID, from.actor == CRMv2
+	id, isNew := from.creation.ID, from.actor == CRMv2
 	switch {
-	case !isNew && from.current() && from.start.State == CloudletReady:
+	case !isNew && from.current() && from.creation.State == CloudletReady:
 		return nil, nil // only Gathered leads there
 	case isNew && from.upgrade.State == CloudletUpdateError:
 		return nil, refused("fire", creationKey(id), string(Gathered), CRMv2,
 			fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
 	}
-	start := &cloudletChange{Expect: from.start.Revision, Edit: requireCurrent(from.notifyID)}
+	start := &cloudletChange{Expect: from.creation.Revision, Edit: requireCurrent(from.notifyID)}
 	if !isNew {
-		return c.start.In(tx).Fire(id, Gathered, CRM, start), nil
+		return c.creations.In(tx).Fire(id, Gathered, CRM, start), nil
 	}
 	start.Edit = func(at *CloudletSpec) error {
 		at.drop() // the new CRM has ended the old one
@@ -335,8 +336,8 @@ func (c *Cloudlets) gathered(tx *lifecycle.Tx, from *sender) (*cloudletResult, e
 		u.OldVersion = ""
 		return nil
 	}}
-	result := c.start.In(tx).Fire(id, Gathered, CRM, start)
-	c.upgrade.In(tx).Fire(id, Gathered, CRMv2, upgrade)
+	result := c.creations.In(tx).Fire(id, Gathered, CRM, start)
+	c.upgrades.In(tx).Fire(id, Gathered, CRMv2, upgrade)
 	return result, nil
 }
 
@@ -347,7 +348,7 @@ func (c *Cloudlets) gathered(tx *lifecycle.Tx, from *sender) (*cloudletResult, e
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
 	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		return c.start.In(tx).Fire(id, GatherFailed, CRM, &cloudletChange{
+		return c.creations.In(tx).Fire(id, GatherFailed, CRM, &cloudletChange{
 			Edit: requireCurrent(notifyID), Reason: storable.Reason(reason),
 		}), nil
 	})
@@ -365,16 +366,16 @@ func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64,
 func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64) (bool, error) {
 	isOld := false
 	_, err := commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		now, err := c.start.Get(ctx, id)
+		now, err := c.creations.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		change := &cloudletChange{Expect: now.Revision, Edit: requireCurrent(notifyID)}
 		if isOld = now.Payload.old(notifyID); !isOld {
-			return c.start.In(tx).Fire(id, Disconnected, Controller, change), nil
+			return c.creations.In(tx).Fire(id, Disconnected, Controller, change), nil
 		}
 		change.Force, change.Edit = true, func(at *CloudletSpec) error { at.drop(); return nil }
-		return c.start.In(tx).Fire(id, OldDisconnected, Controller, change), nil
+		return c.creations.In(tx).Fire(id, OldDisconnected, Controller, change), nil
 	})
 	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, fsm.ErrNotAllowed) {
 		return false, nil

@@ -53,17 +53,17 @@ func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error)
 	c := &Coordinator{undoAfter: cmp.Or(config.UndoAfter, time.Minute), notes: notes}
 	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c.Cloudlets = &Cloudlets{
-		c:       c,
-		start:   lifecycle.Must(CloudletCreate, store, cloudlets),
-		upgrade: lifecycle.Must(CloudletUpgrade, store, cloudlets),
+		coordinator: c,
+		creations:   lifecycle.Must(CloudletCreate, store, cloudlets),
+		upgrades:    lifecycle.Must(CloudletUpgrade, store, cloudlets),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
-		c: c, machine: ClusterInst, check: (*ClusterSpec).check,
+		coordinator: c, check: (*ClusterSpec).check,
 		results: func(s *ClusterSpec) *json.RawMessage { return &s.Results },
 		parent:  func(s *ClusterSpec) string { return s.Cloudlet },
 	}
 	c.Apps = &Instances[AppSpec]{
-		c: c, machine: AppInst, check: (*AppSpec).check,
+		coordinator: c, check: (*AppSpec).check,
 		results: func(s *AppSpec) *json.RawMessage { return &s.Results },
 		parent:  func(s *AppSpec) string { return s.ClusterInst },
 	}
@@ -105,7 +105,7 @@ func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error
 	var results []lifecycle.SweepResult
 	var errs []error
 	for _, sweep := range []func(context.Context) ([]lifecycle.SweepResult, error){
-		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.start.Sweep, c.Cloudlets.upgrade.Sweep,
+		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.creations.Sweep, c.Cloudlets.upgrades.Sweep,
 		c.Apps.sweepFailed, c.Clusters.sweepFailed, // AppInsts first, as they are deleted
 	} {
 		found, err := sweep(ctx)
@@ -120,12 +120,12 @@ func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error
 // sweepFailed undoes operations that failed and that no caller has undone: the caller
 // has died, or does not wait.
 func (in *Instances[T]) sweepFailed(ctx context.Context) ([]lifecycle.SweepResult, error) {
-	if in.c.undoAfter < 0 {
+	if in.coordinator.undoAfter < 0 {
 		return nil, nil
 	}
 	var results []lifecycle.SweepResult
 	var errs []error
-	failed := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.c.undoAfter}
+	failed := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.coordinator.undoAfter}
 	for rec, err := range in.m.All(ctx, failed) {
 		after, kept := rec, false
 		if err == nil {
@@ -164,6 +164,41 @@ func (in *Instances[T]) undoFailed(ctx context.Context, rec *Record[T]) (after R
 	}
 	after, err = in.Undo(ctx, rec.ID, rec.Operation, storable.Reason(in.failure(rec).Error()))
 	return after, false, err
+}
+
+// commit commits the transaction that build fills, and returns the record of the change
+// that build returns. It builds and commits another one while other writers move objects
+// that build has read. Of two such writers, one always succeeds. Without a change there
+// is nothing to commit.
+func commit[S comparable, T any](
+	ctx context.Context, build func(*lifecycle.Tx) (*lifecycle.TxResult[S, T], error),
+) (lifecycle.Record[S, T], error) {
+	for {
+		var tx lifecycle.Tx
+		result, err := build(&tx)
+		if err == nil && result == nil {
+			return lifecycle.Record[S, T]{}, nil
+		}
+		if err == nil {
+			err = tx.Commit(ctx)
+		}
+		switch {
+		case err == nil:
+			return result.Record(), nil
+		case !overtaken(err):
+			return lifecycle.Record[S, T]{}, err
+		}
+	}
+}
+
+// overtaken reports whether a commit failed only because another writer was faster.
+// An object that exists already is final; a note that exists already is not.
+func overtaken(err error) bool {
+	if !errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrUnknownOutcome) {
+		return false
+	}
+	e, ok := errors.AsType[*lifecycle.Error](err)
+	return !errors.Is(err, lifecycle.ErrExists) || ok && e.Machine == notes.Name()
 }
 
 // moved reports whether a change of an operation was refused because another caller

@@ -41,7 +41,7 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 		return marked, nil
 	}
 	if !in.isApp() {
-		if err := in.c.checkNoApps(ctx, id); err != nil {
+		if err := in.coordinator.checkNoApps(ctx, id); err != nil {
 			return Record[T]{}, in.prepareFailed(ctx, &marked, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -48,11 +49,11 @@ func TestRefusedForcedDelete(t *testing.T) {
 func TestForcedDeleteDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		s := scripttest.NewStore()
 		c, _ := failedUpdate(t, s)
 		died := errors.New("died")
 		func() {
-			s.once("list", "edgecloud-note appinst", func() { panic(died) })
+			s.OnceBefore(listAppNotes, func() { panic(died) })
 			defer func() { require.Equal(t, died, recover()) }()
 			_, _ = c.Clusters.Delete(ctx, "c", &edgecloud.Call{Force: true})
 		}()

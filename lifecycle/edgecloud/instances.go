@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -21,13 +20,12 @@ import (
 // being upgraded or has a failed upgrade. An AppInst needs its ClusterInst Ready, or
 // at rest for a delete. These conditions are part of the commit.
 type Instances[T any] struct {
-	c       *Coordinator
-	machine *fsm.Machine[State, Event, T]
-	m       *lifecycle.Manager[State, Event, T]
-	parent  func(*T) string // id of the cloudlet or ClusterInst that the instance is in
-	check   func(*T) error
-	results func(*T) *json.RawMessage
-	counts  [lifecycle.Refused + 1]atomic.Uint64 // by verdict
+	coordinator *Coordinator
+	m           *lifecycle.Manager[State, Event, T]
+	parent      func(*T) string // id of the cloudlet or ClusterInst that the instance is in
+	check       func(*T) error
+	results     func(*T) *json.RawMessage
+	counts      [lifecycle.Refused + 1]atomic.Uint64 // by verdict
 }
 
 // Record is a record of instances.
@@ -108,7 +106,7 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 				}
 			}
 			if in.parent(spec) != parent {
-				return fmt.Errorf("%w: %s %q stays in %q", lifecycle.ErrInvalid, in.machine.Name(), id, parent)
+				return fmt.Errorf("%w: %s %q stays in %q", lifecycle.ErrInvalid, in.m.Machine().Name(), id, parent)
 			}
 			return in.check(spec)
 		}
@@ -154,15 +152,15 @@ func (in *Instances[T]) request(
 		if err != nil {
 			return nil, err
 		}
-		_, err = in.c.write(ctx, tx, in.noteID(content, id), func(n *note) error {
+		_, err = in.coordinator.write(ctx, tx, in.noteID(content, id), func(n *note) error {
 			never := now.State == CreateError || n.NeverCreated && now.State == DeleteError
 			*n = note{ID: id, Cloudlet: cmp.Or(cloudlet, n.Cloudlet), KeepError: opts.KeepError, NeverCreated: never}
 			switch {
 			case in.isApp():
 			case e == Update:
-				return in.c.checkAppsAtRest(ctx, id)
+				return in.coordinator.checkAppsAtRest(ctx, id)
 			case e == Delete && opts.Force && isError(now.State):
-				return in.c.checkNoApps(ctx, id)
+				return in.coordinator.checkNoApps(ctx, id)
 			}
 			return nil // a delete checks in DeletePrepare
 		})
@@ -181,7 +179,7 @@ func (in *Instances[T]) place(ctx context.Context, spec *T) (place, error) {
 	if !in.isApp() {
 		return place{cloudlet: parent}, nil
 	}
-	cluster, err := in.c.Clusters.m.Get(ctx, parent)
+	cluster, err := in.coordinator.Clusters.m.Get(ctx, parent)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		err = nil
 	}
@@ -196,10 +194,10 @@ func (in *Instances[T]) depend(ctx context.Context, tx *lifecycle.Tx, spec *T, c
 	if err != nil {
 		return "", err
 	}
-	cloudlets, clusters := in.c.Cloudlets, in.c.Clusters.m
+	cloudlets, clusters := in.coordinator.Cloudlets, in.coordinator.Clusters.m
 	if at.cloudlet != "" {
-		tx.Require(cloudlets.upgrade.Require(at.cloudlet, CloudletReady), cloudlets.start.Require(at.cloudlet, CloudletReady))
-		_, err = in.c.write(ctx, tx, cloudletNote(at.cloudlet), nil)
+		tx.Require(cloudlets.upgrades.Require(at.cloudlet, CloudletReady), cloudlets.creations.Require(at.cloudlet, CloudletReady))
+		_, err = in.coordinator.write(ctx, tx, cloudletNote(at.cloudlet), nil)
 	} else {
 		// The ClusterInst does not exist, so its cloudlet is unknown. The bad schedule:
 		// it is created and Ready after this read and before the commit, which would
@@ -210,7 +208,7 @@ func (in *Instances[T]) depend(ctx context.Context, tx *lifecycle.Tx, spec *T, c
 		return at.cloudlet, err
 	}
 	tx.Require(clusters.Require(at.cluster, cluster...))
-	_, err = in.c.write(ctx, tx, clusterNote(at.cluster), func(*note) error {
+	_, err = in.coordinator.write(ctx, tx, clusterNote(at.cluster), func(*note) error {
 		// The bad schedule: after the place was read, the ClusterInst is removed, and
 		// another one of its name is created on another cloudlet. That writes its
 		// note. So the place is read again after the note is read.
@@ -224,8 +222,8 @@ func (in *Instances[T]) depend(ctx context.Context, tx *lifecycle.Tx, spec *T, c
 }
 
 func (in *Instances[T]) key(id string) lifecycle.Key {
-	return lifecycle.Key{Machine: in.machine.Name(), ID: id}
+	return lifecycle.Key{Machine: in.m.Machine().Name(), ID: id}
 }
 
 // isApp reports whether these are AppInsts, which contain no other instances.
-func (in *Instances[T]) isApp() bool { return in.machine.Name() == AppInst.Name() }
+func (in *Instances[T]) isApp() bool { return in.m.Machine().Name() == AppInst.Name() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -87,30 +88,22 @@ func TestUndoAfterLongError(t *testing.T) {
 	})
 }
 
-// refusing is a store that refuses the commits that remove an object.
-type refusing struct {
-	*lifecycle.MemoryStore
-	id  string
-	err error
-}
-
-func (s *refusing) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if change := c.Changes[0]; change.To.ID == s.id && change.Remove {
-		return s.err
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
 // An undo that fails prevents no other one.
 func TestSweepUndoesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &refusing{lifecycle.NewMemoryStore(), "a", errors.New("disk full")}
+		store, full := scripttest.NewStore(), errors.New("disk full")
+		store.Before(func(c scripttest.Call) error {
+			if c.Commit != nil && c.ID == "a" && c.Commit.Changes[0].Remove {
+				return full
+			}
+			return nil
+		})
 		c := newCoordinator(t, store)
 		failCluster(t, c, "a")
 		failCluster(t, c, "z")
 		time.Sleep(2 * time.Minute)
 		_, err := c.Sweep(t.Context())
-		require.ErrorIs(t, err, store.err)
+		require.ErrorIs(t, err, full)
 		requireCluster(t, c, "a", edgecloud.CreateError)
 		requireCluster(t, c, "z", edgecloud.NotPresent)
 	})

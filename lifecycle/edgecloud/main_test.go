@@ -2,11 +2,11 @@ package edgecloud_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -92,64 +92,11 @@ func answer(ctx context.Context, c *edgecloud.Coordinator) {
 func clusterKey(id string) lifecycle.Key { return lifecycle.Key{Machine: "clusterinst", ID: id} }
 func appKey(id string) lifecycle.Key     { return lifecycle.Key{Machine: "appinst", ID: id} }
 
-// hooked is a store that calls a function before every call, with the method and the
-// machine.
-type hooked struct {
-	*lifecycle.MemoryStore
-	before func(method, machine string)
-	after  func(*lifecycle.Commit) // after a commit that succeeded
-}
-
-func (s *hooked) hook(method, machine string) {
-	if s.before != nil {
-		s.before(method, machine)
-	}
-}
-
-func (s *hooked) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	s.hook("get", of(k.Machine, k.ID))
-	return s.MemoryStore.Get(ctx, k)
-}
-
-func (s *hooked) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	s.hook("list", of(q.Machine, q.After))
-	return s.MemoryStore.List(ctx, q)
-}
-
-func (s *hooked) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	s.hook("commit", c.Changes[0].To.Machine)
-	err := s.MemoryStore.Commit(ctx, c)
-	if err == nil && s.after != nil {
-		s.after(c)
-	}
-	return err
-}
-
-// of returns the machine, and for notes the kind of their objects too.
-func of(machine, id string) string {
-	if machine != "edgecloud-note" {
-		return machine
-	}
-	kind, _, _ := strings.Cut(id, "/")
-	return machine + " " + kind
-}
-
-// once calls do before the next call of a method for a machine; "" is every machine.
-func (s *hooked) once(method, machine string, do func()) {
-	s.before = func(m, of string) {
-		if m == method && (machine == "" || machine == of) {
-			s.before = nil
-			do()
-		}
-	}
-}
-
-// nth calls do before the nth call from now on.
-func (s *hooked) nth(n int, do func()) {
-	s.before = func(string, string) {
-		if n--; n == 0 {
-			s.before = nil
-			do()
-		}
-	}
-}
+// Calls of a store.
+var (
+	commit           = scripttest.Call{Method: "Commit"}
+	commitOfCluster  = scripttest.Call{Method: "Commit", Machine: "clusterinst"}
+	readCloudletNote = scripttest.Call{Method: "Get", Machine: "edgecloud-note", ID: "cloudlet/"}
+	readClusterNote  = scripttest.Call{Method: "Get", Machine: "edgecloud-note", ID: "clusterinst/"}
+	listAppNotes     = scripttest.Call{Method: "List", Machine: "edgecloud-note", ID: "appinst/"}
+)

@@ -74,7 +74,7 @@ func (in *Instances[T]) noteID(spec *T, id string) string {
 
 // note returns the note of an instance, which is empty if there is none.
 func (in *Instances[T]) note(ctx context.Context, rec *Record[T]) (note, error) {
-	found, err := in.c.notes.Get(ctx, in.noteID(&rec.Payload, rec.ID))
+	found, err := in.coordinator.notes.Get(ctx, in.noteID(&rec.Payload, rec.ID))
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		err = nil
 	}
@@ -114,46 +114,11 @@ func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredCh
 	var spec T
 	_ = json.Unmarshal(ch.To.Payload, &spec)
 	id := in.noteID(&spec, ch.To.ID)
-	_, err := in.c.notes.Get(ctx, id)
+	_, err := in.coordinator.notes.Get(ctx, id)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, nil
 	}
 	var tx lifecycle.Tx
-	in.c.notes.In(&tx).Fire(id, removeNote, Controller, nil)
+	in.coordinator.notes.In(&tx).Fire(id, removeNote, Controller, nil)
 	return &tx, err
-}
-
-// commit commits the transaction that build fills, and returns the record of the change
-// that build returns. It builds and commits another one while other writers move objects
-// that build has read. Of two such writers, one always succeeds. Without a change there
-// is nothing to commit.
-func commit[S comparable, T any](
-	ctx context.Context, build func(*lifecycle.Tx) (*lifecycle.TxResult[S, T], error),
-) (lifecycle.Record[S, T], error) {
-	for {
-		var tx lifecycle.Tx
-		result, err := build(&tx)
-		if err == nil && result == nil {
-			return lifecycle.Record[S, T]{}, nil
-		}
-		if err == nil {
-			err = tx.Commit(ctx)
-		}
-		switch {
-		case err == nil:
-			return result.Record(), nil
-		case !overtaken(err):
-			return lifecycle.Record[S, T]{}, err
-		}
-	}
-}
-
-// overtaken reports whether a commit failed only because another writer was faster.
-// An object that exists already is final; a note that exists already is not.
-func overtaken(err error) bool {
-	if !errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrUnknownOutcome) {
-		return false
-	}
-	e, ok := errors.AsType[*lifecycle.Error](err)
-	return !errors.Is(err, lifecycle.ErrExists) || ok && e.Machine == notes.Name()
 }

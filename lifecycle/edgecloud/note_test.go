@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -194,7 +195,7 @@ func TestNoteIsLeft(t *testing.T) {
 			for _, id := range others {
 				createApp(t, c, id)
 			}
-			makeForeign(t, store, appKey("a"))
+			scripttest.MakeForeign(t, store, appKey("a"))
 			_, err := c.Apps.Manager().Override(ctx, "a", edgecloud.NotPresent, "operator", "test", nil)
 			require.NoError(t, err)
 			_, err = c.Clusters.Delete(ctx, "c", nil)

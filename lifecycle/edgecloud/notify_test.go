@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -129,10 +130,10 @@ func TestNoNotifyID(t *testing.T) {
 // greater notify id.
 func TestFirstStartsOfTwoCRMs(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c, err := edgecloud.NewCoordinator(s, nil)
 	require.NoError(t, err)
-	s.once("commit", "", func() {
+	s.OnceBefore(commit, func() {
 		_, err := c.Cloudlets.StartUp(ctx, "b", 1, "v1")
 		require.NoError(t, err)
 	})

@@ -1,7 +1,6 @@
 package edgecloud
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -86,5 +85,3 @@ func (o *Order) path() lock.Path {
 	}
 	return lock.MustParse(path)
 }
-
-func byID(a, b Report) int { return cmp.Compare(a.ID, b.ID) }

@@ -9,60 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// failing is a store whose nth call from now on fails, by the function fail.
-type failing struct {
-	*lifecycle.MemoryStore
-	n    int
-	fail func() error
-}
-
-func (s *failing) call() error {
-	if s.n--; s.n != 0 {
-		return nil
-	}
-	return s.fail()
-}
-
-func (s *failing) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if err := s.call(); err != nil {
-		return lifecycle.StoredRecord{}, err
-	}
-	return s.MemoryStore.Get(ctx, k)
-}
-
-func (s *failing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if err := s.call(); err != nil {
-		return nil, err
-	}
-	return s.MemoryStore.List(ctx, q)
-}
-
-func (s *failing) History(ctx context.Context, k lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
-	if err := s.call(); err != nil {
-		return nil, err
-	}
-	return s.MemoryStore.History(ctx, k, after, limit)
-}
-
-func (s *failing) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if err := s.call(); err != nil {
-		return err
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
 // contents returns the states and payloads of all objects.
-func (s *failing) contents(t *testing.T) (all []string) {
+func contents(t *testing.T, s *lifecycle.MemoryStore) (all []string) {
 	t.Helper()
 	for _, machine := range []string{"cloudlet-create", "cloudlet-upgrade", "clusterinst", "appinst", "edgecloud-note"} {
-		list, err := s.MemoryStore.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
+		list, err := s.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
 		require.NoError(t, err)
 		for _, r := range list {
-			r, err := s.MemoryStore.Get(t.Context(), r.Key)
+			r, err := s.Get(t.Context(), r.Key)
 			require.NoError(t, err)
 			all = append(all, fmt.Sprintf("%s %s %s %s", machine, r.ID, r.State, r.Payload))
 		}
@@ -138,7 +97,7 @@ func TestRequestsAfterAFailure(t *testing.T) {
 			for _, ends := range []bool{false, true} {
 				for n, happened := 0, true; happened; n++ {
 					synctest.Test(t, func(t *testing.T) {
-						s := &failing{MemoryStore: lifecycle.NewMemoryStore()}
+						s := scripttest.NewStore()
 						c := newCoordinator(t, s)
 						createCluster(t, c, "c")
 						createCluster(t, c, "d")
@@ -148,28 +107,32 @@ func TestRequestsAfterAFailure(t *testing.T) {
 						}
 						ctx, cancel := context.WithCancel(t.Context())
 						defer cancel()
-						s.n, s.fail = n, func() error {
+						calls := 0
+						s.Before(func(scripttest.Call) error {
+							if calls++; calls != n {
+								return nil
+							}
 							if ends {
 								cancel()
 								return lifecycle.Ended(ctx)
 							}
 							return lifecycle.ErrUnavailable
-						}
+						})
 						err := tt.request(ctx, c)
-						if happened = n == 0 || s.n <= 0; !happened {
+						if happened = calls >= n; !happened {
 							require.NoError(t, err)
 							return
 						}
 						where := fmt.Sprintf("call %d, ends: %v", n, ends)
 						if n == 0 {
 							require.NoError(t, err)
-							want = s.contents(t)
+							want = contents(t, s.MemoryStore)
 							return
 						}
 						require.Error(t, err, where)
-						s.n = 0
+						s.Before(nil)
 						require.NoError(t, tt.request(t.Context(), c), where)
-						require.Equal(t, want, s.contents(t), where)
+						require.Equal(t, want, contents(t, s.MemoryStore), where)
 					})
 				}
 			}
@@ -177,27 +140,17 @@ func TestRequestsAfterAFailure(t *testing.T) {
 	}
 }
 
-// lostAnswer is a store whose answer to the commit of the state is lost, with the context of
-// the call.
-type lostAnswer struct {
-	*lifecycle.MemoryStore
-	state edgecloud.State
-	end   func()
-}
-
-func (s *lostAnswer) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	err := s.MemoryStore.Commit(ctx, c)
-	if err == nil && c.Changes[0].To.State == string(s.state) {
-		s.end()
-		return lifecycle.ErrUnknownOutcome
-	}
-	return err
-}
-
 // The second step of a delete is committed, and its answer is lost. The delete goes on.
 func TestDeleteOfUnknownOutcome(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &lostAnswer{lifecycle.NewMemoryStore(), edgecloud.DeleteRequested, cancel}
+	s := scripttest.NewStore()
+	s.After(func(c scripttest.Call) error {
+		if c.Is(scripttest.Call{Method: "Commit", State: string(edgecloud.DeleteRequested)}) {
+			cancel()
+			return lifecycle.ErrUnknownOutcome
+		}
+		return nil
+	})
 	c, rec := requested(t, s)
 	report(t, c, rec, edgecloud.Ready)
 	_, err := c.Clusters.Delete(ctx, "c", nil)

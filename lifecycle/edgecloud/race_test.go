@@ -12,36 +12,30 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// judge is a store that checks after every commit that no objects which depend on each
-// other change at the same time.
+// judge checks after every commit that no objects which depend on each other change at the
+// same time.
 type judge struct {
-	*lifecycle.MemoryStore
-	mu     sync.Mutex
 	state  map[lifecycle.Key]string
 	faults []string
 	begun  map[string]int // operations by machine
 }
 
 func newJudge() *judge {
-	return &judge{MemoryStore: lifecycle.NewMemoryStore(), state: map[lifecycle.Key]string{}, begun: map[string]int{}}
+	return &judge{state: map[lifecycle.Key]string{}, begun: map[string]int{}}
 }
 
 var resting = []string{"", "NotPresent", "Ready", "CreateError", "UpdateError", "DeleteError"}
 
-func (j *judge) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.MemoryStore.Commit(ctx, c); err != nil {
-		return err
-	}
+// saw takes a commit, in the order of the commits.
+func (j *judge) saw(c *lifecycle.Commit) {
 	for i := range c.Changes {
 		j.check(&c.Changes[i])
 	}
-	return nil
 }
 
 func (j *judge) check(ch *lifecycle.StoredChange) {
@@ -89,10 +83,11 @@ func (j *judge) requireAll(key lifecycle.Key, machine string, states []string) {
 func TestDependentObjectsInParallel(t *testing.T) {
 	ctx := t.Context()
 	j := newJudge()
-	both := []*edgecloud.Coordinator{newCoordinator(t, j), nil}
+	store := &scripttest.Process{MemoryStore: lifecycle.NewMemoryStore(), Committed: j.saw}
+	both := []*edgecloud.Coordinator{newCoordinator(t, store), nil}
 	createCluster(t, both[0], "c")
 	var err error
-	both[1], err = edgecloud.NewCoordinator(j, nil)
+	both[1], err = edgecloud.NewCoordinator(store, nil)
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for worker := range 8 {
@@ -179,16 +174,27 @@ func TestEveryPairOfRequests(t *testing.T) {
 			t.Run(world+": "+first, func(t *testing.T) {
 				for other, overtake := range requests {
 					for n, happened := 1, true; happened; n++ {
-						j := newJudge()
-						s := &hookedJudge{judge: j, hooked: hooked{MemoryStore: j.MemoryStore}}
+						j, s := newJudge(), scripttest.NewStore()
+						s.After(func(c scripttest.Call) error {
+							if c.Commit != nil {
+								j.saw(c.Commit)
+							}
+							return nil
+						})
 						one := newCoordinator(t, s)
 						two, err := edgecloud.NewCoordinator(s, nil)
 						require.NoError(t, err)
 						create(t, one)
 						var errs [2]error
-						s.nth(n, func() { errs[1] = overtake(two) })
+						calls := 0
+						s.Before(func(scripttest.Call) error {
+							if calls++; calls == n {
+								errs[1] = overtake(two)
+							}
+							return nil
+						})
 						errs[0] = request(one)
-						happened = s.before == nil
+						happened = calls >= n
 						where := fmt.Sprintf("%s before call %d of the store", other, n)
 						require.Empty(t, j.faults, where)
 						for _, err := range errs {
@@ -206,35 +212,6 @@ func TestEveryPairOfRequests(t *testing.T) {
 	}
 }
 
-// hookedJudge is a judge with hooks.
-type hookedJudge struct {
-	*judge
-	hooked
-}
-
-func (s *hookedJudge) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	return s.hooked.Get(ctx, k)
-}
-
-func (s *hookedJudge) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	return s.hooked.List(ctx, q)
-}
-
-func (s *hookedJudge) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	s.hook("commit", c.Changes[0].To.Machine)
-	return s.judge.Commit(ctx, c)
-}
-
-func (s *hookedJudge) Capabilities() lifecycle.Capabilities { return s.judge.Capabilities() }
-
-func (s *hookedJudge) History(ctx context.Context, k lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
-	return s.judge.History(ctx, k, after, limit)
-}
-
-func (s *hookedJudge) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
-	return s.judge.Requested(ctx, machine, request)
-}
-
 // The sweeper ends a delete while it reads the apps, and another delete starts: the first
 // one does not affect the second, whether it finds apps or not.
 func TestLosingDelete(t *testing.T) {
@@ -244,14 +221,14 @@ func TestLosingDelete(t *testing.T) {
 		want error
 	}{"without apps": {false, lifecycle.ErrStale}, "with an app": {true, edgecloud.ErrInUse}} {
 		t.Run(name, func(t *testing.T) {
-			s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			s := scripttest.NewStore()
 			c := newCoordinator(t, s)
 			createCluster(t, c, "c")
 			if tt.app {
 				createApp(t, c, "a")
 			}
 			var winner clusterRecord
-			s.once("list", "edgecloud-note appinst", func() {
+			s.OnceBefore(listAppNotes, func() {
 				_, err := c.Clusters.Manager().Fire(ctx, "c", edgecloud.PrepareFailed, edgecloud.Controller,
 					&lifecycle.Change[edgecloud.ClusterSpec]{Force: true})
 				require.NoError(t, err)
@@ -272,11 +249,11 @@ func TestLosingDelete(t *testing.T) {
 // the app belongs to the cloudlet where the cluster is.
 func TestClusterMovesDuringCreateOfApp(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	up(t, c, "oslo")
 	createCluster(t, c, "c")
-	s.once("get", "edgecloud-note clusterinst", func() {
+	s.OnceBefore(readClusterNote, func() {
 		rec, err := c.Clusters.Delete(ctx, "c", nil)
 		require.NoError(t, err)
 		report(t, c, rec, edgecloud.NotPresent)
@@ -292,24 +269,48 @@ func TestClusterMovesDuringCreateOfApp(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The same, and the cloudlet where the cluster is then is upgraded before the commit of the
+// app: the app is refused.
+func TestClusterMovesToUpgradedCloudlet(t *testing.T) {
+	ctx := t.Context()
+	s := scripttest.NewStore()
+	c := newCoordinator(t, s)
+	up(t, c, "oslo")
+	createCluster(t, c, "c")
+	s.OnceBefore(readCloudletNote, func() {
+		rec, err := c.Clusters.Delete(ctx, "c", nil)
+		require.NoError(t, err)
+		report(t, c, rec, edgecloud.NotPresent)
+		rec, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "oslo"}, nil)
+		require.NoError(t, err)
+		report(t, c, rec, edgecloud.Ready)
+		s.OnceBefore(commit, func() {
+			_, err := c.Cloudlets.Upgrade(ctx, "oslo", "v2", "")
+			require.NoError(t, err)
+		})
+	})
+	_, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+}
+
 // A cluster is created and Ready after the create of an app has read that there is none:
 // the app is refused, or depends on the cloudlet of the cluster.
 func TestClusterAppearsDuringCreateOfApp(t *testing.T) {
 	ctx := t.Context()
 	app := edgecloud.AppSpec{ClusterInst: "c"}
 	t.Run("by a request", func(t *testing.T) {
-		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		s := scripttest.NewStore()
 		c := newCoordinator(t, s)
-		s.once("commit", "", func() { createCluster(t, c, "c") })
+		s.OnceBefore(commit, func() { createCluster(t, c, "c") })
 		_, err := c.Apps.Create(ctx, "a", app, nil)
 		require.NoError(t, err)
 		_, err = c.Cloudlets.Upgrade(ctx, "b", "v2", "")
 		require.ErrorIs(t, err, edgecloud.ErrInUse)
 	})
 	t.Run("by the manager", func(t *testing.T) {
-		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		s := scripttest.NewStore()
 		c := newCoordinator(t, s)
-		s.once("commit", "", func() {
+		s.OnceBefore(commit, func() {
 			spec := edgecloud.ClusterSpec{Cloudlet: "b"}
 			_, err := c.Clusters.Manager().Add(ctx, "c", edgecloud.Ready, edgecloud.User, spec, nil)
 			require.NoError(t, err)
@@ -326,14 +327,14 @@ func TestClusterAppearsDuringCreateOfApp(t *testing.T) {
 // again.
 func TestLateCommitOfApp(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	up(t, c, "oslo")
 	rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
 	require.NoError(t, err)
 	report(t, c, rec, edgecloud.CreateError)
 	paused, resume := make(chan struct{}), make(chan struct{})
-	s.once("commit", "", func() { close(paused); <-resume })
+	s.OnceBefore(commit, func() { close(paused); <-resume })
 	var creating errgroup.Group
 	creating.Go(func() error {
 		_, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
@@ -345,7 +346,7 @@ func TestLateCommitOfApp(t *testing.T) {
 	rec, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "oslo"}, nil)
 	require.NoError(t, err)
 	report(t, c, rec, edgecloud.Ready)
-	s.once("commit", "", func() { close(resume); require.NoError(t, creating.Wait()) })
+	s.OnceBefore(commit, func() { close(resume); require.NoError(t, creating.Wait()) })
 	_, err = c.Cloudlets.Upgrade(ctx, "oslo", "v2", "")
 	require.ErrorIs(t, err, edgecloud.ErrInUse)
 }
@@ -353,7 +354,7 @@ func TestLateCommitOfApp(t *testing.T) {
 // Another CRM starts while an upgrade is being decided: the upgrade replaces that one.
 func TestStartUpDuringUpgradeRequest(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
 	starts := func(notifyID int64, version string) func() {
@@ -363,10 +364,10 @@ func TestStartUpDuringUpgradeRequest(t *testing.T) {
 			require.NoError(t, c.Cloudlets.Gathered(ctx, "b", notifyID))
 		}
 	}
-	s.once("get", "edgecloud-note cloudlet", starts(7, "v9"))
+	s.OnceBefore(readCloudletNote, starts(7, "v9"))
 	_, err := c.Cloudlets.Upgrade(ctx, "b", "v9", "")
 	require.ErrorIs(t, err, lifecycle.ErrInvalid, "the CRM has that version now")
-	s.once("get", "edgecloud-note cloudlet", starts(8, "v3"))
+	s.OnceBefore(readCloudletNote, starts(8, "v3"))
 	rec, err := c.Cloudlets.Upgrade(ctx, "b", "v10", "")
 	require.NoError(t, err)
 	require.Equal(t, edgecloud.CloudletSpec{Version: "v10", OldVersion: "v3"}, rec.Payload)
@@ -376,10 +377,10 @@ func TestStartUpDuringUpgradeRequest(t *testing.T) {
 // The CRM disconnects while an upgrade is being decided: the upgrade is refused.
 func TestDisconnectDuringUpgradeRequest(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
-	s.once("get", "edgecloud-note cloudlet", func() {
+	s.OnceBefore(readCloudletNote, func() {
 		dropped, err := c.Cloudlets.Disconnected(ctx, "b", 1)
 		require.NoError(t, err)
 		require.True(t, dropped)
@@ -394,22 +395,22 @@ func TestDisconnectDuringUpgradeRequest(t *testing.T) {
 // The context of a delete ends between its two commits. The object returns to Ready at once,
 // and other requests need not wait for the sweeper.
 func TestDeleteIsCancelled(t *testing.T) {
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	createCluster(t, c, "c")
 	createApp(t, c, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	commits := 0
-	s.before = func(method, _ string) {
-		if method != "commit" {
-			return
+	s.Before(func(c scripttest.Call) error {
+		if c.Commit != nil {
+			if commits++; commits == 2 {
+				cancel()
+			}
 		}
-		if commits++; commits == 2 {
-			cancel()
-		}
-	}
+		return nil
+	})
 	_, err := c.Apps.Delete(ctx, "a", nil)
-	s.before = nil
+	s.Before(nil)
 	require.ErrorIs(t, err, context.Canceled)
 	app, err := c.Apps.Get(t.Context(), "a")
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ type Reconnected struct {
 // [lifecycle.ErrNotFound], those of [lifecycle.Manager.Report] and of
 // [lifecycle.Reconcile].
 func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID int64, all Account) (r Reconnected, err error) {
-	if _, err = c.Cloudlets.gathering(ctx, cloudlet, notifyID); err != nil {
+	if _, err = c.Cloudlets.connected(ctx, cloudlet, notifyID); err != nil {
 		return r, err
 	}
 	// AppInsts first: a ClusterInst is removed only after its AppInsts.
@@ -52,20 +52,20 @@ func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID i
 	return r, err
 }
 
-// gathering reports whether the CRM of a connection has not gathered its data yet. The
-// error is [lifecycle.ErrStale] if the connection is not the current one.
-func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (bool, error) {
-	at, err := c.start.Get(ctx, id)
+// connected returns the state of a cloudlet. The error is [lifecycle.ErrStale] if the
+// connection with this notify id is not the current one.
+func (c *Cloudlets) connected(ctx context.Context, id string, notifyID int64) (CloudletState, error) {
+	at, err := c.creations.Get(ctx, id)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	if err = requireCurrent(notifyID)(&at.Payload); err == nil && at.State == CloudletOffline {
 		err = errDropped(notifyID)
 	}
 	if err != nil {
-		return false, refused("fire", creationKey(id), "", CRM, err)
+		return "", refused("fire", creationKey(id), "", CRM, err)
 	}
-	return at.State == CloudletInit || at.State == CloudletInitOk, nil
+	return at.State, nil
 }
 
 func errDropped(notifyID int64) error {
@@ -125,7 +125,8 @@ func (in *Instances[T]) reconnect(
 		// then its delete starts; the account is not an outcome of that delete. So the
 		// record is read before the cloudlet: while the CRM gathers, no operation has
 		// started since it has connected.
-		gathers, err := in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
+		state, err := in.coordinator.Cloudlets.connected(ctx, cloudlet, notifyID)
+		gathers := state == CloudletInit || state == CloudletInitOk
 		if err == nil && gathers {
 			err = receive(found)
 		}
@@ -151,28 +152,8 @@ func (in *Instances[T]) reconnect(
 }
 
 // implied returns the report that an account implies, without an operation, about the
-// present operation of an object. Its state is empty if there is none.
-func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Report) Report {
-	found := Report{ID: rec.ID, Operation: rec.Operation}
-	state, e := report.parse()
-	switch {
-	case report.Operation == rec.Operation: // received already
-	case state == NotPresent:
-		if found.State = resolve(rec.State, false); found.State == UpdateError {
-			found.Errors = []string{"the object does not exist"}
-		}
-	case report.Operation != 0: // about another operation
-	case state == Ready:
-		found.State, found.Results = resolve(rec.State, true), report.Results
-	case e != "" && in.mayLeadTo(ctx, rec, state):
-		found.State, found.Errors = state, report.Errors
-	}
-	return found
-}
-
-// resolve returns the state that a CRM without operations reports about an object that
-// has an order, and that exists or does not exist on the cloudlet. It is empty if the CRM
-// does the work again.
+// present operation of an object. Its state is empty if there is none: the CRM does the
+// work again.
 //
 //	controller               exists        does not exist
 //	CreateRequested          Ready         do it
@@ -185,14 +166,22 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 // The existence of an object does not imply that its update was done. The document
 // accepts Ready there too; doing the update again has the same result. The CRM reports
 // an object that it finds in an error state with that state.
-func resolve(controller State, exists bool) State {
-	switch verb := verb(controller); {
-	case verb == Create && exists:
-		return Ready
-	case verb == Update && !exists:
-		return UpdateError
-	case verb == Delete && !exists:
-		return NotPresent
+func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Report) Report {
+	found := Report{ID: rec.ID, Operation: rec.Operation}
+	state, e := report.parse()
+	requested := verb(rec.State)
+	switch {
+	case report.Operation == rec.Operation: // received already
+	case state == NotPresent && requested == Update:
+		found.State, found.Errors = UpdateError, []string{"the object does not exist"}
+	case state == NotPresent && requested == Delete:
+		found.State = NotPresent
+	case state == NotPresent, report.Operation != 0: // nothing, or about another operation
+	case state == Ready && requested == Create:
+		found.State, found.Results = Ready, report.Results
+	case state == Ready:
+	case e != "" && in.mayLeadTo(ctx, rec, state):
+		found.State, found.Errors = state, report.Errors
 	}
-	return ""
+	return found
 }

@@ -107,9 +107,9 @@ func (in *Instances[T]) Receive(ctx context.Context, notifyID int64, report Repo
 
 func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Report) (lifecycle.Verdict, error) {
 	state, e := report.parse()
-	if in.machine.StateIndex(state) < 0 {
+	if in.m.Machine().StateIndex(state) < 0 {
 		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q",
-			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
+			fsm.ErrUnknownState, in.m.Machine().Name(), report.ID, report.State)
 	}
 	if e == "" {
 		return lifecycle.Refused, nil
@@ -152,7 +152,7 @@ func (in *Instances[T]) current(ctx context.Context, rec *Record[T], notifyID in
 	if err != nil || at.cloudlet == "" {
 		return false, err
 	}
-	_, err = in.c.Cloudlets.gathering(ctx, at.cloudlet, notifyID)
+	_, err = in.coordinator.Cloudlets.connected(ctx, at.cloudlet, notifyID)
 	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrNotFound) {
 		return false, nil
 	}
@@ -168,6 +168,6 @@ func (in *Instances[T]) mayLeadTo(ctx context.Context, rec *Record[T], reported 
 	if !inTransition(rec.State) {
 		return inTransition(reported) // it is late; Report determines whether it is repeated
 	}
-	_, err := in.machine.NextTo(ctx, rec.Status, reported, CRM, &rec.Payload)
+	_, err := in.m.Machine().NextTo(ctx, rec.Status, reported, CRM, &rec.Payload)
 	return err == nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -166,7 +167,7 @@ func TestReconnectWithForeignRecord(t *testing.T) {
 		require.NoError(t, err)
 		ops[id] = rec.Operation
 	}
-	makeForeign(t, store, clusterKey("c2"))
+	scripttest.MakeForeign(t, store, clusterKey("c2"))
 	_, err := c.Cloudlets.StartUp(ctx, "b", 2, "v1")
 	require.NoError(t, err)
 	r, err := c.Reconnect(ctx, "b", 2, edgecloud.Account{Clusters: []edgecloud.Report{

@@ -1,6 +1,7 @@
 package edgecloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,6 +215,7 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 			all.Apps = append(all.Apps, report)
 		}
 	}
+	byID := func(a, b Report) int { return cmp.Compare(a.ID, b.ID) }
 	slices.SortFunc(all.Clusters, byID)
 	slices.SortFunc(all.Apps, byID)
 	return all, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -16,13 +17,13 @@ import (
 // is undone, and the error is one line.
 func TestCancelledSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		s := scripttest.NewStore()
 		c := newCoordinator(t, s)
 		failCluster(t, c, "a")
 		failCluster(t, c, "z")
 		time.Sleep(2 * time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
-		s.once("get", "edgecloud-note clusterinst", cancel)
+		s.OnceBefore(readClusterNote, cancel)
 		_, err := c.Sweep(ctx)
 		require.EqualError(t, err, "context canceled")
 		_, err = c.Sweep(ctx)
@@ -37,11 +38,11 @@ func TestCancelledSweep(t *testing.T) {
 func TestSweepLosesTheUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		s := scripttest.NewStore()
 		c := newCoordinator(t, s)
 		failCluster(t, c, "a")
 		time.Sleep(2 * time.Minute)
-		s.once("commit", "clusterinst", func() {
+		s.OnceBefore(commitOfCluster, func() {
 			_, err := c.Clusters.Undo(ctx, "a", 0, "")
 			require.NoError(t, err)
 		})

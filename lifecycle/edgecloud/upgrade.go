@@ -24,17 +24,17 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 			fmt.Errorf("%w: no version", lifecycle.ErrInvalid))
 	}
 	return commit(ctx, func(tx *lifecycle.Tx) (*cloudletResult, error) {
-		at, err := c.start.Get(ctx, id)
+		at, err := c.creations.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if at.State != CloudletReady {
-			needed := c.start.Require(id, CloudletReady)
+			needed := c.creations.Require(id, CloudletReady)
 			now := lifecycle.StoredRecord{Key: needed.Key, State: string(at.State)}
 			return nil, refused("fire", upgradeKey(id), string(Upgrade), User,
 				&lifecycle.PreconditionError{Precondition: needed, Current: now})
 		}
-		result := c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *CloudletSpec) error {
+		result := c.upgrades.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *CloudletSpec) error {
 			runs := cmp.Or(at.Payload.Version, u.Version)
 			if version == runs {
 				return fmt.Errorf("%w: the CRM has version %s", lifecycle.ErrInvalid, version)
@@ -43,12 +43,12 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 			return nil
 		}})
 		// If another CRM has started since, the upgrade is decided again.
-		c.start.In(tx).Fire(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
-		_, err = c.c.write(ctx, tx, cloudletNote(id), func(*note) error {
-			if err := c.c.Clusters.checkAtRest(ctx, id); err != nil {
+		c.creations.In(tx).Fire(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
+		_, err = c.coordinator.write(ctx, tx, cloudletNote(id), func(*note) error {
+			if err := c.coordinator.Clusters.checkAtRest(ctx, id); err != nil {
 				return err
 			}
-			return c.c.Apps.checkAtRest(ctx, id)
+			return c.coordinator.Apps.checkAtRest(ctx, id)
 		})
 		return result, err
 	})
@@ -77,7 +77,7 @@ func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64
 // takes part in no upgrade.
 func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, reason string) error {
 	return c.message(ctx, upgradeKey(id), notifyID, e, "", func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
-		return c.upgrade.In(tx).Fire(id, e, from.actor, &cloudletChange{
+		return c.upgrades.In(tx).Fire(id, e, from.actor, &cloudletChange{
 			Operation: from.upgrade.Operation, Reason: storable.Reason(reason),
 		}), nil
 	})
@@ -90,11 +90,11 @@ func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e Clo
 // Errors: those of AckUpgrade.
 func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) error {
 	err := c.message(ctx, upgradeKey(id), notifyID, KeepOld, "", func(tx *lifecycle.Tx, from *sender) (*cloudletResult, error) {
-		if from.current() && from.start.State == CloudletOffline {
+		if from.current() && from.creation.State == CloudletOffline {
 			// A CRM whose connection has dropped does not continue: it has to start up.
 			return nil, refused("fire", upgradeKey(id), string(KeepOld), CRMv1, errDropped(notifyID))
 		}
-		result := c.upgrade.In(tx).Fire(id, KeepOld, from.actor, &cloudletChange{
+		result := c.upgrades.In(tx).Fire(id, KeepOld, from.actor, &cloudletChange{
 			Operation: from.upgrade.Operation, Reason: from.upgrade.Reason, // of the failure
 		})
 		if !from.current() {
@@ -122,7 +122,7 @@ func (c *Cloudlets) Repaired(ctx context.Context, id, version, reason string) er
 		return refused("fire", upgradeKey(id), string(Repaired), User,
 			fmt.Errorf("%w: a repair needs a version and a reason", lifecycle.ErrInvalid))
 	}
-	_, err := c.upgrade.Fire(ctx, id, Repaired, User, &cloudletChange{
+	_, err := c.upgrades.Fire(ctx, id, Repaired, User, &cloudletChange{
 		Force: true, Reason: reason,
 		Edit: func(u *CloudletSpec) error { *u = CloudletSpec{Version: version}; return nil },
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -93,12 +94,12 @@ func TestNewCRMDrops(t *testing.T) {
 // committed: the report is refused.
 func TestOldCRMContinues(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := upgrading(t, s)
 	_, err := c.StartUp(ctx, "b", 3, "v1")
 	require.NoError(t, err)
 	require.NoError(t, c.Gathered(ctx, "b", 3))
-	s.once("commit", "", func() {
+	s.OnceBefore(commit, func() {
 		require.NoError(t, c.BringUpFailed(ctx, "b", 3, "no image"))
 		require.NoError(t, c.KeepOld(ctx, "b", 3))
 	})
@@ -110,20 +111,21 @@ func TestOldCRMContinues(t *testing.T) {
 // An operator repairs the cloudlet while the old CRM continues: not both CRMs do.
 func TestRepairWhileOldCRMContinues(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := upgrading(t, s)
 	require.NoError(t, c.BringUpFailed(ctx, "b", 1, "no image"))
 	gathered := errors.New("not reported")
 	commits := 0
-	s.before = func(method, _ string) {
-		if method != "commit" {
-			return
+	s.Before(func(call scripttest.Call) error {
+		if call.Commit == nil {
+			return nil
 		}
 		if commits++; commits == 2 {
 			require.NoError(t, c.Repaired(ctx, "b", "v2", "it is there"))
 			gathered = c.Gathered(ctx, "b", 2)
 		}
-	}
+		return nil
+	})
 	kept := c.KeepOld(ctx, "b", 1)
 	require.False(t, gathered == nil && kept == nil)
 	requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady,
@@ -190,11 +192,11 @@ func TestOldConnectionDrops(t *testing.T) {
 // recorded as the drop of the old connection.
 func TestStartUpDuringDisconnect(t *testing.T) {
 	ctx := t.Context()
-	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := scripttest.NewStore()
 	c := newCoordinator(t, s)
 	_, err := c.Cloudlets.Upgrade(ctx, "b", "v2", "")
 	require.NoError(t, err)
-	s.once("commit", "", func() {
+	s.OnceBefore(commit, func() {
 		_, err := c.Cloudlets.StartUp(ctx, "b", 2, "v2")
 		require.NoError(t, err)
 		_, err = c.Cloudlets.Disconnected(ctx, "b", 2)

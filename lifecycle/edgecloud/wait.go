@@ -67,7 +67,7 @@ func (in *Instances[T]) timeOut(ctx context.Context, begun *Record[T]) (Record[T
 	case err != nil || rec.Operation != begun.Operation || !inTransition(rec.State):
 		return rec, err
 	case rec.State == Creating || rec.State == Updating || rec.State == Deleting:
-		return rec, fmt.Errorf("%w: %s %q is %s", ErrStillWorking, in.machine.Name(), rec.ID, rec.State)
+		return rec, fmt.Errorf("%w: %s %q is %s", ErrStillWorking, in.m.Machine().Name(), rec.ID, rec.State)
 	}
 	rec, err = in.m.Fire(ctx, rec.ID, TimedOut, Observer, &lifecycle.Change[T]{
 		Operation: begun.Operation, Reason: noAnswer,
@@ -129,7 +129,7 @@ func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T
 // ended returns the record of an operation as a history row at rest has left it.
 func (in *Instances[T]) ended(begun *Record[T], row *lifecycle.HistoryRow) Record[T] {
 	rec := *begun
-	rec.Status, rec.Sequence, rec.Revision = in.machine.At(State(row.To)), row.Sequence, row.Revision
+	rec.Status, rec.Sequence, rec.Revision = in.m.Machine().At(State(row.To)), row.Sequence, row.Revision
 	rec.Event, rec.Actor, rec.Reason, rec.ChangedAt, rec.Deadline = row.Event, row.Actor, row.Reason, row.At, time.Time{}
 	return rec
 }

@@ -1,7 +1,6 @@
 package edgecloud_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -32,10 +32,10 @@ func TestPatienceEndsTooLate(t *testing.T) {
 		want   error
 		state  edgecloud.State
 	}{
-		"the CRM starts": {"commit", func(t *testing.T, c *edgecloud.Coordinator, rec clusterRecord) {
+		"the CRM starts": {"Commit", func(t *testing.T, c *edgecloud.Coordinator, rec clusterRecord) {
 			report(t, c, rec, edgecloud.Creating)
 		}, edgecloud.ErrStillWorking, edgecloud.Creating},
-		"undone": {"get", func(t *testing.T, c *edgecloud.Coordinator, rec clusterRecord) {
+		"undone": {"Get", func(t *testing.T, c *edgecloud.Coordinator, rec clusterRecord) {
 			report(t, c, rec, edgecloud.CreateError)
 			_, err := c.Clusters.Undo(t.Context(), "c", rec.Operation, "")
 			require.NoError(t, err)
@@ -43,16 +43,17 @@ func TestPatienceEndsTooLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				s := scripttest.NewStore()
 				c, rec := requested(t, s)
 				const patience = 1500 * time.Millisecond
 				began := time.Now()
-				s.before = func(method, machine string) {
-					if method == tt.before && machine == "clusterinst" && time.Since(began) == patience {
-						s.before = nil
+				s.Before(func(call scripttest.Call) error {
+					if call.Is(scripttest.Call{Method: tt.before, Machine: "clusterinst"}) && time.Since(began) == patience {
+						s.Before(nil)
 						tt.happen(t, c, rec)
 					}
-				}
+					return nil
+				})
 				_, err := c.Clusters.Wait(t.Context(), rec, patience)
 				require.ErrorIs(t, err, tt.want)
 				requireCluster(t, c, "c", tt.state)
@@ -63,21 +64,16 @@ func TestPatienceEndsTooLate(t *testing.T) {
 
 // Another caller undoes a failed operation while Wait does. That is no error of Wait.
 func TestWaitLosesTheUndo(t *testing.T) {
-	for name, before := range map[string]string{"before it reads": "get", "before its commit": "commit"} {
+	for name, before := range map[string]scripttest.Call{"before it reads": readClusterNote, "before its commit": commitOfCluster} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			s := scripttest.NewStore()
 			c, rec := requested(t, s)
 			report(t, c, rec, edgecloud.CreateError)
-			undo := func() {
+			s.OnceBefore(before, func() {
 				_, err := c.Clusters.Undo(ctx, "c", rec.Operation, "")
 				require.NoError(t, err)
-			}
-			if before == "get" {
-				s.once("get", "edgecloud-note clusterinst", undo)
-			} else {
-				s.once("commit", "clusterinst", undo)
-			}
+			})
 			now, err := c.Clusters.Wait(ctx, rec, 0)
 			require.Equal(t, &edgecloud.FailedError{
 				Key: clusterKey("c"), Operation: rec.Operation, State: edgecloud.CreateError, Errors: []string{"no quota"}, Undone: true,
@@ -85,16 +81,6 @@ func TestWaitLosesTheUndo(t *testing.T) {
 			require.Equal(t, clusterRecord{ID: "c"}, now)
 		})
 	}
-}
-
-// forgetful is a store whose history returns an error.
-type forgetful struct {
-	*lifecycle.MemoryStore
-	err error
-}
-
-func (s *forgetful) History(context.Context, lifecycle.Key, uint64, int) ([]lifecycle.HistoryRow, error) {
-	return nil, s.err
 }
 
 // Wait cannot read the end of its operation. An outage of the store does not mean that the
@@ -109,7 +95,9 @@ func TestWaitCannotReadTheHistory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			c, rec := requested(t, &forgetful{lifecycle.NewMemoryStore(), tt.err})
+			store := scripttest.NewStore()
+			c, rec := requested(t, store)
+			store.Refuse(scripttest.Call{Method: "History"}, tt.err)
 			report(t, c, rec, edgecloud.Ready)
 			_, err := c.Clusters.Update(ctx, "c", nil, nil)
 			require.NoError(t, err)

@@ -54,8 +54,8 @@ const (
 )
 
 const (
-	overdue = "beyond the document: a backend that does not answer has failed"
-	forget  = "beyond the document: removes the record"
+	noteOverdue = "beyond the document: a backend that does not answer has failed"
+	noteForget  = "beyond the document: removes the record"
 )
 
 // Deploy is the machine of deploys, with the payload [Action]. A deploy begins
@@ -77,10 +77,10 @@ var Deploy = fsm.Must[Action](fsm.Spec[ActionState, ActionEvent]{
 		fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
 		fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionAccepted, ActionInProgress).By(Backend),
 
-		fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
-		fsm.Move(ActionAccepted, Overdue, ActionFailed).After(BuildTimeout).Note(overdue),
-		fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
-		fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
+		fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(noteOverdue),
+		fsm.Move(ActionAccepted, Overdue, ActionFailed).After(BuildTimeout).Note(noteOverdue),
+		fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(noteOverdue),
+		fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(noteForget),
 	),
 })
 
@@ -101,8 +101,8 @@ var Teardown = fsm.Must[Action](fsm.Spec[ActionState, ActionEvent]{
 		fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
 		fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionInProgress).By(Backend),
 
-		fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
-		fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
-		fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
+		fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(noteOverdue),
+		fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(noteOverdue),
+		fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(noteForget),
 	),
 })

@@ -201,12 +201,12 @@ func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord
 // the order of their requests.
 func (c *Controller) resume(ctx context.Context) error {
 	var foreign []error
-	type request struct {
+	type action struct {
 		*kind
 		ActionRecord
 	}
 	for _, state := range []ActionState{ActionInProgress, ActionAccepted, ActionPending} {
-		var all []request
+		var all []action
 		for _, k := range c.kinds() {
 			if _, ok := k.steps[state]; !ok {
 				continue
@@ -214,7 +214,7 @@ func (c *Controller) resume(ctx context.Context) error {
 			for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: []ActionState{state}}) {
 				switch {
 				case err == nil:
-					all = append(all, request{k, rec})
+					all = append(all, action{k, rec})
 				case !errors.Is(err, lifecycle.ErrForeign):
 					return err
 				default:
@@ -225,7 +225,7 @@ func (c *Controller) resume(ctx context.Context) error {
 				}
 			}
 		}
-		slices.SortStableFunc(all, func(a, b request) int { return a.ChangedAt.Compare(b.ChangedAt) })
+		slices.SortStableFunc(all, func(a, b action) int { return a.ChangedAt.Compare(b.ChangedAt) })
 		for _, a := range all {
 			if _, err := c.submit(a.kind, a.ID, &a.ActionRecord); err != nil {
 				return err

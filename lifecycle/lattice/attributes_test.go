@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
@@ -115,13 +116,9 @@ func TestAddSystem(t *testing.T) {
 func TestForeignRecords(t *testing.T) {
 	ctx, store := t.Context(), lifecycle.NewMemoryStore()
 	add := func(table *fsm.Table, id, state, payload string) {
-		require.NoError(t, store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-			To: lifecycle.StoredRecord{
-				Key: lifecycle.Key{Machine: table.Name, ID: id}, State: state, Origin: state,
-				Sequence: 1, Actor: lattice.Backend, Payload: []byte(payload),
-			},
-			Expect: expected(ctx, t, store, table.Name, id),
-		}}}))
+		scripttest.Plant(t, store, lifecycle.Key{Machine: table.Name, ID: id}, func(c *lifecycle.StoredChange) {
+			c.To.State, c.To.Origin, c.To.Actor, c.To.Payload = state, state, lattice.Backend, []byte(payload)
+		})
 	}
 	add(lattice.System.Table(), "a", "stable", "")
 	add(lattice.System.Table(), "b", "stable", "")
@@ -156,12 +153,4 @@ func TestForeignRecords(t *testing.T) {
 	require.ErrorContains(t, err, `"c/d"`)
 	require.ErrorContains(t, err, `"d/d"`)
 	require.ErrorContains(t, err, `"a/web"`)
-}
-
-// expected returns the revision of a key without a record.
-func expected(ctx context.Context, t *testing.T, store lifecycle.Store, machine, id string) lifecycle.Revision {
-	t.Helper()
-	rec, err := store.Get(ctx, lifecycle.Key{Machine: machine, ID: id})
-	require.NoError(t, err)
-	return rec.Revision
 }

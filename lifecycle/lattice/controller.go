@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -231,14 +230,4 @@ func (c *Controller) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.Join(queue.ErrNotDrained, lifecycle.Ended(ctx))
 	}
-}
-
-var errClosing = errors.New("lattice: the controller is closing")
-
-// check refuses ids that are ambiguous in the ids of records.
-func (s SystemID) check() error {
-	if s == "" || strings.Contains(string(s), "/") {
-		return fmt.Errorf("lattice: %w: a system's id is a segment of a path, not %q", lifecycle.ErrInvalid, string(s))
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
@@ -165,28 +166,13 @@ func TestSystemAfterOverride(t *testing.T) {
 	})
 }
 
-// first is a store that calls a function before the first commit of a machine.
-type first struct {
-	*lifecycle.MemoryStore
-	machine string
-	before  func()
-}
-
-func (s *first) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if f := s.before; f != nil && c.Changes[0].To.Machine == s.machine {
-		s.before = nil
-		f()
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
 // Another caller creates a system of the name while what an earlier one has left is removed.
 // The records are those of the new system now, and stay.
 func TestCreateIsOvertaken(t *testing.T) {
 	for name, machine := range map[string]string{"at a service": lattice.Service.Name(), "at a deploy": lattice.Deploy.Name()} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, store := t.Context(), &first{MemoryStore: lifecycle.NewMemoryStore(), machine: machine}
+				ctx, store := t.Context(), scripttest.NewStore()
 				c := live(t, store, lattice.Infrastructure{}, "s")
 				_, err := c.Deploy(ctx, "s", "d", lock.Root(), nil)
 				require.NoError(t, err)
@@ -198,13 +184,13 @@ func TestCreateIsOvertaken(t *testing.T) {
 				_, err = c.Systems().Override(ctx, "s", lattice.DoesNotExist, "operator", "lost", nil)
 				require.NoError(t, err)
 				synctest.Wait()
-				store.before = func() {
+				overtaken := store.OnceBefore(scripttest.Call{Method: "Commit", Machine: machine}, func() {
 					_, err := c.AddSystem(ctx, "s", lattice.Stable, nil)
 					require.NoError(t, err)
-				}
+				})
 				_, err = c.CreateSystem(ctx, "s", nil)
 				require.ErrorIs(t, err, lifecycle.ErrExists)
-				require.Nil(t, store.before)
+				require.True(t, overtaken())
 				_, err = c.Deploys().Get(ctx, "s/d")
 				require.NoError(t, err)
 				if machine == lattice.Service.Name() {

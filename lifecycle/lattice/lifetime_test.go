@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
@@ -172,26 +173,11 @@ func TestLastControllerIsInCharge(t *testing.T) {
 	})
 }
 
-// listing is a store that calls a function before a list of systems is read.
-type listing struct {
-	*lifecycle.MemoryStore
-	before atomic.Pointer[func()] // Called once.
-}
-
-func (s *listing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if q.Machine == lattice.System.Name() {
-		if f := s.before.Swap(nil); f != nil {
-			(*f)()
-		}
-	}
-	return s.MemoryStore.List(ctx, q)
-}
-
 // A controller stalls in its sweep until another one has started. It moves no deploy that
 // is past its deadline; the other one does.
 func TestSweepOfEarlierController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, store := t.Context(), &listing{MemoryStore: lifecycle.NewMemoryStore()}
+		ctx, store := t.Context(), scripttest.NewStore()
 		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -201,11 +187,12 @@ func TestSweepOfEarlierController(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(lattice.RunTimeout + time.Minute)
 		var c *lattice.Controller
-		start := func() { c = live(t, store.MemoryStore, infra) }
 		synctest.Wait() // No work of the first controller lists systems meanwhile.
-		store.before.Store(&start)
+		stalled := store.OnceBefore(scripttest.Call{Method: "List", Machine: lattice.System.Name()}, func() {
+			c = live(t, store.MemoryStore, infra)
+		})
 		require.ErrorIs(t, sweep(ctx, old), lifecycle.ErrStale)
-		require.Nil(t, store.before.Load())
+		require.True(t, stalled())
 		d, err := c.Deploys().Get(ctx, "s/d")
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionInProgress, d.State)

@@ -11,36 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
 )
 
-// overtaking is a store in which another writer is faster than the first delete.
-type overtaking struct {
-	*lifecycle.MemoryStore
-	faster func()
-}
-
-func (o *overtaking) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if f := o.faster; f != nil && c.Changes[0].To.State == string(lattice.Deleting) {
-		o.faster = nil
-		f()
-	}
-	return o.MemoryStore.Commit(ctx, c)
-}
-
 // A delete is repeated if the services move the system at the same moment.
 func TestDeleteIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &overtaking{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		c := live(t, store, lattice.Infrastructure{}, "s")
-		store.faster = func() {
+		overtaken := store.OnceBefore(scripttest.Call{Method: "Commit", State: string(lattice.Deleting)}, func() {
 			require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse("/a"), lattice.ServiceDegraded))
-		}
+		})
 		h, err := c.DeleteSystem(t.Context(), "s")
 		require.NoError(t, err)
-		require.Nil(t, store.faster)
+		require.True(t, overtaken())
 		rec, err := h.Wait(t.Context())
 		require.NoError(t, err)
 		require.False(t, rec.State != lattice.DoesNotExist && rec.State != "", "%s", rec.State)

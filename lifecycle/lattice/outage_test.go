@@ -1,7 +1,6 @@
 package lattice_test
 
 import (
-	"cmp"
 	"context"
 	"testing"
 	"testing/synctest"
@@ -9,60 +8,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
 )
 
-// failing is a store that fails from a call on.
-type failing struct {
-	*lifecycle.MemoryStore
-	list, commit string        // the machine of the call; empty: none
-	lasts        time.Duration // 0: a minute
-	until        time.Time
-}
-
-func (s *failing) down(machine string, at *string) error {
-	if *at != "" && machine == *at {
-		*at, s.until = "", time.Now().Add(cmp.Or(s.lasts, time.Minute))
-	}
-	if time.Now().Before(s.until) {
-		return lifecycle.ErrUnavailable
-	}
-	return nil
-}
-
-func (s *failing) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if err := s.down("", &s.list); err != nil {
-		return lifecycle.StoredRecord{}, err
-	}
-	return s.MemoryStore.Get(ctx, key)
-}
-
-func (s *failing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if err := s.down(q.Machine, &s.list); err != nil {
-		return nil, err
-	}
-	return s.MemoryStore.List(ctx, q)
-}
-
-func (s *failing) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if err := s.down(c.Changes[0].To.Machine, &s.commit); err != nil {
-		return err
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
 // A store that fails while a system is removed delays the removal. Remove is called once.
 func TestOutageDuringRemoval(t *testing.T) {
-	for name, fails := range map[string]func(*failing){
-		"at the actions":  func(s *failing) { s.list = lattice.Deploy.Name() },
-		"at the services": func(s *failing) { s.list = lattice.Service.Name() },
-		"at a service":    func(s *failing) { s.commit = lattice.Service.Name() },
+	for name, at := range map[string]scripttest.Call{
+		"at the actions":  {Method: "List", Machine: lattice.Deploy.Name()},
+		"at the services": {Method: "List", Machine: lattice.Service.Name()},
+		"at a service":    {Method: "Commit", Machine: lattice.Service.Name()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, store := t.Context(), &failing{MemoryStore: lifecycle.NewMemoryStore()}
+				ctx, store := t.Context(), scripttest.NewStore()
 				removals := 0
 				c := live(t, store, lattice.Infrastructure{Remove: func(context.Context, lattice.SystemID) error {
 					removals++
@@ -70,9 +31,9 @@ func TestOutageDuringRemoval(t *testing.T) {
 				}}, "s")
 				synctest.Wait()
 				require.NoError(t, c.SetService(ctx, "s", lock.MustParse("/a"), lattice.ServiceStable))
-				fails(store)
+				failed := store.OnceBefore(at, func() { store.Outage(time.Minute) })
 				deleteSystem(t, c, "s")
-				require.Empty(t, store.list+store.commit)
+				require.True(t, failed())
 				require.Equal(t, 1, removals)
 				_, err := c.Services().Get(ctx, "s/a")
 				require.ErrorIs(t, err, lifecycle.ErrNotFound)
@@ -87,21 +48,21 @@ func TestOutageDuringRemoval(t *testing.T) {
 // late removal leaves the new system alone.
 func TestNextSystemDuringOutage(t *testing.T) {
 	for name, c := range map[string]struct {
-		fails    func(*failing)
-		removals int // by the first controller
+		machine  string // whose list fails
+		removals int    // by the first controller
 	}{
-		"before Remove": {func(s *failing) { s.list = lattice.Deploy.Name() }, 0},
-		"after Remove":  {func(s *failing) { s.list = lattice.Service.Name() }, 1},
+		"before Remove": {lattice.Deploy.Name(), 0},
+		"after Remove":  {lattice.Service.Name(), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, store := t.Context(), &failing{MemoryStore: lifecycle.NewMemoryStore(), lasts: time.Hour}
+				ctx, store := t.Context(), scripttest.NewStore()
 				removals := 0
 				first := live(t, store, lattice.Infrastructure{Remove: func(context.Context, lattice.SystemID) error {
 					removals++
 					return nil
 				}}, "s")
-				c.fails(store)
+				store.OnceBefore(scripttest.Call{Method: "List", Machine: c.machine}, func() { store.Outage(time.Hour) })
 				late, err := first.DeleteSystem(ctx, "s")
 				require.NoError(t, err)
 				time.Sleep(lattice.DeletionTimeout + time.Minute)

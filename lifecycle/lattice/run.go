@@ -69,7 +69,10 @@ func (c *Controller) ended(k *kind, key lifecycle.Key) {
 	_, _ = c.submit(k, key.ID, nil)
 }
 
-var errEnded = errors.New("lattice: the action has ended")
+var (
+	errEnded   = errors.New("lattice: the action has ended")
+	errClosing = errors.New("lattice: the controller is closing")
+)
 
 // run performs the steps of a deploy or teardown until its end. It reads the record
 // before each step, so that it can continue what another process has started.

@@ -1,7 +1,6 @@
 package lattice_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
@@ -69,12 +69,8 @@ func TestLongestSystemID(t *testing.T) {
 func TestForeignServiceOfAnotherSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		foreign := lifecycle.StoredRecord{Key: lifecycle.Key{Machine: lattice.Service.Name(), ID: "b/x"}, State: "melted", Sequence: 1}
-		before, err := store.Get(t.Context(), foreign.Key)
-		require.NoError(t, err)
-		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
-			Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: before.Revision, To: foreign}},
-		}))
+		foreign := lifecycle.Key{Machine: lattice.Service.Name(), ID: "b/x"}
+		scripttest.Plant(t, store, foreign, func(c *lifecycle.StoredChange) { c.To.State = "melted" })
 		c := live(t, store, lattice.Infrastructure{}, "a")
 		require.Equal(t, lattice.State("stable"), stateOf(t, c, "a"))
 		deleteSystem(t, c, "a")
@@ -192,24 +188,13 @@ func TestInvalidObservations(t *testing.T) {
 	require.Equal(t, lattice.Stable, stateOf(t, c, "s"))
 }
 
-// interposed is a store that calls a function before a system is read.
-type interposed struct {
-	*lifecycle.MemoryStore
-	before func()
-}
-
-func (s *interposed) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if f := s.before; f != nil && key.Machine == lattice.System.Name() {
-		s.before = nil
-		f()
-	}
-	return s.MemoryStore.Get(ctx, key)
-}
+// systemRead is the read of a system.
+var systemRead = scripttest.Call{Method: "Get", Machine: lattice.System.Name()}
 
 // updating returns a controller of a system whose service /a is updating, and a function that
 // sets a service.
-func updating(t *testing.T) (*interposed, *lattice.Controller, func(service string, to lattice.ServiceState)) {
-	store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
+func updating(t *testing.T) (*scripttest.Store, *lattice.Controller, func(service string, to lattice.ServiceState)) {
+	store := scripttest.NewStore()
 	c := live(t, store, lattice.Infrastructure{}, "s")
 	set := func(service string, to lattice.ServiceState) {
 		require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
@@ -226,13 +211,35 @@ func TestOlderCountIsRefused(t *testing.T) {
 		before, err := c.Systems().Get(t.Context(), "s")
 		require.NoError(t, err)
 		synctest.Wait() // a new system also follows its services by itself
-		store.before = func() { set("/b", lattice.ServiceUpdating) }
+		ran := store.OnceBefore(systemRead, func() { set("/b", lattice.ServiceUpdating) })
 		set("/a", lattice.ServiceStable)
-		require.Nil(t, store.before)
+		require.True(t, ran())
 		rows, err := c.Systems().History(t.Context(), "s", before.Sequence, 0)
 		require.NoError(t, err)
 		require.Empty(t, rows)
 		require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
+
+// An observer counts, and another one moves the system before the first one does. The older count
+// moves nothing.
+func TestOlderCountIsAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, c, set := updating(t)
+		before, err := c.Systems().Get(t.Context(), "s")
+		require.NoError(t, err)
+		synctest.Wait() // a new system also follows its services by itself
+		ran := func() bool { return false }
+		store.OnceBefore(systemRead, func() { // the first read comes before the count, the second one after it
+			ran = store.OnceBefore(systemRead, func() { set("/b", lattice.ServiceDegraded) })
+		})
+		set("/a", lattice.ServiceStable)
+		require.True(t, ran())
+		rows, err := c.Systems().History(t.Context(), "s", before.Sequence, 0)
+		require.NoError(t, err)
+		require.Len(t, rows, 1)
+		require.Equal(t, lattice.Degraded, stateOf(t, c, "s"))
 		require.NoError(t, c.Close(t.Context()))
 	})
 }
@@ -242,12 +249,13 @@ func TestOlderCountIsRefused(t *testing.T) {
 func TestOlderCountIsCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, c, set := updating(t)
-		synctest.Wait()         // a new system also follows its services by itself
-		store.before = func() { // the first read comes before the count, the second one after it
-			store.before = func() { set("/b", lattice.ServiceUpdating) }
-		}
+		synctest.Wait() // a new system also follows its services by itself
+		ran := func() bool { return false }
+		store.OnceBefore(systemRead, func() { // the first read comes before the count, the second one after it
+			ran = store.OnceBefore(systemRead, func() { set("/b", lattice.ServiceUpdating) })
+		})
 		set("/a", lattice.ServiceStable)
-		require.Nil(t, store.before)
+		require.True(t, ran())
 		require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
 		require.NoError(t, c.Close(t.Context()))
 	})
@@ -260,7 +268,7 @@ func TestCountOfRemovedSystem(t *testing.T) {
 		store, c, set := updating(t)
 		synctest.Wait() // a new system also follows its services by itself
 		var before lattice.SystemRecord
-		store.before = func() {
+		ran := store.OnceBefore(systemRead, func() {
 			deleteSystem(t, c, "s")
 			createSystem(t, c, "s")
 			set("/b", lattice.ServiceDegraded)
@@ -269,9 +277,9 @@ func TestCountOfRemovedSystem(t *testing.T) {
 			before, err = c.Systems().Get(t.Context(), "s")
 			require.NoError(t, err)
 			require.Equal(t, lattice.Degraded, before.State)
-		}
+		})
 		set("/a", lattice.ServiceStable)
-		require.Nil(t, store.before)
+		require.True(t, ran())
 		after, err := c.Systems().Get(t.Context(), "s")
 		require.NoError(t, err)
 		require.Equal(t, before, after)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -46,6 +47,14 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attribut
 			return c.forgetEarlier(ctx, system)
 		},
 	})
+}
+
+// check refuses ids that are ambiguous in the ids of records.
+func (s SystemID) check() error {
+	if s == "" || strings.Contains(string(s), "/") {
+		return fmt.Errorf("lattice: %w: a system's id is a segment of a path, not %q", lifecycle.ErrInvalid, string(s))
+	}
+	return nil
 }
 
 // AddSystem takes over a system that exists already, in a state at rest: stable, failed or

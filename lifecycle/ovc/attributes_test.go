@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
@@ -192,13 +193,9 @@ func TestExpiryWithForeignRecord(t *testing.T) {
 			_, err := s.Add(ctx, ovc.KindImage, id, ovc.Deleted, ovc.Model{})
 			require.NoError(t, err)
 		}
-		at, err := store.Get(ctx, ovc.KindImage.Key("a"))
-		require.NoError(t, err)
-		later := at
-		later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
-		require.NoError(t, store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-			{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later, Timeout: time.Hour},
-		}}))
+		scripttest.Plant(t, store, ovc.KindImage.Key("a"), func(c *lifecycle.StoredChange) {
+			c.To.Payload, c.Timeout = []byte(`"of another version"`), time.Hour
+		})
 		time.Sleep(2 * ovc.Retention)
 		h, err := s.SelfHeal(ctx)
 		require.ErrorIs(t, err, lifecycle.ErrForeign)

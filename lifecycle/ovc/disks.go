@@ -19,7 +19,7 @@ var partner = map[Event]Event{
 // object. A detachment changes both models when it begins. If it does not succeed,
 // both models are restored like every model.
 func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Ticket, error) {
-	attach := func(d *Model) error {
+	editDisk := func(d *Model) error {
 		switch {
 		case action != Detach:
 			d.VM = vm
@@ -30,7 +30,7 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Tic
 		}
 		return nil
 	}
-	hold := func(m *Model) error {
+	editVM := func(m *Model) error {
 		m.Disks = slices.DeleteFunc(m.Disks, func(d string) bool { return d == disk })
 		if action != Detach {
 			m.Disks = append(m.Disks, disk)
@@ -41,11 +41,11 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Tic
 	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{partner[action]}, Disks: []string{disk}, Args: r.options.Args})
 	work.With = &lifecycle.Tx{}
 	if r.kind == KindVM {
-		disks.In(work.With).Fire(disk, action, API, r.change(attach))
-		return vms.Do(ctx, vm, partner[action], API, work, r.ownChange(hold))
+		disks.In(work.With).Fire(disk, action, API, r.change(editDisk))
+		return vms.Do(ctx, vm, partner[action], API, work, r.ownChange(editVM))
 	}
-	vms.In(work.With).Fire(vm, partner[action], API, r.change(hold))
-	return disks.Do(ctx, disk, action, API, work, r.ownChange(attach))
+	vms.In(work.With).Fire(vm, partner[action], API, r.change(editVM))
+	return disks.Do(ctx, disk, action, API, work, r.ownChange(editDisk))
 }
 
 // disk moves a disk, and takes the turn of the machine that it is attached to. A
@@ -91,7 +91,6 @@ func (r *request) withDisks(ctx context.Context) (*Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := r.ownChange(nil)
 	var attached []string
 	var with lifecycle.Tx
 	for _, id := range rec.Payload.Disks {
@@ -111,9 +110,9 @@ func (r *request) withDisks(ctx context.Context) (*Ticket, error) {
 		own.Expect = disk.Revision // UpdateStatus detaches a disk without a change of the machine
 		disks.In(&with).Fire(id, r.action, API, own)
 	}
-	// A disk that is attached meanwhile changes the machine.
-	change.Expect = rec.Revision
 	work := r.work(r.job(attached...))
 	work.With = &with
+	change := r.ownChange(nil)
+	change.Expect = rec.Revision // a disk that is attached meanwhile changes the machine
 	return vms.Do(ctx, r.id, r.action, API, work, change)
 }

@@ -45,7 +45,7 @@ func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
 				h.Stuck = append(h.Stuck, r)
 			}
 		}
-		expired, failed := s.empty(ctx, kind)
+		expired, failed := s.emptyBin(ctx, kind)
 		h.Expired, err = append(h.Expired, expired...), errors.Join(err, failed)
 	}
 	return h, err
@@ -110,9 +110,9 @@ func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Ev
 	return "", "", nil
 }
 
-// empty destroys the objects that have been in the recycle bin for the retention
+// emptyBin destroys the objects that have been in the recycle bin for the retention
 // period.
-func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Ticket, err error) {
+func (s *Service) emptyBin(ctx context.Context, kind Kind) (begun []*Ticket, err error) {
 	m := s.managers[kind]
 	if len(kind.bin()) == 0 {
 		return nil, nil

@@ -8,24 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 	"github.com/interlock-go/interlock/queue"
 )
-
-// flaky is a store that refuses the next commit.
-type flaky struct {
-	*lifecycle.MemoryStore
-	refuses bool
-}
-
-func (s *flaky) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if s.refuses {
-		s.refuses = false
-		return lifecycle.ErrUnavailable
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
 
 // delayed is an action that waits for its turn behind a migration, for long.
 type delayed struct {
@@ -60,12 +47,12 @@ func TestStoreFailsAtTheBeginning(t *testing.T) {
 	for name, function := range map[string]bool{"method": false, "function": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &flaky{MemoryStore: lifecycle.NewMemoryStore()}
+				store := scripttest.NewStore()
 				d := delay(t, store, function)
-				store.refuses = true
+				fails := store.OnceBefore(scripttest.Call{Method: "Commit"}, func() { store.Outage(time.Millisecond) })
 				require.NoError(t, d.migration.Wait(t.Context()))
 				require.Equal(t, ovc.Paused, outcome(t, d.ticket).State)
-				require.False(t, store.refuses)
+				require.True(t, fails())
 				require.True(t, d.performed)
 			})
 		})
@@ -74,13 +61,13 @@ func TestStoreFailsAtTheBeginning(t *testing.T) {
 
 // An action that ends after its turn has begun, and before its method does, is not performed.
 func TestEndedBeforeItsMethod(t *testing.T) {
-	byAnother := func(t *testing.T, store *bin, _ *ovc.Ticket) {
+	byAnother := func(t *testing.T, store *scripttest.Store, _ *ovc.Ticket) {
 		_, err := ovc.Must(store.MemoryStore, nil).UpdateStatus(t.Context(), ovc.KindVM, "m", ovc.Pausing, ovc.Running)
 		require.NoError(t, err)
 	}
-	byItsCaller := func(_ *testing.T, _ *bin, action *ovc.Ticket) { action.Cancel(nil) }
+	byItsCaller := func(_ *testing.T, _ *scripttest.Store, action *ovc.Ticket) { action.Cancel(nil) }
 	for name, c := range map[string]struct {
-		end    func(*testing.T, *bin, *ovc.Ticket)
+		end    func(*testing.T, *scripttest.Store, *ovc.Ticket)
 		outage time.Duration
 		is     error
 	}{
@@ -91,19 +78,19 @@ func TestEndedBeforeItsMethod(t *testing.T) {
 		for work, function := range map[string]bool{"method": false, "function": true} {
 			t.Run(name+", "+work, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := &bin{MemoryStore: lifecycle.NewMemoryStore()}
+					store := scripttest.NewStore()
 					d := delay(t, store, function)
-					reads, until := 0, time.Time{}
-					store.before = func() error {
+					reads := 0
+					store.Before(func(call scripttest.Call) error {
+						if call.Method != "Get" {
+							return nil
+						}
 						if reads++; reads == 2 { // the first one begins the turn
 							c.end(t, store, d.ticket)
-							until = time.Now().Add(c.outage)
-						}
-						if time.Now().Before(until) {
-							return lifecycle.ErrUnavailable
+							store.Outage(c.outage)
 						}
 						return nil
-					}
+					})
 					require.NoError(t, d.migration.Wait(t.Context()))
 					_, err := d.ticket.Wait(t.Context())
 					require.ErrorIs(t, err, c.is)

@@ -8,36 +8,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 	"github.com/interlock-go/interlock/queue"
 )
 
-// hooked is a store that calls a function after an object was read, before the read returns.
-type hooked struct {
-	*lifecycle.MemoryStore
-	key   lifecycle.Key
-	after func()
-}
-
-// on sets the function for the next read of an object.
-func (s *hooked) on(kind ovc.Kind, id string, do func()) {
-	s.key, s.after = lifecycle.Key{Machine: kind.Machine().Name(), ID: id}, do
-}
-
-func (s *hooked) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	r, err := s.MemoryStore.Get(ctx, key)
-	if do := s.after; do != nil && key == s.key {
-		s.after = nil
-		do()
-	}
-	return r, err
+// reading is the read of an object.
+func reading(kind ovc.Kind, id string) scripttest.Call {
+	return scripttest.Call{Method: "Get", Machine: kind.Key(id).Machine, ID: id}
 }
 
 // attached returns a service with the running machines m and n, a disk d that is attached to
 // m, and a created disk e.
-func attached(t *testing.T) (*ovc.Service, *hooked) {
-	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+func attached(t *testing.T) (*ovc.Service, *scripttest.Store) {
+	store := scripttest.NewStore()
 	s := ovc.Must(store, nil)
 	running(t, s, "m")
 	running(t, s, "n")
@@ -91,7 +76,7 @@ func TestOvertaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, store := attached(t)
-			store.on(c.kind, c.id, func() { c.meantime(t, s) })
+			store.OnceAfter(reading(c.kind, c.id), func() { c.meantime(t, s) })
 			_, err := s.Do(t.Context(), c.kind, c.id, c.action, nil)
 			require.ErrorIs(t, err, ovc.ErrOtherAction)
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
@@ -114,7 +99,7 @@ func TestOvertaken(t *testing.T) {
 // A disk that was attached to another machine meanwhile is not detached.
 func TestDetachedElsewhere(t *testing.T) {
 	s, store := attached(t)
-	store.on(ovc.KindDisk, "d", func() {
+	store.OnceAfter(reading(ovc.KindDisk, "d"), func() {
 		perform(t, s, ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d"})
 		perform(t, s, ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "d"})
 	})
@@ -127,7 +112,7 @@ func TestDetachedElsewhere(t *testing.T) {
 // UpdateStatus compares the revision, also if the table permits the new state.
 func TestUpdateStatusOvertaken(t *testing.T) {
 	s, store := attached(t)
-	store.on(ovc.KindVM, "n", func() { perform(t, s, ovc.KindVM, "n", ovc.Pause, nil) })
+	store.OnceAfter(reading(ovc.KindVM, "n"), func() { perform(t, s, ovc.KindVM, "n", ovc.Pause, nil) })
 	_, err := s.UpdateStatus(t.Context(), ovc.KindVM, "n", ovc.Running, ovc.Stopping)
 	require.ErrorIs(t, err, ovc.ErrOtherAction)
 	require.Equal(t, ovc.Paused, get(t, s, ovc.KindVM, "n").State)
@@ -137,7 +122,7 @@ func TestUpdateStatusOvertaken(t *testing.T) {
 func TestMigrationOfNothing(t *testing.T) {
 	s, store := attached(t)
 	end := make(chan struct{})
-	store.on(ovc.KindVM, "n", func() {
+	store.OnceAfter(reading(ovc.KindVM, "n"), func() {
 		// Accepted after the migration has read the machine, and before it is queued.
 		begin(t, s, ovc.KindVM, "n", ovc.Destroy, &ovc.Options{Run: func(context.Context) error {
 			<-end
@@ -234,7 +219,7 @@ func TestExpiresInTurn(t *testing.T) {
 // machine.
 func TestDetachedBeforeTheMachineIsDestroyed(t *testing.T) {
 	s, store := attached(t)
-	store.on(ovc.KindDisk, "d", func() {
+	store.OnceAfter(reading(ovc.KindDisk, "d"), func() {
 		for _, move := range [][2]ovc.State{{ovc.Assigned, ovc.Detaching}, {ovc.Detaching, ovc.Created}} {
 			_, err := s.UpdateStatus(t.Context(), ovc.KindDisk, "d", move[0], move[1])
 			require.NoError(t, err)

@@ -187,7 +187,7 @@ func (r *request) work(j job) lifecycle.Work {
 	work := lifecycle.Named(methods, j.encode())
 	if run := r.options.Run; run != nil {
 		work = lifecycle.Func(func(ctx context.Context) error {
-			if err := r.s.begins(ctx); err != nil {
+			if err := r.s.extendDeadline(ctx); err != nil {
 				return err
 			}
 			return run(ctx)
@@ -246,7 +246,7 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 	if err := json.Unmarshal(args, &j); err != nil {
 		return fmt.Errorf("ovc: %w: %w", lifecycle.ErrForeign, err)
 	}
-	if err := s.begins(ctx); err != nil {
+	if err := s.extendDeadline(ctx); err != nil {
 		return err
 	}
 	if s.config.Method == nil {
@@ -263,9 +263,9 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 	return nil
 }
 
-// begins extends the deadline of an action that had to wait for its turn, so that
+// extendDeadline extends the deadline of an action that had to wait for its turn, so that
 // the action has the whole time from here on. A store that is unavailable delays the action.
-func (s *Service) begins(ctx context.Context) error {
+func (s *Service) extendDeadline(ctx context.Context) error {
 	task, action := lifecycle.TaskOf(ctx), queue.Current[lifecycle.Key](ctx)
 	if task == nil || action == nil {
 		return nil

@@ -77,7 +77,7 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 		}
 	}
 	for kind := range Kinds() {
-		machine := fsm.Must[Model](kind.table(c.StuckAfter, c.Retention))
+		machine := fsm.Must[Model](kind.spec(c.StuckAfter, c.Retention))
 		s.managers[kind], err = lifecycle.New(machine, store, &lifecycle.Config[Event]{
 			WorkerActor: Worker, Done: []Event{Done}, Undo: []Event{Stuck},
 			Handlers: map[string]lifecycle.Handler{methods: s.handle},

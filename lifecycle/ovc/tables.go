@@ -20,12 +20,12 @@ const (
 // The machines of the kinds, without a payload. They are immutable and safe for
 // concurrent use.
 var (
-	VM         = fsm.Must[struct{}](KindVM.table(StuckAfter, Retention))
-	Cloudspace = fsm.Must[struct{}](KindCloudspace.table(StuckAfter, Retention))
-	Account    = fsm.Must[struct{}](KindAccount.table(StuckAfter, Retention))
-	Disk       = fsm.Must[struct{}](KindDisk.table(StuckAfter, Retention))
-	Image      = fsm.Must[struct{}](KindImage.table(StuckAfter, Retention))
-	Node       = fsm.Must[struct{}](KindNode.table(StuckAfter, Retention))
+	VM         = fsm.Must[struct{}](KindVM.spec(StuckAfter, Retention))
+	Cloudspace = fsm.Must[struct{}](KindCloudspace.spec(StuckAfter, Retention))
+	Account    = fsm.Must[struct{}](KindAccount.spec(StuckAfter, Retention))
+	Disk       = fsm.Must[struct{}](KindDisk.spec(StuckAfter, Retention))
+	Image      = fsm.Must[struct{}](KindImage.spec(StuckAfter, Retention))
+	Node       = fsm.Must[struct{}](KindNode.spec(StuckAfter, Retention))
 )
 
 // table is the table of a kind in the document.
@@ -127,12 +127,12 @@ var tables = map[Kind]table{
 	},
 }
 
-// table returns the specification of the machine of this kind. It has no states for a
-// value that is not a kind.
-func (k Kind) table(stuckAfter, retention time.Duration) fsm.Spec[State, Event] {
+// spec returns the specification of the machine of this kind.
+func (k Kind) spec(stuckAfter, retention time.Duration) fsm.Spec[State, Event] {
 	t := tables[k]
 	spec := fsm.Spec[State, Event]{
-		Name: "ovc-" + string(k), Title: "OpenvCloud: " + t.title, Actors: []fsm.Actor{API, Worker, Observer},
+		Name: "ovc-" + string(k), Title: "OpenvCloud: " + t.title, Initial: t.static[0],
+		Actors: []fsm.Actor{API, Worker, Observer},
 	}
 	for _, s := range t.static {
 		kind := fsm.Stable
@@ -141,22 +141,23 @@ func (k Kind) table(stuckAfter, retention time.Duration) fsm.Spec[State, Event] 
 		}
 		spec.States = append(spec.States, fsm.State[State]{Name: s, Kind: kind, Doc: t.docs[s]})
 	}
-	var stuck []State
+	transitions := TransitionStates(k)
+	for _, s := range transitions {
+		spec.States = append(spec.States, fsm.State[State]{Name: s, Kind: fsm.Transitional})
+	}
 	for _, r := range t.rows {
-		if !slices.Contains(stuck, r.transition) {
-			stuck = append(stuck, r.transition)
-			spec.States = append(spec.States, fsm.State[State]{Name: r.transition, Kind: fsm.Transitional})
-		}
 		note := ""
 		if r.transition == Disabling && r.desired == Created {
 			note = "kept as the document prints it; ENABLING is probably meant"
 		}
 		start := fsm.Row[State, Event]{From: r.initial, Event: r.action, To: r.transition}
 		done := fsm.Move(r.transition, Done, r.desired)
-		if r.desired == "" {
+		elsewhere := func(o row) bool { return o.transition == r.transition && o.desired != r.desired }
+		switch {
+		case r.desired == "":
 			done = fsm.Return(r.transition, Done)
-		} else if t.several(r.transition) {
-			done = done.Of(r.initial...)
+		case slices.ContainsFunc(t.rows, elsewhere):
+			done = done.Of(r.initial...) // the origin decides
 		}
 		spec.Rows = append(spec.Rows, start.By(API).Note(note), done.By(Worker).Note(note))
 	}
@@ -166,24 +167,9 @@ func (k Kind) table(stuckAfter, retention time.Duration) fsm.Spec[State, Event] 
 		spec.Rows = append(spec.Rows, fsm.Row[State, Event]{From: bin, Event: Expire, To: Destroying}.By(Observer).After(retention).
 			Note("beyond the document's rows, in its text: permanently deleted after the retention period"))
 	}
-	if len(t.static) > 0 {
-		spec.Initial = t.static[0]
-		spec.Rows = append(spec.Rows, fsm.Return(stuck[0], Stuck).AlsoFrom(stuck[1:]...).By(Observer).After(stuckAfter).
-			Note("beyond the document's rows, in its notes: self-healing recovers the previous state"))
-	}
+	spec.Rows = append(spec.Rows, fsm.Return(transitions[0], Stuck).AlsoFrom(transitions[1:]...).By(Observer).After(stuckAfter).
+		Note("beyond the document's rows, in its notes: self-healing recovers the previous state"))
 	return spec
-}
-
-// several reports whether a transition state leads to several desired states. The
-// origin then decides.
-func (t *table) several(transition State) bool {
-	desired := map[State]bool{}
-	for _, r := range t.rows {
-		if r.transition == transition {
-			desired[r.desired] = true
-		}
-	}
-	return len(desired) > 1
 }
 
 // bin returns the states of the objects of this kind in the recycle bin.

@@ -83,20 +83,12 @@ func stateOf[S comparable](m Machine[S], s S) state {
 	return state{-1, fmt.Sprintf("%#v", s)} // a String method may return the name of a declared state
 }
 
-func names(states []state) string {
-	list := make([]string, len(states))
-	for i, s := range states {
-		list[i] = s.name
-	}
-	return strings.Join(list, " or ")
-}
-
-type quantifier uint8
+type quantifier string
 
 const (
-	all quantifier = iota
-	one
-	none
+	all  quantifier = "all"
+	one  quantifier = "one"
+	none quantifier = "none"
 )
 
 // Condition is a requirement on the objects of one role. [Role.All], [Role.One] and
@@ -110,7 +102,11 @@ type Condition struct {
 
 // String returns the condition in the form "all reservation: pending or active".
 func (c Condition) String() string {
-	return fmt.Sprintf("%s %s: %s", [...]string{"all", "one", "none"}[c.quantifier], c.role, names(c.states))
+	names := make([]string, len(c.states))
+	for i, s := range c.states {
+		names[i] = s.name
+	}
+	return fmt.Sprintf("%s %s: %s", c.quantifier, c.role, strings.Join(names, " or "))
 }
 
 // accepts reports whether an object of the role may be in the state.

@@ -47,7 +47,7 @@ func (s *System) AddMci(ctx context.Context, nsID string, mci ExistingMci) (MciS
 	if err := checkMembers(mci.Name, mci.members); err != nil {
 		return MciStatus{}, err
 	}
-	if err := s.admits("namespace", nsID); err != nil {
+	if err := s.checkRequest("namespace", nsID); err != nil {
 		return MciStatus{}, err
 	}
 	id, life := mciKey(nsID, mci.Name), newLife()

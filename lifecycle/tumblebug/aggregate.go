@@ -2,6 +2,7 @@ package tumblebug
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/aggregate"
@@ -122,10 +123,10 @@ func Conclude(action Action, vms []State) (State, bool) {
 // transition do not count.
 func settled(vms []State) (State, bool) {
 	n := count(vms)
-	resting, err := dominant.Of(map[State]int{Running: n[Running], Suspended: n[Suspended], Undefined: n[Undefined]})
+	others, _ := dominant.Of(map[State]int{Running: n[Running], Suspended: n[Suspended], Undefined: n[Undefined]})
 	switch {
-	case resting.Count > 0:
-		return resting.State, err == nil
+	case others.Count > 0:
+		return others.State, true
 	case len(vms) == 0 || n[Failed]+n[Terminated] < len(vms):
 		return "", false
 	case n[Failed] > 0:
@@ -141,10 +142,10 @@ func atRest(s State) bool { return s == "" || MCI.Kind(s).Resting() }
 func restless(vm vmRecord) bool { return !atRest(vm.State) }
 
 // resting are the states of an MCI at rest, for preconditions.
-var resting = []State{Running, Suspended, Terminated, Failed, Undefined}
+var resting = slices.DeleteFunc(slices.Collect(MCI.States()), func(s State) bool { return !atRest(s) || s == Removed })
 
 // transitional are the states of an MCI in an operation.
-var transitional = []State{Preparing, Prepared, Creating, Suspending, Resuming, Rebooting, Terminating}
+var transitional = slices.DeleteFunc(slices.Collect(MCI.States()), atRest)
 
 func states(vms []vmRecord) []State {
 	list := make([]State, 0, len(vms))

@@ -40,7 +40,7 @@ import (
 func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string, force bool) (string, error) {
 	a, err := ParseAction(action)
 	if err == nil {
-		err = s.admits("namespace", nsID, "MCI", mciID)
+		err = s.checkRequest("namespace", nsID, "MCI", mciID)
 	}
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (s *System) actOnMci(ctx context.Context, id string, a Action, force bool) 
 	case err != nil:
 		return "", err
 	case a == ActionContinue:
-		return "Continue the holding MCI", s.resumeHeld(ctx, &mci)
+		return "Continue the holding MCI", s.continueHeld(ctx, &mci)
 	case a == ActionWithdraw:
 		return "Withdraw the holding MCI", s.withdraw(ctx, &mci)
 	case a == ActionRefine && len(vms) == 0:
@@ -83,7 +83,7 @@ func (s *System) actOnMci(ctx context.Context, id string, a Action, force bool) 
 
 // controlMci starts a control action on an MCI.
 func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord, a Action, force bool) error {
-	if err := admissible(mci, vms, a, force); err != nil {
+	if err := checkControl(mci, vms, a, force); err != nil {
 		return err
 	}
 	// The commit requires what was decided on: the revision of the MCI, and that it has a VM.
@@ -93,17 +93,17 @@ func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord,
 	if len(vms) > 0 {
 		change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
 	}
-	return s.order(ctx, mci.ID, queue.Action{Name: string(a), Preempt: preempt(force), Admit: func(ctx context.Context) error {
+	return s.submit(ctx, mci.ID, queue.Action{Name: string(a), Preempt: preempt(force), Admit: func(ctx context.Context) error {
 		_, err := s.mcis.Fire(ctx, mci.ID, Event(a), User, change)
 		return err
 	}})
 }
 
-// admissible refuses a control action during another one, or because of the VMs of an
+// checkControl refuses a control action during another one, or because of the VMs of an
 // MCI.
-func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
+func checkControl(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 	if !force {
-		if err := idle(mci); err != nil {
+		if err := checkIdle(mci); err != nil {
 			return err
 		}
 		if now, _, _ := Summarize(states(vms), 0); !atRest(now.State) {
@@ -128,7 +128,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 		err = fmt.Errorf("%w: action %q of a VM is not supported", lifecycle.ErrInvalid, action)
 	}
 	if err == nil {
-		err = s.admits("namespace", nsID, "MCI", mciID, "VM", vmID)
+		err = s.checkRequest("namespace", nsID, "MCI", mciID, "VM", vmID)
 	}
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	}
 	change := &vmChange{Force: force, Edit: func(p *VMSpec) error { p.Continues = 0; return nil }}
 	if !force {
-		if err := idle(&mci); err != nil {
+		if err := checkIdle(&mci); err != nil {
 			return "", err
 		}
 		change.Require = []lifecycle.Precondition{s.mcis.Require(mci.ID, resting...)}
@@ -161,8 +161,8 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	return fmt.Sprintf("%s the VM", a.during()), nil
 }
 
-// idle refuses a request while an action of the MCI is running.
-func idle(mci *mciRecord) error {
+// checkIdle refuses a request while an action of the MCI is running.
+func checkIdle(mci *mciRecord) error {
 	if running, _ := Doing(mci.State); running != ActionComplete {
 		return busyError(fmt.Sprintf("MCI is under %s, please try later", running))
 	}
@@ -186,9 +186,9 @@ func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm
 	return s.mcis.Fire(ctx, mci.ID, e, by, &mciChange{Expect: mci.Revision})
 }
 
-// resumeHeld is the action continue.
-func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) error {
-	return s.order(ctx, mci.ID, queue.Action{Name: "continue", Admit: func(ctx context.Context) error {
+// continueHeld is the action continue.
+func (s *System) continueHeld(ctx context.Context, mci *mciRecord) error {
+	return s.submit(ctx, mci.ID, queue.Action{Name: "continue", Admit: func(ctx context.Context) error {
 		_, err := s.answerHeld(ctx, mci, Provision, Tumblebug)
 		return err
 	}})
@@ -208,7 +208,7 @@ func (s *System) withdraw(ctx context.Context, mci *mciRecord) error {
 func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) error {
 	// A process that continues a creation makes every VM that is missing, also a removed one.
 	running, _ := Doing(mci.State)
-	if err := idle(mci); err != nil && (!force || running == ActionCreate) {
+	if err := checkIdle(mci); err != nil && (!force || running == ActionCreate) {
 		return err
 	}
 	kept := func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined }
@@ -249,14 +249,14 @@ func (s *System) remove(ctx context.Context, vms []vmRecord, by Event, require .
 // MCI or a VM in another state; [queue.ErrTerminated] after [System.Close]; those of the
 // store and of the provider. The MCI exists then, and the request may be repeated.
 func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
-	if err := s.admits("namespace", nsID, "MCI", mciID); err != nil {
+	if err := s.checkRequest("namespace", nsID, "MCI", mciID); err != nil {
 		return err
 	}
 	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
 	if err != nil {
 		return err
 	}
-	if err := idle(&mci); err != nil {
+	if err := checkIdle(&mci); err != nil {
 		return err
 	}
 	if mci.State != Terminated && mci.State != Failed {

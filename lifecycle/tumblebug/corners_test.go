@@ -3,7 +3,6 @@ package tumblebug_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -38,31 +37,22 @@ func createOne(t *testing.T, s *tumblebug.System, size int) tumblebug.MciStatus 
 	return status
 }
 
-// commits reports whether a commit moves an object to this state.
-func commits(c *lifecycle.Commit, machine string, state tumblebug.State) bool {
-	return slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool {
-		return ch.To.Machine == machine && ch.To.State == string(state) && !ch.MetadataOnly
-	})
-}
-
 // The last VM of an MCI is removed after an action is admitted by it, and before the
 // action starts. The action is refused.
 func TestActionStartsOnWhatItDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
-		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		clouds.faults["create a-1"] = "reject"
 		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
 		require.Equal(t, tumblebug.Failed, createOne(t, s, 1).State)
-		var once atomic.Bool
-		store.commit = func(c *lifecycle.Commit) {
-			if commits(c, "mci", tumblebug.Resuming) && once.CompareAndSwap(false, true) {
-				_, err := other.HandleMciAction(ctx, "ns", "m", "refine", false)
-				require.NoError(t, err)
-			}
-		}
+		resuming := scripttest.Call{Method: "Commit", Machine: "mci", State: string(tumblebug.Resuming)}
+		overtaken := store.OnceBefore(resuming, func() {
+			_, err := other.HandleMciAction(ctx, "ns", "m", "refine", false)
+			require.NoError(t, err)
+		})
 		_, err := s.HandleMciAction(ctx, "ns", "m", "resume", true)
-		require.True(t, once.Load())
+		require.True(t, overtaken())
 		status := wait(ctx, t, s)
 		require.Equal(t, tumblebug.Failed, status.State)
 		require.Empty(t, status.Vm)
@@ -76,14 +66,13 @@ func TestActionStartsOnWhatItDecides(t *testing.T) {
 func TestMciActionDuringAVMAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
-		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
 		createOne(t, s, 1)
-		store.commit = func(*lifecycle.Commit) {
-			store.commit = nil
+		store.OnceBefore(scripttest.Call{Method: "Commit"}, func() {
 			_, err := other.HandleMciAction(ctx, "ns", "m", "reboot", false)
 			require.NoError(t, err)
-		}
+		})
 		_, err := s.HandleMciVmAction(ctx, "ns", "m", "a-1", "suspend", false)
 		require.ErrorIs(t, err, lifecycle.ErrBusy)
 		require.EqualError(t, err, "MCI has just come under an action, please try later")
@@ -127,7 +116,7 @@ func TestSweepAtTheBeginOfATurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, clouds := t.Context(), newCloud()
 				clouds.delay = tumblebug.VMCreateTimeout - time.Minute
-				store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+				store := scripttest.NewStore()
 				config := &tumblebug.Config{Limits: map[string]tumblebug.Limit{"aws": {VMs: 1}}}
 				if owned {
 					owner, err := lifecycle.Join(ctx, store, "tb", 24*time.Hour)
@@ -137,14 +126,15 @@ func TestSweepAtTheBeginOfATurn(t *testing.T) {
 				s := tumblebug.Must(store, clouds, config)
 				sweeps := 0
 				var busy atomic.Bool
-				store.commit = func(c *lifecycle.Commit) {
-					if c.Changes[0].To.Machine == "vm" && c.Changes[0].MetadataOnly && busy.CompareAndSwap(false, true) {
+				store.Before(func(c scripttest.Call) error {
+					if beginsTurn(c) && busy.CompareAndSwap(false, true) {
 						_, err := s.Sweep(ctx)
 						require.NoError(t, err)
 						sweeps++
 						busy.Store(false)
 					}
-				}
+					return nil
+				})
 				requestMci(t, s, 4)
 				status, err := s.Wait(ctx, "ns", "m")
 				require.NoError(t, err)
@@ -188,7 +178,7 @@ func TestClosedSystemChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
 		clouds.faults["create a-2"] = "reject"
-		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		s := tumblebug.Must(store, clouds, nil)
 		createOne(t, s, 2)
 		before, err := s.MCIs().Get(ctx, "ns/m")
@@ -204,11 +194,7 @@ func TestClosedSystemChangesNothing(t *testing.T) {
 				require.Equal(t, lifecycle.OpID(1), vm.Operation)
 			}
 		}
-		store.get = func(k lifecycle.Key) {
-			if store.get = nil; k.Machine == "mci" {
-				require.NoError(t, s.Close(ctx))
-			}
-		}
+		store.OnceBefore(scripttest.Call{Method: "Get", Machine: "mci"}, func() { require.NoError(t, s.Close(ctx)) })
 		_, err = s.HandleMciAction(ctx, "ns", "m", "reboot", false)
 		unchanged(err)
 		for _, action := range []string{"suspend", "refine", "withdraw", "continue"} {
@@ -255,24 +241,20 @@ func TestReleaseAfterTheLastVM(t *testing.T) {
 	}
 }
 
-// losingStore loses the answer to every commit that moves an MCI to Failed.
-type losingStore struct{ *lifecycle.MemoryStore }
-
-func (s losingStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	err := s.MemoryStore.Commit(ctx, c)
-	if err == nil && commits(c, "mci", tumblebug.Failed) {
-		err = lifecycle.ErrUnknownOutcome
-	}
-	return err
-}
-
 // An MCI cannot be prepared, and the answer to the report of that is lost. Its resources
 // are released.
 func TestReleaseAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
 		clouds.faults["prepare sshKey"] = "reject"
-		s := tumblebug.Must(losingStore{lifecycle.NewMemoryStore()}, clouds, nil)
+		store := scripttest.NewStore()
+		store.After(func(c scripttest.Call) error {
+			if c.Is(scripttest.Call{Method: "Commit", Machine: "mci", State: string(tumblebug.Failed)}) {
+				return lifecycle.ErrUnknownOutcome
+			}
+			return nil
+		})
+		s := tumblebug.Must(store, clouds, nil)
 		require.Equal(t, tumblebug.Failed, createOne(t, s, 1).State)
 		time.Sleep(time.Minute) // the next attempt
 		require.Empty(t, clouds.list())

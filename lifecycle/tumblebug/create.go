@@ -27,12 +27,12 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	if err := req.check(); err != nil {
 		return MciStatus{}, err
 	}
-	if err := s.admits("namespace", nsID); err != nil {
+	if err := s.checkRequest("namespace", nsID); err != nil {
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, req.Name)
 	var mci mciRecord
-	err := s.order(ctx, id, queue.Action{Name: "create", Admit: func(ctx context.Context) (err error) {
+	err := s.submit(ctx, id, queue.Action{Name: "create", Admit: func(ctx context.Context) (err error) {
 		mci, err = s.mcis.Add(ctx, id, Preparing, User, MCISpec{MciReq: req, Life: newLife()}, nil)
 		return err
 	}})

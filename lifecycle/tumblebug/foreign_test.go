@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -28,7 +29,7 @@ func TestSweepWithForeignRecord(t *testing.T) {
 				time.Sleep(time.Second)
 				process.Die(0)
 				stop()
-				makeForeign(t, store, foreign)
+				scripttest.MakeForeign(t, store, foreign)
 				second, _, end := start()
 				defer end()
 				for range 3 {
@@ -47,16 +48,4 @@ func TestSweepWithForeignRecord(t *testing.T) {
 			})
 		})
 	}
-}
-
-// makeForeign replaces the content of a record by one that cannot be read.
-func makeForeign(t *testing.T, store lifecycle.Store, key lifecycle.Key) {
-	t.Helper()
-	at, err := store.Get(t.Context(), key)
-	require.NoError(t, err)
-	later := at
-	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
-	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
-	}}))
 }

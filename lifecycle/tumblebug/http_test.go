@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -220,16 +221,11 @@ func TestHandlerRefuses(t *testing.T) {
 
 // An error of the store is a problem without the text of the store.
 func TestHandlerHidesTheStore(t *testing.T) {
-	store := &failingStore{MemoryStore: lifecycle.NewMemoryStore()}
+	store := scripttest.NewStore()
+	store.Refuse(scripttest.Call{Method: "Get"}, fmt.Errorf("%w: dial db: password=secret", lifecycle.ErrUnavailable))
 	c := &httpClient{t, tumblebug.Handler(tumblebug.Must(store, newCloud(), nil))}
 	problem := c.refused(http.MethodGet, "ns/mci/m", http.StatusServiceUnavailable, "unavailable")
 	require.NotContains(t, problem.Detail, "password")
-}
-
-type failingStore struct{ *lifecycle.MemoryStore }
-
-func (s *failingStore) Get(context.Context, lifecycle.Key) (lifecycle.StoredRecord, error) {
-	return lifecycle.StoredRecord{}, fmt.Errorf("%w: dial db: password=secret", lifecycle.ErrUnavailable)
 }
 
 // A Handler does not read bodies: a body of any size costs nothing, and parameters in it

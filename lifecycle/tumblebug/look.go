@@ -3,12 +3,12 @@ package tumblebug
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -117,19 +117,18 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (err error) {
 }
 
 // refresh updates the VMs of an MCI, a few at a time. A panic of the provider or of an
-// observer continues in the caller.
+// observer continues in the caller, and so does runtime.Goexit as a panic.
 func (s *System) refresh(ctx context.Context, vms []vmRecord) error {
 	var group errgroup.Group
 	var panicked atomic.Pointer[queue.PanicError]
 	group.SetLimit(maxLooks)
 	for i := range vms {
 		group.Go(func() error {
-			defer func() {
-				if v := recover(); v != nil {
-					panicked.Store(&queue.PanicError{Value: v, Stack: debug.Stack()})
-				}
-			}()
-			return s.update(ctx, &vms[i])
+			err := protect.Call(func() error { return s.update(ctx, &vms[i]) })
+			if p, ok := err.(*queue.PanicError); ok {
+				panicked.Store(p)
+			}
+			return err
 		})
 	}
 	err := group.Wait()

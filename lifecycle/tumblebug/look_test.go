@@ -2,6 +2,7 @@ package tumblebug_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,23 +77,30 @@ func TestActionDuringALook(t *testing.T) {
 	})
 }
 
-// A panic of the provider in a request for a status continues in the caller.
+// A panic of the provider in a request for a status continues in the caller, and so does
+// runtime.Goexit as a panic.
 func TestStatusPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, clouds := t.Context(), &lookCloud{cloud: newCloud()}
-		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
-		createOne(t, s, 2)
-		clouds.look = func(context.Context) error { panic("provider is broken") }
-		func() {
-			defer func() {
-				panicked, ok := recover().(*queue.PanicError)
-				require.True(t, ok)
-				require.Equal(t, "provider is broken", panicked.Value)
-			}()
-			_, _ = s.GetMciStatus(ctx, "ns", "m")
-		}()
-		clouds.look = nil
-		require.Equal(t, "Running:2 (R:2/2)", wait(ctx, t, s).Status)
-		require.NoError(t, s.Close(ctx))
-	})
+	for name, end := range map[string]func(){
+		"provider is broken": func() { panic("provider is broken") }, "runtime.Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, clouds := t.Context(), &lookCloud{cloud: newCloud()}
+				s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+				createOne(t, s, 2)
+				clouds.look = func(context.Context) error { end(); return nil }
+				func() {
+					defer func() {
+						panicked, ok := recover().(*queue.PanicError)
+						require.True(t, ok)
+						require.ErrorContains(t, panicked, name)
+					}()
+					_, _ = s.GetMciStatus(ctx, "ns", "m")
+				}()
+				clouds.look = nil
+				require.Equal(t, "Running:2 (R:2/2)", wait(ctx, t, s).Status)
+				require.NoError(t, s.Close(ctx))
+			})
+		})
+	}
 }

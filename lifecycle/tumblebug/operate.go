@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// order submits an action to the queue that advances an MCI. If it has an Admit, that
+// submit submits an action to the queue that advances an MCI. If it has an Admit, that
 // commits the start of an operation after the place is reserved: if the queue refuses,
 // nothing is changed.
-func (s *System) order(ctx context.Context, id string, act queue.Action) error {
+func (s *System) submit(ctx context.Context, id string, act queue.Action) error {
 	act.Retry, act.Run = retries, func(ctx context.Context) error { return s.advance(ctx, id) }
-	_, err := s.orders.Submit(ctx, id, &act)
+	_, err := s.operations.Submit(ctx, id, &act)
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return refused.Err // of Admit
 	}

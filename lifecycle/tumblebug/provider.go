@@ -11,6 +11,8 @@ import (
 
 // Provider is the driver interface to the clouds. Many goroutines call it at once. A panic in
 // the work of a VM or of an MCI is a failure, and its text is the reason. So is runtime.Goexit.
+// In [System.GetMciStatus] a panic of Status continues in the caller, and so does
+// runtime.Goexit as a panic.
 //
 // A provider treats repeated requests for the same resource, or for the same operation
 // of a VM, as one request: a process that continues an operation repeats the requests

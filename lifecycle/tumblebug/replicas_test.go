@@ -3,13 +3,13 @@ package tumblebug_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -78,33 +78,20 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// faultyStore does not write the first heartbeat of each VM, which starts its turn.
-type faultyStore struct {
-	*lifecycle.MemoryStore
-	mu     sync.Mutex
-	failed map[lifecycle.Key]bool
-}
-
-func (s *faultyStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, change := range c.Changes {
-		key := change.To.Key
-		if change.MetadataOnly && key.Machine == tumblebug.VM.Name() && !s.failed[key] {
-			s.failed[key] = true
-			return lifecycle.ErrUnavailable
-		}
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
 // The store fails when the turns of VMs start. With shared turns the region goes on when the
 // store answers again.
 func TestSharedTurnsAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer stop()
-		store := &faultyStore{MemoryStore: lifecycle.NewMemoryStore(), failed: map[lifecycle.Key]bool{}}
+		store, failed := scripttest.NewStore(), map[string]bool{}
+		store.Before(func(c scripttest.Call) error {
+			if !beginsTurn(c) || failed[c.ID] {
+				return nil
+			}
+			failed[c.ID] = true
+			return lifecycle.ErrUnavailable
+		})
 		owner, err := lifecycle.Join(ctx, store, "tb", 48*time.Hour)
 		require.NoError(t, err)
 		s := tumblebug.Must(store, newCloud(), &tumblebug.Config{
@@ -118,7 +105,7 @@ func TestSharedTurnsAfterAnOutage(t *testing.T) {
 		s.Queue().Abort(nil)
 		require.NoError(t, err)
 		require.Equal(t, "Running:3 (R:3/3)", status.Status)
-		require.Len(t, store.failed, 3)
+		require.Len(t, failed, 3)
 		require.NoError(t, s.Close(ctx))
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -249,52 +250,21 @@ func TestLateControlNamesItsLife(t *testing.T) {
 	})
 }
 
-// hookedStore calls a function before every commit, and before every read.
-type hookedStore struct {
-	*lifecycle.MemoryStore
-	commit func(*lifecycle.Commit)
-	get    func(lifecycle.Key)
-}
+// creating is a commit that adds a VM.
+var creating = scripttest.Call{Method: "Commit", Machine: tumblebug.VM.Name(), State: string(tumblebug.Creating)}
 
-func (s *hookedStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if s.commit != nil {
-		s.commit(c)
-	}
-	return s.MemoryStore.Commit(ctx, c)
-}
-
-func (s *hookedStore) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if s.get != nil {
-		s.get(k)
-	}
-	return s.MemoryStore.Get(ctx, k)
-}
-
-// createsVM reports whether a commit adds a VM.
-func createsVM(c *lifecycle.Commit) bool {
-	return slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool {
-		return ch.To.Machine == tumblebug.VM.Name() && ch.To.State == string(tumblebug.Creating)
-	})
-}
+// secondRead is the read of the second VM.
+var secondRead = scripttest.Call{Method: "Get", Machine: tumblebug.VM.Name(), ID: "ns/m/a-2"}
 
 // The first process stalls before it adds a VM, until another MCI of the same name is
 // being created. The provider is not requested to create the VM.
 func TestLateVMIsNotCreated(t *testing.T) {
-	store, clouds := lifecycle.NewMemoryStore(), newCloud()
-	var resume, deleted chan struct{}
-	var stall, release sync.Once
-	one := &hookedStore{MemoryStore: store, commit: func(c *lifecycle.Commit) {
-		if createsVM(c) {
-			stall.Do(func() { <-resume })
-		}
-	}}
-	two := &hookedStore{MemoryStore: store, commit: func(c *lifecycle.Commit) {
-		if createsVM(c) {
-			release.Do(func() { close(resume); <-deleted; time.Sleep(time.Second) })
-		}
-	}}
+	clouds, one := newCloud(), scripttest.NewStore()
+	two := &scripttest.Store{MemoryStore: one.MemoryStore}
 	synctest.Test(t, func(t *testing.T) {
-		resume, deleted = make(chan struct{}), make(chan struct{})
+		resume, deleted := make(chan struct{}), make(chan struct{})
+		one.OnceBefore(creating, func() { <-resume })
+		two.OnceBefore(creating, func() { close(resume); <-deleted; time.Sleep(time.Second) })
 		p := &pair{T: t, first: tumblebug.Must(one, clouds, nil), second: tumblebug.Must(two, clouds, nil)}
 		p.create(p.first, false, tumblebug.SubGroup{Name: "b", Provider: "aws", Region: "old"})
 		synctest.Wait()
@@ -317,16 +287,16 @@ func TestLateVMIsNotCreated(t *testing.T) {
 // The first process stalls before it adds the first of five VMs. The second one terminates
 // the MCI: the first process does not try to add the others.
 func TestLateCreationStops(t *testing.T) {
-	store, clouds, adds := lifecycle.NewMemoryStore(), newCloud(), 0
-	var resume chan struct{}
-	one := &hookedStore{MemoryStore: store, commit: func(c *lifecycle.Commit) {
-		if createsVM(c) {
-			adds++
-			<-resume
-		}
-	}}
-	inPair(t, one, store, clouds, clouds, func(_ context.Context, p *pair) {
-		resume = make(chan struct{})
+	clouds, one := newCloud(), scripttest.NewStore()
+	inPair(t, one, one.MemoryStore, clouds, clouds, func(_ context.Context, p *pair) {
+		resume, adds := make(chan struct{}), 0
+		one.Before(func(c scripttest.Call) error {
+			if c.Is(creating) {
+				adds++
+				<-resume
+			}
+			return nil
+		})
 		p.create(p.first, false, tumblebug.SubGroup{Name: "a", Size: 5, Provider: "aws", Region: "r"})
 		synctest.Wait()
 		p.action("terminate", true)
@@ -341,16 +311,10 @@ func TestLateCreationStops(t *testing.T) {
 // finished that and started the next reboot when the first one continues: a VM that was
 // rebooted twice is not rebooted again.
 func TestLateRequestIsRefused(t *testing.T) {
-	clouds, store := newCloud(), lifecycle.NewMemoryStore()
-	var resume chan struct{}
-	var stall sync.Once
-	one := &hookedStore{MemoryStore: store, get: func(k lifecycle.Key) {
-		if k.Machine == tumblebug.VM.Name() && k.ID == "ns/m/a-2" {
-			stall.Do(func() { <-resume })
-		}
-	}}
-	inPair(t, one, store, clouds, clouds, func(ctx context.Context, p *pair) {
-		resume = make(chan struct{})
+	clouds, one := newCloud(), scripttest.NewStore()
+	inPair(t, one, one.MemoryStore, clouds, clouds, func(ctx context.Context, p *pair) {
+		resume := make(chan struct{})
+		one.OnceBefore(secondRead, func() { <-resume })
 		p.create(p.second, false)
 		p.rests("Running:2 (R:2/2)")
 		_, err := p.first.HandleMciAction(ctx, "ns", "m", "reboot", false)
@@ -373,16 +337,10 @@ func TestLateRequestIsRefused(t *testing.T) {
 // The first process stalls while it requests a forced reboot of the VMs. The second one has
 // requested it meanwhile: each VM is requested once.
 func TestLateRequestIsNotRepeated(t *testing.T) {
-	clouds, store := newCloud(), lifecycle.NewMemoryStore()
-	var resume chan struct{}
-	var stall sync.Once
-	one := &hookedStore{MemoryStore: store, get: func(k lifecycle.Key) {
-		if k.Machine == tumblebug.VM.Name() && k.ID == "ns/m/a-2" {
-			stall.Do(func() { <-resume })
-		}
-	}}
-	inPair(t, one, store, clouds, clouds, func(ctx context.Context, p *pair) {
-		resume = make(chan struct{})
+	clouds, one := newCloud(), scripttest.NewStore()
+	inPair(t, one, one.MemoryStore, clouds, clouds, func(ctx context.Context, p *pair) {
+		resume := make(chan struct{})
+		one.OnceBefore(secondRead, func() { <-resume })
 		p.create(p.second, false)
 		p.rests("Running:2 (R:2/2)")
 		clouds.change(func() { clouds.delay = 5 * time.Minute })
@@ -400,21 +358,14 @@ func TestLateRequestIsNotRepeated(t *testing.T) {
 // The content of a VM changes after the action of its MCI has read the VM, and before it
 // requests the action of the VM. The change is kept.
 func TestRequestKeepsContent(t *testing.T) {
-	clouds, store := newCloud(), lifecycle.NewMemoryStore()
-	var once sync.Once
-	var edit func()
-	one := &hookedStore{MemoryStore: store, get: func(k lifecycle.Key) {
-		if k.ID == "ns/m/a-2" {
-			once.Do(edit)
-		}
-	}}
-	inPair(t, one, store, clouds, clouds, func(ctx context.Context, p *pair) {
-		edit = func() {
+	clouds, one := newCloud(), scripttest.NewStore()
+	inPair(t, one, one.MemoryStore, clouds, clouds, func(ctx context.Context, p *pair) {
+		one.OnceBefore(secondRead, func() {
 			_, err := p.second.VMs().Override(ctx, "ns/m/a-2", tumblebug.Running, "admin", "new label", &lifecycle.Change[tumblebug.VMSpec]{
 				Edit: func(vm *tumblebug.VMSpec) error { vm.Attributes = []byte(`"label"`); return nil },
 			})
 			require.NoError(t, err)
-		}
+		})
 		p.create(p.second, false)
 		p.rests("Running:2 (R:2/2)")
 		_, err := p.first.HandleMciAction(ctx, "ns", "m", "suspend", false)

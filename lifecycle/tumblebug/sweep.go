@@ -52,12 +52,12 @@ func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycl
 	errs := []error{err, failed}
 	for _, r := range ended {
 		if r.Resolution == lifecycle.Moved { // to Failed; its resources are released
-			errs = append(errs, s.order(ctx, r.ID, queue.Action{Name: "sweep", ID: r.ID}))
+			errs = append(errs, s.submit(ctx, r.ID, queue.Action{Name: "sweep", ID: r.ID}))
 		}
 	}
 	for mci, err := range s.mcis.All(ctx, lifecycle.Select[State]{States: transitional, UnchangedFor: unchanged}) {
 		if err == nil && !onHold(&mci) {
-			err = s.order(ctx, mci.ID, queue.Action{Name: "sweep", ID: mci.ID}) // one at a time
+			err = s.submit(ctx, mci.ID, queue.Action{Name: "sweep", ID: mci.ID}) // one at a time
 		}
 		errs = append(errs, err)
 	}

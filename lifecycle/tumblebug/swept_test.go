@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
@@ -30,16 +31,17 @@ func hung(ctx context.Context, t *testing.T, store lifecycle.Store, clouds *clou
 func TestActionDuringASweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
-		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		store := scripttest.NewStore()
 		s := hung(ctx, t, store.MemoryStore, clouds)
 		other := tumblebug.Must(store, clouds, nil)
 		var reads atomic.Int32
-		store.get = func(k lifecycle.Key) {
-			if k.Machine == "vm" && reads.Add(1) == 2 {
+		store.Before(func(c scripttest.Call) error {
+			if c.Is(scripttest.Call{Method: "Get", Machine: "vm"}) && reads.Add(1) == 2 {
 				_, err := s.HandleMciVmAction(ctx, "ns", "m", "a-1", "reboot", true)
 				require.NoError(t, err)
 			}
-		}
+			return nil
+		})
 		results, err := other.Sweep(ctx)
 		require.NoError(t, err)
 		require.Len(t, results, 1)

@@ -23,15 +23,15 @@ import (
 // goroutines of the system's queues. The program calls [System.Sweep] often enough, for
 // example by [lifecycle.Run].
 type System struct {
-	provider Provider
-	mcis     *lifecycle.Manager[State, Event, MCISpec]
-	vms      *lifecycle.Manager[State, Event, VMSpec]
-	queue    *queue.Queuer[lifecycle.Key] // of requests to providers
-	orders   *queue.Queuer[string]        // of operations of MCIs, by id
-	classes  map[string]queue.Limit       // of the queue: the limits of providers and regions
-	owner    *lifecycle.Owner
-	poll     time.Duration
-	closed   atomic.Bool
+	provider   Provider
+	mcis       *lifecycle.Manager[State, Event, MCISpec]
+	vms        *lifecycle.Manager[State, Event, VMSpec]
+	queue      *queue.Queuer[lifecycle.Key] // of requests to providers
+	operations *queue.Queuer[string]        // of MCIs, by id
+	classes    map[string]queue.Limit       // of the queue: the limits of providers and regions
+	owner      *lifecycle.Owner
+	poll       time.Duration
+	closed     atomic.Bool
 
 	mu     sync.Mutex
 	doubts map[string]*evidence // against the state of a VM at rest, by its id
@@ -111,7 +111,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 			return nil, invalid(err)
 		}
 	}
-	s.orders = queue.Must(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning})
+	s.operations = queue.Must(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning})
 	if s.vms, err = lifecycle.New(fsm.Must[VMSpec](vms), store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.perform},
@@ -148,11 +148,11 @@ func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 // then. If the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
 	s.closed.Store(true)
-	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), lifecycle.Drain(ctx, s.vms))
+	return errors.Join(s.operations.Terminate(ctx), s.queue.Terminate(ctx), lifecycle.Drain(ctx, s.vms))
 }
 
-// admits refuses malformed names, see checkNames, and requests after Close.
-func (s *System) admits(names ...string) error {
+// checkRequest refuses malformed names, see checkNames, and requests after Close.
+func (s *System) checkRequest(names ...string) error {
 	if err := checkNames(names...); err != nil {
 		return err
 	}

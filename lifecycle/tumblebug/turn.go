@@ -28,7 +28,7 @@ func (s *System) perform(ctx context.Context, _ []byte) error {
 			return err
 		}
 	}
-	accepted := s.begin(ctx, &vm)
+	accepted := s.requestAction(ctx, &vm)
 	if errors.Is(accepted, ErrRejected) {
 		return accepted
 	}
@@ -92,10 +92,10 @@ func (s *System) pause(ctx context.Context) error {
 	}
 }
 
-// begin requests the action of a VM from its provider. A provider that has no such VM
+// requestAction requests the action of a VM from its provider. A provider that has no such VM
 // counts as one that accepts: otherwise a VM that is gone stays in its action until the
 // deadline.
-func (s *System) begin(ctx context.Context, vm *vmRecord) error {
+func (s *System) requestAction(ctx context.Context, vm *vmRecord) error {
 	action, _ := Doing(vm.State)
 	if action == ActionCreate {
 		return s.provider.Create(ctx, refOf(vm))

@@ -1,7 +1,6 @@
 package tumblebug_test
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,57 +8,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// turnStore is out of reach for some time from the commit on with which the first turn of a
-// VM begins: before that commit, or after it.
-type turnStore struct {
-	*lifecycle.MemoryStore
-	before, after time.Duration
-	begun, outage atomic.Bool
+// beginsTurn reports whether a call is a heartbeat of a VM, with which its turn begins.
+func beginsTurn(c scripttest.Call) bool {
+	return c.Is(scripttest.Call{Method: "Commit", Machine: "vm"}) && c.Commit.Changes[0].MetadataOnly
 }
 
-func (s *turnStore) fail(d time.Duration) {
-	s.outage.Store(true)
-	time.AfterFunc(d, func() { s.outage.Store(false) })
-}
-
-func (s *turnStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	begins := c.Changes[0].To.Machine == "vm" && c.Changes[0].MetadataOnly && s.begun.CompareAndSwap(false, true)
-	if begins && s.before > 0 {
-		s.fail(s.before)
+// failsOnce returns a function for a store that fails for a minute from the first turn on.
+func failsOnce(store *scripttest.Store) func(scripttest.Call) error {
+	var begun atomic.Bool
+	return func(c scripttest.Call) error {
+		if beginsTurn(c) && begun.CompareAndSwap(false, true) {
+			store.Outage(time.Minute)
+		}
+		return nil
 	}
-	if s.outage.Load() {
-		return lifecycle.ErrUnavailable
-	}
-	err := s.MemoryStore.Commit(ctx, c)
-	if begins && s.after > 0 {
-		s.fail(s.after)
-	}
-	return err
-}
-
-func (s *turnStore) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if s.outage.Load() {
-		return lifecycle.StoredRecord{}, lifecycle.ErrUnavailable
-	}
-	return s.MemoryStore.Get(ctx, k)
 }
 
 // The store fails while the turn of a VM begins. Nothing has failed: the VM is requested
 // from its provider after the outage.
 func TestOutageAtTheBeginOfATurn(t *testing.T) {
-	for name, store := range map[string]*turnStore{"before the commit": {before: time.Minute}, "after the commit": {after: time.Minute}} {
+	for name, hook := range map[string]func(*scripttest.Store, func(scripttest.Call) error){
+		"before the commit": (*scripttest.Store).Before, "after the commit": (*scripttest.Store).After,
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, clouds := t.Context(), newCloud()
-				store.MemoryStore = lifecycle.NewMemoryStore()
+				ctx, clouds, store := t.Context(), newCloud(), scripttest.NewStore()
+				hook(store, failsOnce(store))
 				s := tumblebug.Must(store, clouds, nil)
 				requestMci(t, s, 1)
 				time.Sleep(59 * time.Second)
-				require.True(t, store.begun.Load())
 				require.NotContains(t, clouds.newCalls(), "create a-1")
 				time.Sleep(time.Minute)
 				require.Contains(t, clouds.newCalls(), "create a-1")
@@ -76,8 +57,8 @@ func TestOutageAtTheBeginOfATurn(t *testing.T) {
 // before is not requested after the outage.
 func TestForceDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, clouds := t.Context(), newCloud()
-		store := &turnStore{MemoryStore: lifecycle.NewMemoryStore(), after: time.Minute}
+		ctx, clouds, store := t.Context(), newCloud(), scripttest.NewStore()
+		store.After(failsOnce(store))
 		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
 		requestMci(t, s, 1)
 		time.Sleep(10 * time.Second)

@@ -32,8 +32,8 @@ var Event = fsm.Must[EventSpec](eventTable())
 
 // The notes of rows that change the content but no status, and of removals.
 const (
-	updated = "beyond the document: the content changes with that of the lease, the status does not"
-	removed = "beyond the document: removed with the lease"
+	noteUpdate = "beyond the document: the content changes with that of the lease, the status does not"
+	noteRemove = "beyond the document: removed with the lease"
 )
 
 func reservationTable() fsm.Spec[ReservationState, Call] {
@@ -52,11 +52,11 @@ func reservationTable() fsm.Spec[ReservationState, Call] {
 	for _, s := range []ReservationState{ReservationPending, ReservationActive, ReservationError} {
 		spec.Rows = append(spec.Rows,
 			fsm.Move(s, Observe, s).By(Observer).Note("beyond the document: the flags change, the status does not"),
-			fsm.Move(s, Update, s).By(Manager).OnlyForced().Note(updated),
+			fsm.Move(s, Update, s).By(Manager).OnlyForced().Note(noteUpdate),
 		)
 	}
 	spec.Rows = append(spec.Rows, fsm.Move(ReservationPending, Remove, ReservationAbsent).
-		AlsoFrom(ReservationActive, ReservationDeleted, ReservationError).By(Manager).OnlyForced().Note(removed))
+		AlsoFrom(ReservationActive, ReservationDeleted, ReservationError).By(Manager).OnlyForced().Note(noteRemove))
 	return spec
 }
 
@@ -83,11 +83,11 @@ func eventTable() fsm.Spec[EventState, Call] {
 		Rows: append(eventFigure(),
 			fsm.Move(EventInProgress, TimedOut, EventError).After(MethodTimeout).
 				Note("beyond the document: the manager died"),
-			fsm.Move(EventUndone, Update, EventUndone).By(Manager).OnlyForced().Note(updated),
+			fsm.Move(EventUndone, Update, EventUndone).By(Manager).OnlyForced().Note(noteUpdate),
 			fsm.Move(EventUndone, Fail, EventError).By(Manager).OnlyForced().
 				Note("beyond the document: it can never be executed, so it is never IN_PROGRESS"),
 			fsm.Move(EventUndone, Remove, EventAbsent).AlsoFrom(EventInProgress, EventDone, EventError).
-				By(Manager).OnlyForced().Note(removed),
+				By(Manager).OnlyForced().Note(noteRemove),
 		),
 	}
 }
