@@ -42,10 +42,11 @@ func anyGoroutine(e *env) {
 
 func concurrentTokens(e *env) {
 	var last atomic.Uint64
-	ctx := e.bounded()
 	require.NoError(e, together(8, func(i int) error {
 		for range e.h.Attempts {
+			ctx, cancel := e.bounded(e.h.Patience)
 			g, err := e.l.Lock(ctx, at(lock.X, "/a"), by(fmt.Sprint("goroutine ", i)))
+			cancel()
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func concurrentTokens(e *env) {
 
 func announcedFirst(e *env) {
 	for range e.h.Attempts {
-		ctx := e.bounded() // one round may not hang; all together may take long on a busy machine
+		ctx, end := e.bounded(e.h.Patience) // one round may not hang; all together may take long on a busy machine
 		g := e.take("holder", at(lock.X, "/a"))
 		work, cancel := g.Context(e.Context())
 		require.NoError(e, together(4, func(i int) error {
@@ -86,6 +87,7 @@ func announcedFirst(e *env) {
 			return next.Unlock(e.Context())
 		}))
 		cancel()
+		end()
 		if e.Failed() {
 			return
 		}
@@ -173,8 +175,8 @@ func oneCancelled(e *env) {
 }
 
 func concurrentIDs(e *env) {
-	ctx := e.bounded()
 	for i := range e.h.Attempts {
+		ctx, cancel := e.bounded(e.h.Patience)
 		o := &lock.Options{ID: fmt.Sprint("deploy-", i)}
 		var got [8]*lock.Grant
 		require.NoError(e, together(len(got), func(i int) (err error) {
@@ -185,6 +187,7 @@ func concurrentIDs(e *env) {
 			got[i], err = acquire(ctx, at(lock.X, "/a"), o)
 			return err
 		}), "an id, repeated at once")
+		cancel()
 		for _, g := range got {
 			require.Equal(e, got[0].Token(), g.Token(), "the tokens of one id")
 		}

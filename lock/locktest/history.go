@@ -22,6 +22,7 @@ import (
 const (
 	mostClients   = 8
 	callsOfClient = 40
+	pausesFor     = 2 // times the TTL of a faulty locker
 )
 
 // operation is the input of a call of a history. A client holds at most one grant, so a
@@ -139,13 +140,12 @@ func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
 // record lets clients make random calls concurrently and returns their calls. At the end
 // every client releases what it holds, so that the others continue.
 func record(e *env, l lock.Locker, faulty bool, clients int, seed uint64) ([]porcupine.Operation, error) {
-	ctx := e.bounded()
 	var clock, numbers atomic.Int64
 	all := make([]recorder, clients)
 	err := together(clients, func(i int) error {
-		all[i] = recorder{h: e.h, l: l, faulty: faulty, number: i, clock: &clock, numbers: &numbers}
-		err := all[i].run(ctx, rand.New(rand.NewPCG(seed, uint64(i))))
-		return errors.Join(err, all[i].call(ctx, step{op: "unlock"}))
+		all[i] = recorder{e: e, l: l, faulty: faulty, number: i, clock: &clock, numbers: &numbers}
+		err := all[i].run(rand.New(rand.NewPCG(seed, uint64(i))))
+		return errors.Join(err, all[i].call(step{op: "unlock"}))
 	})
 	var history []porcupine.Operation
 	for i := range all {
@@ -157,7 +157,7 @@ func record(e *env, l lock.Locker, faulty bool, clients int, seed uint64) ([]por
 
 // recorder is one client of a history.
 type recorder struct {
-	h       *harness
+	e       *env
 	l       lock.Locker
 	faulty  bool
 	number  int
@@ -173,15 +173,15 @@ type recorder struct {
 
 // run makes random calls. With faults, a client that holds after a quarter of them makes a
 // pause in which its session can end.
-func (r *recorder) run(ctx context.Context, random *rand.Rand) error {
+func (r *recorder) run(random *rand.Rand) error {
 	for n := range callsOfClient {
-		if err := r.call(ctx, draw(random, false)); err != nil {
+		if err := r.call(draw(random, false)); err != nil {
 			return err
 		}
 		if random.IntN(3) == 0 {
 			runtime.Gosched()
 		}
-		pause := 2 * r.h.TTL
+		pause := pausesFor * r.e.h.TTL
 		for end := time.Now().Add(pause); r.faulty && n == callsOfClient/4 && r.holds() && time.Now().Before(end); {
 			time.Sleep(pause / 100)
 		}
@@ -191,7 +191,7 @@ func (r *recorder) run(ctx context.Context, random *rand.Rand) error {
 
 // unknown reports whether an error leaves open whether the call was executed.
 func (r *recorder) unknown(err error) bool {
-	return r.faulty && (errors.Is(err, lock.ErrLost) || r.h.Unknown(err))
+	return r.faulty && (errors.Is(err, lock.ErrLost) || r.e.h.Unknown(err))
 }
 
 // holds reports whether the client certainly holds, and notes the time.
@@ -206,7 +206,7 @@ func (r *recorder) holds() bool {
 
 // call makes a call and records it, unless it does not fit what the client holds. A client
 // unlocks its last grant now and then once more.
-func (r *recorder) call(ctx context.Context, s step) error {
+func (r *recorder) call(s step) error {
 	r.holds()
 	o := operation{op: s.op, hold: r.hold}
 	switch {
@@ -227,9 +227,18 @@ func (r *recorder) call(ctx context.Context, s step) error {
 	default:
 		return nil
 	}
+	patience := r.e.h.Patience
+	if r.faulty { // it may wait for the pauses of all other clients
+		patience += mostClients * pausesFor * r.e.h.TTL
+	}
+	ctx, cancel := r.e.bounded(patience)
+	defer cancel()
 	called := r.clock.Add(1)
 	g, err := s.call(ctx, r.l, r.grant)
 	returned := r.clock.Add(1)
+	if err != nil && ctx.Err() != nil { // Unknown may match it
+		return fmt.Errorf("%+v: %w: %w", o, context.Cause(ctx), err)
+	}
 	if g != nil {
 		r.grant, r.hold, r.held = g, o.hold, true
 	}

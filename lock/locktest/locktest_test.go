@@ -77,6 +77,16 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
+// A call that hangs is no unknown answer, whatever the configuration reports about its error.
+func TestHangsAreNoUnknownAnswers(t *testing.T) {
+	h := naiveHarness("a granted wait does not return")
+	h.Unknown = func(error) bool { return true }
+	h.Patience = 100 * time.Millisecond
+	all := demands()
+	i := slices.IndexFunc(all, func(d demand) bool { return d.faulty })
+	require.Contains(t, verdict(t, &all[i], h).Text(), "the call hangs")
+}
+
 // Without declarations the suite polls, and skips the demands that need more.
 func TestTreeWithoutDeclarations(t *testing.T) {
 	open := func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) }

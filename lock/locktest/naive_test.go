@@ -125,9 +125,10 @@ func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options,
 		return nil, errNoAnswer
 	case 1:
 		go func() {
-			if g, err := n.decide(ctx, rs, o, wait); err == nil {
+			late := context.WithoutCancel(ctx)
+			if g, err := n.decide(late, rs, o, wait); err == nil {
 				runtime.Gosched()
-				_ = g.Unlock(ctx)
+				_ = g.Unlock(late)
 				n.mu.Lock()
 				defer n.mu.Unlock()
 				if n.fault == "a late removal takes another grant" && len(n.all) > 0 && !n.all[0].waiting {

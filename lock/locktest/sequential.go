@@ -36,6 +36,8 @@ func deadlines(e *env) {
 func badInput(e *env) {
 	free, taken := at(lock.X, "/free"), at(lock.X, "/a")
 	g := e.take("holder", taken)
+	ctx, cancel := e.bounded(e.h.Patience)
+	defer cancel()
 	for what, bad := range map[string]struct {
 		requests []lock.Request
 		options  lock.Options
@@ -49,7 +51,7 @@ func badInput(e *env) {
 		"a bad id and a holder":       {[]lock.Request{taken}, lock.Options{ID: "\x00"}},
 	} {
 		for _, op := range []string{"try", "lock"} {
-			_, err := acquire(e.bounded(), e.l, op, bad.requests, &bad.options)
+			_, err := acquire(ctx, e.l, op, bad.requests, &bad.options)
 			require.ErrorIs(e, err, lock.ErrInvalid, "%s of %s", op, what)
 		}
 	}
