@@ -95,6 +95,49 @@ func announcedFirst(e *env) {
 	e.idle()
 }
 
+func snapshotsOfOneMoment(e *env) {
+	var done atomic.Bool
+	require.NoError(e, together(5, func(i int) error {
+		if i == 4 {
+			defer done.Store(true)
+			return e.readSnapshots()
+		}
+		for !done.Load() {
+			ctx, cancel := e.bounded(e.h.Patience)
+			g, err := e.l.Lock(ctx, at(lock.Modes[1+i], "/a"), by(fmt.Sprint("goroutine ", i)))
+			cancel()
+			if err != nil {
+				return err
+			}
+			if err := g.Unlock(e.Context()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	e.idle()
+}
+
+// readSnapshots returns an error if a snapshot does not fit together.
+func (e *env) readSnapshots() error {
+	for range e.h.Attempts {
+		s, err := e.l.Snapshot(e.Context())
+		if err != nil {
+			return err
+		}
+		held := slices.DeleteFunc(slices.Clone(s.Holders), func(h lock.Holder) bool { return h.Waiting })
+		if len(held) != s.Held || len(s.Holders)-len(held) != s.Waiting {
+			return fmt.Errorf("a snapshot counts %d grants and %d waits, and lists %v", s.Held, s.Waiting, s.Holders)
+		}
+		for i, h := range held {
+			if slices.ContainsFunc(held[:i], func(other lock.Holder) bool { return !lock.Compatible(h.Mode, other.Mode) }) {
+				return fmt.Errorf("a snapshot lists grants that conflict: %v", held)
+			}
+		}
+	}
+	return nil
+}
+
 // cancelAsUnlocked cancels waits and unlocks the grant that they wait for: in one order, in
 // the other, or at once. It returns when the waits have returned. A wait holds nothing if
 // it returns an error.

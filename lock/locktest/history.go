@@ -41,6 +41,7 @@ type outcome struct {
 	holds   []int // the acquisitions that the refusal lists as holders
 	waits   bool  // it lists a waiting request too
 	more    bool
+	token   lock.Token // of an acquisition or a conversion that was granted
 }
 
 // content is what is held, by the number of the acquisition.
@@ -92,6 +93,9 @@ func check(e *env, faulty bool) {
 		history, err := record(e, newLocker(e, e.config), faulty, clients, e.h.Seed+uint64(i))
 		require.NoError(e, err, "history %d (Seed %d)", i+1, e.h.Seed)
 		operations += len(history)
+		for _, wrong := range disorder(history) {
+			e.Errorf("history %d (Seed %d): %s", i+1, e.h.Seed, wrong)
+		}
 		history, unanswered := bound(history)
 		open += unanswered
 		if verdict := porcupine.CheckOperationsTimeout(sequential, history, time.Minute); verdict != porcupine.Ok {
@@ -101,8 +105,18 @@ func check(e *env, faulty bool) {
 			e.Fatalf("history %d (Seed %d) is not linearizable, or was not checked in a minute: %s", i+1, e.h.Seed, verdict)
 		}
 	}
+	pauses, outlived := e.pauses.Load(), e.outlived.Load()
 	e.Logf("%d histories of %d operations, %d of them without an answer", e.h.Histories, operations, open)
+	if faulty && e.h.TTL > 0 {
+		e.Logf("%d of %d grants that were kept for %d times the TTL were not lost", outlived, pauses, pausesFor)
+		if pauses >= manyPauses && outlived == 0 {
+			e.Errorf("every grant was lost that was kept for %d times the TTL of %s: is the session renewed?", pausesFor, e.h.TTL)
+		}
+	}
 }
+
+// manyPauses are so many that at least one session is not ended by a fault in its pause.
+const manyPauses = 10
 
 // never is the return of an operation without an answer. It has happened at any time after
 // its call. An acquisition may not have happened either.
@@ -135,6 +149,25 @@ func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
 		}
 	}
 	return slices.DeleteFunc(history, func(o porcupine.Operation) bool { return absent[o.Input.(operation).hold] }), open
+}
+
+// disorder returns the grants of a history whose tokens do not grow: a conflicting grant, or
+// an upgrade of the same one, had returned before with a token as great.
+func disorder(history []porcupine.Operation) (wrong []string) {
+	for _, later := range history {
+		now, with := later.Input.(operation), later.Output.(outcome)
+		if with.token == 0 || now.op == "downgrade" {
+			continue
+		}
+		for _, earlier := range history {
+			before, had := earlier.Input.(operation), earlier.Output.(outcome)
+			grows := had.token < with.token || before.hold == now.hold && had.token == with.token // raises nothing
+			if !grows && earlier.Return < later.Call && (before.hold == now.hold || conflict(before.rs, now.rs)) {
+				wrong = append(wrong, fmt.Sprintf("token %d of %s, which was granted after %s with token %d", with.token, now.rs, before.rs, had.token))
+			}
+		}
+	}
+	return wrong
 }
 
 // record lets clients make random calls concurrently and returns their calls. At the end
@@ -181,12 +214,23 @@ func (r *recorder) run(random *rand.Rand) error {
 		if random.IntN(3) == 0 {
 			runtime.Gosched()
 		}
-		pause := pausesFor * r.e.h.TTL
-		for end := time.Now().Add(pause); r.faulty && n == callsOfClient/4 && r.holds() && time.Now().Before(end); {
-			time.Sleep(pause / 100)
+		if r.faulty && n == callsOfClient/4 && r.holds() {
+			r.pause()
 		}
 	}
 	return nil
+}
+
+// pause holds for longer than a session lives that is not renewed.
+func (r *recorder) pause() {
+	pause := pausesFor * r.e.h.TTL
+	for end := time.Now().Add(pause); r.holds() && time.Now().Before(end); {
+		time.Sleep(pause / 100)
+	}
+	r.e.pauses.Add(1)
+	if r.holds() {
+		r.e.outlived.Add(1)
+	}
 }
 
 // unknown reports whether an error leaves open whether the call was executed.
@@ -243,6 +287,9 @@ func (r *recorder) call(s step) error {
 		r.grant, r.hold, r.held = g, o.hold, true
 	}
 	out, err := outcomeOf(o.op, err)
+	if err == nil && !out.refused && o.rs != nil {
+		out.token = r.grant.Token()
+	}
 	switch {
 	case err == nil:
 		if o.rs != nil && !out.refused {
