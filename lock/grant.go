@@ -26,14 +26,15 @@ type Grant struct {
 }
 
 // GrantDriver is the part of a [Grant] that a lock driver implements. Its methods
-// are called without any lock held, from any goroutine.
+// are called without any lock held, from any goroutine, and several at once. So an Upgrade
+// may meet a Downgrade or the Unlock of its grant.
 //
 // The Grant keeps the end of the grant itself: after Unlock, and after a call of lose, its
 // Check and conversions do not ask the driver, and its Unlock returns the loss. It asks for
 // Requests and Token at any time, also after the end.
 //
-// A driver that cannot find out whether a conversion was written has lost the
-// grant: it calls lose, see [NewGrant], before it returns.
+// A driver that cannot find out whether a conversion was written, also because the context
+// has ended, has lost the grant: it calls lose, see [NewGrant], before it returns.
 type GrantDriver interface {
 	// Requests returns what is held, or was held at the end, in the form of [Normalize].
 	Requests() []Request
@@ -55,10 +56,10 @@ type GrantDriver interface {
 }
 
 // NewGrant returns the grant that a lock driver hands to its caller. The driver
-// calls lose, once or more, with a [LostError] when the grant is revoked or lost.
-// Lose returns false if the grant was released or lost before, and for a second
-// revocation. When lose returns, the holder has been notified: only then may the driver
-// grant a request that conflicts.
+// calls lose, once or more, with a [LostError] with the token of the grant when the grant is
+// revoked or lost. Lose returns false if the grant was released or lost before, and for a
+// second revocation. When lose returns, the holder has been notified: only then may the
+// driver grant a request that conflicts.
 func NewGrant(d GrantDriver) (g *Grant, lose func(*LostError) bool) {
 	g = &Grant{driver: d, lost: make(chan struct{})}
 	return g, g.lose
@@ -145,7 +146,7 @@ func (g *Grant) Unlock(ctx context.Context) error {
 // until one of them unlocks.
 //
 // Errors: [ErrConflict] as a [ConflictError], [ErrInvalid], those of Check, and the
-// error of the context. After an error the grant is unchanged.
+// error of the context. After an error the grant is unchanged, unless it is lost.
 func (g *Grant) Upgrade(ctx context.Context, m Mode) error {
 	return g.convert(ctx, m, g.driver.Upgrade)
 }
@@ -154,7 +155,8 @@ func (g *Grant) Upgrade(ctx context.Context, m Mode) error {
 // keeps the token.
 //
 // Errors: [ErrInvalid] if the mode of some request does not cover m, those of
-// Check, and the error of the context. After an error the grant is unchanged.
+// Check, and the error of the context. After an error the grant is unchanged, unless it is
+// lost.
 func (g *Grant) Downgrade(ctx context.Context, m Mode) error {
 	return g.convert(ctx, m, g.driver.Downgrade)
 }

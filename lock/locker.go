@@ -14,7 +14,8 @@ import (
 //
 // Every method takes a context because a driver does I/O in it. The context bounds
 // the call, not the grant. If it ends, the call returns an error that matches
-// ctx.Err() and its cause, and leaves nothing behind.
+// ctx.Err() and its cause, and leaves nothing behind. A driver whose engine has not
+// answered continues to remove the request after the call has returned.
 type Locker interface {
 	// TryLock grants the request at once or refuses it. It never waits for a
 	// holder. It refuses a request that conflicts with any other request, held or
@@ -134,7 +135,7 @@ type Snapshot struct {
 	// [Config].FirstToken. A driver that draws other numbers from the same sequence
 	// returns the latest number.
 	LastToken Token `json:"lastToken"`
-	// Holders are all requests, in the order of their arrival.
+	// Holders are all requests, in the order of their arrival. An upgrade changes no place.
 	Holders []Holder `json:"holders,omitempty"`
 }
 

@@ -53,7 +53,8 @@ type Options struct {
 	// share one. While the acquisition waits, a Lock waits with it, and a TryLock is refused;
 	// the acquisition leaves the queue when the last of its calls is cancelled. A grant that
 	// was upgraded meanwhile is returned unchanged. The error is [ErrIDInUse] for other
-	// requests, and after a downgrade below the requests. Default, "": no id.
+	// requests, and after a downgrade below the requests. Only the calls of one [Locker] share
+	// a grant: another process never gets it by the id. Default, "": no id.
 	ID string
 	// Owner and Reason appear in refusals and lists of holders. They have no other
 	// effect. Default: "".

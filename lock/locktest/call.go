@@ -151,12 +151,10 @@ func at(m lock.Mode, path string) lock.Request {
 
 func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
 
-// bounded returns a context for the calls of crowds, which return unless they
-// hang.
-func (e *env) bounded() context.Context {
-	ctx, cancel := context.WithTimeoutCause(e.Context(), e.h.Patience, errors.New("locktest: the call hangs"))
-	e.Cleanup(cancel)
-	return ctx
+// bounded returns a context for a call of a crowd, or for a few that start together. They
+// return within the patience unless they hang.
+func (e *env) bounded(patience time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(e.Context(), patience, errors.New("locktest: the call hangs"))
 }
 
 // together calls a function in n goroutines that start at the same moment. It returns the

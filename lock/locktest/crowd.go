@@ -42,10 +42,11 @@ func anyGoroutine(e *env) {
 
 func concurrentTokens(e *env) {
 	var last atomic.Uint64
-	ctx := e.bounded()
 	require.NoError(e, together(8, func(i int) error {
 		for range e.h.Attempts {
+			ctx, cancel := e.bounded(e.h.Patience)
 			g, err := e.l.Lock(ctx, at(lock.X, "/a"), by(fmt.Sprint("goroutine ", i)))
+			cancel()
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func concurrentTokens(e *env) {
 
 func announcedFirst(e *env) {
 	for range e.h.Attempts {
-		ctx := e.bounded() // one round may not hang; all together may take long on a busy machine
+		ctx, end := e.bounded(e.h.Patience) // one round may not hang; all together may take long on a busy machine
 		g := e.take("holder", at(lock.X, "/a"))
 		work, cancel := g.Context(e.Context())
 		require.NoError(e, together(4, func(i int) error {
@@ -86,11 +87,55 @@ func announcedFirst(e *env) {
 			return next.Unlock(e.Context())
 		}))
 		cancel()
+		end()
 		if e.Failed() {
 			return
 		}
 	}
 	e.idle()
+}
+
+func snapshotsOfOneMoment(e *env) {
+	var done atomic.Bool
+	require.NoError(e, together(5, func(i int) error {
+		if i == 4 {
+			defer done.Store(true)
+			return e.readSnapshots()
+		}
+		for !done.Load() {
+			ctx, cancel := e.bounded(e.h.Patience)
+			g, err := e.l.Lock(ctx, at(lock.Modes[1+i], "/a"), by(fmt.Sprint("goroutine ", i)))
+			cancel()
+			if err != nil {
+				return err
+			}
+			if err := g.Unlock(e.Context()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	e.idle()
+}
+
+// readSnapshots returns an error if a snapshot does not fit together.
+func (e *env) readSnapshots() error {
+	for range e.h.Attempts {
+		s, err := e.l.Snapshot(e.Context())
+		if err != nil {
+			return err
+		}
+		held := slices.DeleteFunc(slices.Clone(s.Holders), func(h lock.Holder) bool { return h.Waiting })
+		if len(held) != s.Held || len(s.Holders)-len(held) != s.Waiting {
+			return fmt.Errorf("a snapshot counts %d grants and %d waits, and lists %v", s.Held, s.Waiting, s.Holders)
+		}
+		for i, h := range held {
+			if slices.ContainsFunc(held[:i], func(other lock.Holder) bool { return !lock.Compatible(h.Mode, other.Mode) }) {
+				return fmt.Errorf("a snapshot lists grants that conflict: %v", held)
+			}
+		}
+	}
+	return nil
 }
 
 // cancelAsUnlocked cancels waits and unlocks the grant that they wait for: in one order, in
@@ -173,8 +218,8 @@ func oneCancelled(e *env) {
 }
 
 func concurrentIDs(e *env) {
-	ctx := e.bounded()
 	for i := range e.h.Attempts {
+		ctx, cancel := e.bounded(e.h.Patience)
 		o := &lock.Options{ID: fmt.Sprint("deploy-", i)}
 		var got [8]*lock.Grant
 		require.NoError(e, together(len(got), func(i int) (err error) {
@@ -185,6 +230,7 @@ func concurrentIDs(e *env) {
 			got[i], err = acquire(ctx, at(lock.X, "/a"), o)
 			return err
 		}), "an id, repeated at once")
+		cancel()
 		for _, g := range got {
 			require.Equal(e, got[0].Token(), g.Token(), "the tokens of one id")
 		}

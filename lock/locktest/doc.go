@@ -47,6 +47,9 @@
 //
 //   - The suite finds races by trying. Run it with the race detector, often, and
 //     with more Histories and Attempts.
+//   - It does not test how a driver closes. Look for goroutines with goleak, and for requests
+//     that stay with a second locker of the tree.
+//   - A TryLock that waits for a holder passes if it returns within the patience.
 //   - It causes no faults of servers, connections, sessions or clocks, except through
 //     [Config].Faulty. Elsewhere only Break and Revoke cause a loss.
 //   - All grants come from one process. [Several] makes one Locker of several.
@@ -64,6 +67,9 @@
 //   - All grants of one id report the end at the first release.
 //   - A refusal is of one moment: it lists exactly the requests that conflict then.
 //   - A refused try leaves the snapshot unchanged, except for the last token.
+//   - An upgrade keeps the place of the grant in the order of arrival.
+//   - A call that is cancelled in flight may leave its request for a moment after it has
+//     returned: the suite polls.
 //
 // # Rejected
 //

@@ -22,11 +22,14 @@ type Config struct {
 	// skipped.
 	FirstToken, MaxWaiters, MaxHolders bool
 
-	// Faulty opens a locker with faults: connections that are cut at random, and sessions that
-	// end. Unknown reports that an error of such a locker leaves open whether the call was
-	// executed, or is executed later; [lock.ErrLost] always does. A demand about faults
-	// needs both. TTL is how long such a session lives without a renewal. Some clients hold
-	// for longer than that. Default, 0: they do not.
+	// Faulty opens a locker with faults: connections that are cut at random before a request,
+	// after it and before the answer; requests that arrive after their call has returned; and
+	// sessions that end. Most sessions must go on: the end of a session removes what a fault
+	// of the driver has left. Unknown reports that an error of such a locker leaves open
+	// whether the call was executed, or is executed later; [lock.ErrLost] always does. A call
+	// that hangs fails in any case. A demand about faults needs both. TTL is how long such a
+	// session lives without a renewal. Some clients hold for longer than that, and at least
+	// one of many such grants must hold then. Default, 0: they do not.
 	Faulty  func(t testing.TB, c lock.Config) lock.Locker
 	Unknown func(err error) bool
 	TTL     time.Duration
@@ -37,9 +40,9 @@ type Config struct {
 	// suite polls the locker.
 	Synctest bool
 
-	// Patience is how long a call may take that waits for no other request. The
-	// suite reports a call that takes longer as hanging, and waits a tenth as long for every
-	// later one. Default, 0: 10 seconds.
+	// Patience is how long a call may take that waits for no other request, or only for
+	// clients that release soon. The suite reports a call that takes longer as hanging, and
+	// waits a tenth as long for every later one. Default, 0: 10 seconds.
 	Patience time.Duration
 
 	// Steps is the minimum number of random calls that are compared with those of
@@ -154,6 +157,8 @@ type env struct {
 	config lock.Config
 	l      lock.Locker // of a demand with a test
 	calls  []*call
+
+	pauses, outlived atomic.Int64 // in histories: grants that were kept for long, and that still held
 }
 
 func (e *env) fresh() lock.Locker {

@@ -22,6 +22,7 @@ import (
 const (
 	mostClients   = 8
 	callsOfClient = 40
+	pausesFor     = 2 // times the TTL of a faulty locker
 )
 
 // operation is the input of a call of a history. A client holds at most one grant, so a
@@ -40,6 +41,7 @@ type outcome struct {
 	holds   []int // the acquisitions that the refusal lists as holders
 	waits   bool  // it lists a waiting request too
 	more    bool
+	token   lock.Token // of an acquisition or a conversion that was granted
 }
 
 // content is what is held, by the number of the acquisition.
@@ -91,6 +93,9 @@ func check(e *env, faulty bool) {
 		history, err := record(e, newLocker(e, e.config), faulty, clients, e.h.Seed+uint64(i))
 		require.NoError(e, err, "history %d (Seed %d)", i+1, e.h.Seed)
 		operations += len(history)
+		for _, wrong := range disorder(history) {
+			e.Errorf("history %d (Seed %d): %s", i+1, e.h.Seed, wrong)
+		}
 		history, unanswered := bound(history)
 		open += unanswered
 		if verdict := porcupine.CheckOperationsTimeout(sequential, history, time.Minute); verdict != porcupine.Ok {
@@ -100,8 +105,18 @@ func check(e *env, faulty bool) {
 			e.Fatalf("history %d (Seed %d) is not linearizable, or was not checked in a minute: %s", i+1, e.h.Seed, verdict)
 		}
 	}
+	pauses, outlived := e.pauses.Load(), e.outlived.Load()
 	e.Logf("%d histories of %d operations, %d of them without an answer", e.h.Histories, operations, open)
+	if faulty && e.h.TTL > 0 {
+		e.Logf("%d of %d grants that were kept for %d times the TTL were not lost", outlived, pauses, pausesFor)
+		if pauses >= manyPauses && outlived == 0 {
+			e.Errorf("every grant was lost that was kept for %d times the TTL of %s: is the session renewed?", pausesFor, e.h.TTL)
+		}
+	}
 }
+
+// manyPauses are so many that at least one session is not ended by a fault in its pause.
+const manyPauses = 10
 
 // never is the return of an operation without an answer. It has happened at any time after
 // its call. An acquisition may not have happened either.
@@ -136,16 +151,34 @@ func bound(history []porcupine.Operation) (_ []porcupine.Operation, open int) {
 	return slices.DeleteFunc(history, func(o porcupine.Operation) bool { return absent[o.Input.(operation).hold] }), open
 }
 
+// disorder returns the grants of a history whose tokens do not grow: a conflicting grant, or
+// an upgrade of the same one, had returned before with a token as great.
+func disorder(history []porcupine.Operation) (wrong []string) {
+	for _, later := range history {
+		now, with := later.Input.(operation), later.Output.(outcome)
+		if with.token == 0 || now.op == "downgrade" {
+			continue
+		}
+		for _, earlier := range history {
+			before, had := earlier.Input.(operation), earlier.Output.(outcome)
+			grows := had.token < with.token || before.hold == now.hold && had.token == with.token // raises nothing
+			if !grows && earlier.Return < later.Call && (before.hold == now.hold || conflict(before.rs, now.rs)) {
+				wrong = append(wrong, fmt.Sprintf("token %d of %s, which was granted after %s with token %d", with.token, now.rs, before.rs, had.token))
+			}
+		}
+	}
+	return wrong
+}
+
 // record lets clients make random calls concurrently and returns their calls. At the end
 // every client releases what it holds, so that the others continue.
 func record(e *env, l lock.Locker, faulty bool, clients int, seed uint64) ([]porcupine.Operation, error) {
-	ctx := e.bounded()
 	var clock, numbers atomic.Int64
 	all := make([]recorder, clients)
 	err := together(clients, func(i int) error {
-		all[i] = recorder{h: e.h, l: l, faulty: faulty, number: i, clock: &clock, numbers: &numbers}
-		err := all[i].run(ctx, rand.New(rand.NewPCG(seed, uint64(i))))
-		return errors.Join(err, all[i].call(ctx, step{op: "unlock"}))
+		all[i] = recorder{e: e, l: l, faulty: faulty, number: i, clock: &clock, numbers: &numbers}
+		err := all[i].run(rand.New(rand.NewPCG(seed, uint64(i))))
+		return errors.Join(err, all[i].call(step{op: "unlock"}))
 	})
 	var history []porcupine.Operation
 	for i := range all {
@@ -157,7 +190,7 @@ func record(e *env, l lock.Locker, faulty bool, clients int, seed uint64) ([]por
 
 // recorder is one client of a history.
 type recorder struct {
-	h       *harness
+	e       *env
 	l       lock.Locker
 	faulty  bool
 	number  int
@@ -173,25 +206,36 @@ type recorder struct {
 
 // run makes random calls. With faults, a client that holds after a quarter of them makes a
 // pause in which its session can end.
-func (r *recorder) run(ctx context.Context, random *rand.Rand) error {
+func (r *recorder) run(random *rand.Rand) error {
 	for n := range callsOfClient {
-		if err := r.call(ctx, draw(random, false)); err != nil {
+		if err := r.call(draw(random, false)); err != nil {
 			return err
 		}
 		if random.IntN(3) == 0 {
 			runtime.Gosched()
 		}
-		pause := 2 * r.h.TTL
-		for end := time.Now().Add(pause); r.faulty && n == callsOfClient/4 && r.holds() && time.Now().Before(end); {
-			time.Sleep(pause / 100)
+		if r.faulty && n == callsOfClient/4 && r.holds() {
+			r.pause()
 		}
 	}
 	return nil
 }
 
+// pause holds for longer than a session lives that is not renewed.
+func (r *recorder) pause() {
+	pause := pausesFor * r.e.h.TTL
+	for end := time.Now().Add(pause); r.holds() && time.Now().Before(end); {
+		time.Sleep(pause / 100)
+	}
+	r.e.pauses.Add(1)
+	if r.holds() {
+		r.e.outlived.Add(1)
+	}
+}
+
 // unknown reports whether an error leaves open whether the call was executed.
 func (r *recorder) unknown(err error) bool {
-	return r.faulty && (errors.Is(err, lock.ErrLost) || r.h.Unknown(err))
+	return r.faulty && (errors.Is(err, lock.ErrLost) || r.e.h.Unknown(err))
 }
 
 // holds reports whether the client certainly holds, and notes the time.
@@ -206,7 +250,7 @@ func (r *recorder) holds() bool {
 
 // call makes a call and records it, unless it does not fit what the client holds. A client
 // unlocks its last grant now and then once more.
-func (r *recorder) call(ctx context.Context, s step) error {
+func (r *recorder) call(s step) error {
 	r.holds()
 	o := operation{op: s.op, hold: r.hold}
 	switch {
@@ -227,13 +271,25 @@ func (r *recorder) call(ctx context.Context, s step) error {
 	default:
 		return nil
 	}
+	patience := r.e.h.Patience
+	if r.faulty { // it may wait for the pauses of all other clients
+		patience += mostClients * pausesFor * r.e.h.TTL
+	}
+	ctx, cancel := r.e.bounded(patience)
+	defer cancel()
 	called := r.clock.Add(1)
 	g, err := s.call(ctx, r.l, r.grant)
 	returned := r.clock.Add(1)
+	if err != nil && ctx.Err() != nil { // Unknown may match it
+		return fmt.Errorf("%+v: %w: %w", o, context.Cause(ctx), err)
+	}
 	if g != nil {
 		r.grant, r.hold, r.held = g, o.hold, true
 	}
 	out, err := outcomeOf(o.op, err)
+	if err == nil && !out.refused && o.rs != nil {
+		out.token = r.grant.Token()
+	}
 	switch {
 	case err == nil:
 		if o.rs != nil && !out.refused {

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,18 +21,32 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func naiveHarness(fault string) *harness {
-	open := func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) }
+	open := func(_ testing.TB, c lock.Config) lock.Locker {
+		n := newNaive(c, fault)
+		if fault == "Revoke does not reach the holder of another locker" {
+			return Several[lock.Locker](n, deaf{n})
+		}
+		return n
+	}
 	return newHarness(open, &Config{
-		Faulty: func(_ testing.TB, c lock.Config) lock.Locker {
+		Faulty: func(t testing.TB, c lock.Config) lock.Locker {
 			n := newNaive(c, fault)
-			n.shaky = true
+			late, end := context.WithCancel(t.Context())
+			t.Cleanup(end)
+			n.shaky, n.late = true, late
 			return n
 		},
 		Unknown:    func(err error) bool { return errors.Is(err, errNoAnswer) },
+		TTL:        naiveTTL,
 		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
 		Steps: 2_000, Attempts: 40, Histories: 60, Seed: 1,
 	})
 }
+
+// deaf is a locker whose Revoke notifies no holder.
+type deaf struct{ *naive }
+
+func (deaf) Revoke(context.Context, lock.Token, string) error { return nil }
 
 // verdict runs a demand as Run does, but on a recorder.
 func verdict(t *testing.T, d *demand, h *harness) (r *suitetest.Recorder) {
@@ -75,6 +90,16 @@ func TestFaultsAreFound(t *testing.T) {
 		planted := slices.ContainsFunc(faults, func(f struct{ fault, demand string }) bool { return f.demand == d.name })
 		require.True(t, planted, "no fault is planted for %s", d.name)
 	}
+}
+
+// A call that hangs is no unknown answer, whatever the configuration reports about its error.
+func TestHangsAreNoUnknownAnswers(t *testing.T) {
+	h := naiveHarness("a granted wait does not return")
+	h.Unknown = func(error) bool { return true }
+	h.Patience = 100 * time.Millisecond
+	all := demands()
+	i := slices.IndexFunc(all, func(d demand) bool { return d.faulty })
+	require.Contains(t, verdict(t, &all[i], h).Text(), "the call hangs")
 }
 
 // Without declarations the suite polls, and skips the demands that need more.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,14 +18,17 @@ import (
 // through. The tests plant one fault in it.
 type naive struct {
 	c      lock.Config
-	fault  string // see faults; "": none
-	shaky  bool   // calls have no answer now and then, and grants are lost
+	fault  string          // see faults; "": none
+	shaky  bool            // calls have no answer now and then, and grants are lost
+	late   context.Context // of what a shaky locker executes after its call has returned
 	mu     sync.Mutex
 	all    []*place // in the order of arrival
 	token  lock.Token
 	grants int
 	byPath map[lock.Path]lock.Token // "tokens are counted by path"
 	kept   int                      // nodes that a fault does not free
+
+	keptIDs map[string]bool // ids that a fault does not free
 }
 
 // place is one acquisition in the list.
@@ -68,6 +72,13 @@ func (n *naive) pause(fault string) {
 func (n *naive) conflict(as, bs []lock.Request) bool {
 	for _, a := range as {
 		for _, b := range bs {
+			if n.fault == "paths are compared without case" && strings.EqualFold(a.Path.String(), b.Path.String()) {
+				return true
+			}
+			levels := strings.Count(a.Path.String(), "/") - strings.Count(b.Path.String(), "/")
+			if n.fault == "only eight levels are looked at" && max(levels, -levels) > 8 {
+				continue
+			}
 			if n.fault == "S and IX are compatible" && a.Path == b.Path && a.Mode|b.Mode == lock.IX|lock.S {
 				continue
 			}
@@ -82,7 +93,10 @@ func (n *naive) conflict(as, bs []lock.Request) bool {
 // blockers returns the places that conflict with requests. Of a place of its own,
 // these are the earlier ones if it waits, and all others if it is held.
 func (n *naive) blockers(rs []lock.Request, own *place) (found []*place) {
-	for _, p := range n.all {
+	for i, p := range n.all {
+		if n.fault == "only 32 requests are looked at" && i == 32 {
+			break
+		}
 		if p == own && own.waiting && n.fault != "a cancelled wait lists later requests" {
 			break
 		}
@@ -112,6 +126,9 @@ func (n *naive) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options)
 	return n.acquire(ctx, rs, o, true)
 }
 
+// naiveTTL is how long a grant of a shaky locker lives if the session is not renewed.
+const naiveTTL = time.Millisecond
+
 // errNoAnswer is the error of a shaky locker.
 var errNoAnswer = errors.New("no answer")
 
@@ -125,9 +142,9 @@ func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options,
 		return nil, errNoAnswer
 	case 1:
 		go func() {
-			if g, err := n.decide(ctx, rs, o, wait); err == nil {
+			if g, err := n.decide(n.late, rs, o, wait); err == nil {
 				runtime.Gosched()
-				_ = g.Unlock(ctx)
+				_ = g.Unlock(n.late)
 				n.mu.Lock()
 				defer n.mu.Unlock()
 				if n.fault == "a late removal takes another grant" && len(n.all) > 0 && !n.all[0].waiting {
@@ -169,8 +186,14 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 	if n.fault == "a list is kept as written" {
 		asked = slices.Clone(rs)
 	}
+	if n.fault == "a list is cut" {
+		asked = asked[:min(len(asked), 100)]
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.keptIDs[o.ID] {
+		return nil, n.refusal(asked, nil, lock.ErrIDInUse)
+	}
 	if p := n.known(o.ID); p != nil {
 		if g, done, err := n.again(ctx, p, asked, wait); done {
 			return g, err
@@ -203,6 +226,7 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 				}
 			}
 		}
+		n.keepID("a refused try keeps its id", o.ID)
 		return nil, n.refusal(asked, blocked, lock.ErrConflict)
 	case len(blocked) > 0 && full:
 		return nil, n.refusal(asked, blocked, lock.ErrQueueFull)
@@ -214,6 +238,9 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 		if n.fault == "a grant ends with the context of its call" {
 			context.AfterFunc(ctx, func() { _ = p.Unlock(context.Background()) })
 		}
+		if err := n.meet(ctx, "a call that is cancelled in flight has its effect"); err != nil {
+			return nil, err
+		}
 		return p.grant, nil
 	}
 	p.waiting, p.granted, p.waiters = true, make(chan struct{}), 1
@@ -222,7 +249,8 @@ func (n *naive) decide(ctx context.Context, rs []lock.Request, o *lock.Options, 
 
 func (n *naive) known(id string) *place {
 	for _, p := range n.all {
-		if id != "" && p.o.ID == id && !p.leaving && n.fault != "ids are ignored" {
+		same := p.o.ID == id || n.fault == "ids are compared without case" && strings.EqualFold(p.o.ID, id)
+		if id != "" && same && !p.leaving && n.fault != "ids are ignored" {
 			return p
 		}
 	}
@@ -231,9 +259,13 @@ func (n *naive) known(id string) *place {
 
 // again handles a repeated id. The acquisition goes on unless done.
 func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, wait bool) (_ *lock.Grant, done bool, _ error) {
+	first := p.asked
+	if n.fault == "a repeated id is compared with what is held" {
+		first = p.has
+	}
 	switch {
 	case n.fault == "an id returns its grant for any requests" && !p.waiting:
-	case !slices.Equal(p.asked, asked), !p.waiting && !covers(p.has, asked):
+	case !slices.Equal(first, asked), !p.waiting && !covers(p.has, asked):
 		return nil, true, n.refusal(asked, []*place{p}, lock.ErrIDInUse)
 	case p.waiting && n.fault == "a waiting id queues again":
 		return nil, false, nil
@@ -249,6 +281,9 @@ func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, wait 
 }
 
 func (n *naive) enter(rs []lock.Request, o *lock.Options) *place {
+	if n.fault == "texts are cut" {
+		o = &lock.Options{ID: o.ID, Owner: o.Owner[:min(len(o.Owner), 255)], Reason: o.Reason}
+	}
 	p := &place{n: n, o: *o, asked: rs, has: slices.Clone(rs), since: time.Now()}
 	p.grant, p.lose = lock.NewGrant(p)
 	n.all = append(n.all, p)
@@ -286,6 +321,7 @@ func (n *naive) wait(ctx context.Context, p *place) (*lock.Grant, error) {
 // leave ends a call's wait. The last call that leaves withdraws the place.
 func (n *naive) leave(p *place) {
 	p.waiters--
+	n.keepID("a cancelled wait keeps its id", p.o.ID)
 	switch {
 	case p.gone:
 	case (p.waiters > 0 || p.handles > 0) && n.fault != "one cancelled call of an id ends all":
@@ -317,6 +353,9 @@ func (n *naive) nextToken(rs []lock.Request) lock.Token {
 		return n.byPath[rs[0].Path]
 	}
 	n.token++
+	if n.fault == "tokens are floating-point numbers" {
+		return lock.Token(float64(n.token))
+	}
 	return n.token
 }
 
@@ -361,7 +400,12 @@ func (n *naive) wake() {
 
 func (n *naive) waiting() (count int) {
 	for _, p := range n.all {
-		if p.waiting {
+		switch {
+		case p.granted != nil && n.fault == "MaxWaiters counts waits that were granted":
+			count++
+		case p.waiting && n.fault == "MaxWaiters counts requests":
+			count += len(p.has)
+		case p.waiting:
 			count++
 		}
 	}
@@ -375,7 +419,11 @@ func (n *naive) refusal(rs []lock.Request, blocked []*place, why error) *lock.Co
 			if !n.conflict(rs, []lock.Request{r}) && !errors.Is(why, lock.ErrIDInUse) && n.fault != "a waiter blocks every request" {
 				continue
 			}
-			if len(e.Holders) == cmp.Or(n.c.MaxHolders, 16) && n.fault != "MaxHolders is ignored" {
+			limit := cmp.Or(n.c.MaxHolders, 16)
+			if n.fault == "MaxHolders has no default" {
+				limit = n.c.MaxHolders
+			}
+			if len(e.Holders) == limit && (n.fault != "a cancelled wait ignores MaxHolders" || why == lock.ErrConflict) && n.fault != "MaxHolders is ignored" {
 				e.More = n.fault != "More is not set"
 				if n.fault == "a limited refusal lists one holder" {
 					e.Holders = e.Holders[:1]

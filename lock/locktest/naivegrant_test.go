@@ -16,6 +16,9 @@ func (p *place) Requests() []lock.Request {
 	if p.gone && p.n.fault == "a released grant has no requests" {
 		return nil
 	}
+	if p.n.fault == "Requests returns the list of the locker" {
+		return p.has
+	}
 	return slices.Clone(p.has)
 }
 
@@ -25,7 +28,19 @@ func (p *place) Token() lock.Token {
 	return p.token
 }
 
-func (p *place) Check() error { return nil }
+func (p *place) Check() error {
+	if !p.n.shaky || p.n.fault != "a session is not renewed" {
+		return nil
+	}
+	p.n.mu.Lock()
+	age := time.Since(p.since)
+	p.n.mu.Unlock()
+	if age < naiveTTL {
+		return nil
+	}
+	p.end()
+	return &lock.LostError{Token: p.Token(), Err: lock.ErrLost}
+}
 
 func (p *place) Unlock(ctx context.Context) error {
 	n := p.n
@@ -63,6 +78,11 @@ func (p *place) end() {
 	}
 	p.lose(&lock.LostError{Token: p.Token(), Err: lock.ErrLost})
 	_ = p.Unlock(context.Background())
+	if p.n.fault == "tokens start again after a loss" {
+		p.n.mu.Lock()
+		p.n.token = 0
+		p.n.mu.Unlock()
+	}
 }
 
 // lossy makes a conversion that may lose the grant.
@@ -121,6 +141,10 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 		return n.refusal(asked, blocked, lock.ErrConflict)
 	}
 	n.pause("an upgrade is checked, then granted")
+	_ = n.meet(context.Background(), "an upgrade writes a released grant")
+	if p.gone && n.fault == "an upgrade writes a released grant" {
+		n.all = append(n.all, p)
+	}
 	if slices.Equal(raised, p.has) && n.fault != "an upgrade of nothing has a new token" {
 		return nil
 	}
@@ -129,7 +153,7 @@ func (p *place) upgrade(ctx context.Context, m lock.Mode) error {
 		p.former, p.token = p.token, n.nextToken(p.has)
 	}
 	p.since = time.Now()
-	return nil
+	return n.meet(ctx, "a conversion that is cancelled in flight has its effect")
 }
 
 func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
@@ -144,6 +168,9 @@ func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
 	}
 	for _, r := range p.has {
 		if !r.Mode.Covers(m) && n.fault != "a downgrade raises" {
+			if n.fault == "a bad downgrade lowers the first request" && p.has[0].Mode.Covers(m) {
+				p.has[0].Mode = m
+			}
 			return &lock.InvalidError{What: "mode", Value: m.String(), Reason: "is not weaker than " + r.String()}
 		}
 	}
@@ -197,7 +224,9 @@ func (n *naive) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := lock.Snapshot{Nodes: len(n.all) + n.kept, LastToken: n.token}
-	for _, p := range n.all {
+	list := slices.Clone(n.all)
+	_ = n.meet(ctx, "a snapshot is of two moments")
+	for _, p := range list {
 		for _, r := range p.has {
 			s.Holders = append(s.Holders, p.holder(r))
 		}
@@ -211,12 +240,36 @@ func (n *naive) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 		}
 	}
 	switch n.fault {
+	case "a snapshot is of two moments":
+		s.Waiting = n.waiting()
 	case "a snapshot lists no holders":
 		s.Holders = nil
 	case "a snapshot has no last token":
 		s.LastToken = 0
 	}
 	return s, nil
+}
+
+// meet gives the context of a call time to end if the fault is planted, and returns the error of
+// the context then.
+func (n *naive) meet(ctx context.Context, fault string) error {
+	if n.fault != fault {
+		return nil
+	}
+	n.mu.Unlock()
+	time.Sleep(3 * time.Millisecond) // timers may be a millisecond late
+	n.mu.Lock()
+	if ctx.Err() != nil {
+		return lock.Ended(ctx)
+	}
+	return nil
+}
+
+// keepID keeps an id in use if the fault is planted.
+func (n *naive) keepID(fault, id string) {
+	if n.fault == fault && id != "" {
+		n.keptIDs = map[string]bool{id: true}
+	}
 }
 
 // holding returns the place that holds a token.
@@ -269,6 +322,7 @@ func (n *naive) Break(ctx context.Context, token lock.Token, reason string) erro
 		reason = ""
 	}
 	p.leaving = true
+	n.keepID("a broken grant keeps its id", p.o.ID)
 	if n.fault == "Break grants before it announces" {
 		n.drop(p)
 	}

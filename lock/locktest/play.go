@@ -99,12 +99,7 @@ func (sys *system) compare() {
 		sys.wait(sys.got.last)
 		require.Equal(sys, sys.want.outcome(sys.want.last), sys.got.outcome(sys.got.last), "the answers of the Tree and of the locker")
 	}
-	for i, a := range sys.want.all {
-		if a.returned() {
-			sys.wait(sys.got.all[i].call)
-		}
-		require.Equal(sys, sys.want.view(a), sys.got.view(sys.got.all[i]), "what a call of the Tree shows, and of the locker")
-	}
+	sys.compareCalls()
 	require.Equal(sys, sys.want.scopes(), sys.got.scopes(), "Holders of the Tree and of the locker")
 	want, got := sys.want.snapshot(), ""
 	_ = sys.eventually(func() error {
@@ -113,7 +108,22 @@ func (sys *system) compare() {
 		}
 		return nil
 	})
+	if got != want {
+		sys.compareCalls() // a wait may have failed meanwhile
+	}
 	require.Equal(sys, want, got, "the snapshots of the Tree and of the locker")
+}
+
+// compareCalls requires that each call and its grant show the same in both lockers, one after
+// the other: a grant does so before the next call has returned.
+func (sys *system) compareCalls() {
+	sys.Helper()
+	for i, a := range sys.want.all {
+		if a.returned() {
+			sys.wait(sys.got.all[i].call)
+		}
+		require.Equal(sys, sys.want.view(a), sys.got.view(sys.got.all[i]), "what a call of the Tree shows, and of the locker")
+	}
 }
 
 // sorted returns every name once.

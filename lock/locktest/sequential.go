@@ -2,6 +2,8 @@ package locktest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +38,8 @@ func deadlines(e *env) {
 func badInput(e *env) {
 	free, taken := at(lock.X, "/free"), at(lock.X, "/a")
 	g := e.take("holder", taken)
+	ctx, cancel := e.bounded(e.h.Patience)
+	defer cancel()
 	for what, bad := range map[string]struct {
 		requests []lock.Request
 		options  lock.Options
@@ -49,7 +53,7 @@ func badInput(e *env) {
 		"a bad id and a holder":       {[]lock.Request{taken}, lock.Options{ID: "\x00"}},
 	} {
 		for _, op := range []string{"try", "lock"} {
-			_, err := acquire(e.bounded(), e.l, op, bad.requests, &bad.options)
+			_, err := acquire(ctx, e.l, op, bad.requests, &bad.options)
 			require.ErrorIs(e, err, lock.ErrInvalid, "%s of %s", op, what)
 		}
 	}
@@ -65,5 +69,90 @@ func badInput(e *env) {
 	_, err := e.l.Holders(e.Context(), lock.Path{}, lock.At)
 	require.ErrorIs(e, err, lock.ErrInvalid, "Holders at the zero path")
 	e.unlock(g)
+	e.idle()
+}
+
+func revokedByAnother(e *env) {
+	for i, of := range lockers(e.l) {
+		for k, from := range lockers(e.l) {
+			g, err := of.TryLock(e.Context(), at(lock.X, "/a"), by("holder"))
+			require.NoError(e, err, "TryLock of locker %d, without a conflict", i+1)
+			require.NoError(e, from.Revoke(e.Context(), g.Token(), "an operator"), "Revoke by locker %d of a grant of locker %d", k+1, i+1)
+			require.NoError(e, e.eventually(func() error {
+				if !errors.Is(g.Check(), lock.ErrRevoked) || !closed(g.Lost()) {
+					return errors.New("the grant is not revoked")
+				}
+				return nil
+			}), "after Revoke by locker %d of a grant of locker %d", k+1, i+1)
+			e.unlock(g)
+		}
+	}
+	e.idle()
+}
+
+// crowded is more requests than a driver may read at a time.
+const crowded = 40
+
+func longQueue(e *env) {
+	r := at(lock.S, "/a")
+	var readers []*lock.Grant
+	for i := range crowded {
+		readers = append(readers, e.take(fmt.Sprint("reader ", i), r))
+	}
+	writer := e.queue(by("writer"), at(lock.X, "/a"))
+	var later []*call
+	for i := range crowded {
+		later = append(later, e.queue(by(fmt.Sprint("later reader ", i)), r))
+	}
+	for i, g := range readers {
+		require.False(e, writer.returned(), "the writer is granted beside %d of %d readers", crowded-i, crowded)
+		e.unlock(g)
+	}
+	e.unlock(e.granted(writer))
+	for _, c := range later {
+		e.granted(c)
+	}
+	for _, c := range later {
+		e.unlock(c.grant)
+	}
+	e.idle()
+}
+
+func longestList(e *env) {
+	var rs []lock.Request
+	for i := range lock.MaxRequests {
+		rs = append(rs, at(lock.X, fmt.Sprint("/list/", i)))
+	}
+	g, err := e.l.TryLockAll(e.Context(), rs, by("list"))
+	require.NoError(e, err, "TryLockAll of %d requests, without a conflict", len(rs))
+	require.Len(e, g.Requests(), len(rs), "the requests of the grant")
+	for _, r := range []lock.Request{rs[0], rs[len(rs)/2], rs[len(rs)-1]} {
+		_, err := e.l.TryLock(e.Context(), r, nil)
+		require.ErrorIs(e, err, lock.ErrConflict, "TryLock of %s, which the list holds", r)
+	}
+	e.unlock(g)
+	e.idle()
+}
+
+// defaultMaxHolders opens a locker whose MaxHolders is 0, which no other demand does if the
+// configuration declares MaxHolders.
+func defaultMaxHolders(e *env) {
+	e.config.MaxHolders = 0
+	e.l = e.fresh()
+	var held []*lock.Grant
+	for i := range 20 {
+		held = append(held, e.take(fmt.Sprint("holder ", i), at(lock.S, "/a")))
+	}
+	_, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), nil)
+	var refused *lock.ConflictError
+	require.ErrorAs(e, err, &refused)
+	if e.h.MaxHolders {
+		require.Len(e, refused.Holders, 16, "the holders of a refusal, with MaxHolders 0: the default")
+	}
+	require.NotEmpty(e, refused.Holders, "the holders of a refusal")
+	require.Equal(e, len(refused.Holders) < len(held), refused.More, "More of a refusal that lists %d of %d holders", len(refused.Holders), len(held))
+	for _, g := range held {
+		e.unlock(g)
+	}
 	e.idle()
 }

@@ -12,13 +12,21 @@ import (
 // processes, so that Run tests them together. Each acquisition and each Break is a
 // call of the next one. The first one makes the acquisitions with an id: an id belongs to
 // one process. Revoke is a call of each: a driver may notify a holder in another process
-// after Revoke has returned.
+// soon after Revoke has returned.
 func Several[L lock.Locker](lockers ...L) lock.Locker {
 	s := &several{Locker: lockers[0]}
 	for _, l := range lockers {
 		s.all = append(s.all, l)
 	}
 	return s
+}
+
+// lockers returns the lockers that a locker under test consists of.
+func lockers(l lock.Locker) []lock.Locker {
+	if s, ok := l.(*several); ok {
+		return s.all
+	}
+	return []lock.Locker{l}
 }
 
 type several struct {

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -52,9 +54,18 @@ func parseVectors(data []byte) (list []demand, err error) {
 	return list, nil
 }
 
+// text returns the call as a script states it, after the name of its system.
+func (v *vector) text() string {
+	words := []string{v.System, v.H, v.Op, v.Mode, v.Path}
+	for _, r := range v.Locks {
+		words = append(words, r.Mode, r.Path)
+	}
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+}
+
 func (v *vector) step() step {
 	s := step{
-		text: fmt.Sprintf("%+v", *v), system: v.System, client: v.H, op: v.Op, options: optionsOf(v.H, ""),
+		text: v.text(), system: v.System, client: v.H, op: v.Op, options: optionsOf(v.H, ""),
 		held: v.Held, waiting: v.Waiting, want: v.Want, with: v.With, granted: v.Granted,
 	}
 	only := request(v.Mode, v.Path)

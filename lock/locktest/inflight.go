@@ -1,0 +1,135 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// The demands of this file end a context, a grant or a conversion while another call runs.
+
+// interrupted makes a call and cancels its context at some moment of the time that such a call
+// takes. It returns the error of the call.
+func (e *env) interrupted(round int, took time.Duration, do func(ctx context.Context) error) error {
+	e.Helper()
+	ctx, cancel := context.WithCancelCause(e.Context())
+	defer cancel(errCancelled)
+	var err error
+	_ = together(2, func(i int) error {
+		if i == 0 {
+			err = do(ctx)
+			return nil
+		}
+		e.sleepPart(round, took)
+		cancel(errCancelled)
+		return nil
+	})
+	return err
+}
+
+// sleepPart sleeps for a part of a time, which grows from round to round.
+func (e *env) sleepPart(round int, whole time.Duration) {
+	time.Sleep(whole * time.Duration(round) / time.Duration(e.h.Attempts))
+}
+
+func cancelledInFlight(e *env) {
+	took := time.Hour
+	for range 3 { // the machine may be busy
+		start := time.Now()
+		e.unlock(e.take("first", at(lock.X, "/a")))
+		took = min(took, time.Since(start)/2)
+	}
+	for round := range e.h.Attempts {
+		for _, op := range []string{"try", "lock"} {
+			var g *lock.Grant
+			err := e.interrupted(round, took, func(ctx context.Context) (err error) {
+				g, err = acquire(ctx, e.l, op, []lock.Request{at(lock.X, "/a")}, by("cancelled"))
+				return err
+			})
+			if err == nil {
+				err = e.interrupted(round, took, g.Unlock)
+			}
+			if err != nil {
+				require.ErrorIs(e, err, errCancelled, "a %s or an Unlock, cancelled in flight", op)
+			}
+			e.idle() // also after an Unlock with an error
+		}
+	}
+}
+
+func conversionsInFlight(e *env) {
+	took := time.Duration(0)
+	for round := range e.h.Attempts {
+		for _, m := range []lock.Mode{lock.X, lock.IS} {
+			start := time.Now()
+			g := e.take("holder", at(lock.S, "/a"))
+			requests, token := g.Requests(), g.Token()
+			convert := g.Upgrade
+			if m == lock.IS {
+				convert = g.Downgrade
+			}
+			err := e.interrupted(round, took, func(ctx context.Context) error { return convert(ctx, m) })
+			if err != nil && !errors.Is(g.Check(), lock.ErrLost) {
+				require.ErrorIs(e, err, errCancelled, "a conversion to %s, cancelled in flight", m)
+				require.Equal(e, requests, g.Requests(), "the requests after a conversion that was cancelled in flight")
+				require.Equal(e, token, g.Token(), "the token after a conversion that was cancelled in flight")
+			}
+			e.agrees(g)
+			if err := g.Unlock(e.Context()); err != nil {
+				require.ErrorIs(e, err, lock.ErrLost, "Unlock after a conversion that was cancelled in flight")
+			}
+			e.idle()
+			took = time.Since(start) / 3
+		}
+	}
+}
+
+// agrees requires that the locker lists what a grant of one request shows, unless it is lost. It
+// polls: the answer to a conversion may come before the view of the locker.
+func (e *env) agrees(g *lock.Grant) {
+	e.Helper()
+	require.NoError(e, e.eventually(func() error {
+		s, err := e.l.Snapshot(e.Context())
+		if err != nil || g.Check() != nil {
+			return err
+		}
+		if len(s.Holders) != 1 || s.Holders[0].Token != g.Token() || s.Holders[0].Mode != g.Requests()[0].Mode {
+			return fmt.Errorf("the snapshot lists %v, the grant is %s with token %d", s.Holders, g.Requests(), g.Token())
+		}
+		return nil
+	}))
+}
+
+func concurrentConversions(e *env) {
+	for round := range e.h.Attempts {
+		released := round%2 == 0
+		start := time.Now()
+		g := e.take("holder", at(lock.S, "/a"))
+		took := time.Since(start)
+		require.NoError(e, together(5, func(i int) (err error) {
+			switch {
+			case i == 0 && released:
+				e.sleepPart(round, took)
+				return g.Unlock(e.Context())
+			case i < 3:
+				err = g.Upgrade(e.Context(), []lock.Mode{lock.S, lock.SIX, lock.X}[i])
+			default:
+				err = g.Downgrade(e.Context(), []lock.Mode{lock.IS, lock.S}[i-3])
+			}
+			if errors.Is(err, lock.ErrInvalid) || released && errors.Is(err, lock.ErrNotHeld) {
+				return nil // another conversion or the Unlock came first
+			}
+			return err
+		}), "conversions of one grant at once")
+		if !released {
+			e.agrees(g)
+			e.unlock(g)
+		}
+		e.idle()
+	}
+}
