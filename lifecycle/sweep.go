@@ -316,17 +316,18 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		return nil
 	}
 	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Overdue: cause.Overdue, Cause: text}
+	if cause.OwnerDead {
+		var err error
+		if result.OwnerDead, err = s.ownerDead(ctx, r); err != nil {
+			return err
+		}
+	}
 	known, err := s.recognize(r)
 	if err != nil {
 		result.resolve(0, err)
 		return s.add(result)
 	}
 	result.From = r.State
-	if cause.OwnerDead {
-		if result.OwnerDead, err = s.ownerDead(ctx, r); err != nil {
-			return err
-		}
-	}
 	ask, care := decide.Sweep(s.table, &known, cause)
 	switch care {
 	case decide.LeaveAlone:
