@@ -420,8 +420,8 @@ var errWaits = errors.New("lifecycle: its work waits for its turn in this proces
 
 // redo starts the operation of a dead owner again, with its work in this process.
 func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request) (Resolution, error) {
-	if s.handlers[r.Work] == nil || s.checkWorker() != nil {
-		return NoHandler, nil // this process could not do the work, or not report its outcome
+	if !s.canDo(r.Work) {
+		return NoHandler, nil
 	}
 	if s.tasks.waits(r) { // behind work of the same object that hangs, every deadline would add one more
 		return 0, errWaits
