@@ -34,9 +34,11 @@ import (
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
 // measures that time from sweep to sweep, on the monotonic clock of this process. The time
 // between two sweeps counts for at most a third of the TTL. The measurement starts again
-// after a sweep that cannot read the owners, or cannot record that an owner is dead. So a
-// new manager needs at least one TTL and four sweeps; call Sweep at least every third of
-// the TTL. A program that sweeps once finds the owners that others have declared dead.
+// after a sweep that cannot read the owners, or cannot record within a third of the TTL
+// that an owner is dead, or whose [Config.Owner] has sent heartbeats without success for a
+// third of its TTL. So a new manager needs at least one TTL and four sweeps; call Sweep at
+// least every third of the TTL. A program that sweeps once finds the owners that others
+// have declared dead.
 //
 // The history row of a change by Sweep has the cause as its reason: which owner is
 // dead, or which deadline has passed.
