@@ -202,7 +202,7 @@ func (e *explainer) sweeps(ctx context.Context) string {
 	case !d.Write:
 		text += "the table ignores it"
 	case d.Begins && d.State == e.known.State:
-		text += "the operation starts again"
+		text += "the operation starts again" + e.redoes(ask)
 	case t.Rows[d.Row].Then == fsm.ThenReturn:
 		text += "the object returns to " + t.States[d.State].Name
 	case d.Removes:
@@ -214,4 +214,19 @@ func (e *explainer) sweeps(ctx context.Context) string {
 		text += ", unless Config.Observe returns another event"
 	}
 	return text
+}
+
+// redoes describes what keeps a sweep of this process from doing the recorded work again. Empty:
+// nothing, or there is no work.
+func (e *explainer) redoes(ask decide.Request) string {
+	if !ask.Redoes(e.table, &e.known) {
+		return ""
+	}
+	if !e.canDo(e.r.Work) {
+		return fmt.Sprintf(", in a process that can do the work %q", e.r.Work)
+	}
+	if _, err := recordedWork(e.r); err != nil {
+		return ", but its work cannot be read: " + err.Error()
+	}
+	return ""
 }

@@ -105,6 +105,31 @@ func TestExplainDeadOwner(t *testing.T) {
 	require.Len(t, found, 1)
 }
 
+// TestExplainRedoneElsewhere: the sweep of a manager that cannot do the work does not start the
+// operation again.
+func TestExplainRedoneElsewhere(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	for id, options := range map[string][]byte{"a": nil, "b": []byte("?")} {
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "work-vm", ID: id}, State: "rebooting", Origin: "running", Work: "reboot",
+			WorkOptions: options, Owner: "gone", Epoch: 1,
+		})
+	}
+	handlers := map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { return nil }}
+	able := workers(store, lifecycle.Config[event]{Handlers: handlers})
+	const again = "the next sweep fires late: the operation starts again"
+	require.Equal(t, again, explain(t, able, "a").NextMove)
+	require.Equal(t, again+", but its work cannot be read: lifecycle: foreign record: work options: "+
+		"invalid character '?' looking for beginning of value", explain(t, able, "b").NextMove)
+	for name, m := range map[string]*sizedManager{
+		"without the handler": workers(store, lifecycle.Config[event]{}),
+		"without an actor":    lifecycle.Must(workVM, store, &lifecycle.Config[event]{Handlers: handlers}),
+	} {
+		require.Equal(t, again+`, in a process that can do the work "reboot"`, explain(t, m, "a").NextMove, name)
+		require.Equal(t, lifecycle.NoHandler, sweep(t, m)[0].Resolution, name)
+	}
+}
+
 // TestExplainRefused: a bad precondition and a store that fails are errors.
 func TestExplainRefused(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}

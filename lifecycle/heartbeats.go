@@ -20,10 +20,16 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	began := time.Now()
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	expire := newSweep(s.owners)
-	if err == nil {
+	// The bad schedule without the condition: writes wait for longer than the TTL, as for a lock of
+	// the table, and the first one after that declares an owner dead whose heartbeat waits, too.
+	waits := s.owner != nil && s.owner.waited() > s.owner.ttl/3
+	if waits {
+		s.owners.heartbeats.forget()
+	}
+	if err == nil && !waits {
 		for _, dead := range s.owners.heartbeats.observe(began, alive) {
-			cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead))
-			if err = expire.care(ctx, &dead, decide.Cause{Overdue: true}, cause); err != nil {
+			if expire.expire(ctx, &dead); ctx.Err() != nil {
+				err = Ended(ctx)
 				break
 			}
 		}
@@ -43,6 +49,18 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		}
 	}
 	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
+}
+
+// expire declares an owner dead, within the time that [Owner.Run] gives a heartbeat. The bad
+// schedule without that limit: another transaction locks the table for longer than the TTL. The
+// owner repeats its heartbeat, so that this write waits for longer than any of them, and is the
+// first after the lock.
+func (s *sweep) expire(ctx context.Context, r *StoredRecord) {
+	ttl := ownerTTL(r)
+	limited, stop := context.WithTimeout(ctx, max(ttl/3, 1))
+	defer stop()
+	// The error is in the result, or that of limited.
+	_ = s.care(limited, r, decide.Cause{Overdue: true}, fmt.Sprintf("no heartbeat for %v", ttl))
 }
 
 func (s *sweep) addAlive(r *StoredRecord) {

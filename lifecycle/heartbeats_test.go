@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,6 +139,61 @@ func TestWriteOfExpiryHangs(t *testing.T) {
 		require.Empty(t, sweep(t, m))
 		require.NoError(t, owner.Heartbeat(t.Context()))
 	})
+}
+
+// locked is a store whose writes wait until the time of its lock, in order of arrival, as they do
+// while another transaction locks the table.
+type locked struct {
+	*lifecycle.MemoryStore
+	since, until time.Time
+	arrivals     atomic.Int64
+}
+
+func (s *locked) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if now := time.Now(); now.After(s.since) && now.Before(s.until) {
+		select {
+		case <-time.After(s.until.Sub(now) + time.Duration(s.arrivals.Add(1))):
+		case <-ctx.Done():
+			return lifecycle.Ended(ctx)
+		}
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+// TestWritesWait: the store can be read, and its writes wait for longer than the TTL before they
+// succeed. They end no ownership if they have waited for a third of it, or if the sweeper sends
+// heartbeats that wait, too.
+func TestWritesWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		owned bool
+		lock  time.Duration
+	}{
+		"a sweeper without an owner": {false, 2*ownersTTL + 2*time.Second},
+		"the sweeper of the owner":   {true, ownersTTL + 2*time.Second},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &locked{MemoryStore: lifecycle.NewMemoryStore()}
+			owner := join(t, store, "p", ownersTTL)
+			config := lifecycle.Config[event]{}
+			if c.owned {
+				config.Owner = owner
+			}
+			m := workers(store, config)
+			store.since = time.Now().Add(2 * ownersTTL)
+			store.until = store.since.Add(c.lock)
+			ctx, end := context.WithCancel(t.Context())
+			go func() {
+				time.Sleep(time.Second)
+				_ = owner.Run(ctx)
+			}()
+			for range 6 {
+				sweepFor(t, m, ownersTTL)
+			}
+			require.NoError(t, owner.Heartbeat(t.Context()))
+			end()
+			synctest.Wait()
+		})
+	}
 }
 
 // TestDeadOwner: an owner that sends no heartbeat is dead after its own TTL, which the

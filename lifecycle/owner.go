@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -32,6 +33,9 @@ type Owner struct {
 
 	alive context.Context // ends with the ownership; its cause matches ErrStale
 	lose  func()          // ends alive
+
+	mu         sync.Mutex
+	unanswered time.Time // the first heartbeat that the store has not taken since the last that it has; zero: none
 }
 
 // DefaultTTL is how long a sweeper sees no heartbeat of an owner before it declares the
@@ -182,8 +186,16 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	if o.alive.Err() != nil {
 		return context.Cause(o.alive)
 	}
+	o.mu.Lock()
+	o.unanswered = cmp.Or(o.unanswered, time.Now())
+	o.mu.Unlock()
 	r := o.request("heartbeat", o.ref.Name, decide.Heartbeat, "")
 	_, err := apply(ctx, []*request{r}, nil)
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(ctx.Err(), context.Canceled) {
+		o.mu.Lock()
+		o.unanswered = time.Time{}
+		o.mu.Unlock()
+	}
 	switch {
 	case errors.Is(err, ErrStale):
 		o.lose()
@@ -192,6 +204,16 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 		return r.fail(ctx, err)
 	}
 	return nil
+}
+
+// waited returns for how long the store has taken no heartbeat although this process sends them.
+func (o *Owner) waited() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.unanswered.IsZero() {
+		return 0
+	}
+	return time.Since(o.unanswered)
 }
 
 // Leave ends the ownership. Call it when all work has ended. Other processes then take over

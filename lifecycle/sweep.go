@@ -34,9 +34,11 @@ import (
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
 // measures that time from sweep to sweep, on the monotonic clock of this process. The time
 // between two sweeps counts for at most a third of the TTL. The measurement starts again
-// after a sweep that cannot read the owners, or cannot record that an owner is dead. So a
-// new manager needs at least one TTL and four sweeps; call Sweep at least every third of
-// the TTL. A program that sweeps once finds the owners that others have declared dead.
+// after a sweep that cannot read the owners, or cannot record within a third of the TTL
+// that an owner is dead, or whose [Config.Owner] has sent heartbeats without success for a
+// third of its TTL. So a new manager needs at least one TTL and four sweeps; call Sweep at
+// least every third of the TTL. A program that sweeps once finds the owners that others
+// have declared dead.
 //
 // The history row of a change by Sweep has the cause as its reason: which owner is
 // dead, or which deadline has passed.
@@ -316,17 +318,18 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		return nil
 	}
 	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Overdue: cause.Overdue, Cause: text}
+	if cause.OwnerDead {
+		var err error
+		if result.OwnerDead, err = s.ownerDead(ctx, r); err != nil {
+			return err
+		}
+	}
 	known, err := s.recognize(r)
 	if err != nil {
 		result.resolve(0, err)
 		return s.add(result)
 	}
 	result.From = r.State
-	if cause.OwnerDead {
-		if result.OwnerDead, err = s.ownerDead(ctx, r); err != nil {
-			return err
-		}
-	}
 	ask, care := decide.Sweep(s.table, &known, cause)
 	switch care {
 	case decide.LeaveAlone:
@@ -419,8 +422,8 @@ var errWaits = errors.New("lifecycle: its work waits for its turn in this proces
 
 // redo starts the operation of a dead owner again, with its work in this process.
 func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request) (Resolution, error) {
-	if s.handlers[r.Work] == nil || s.checkWorker() != nil {
-		return NoHandler, nil // this process could not do the work, or not report its outcome
+	if !s.canDo(r.Work) {
+		return NoHandler, nil
 	}
 	if s.tasks.waits(r) { // behind work of the same object that hangs, every deadline would add one more
 		return 0, errWaits

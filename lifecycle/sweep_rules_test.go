@@ -327,6 +327,7 @@ func TestSweepOfOddRecords(t *testing.T) {
 		require.Equal(t, id, found[i].ID)
 		require.Equal(t, lifecycle.NotMoved, found[i].Resolution)
 		require.ErrorIs(t, found[i].Err, lifecycle.ErrForeign)
+		require.Equal(t, id == "of an owner", found[i].OwnerDead)
 	}
 	require.Equal(t, before, all(t, store, "work-vm", "rests", "of an owner", "unknown"))
 }

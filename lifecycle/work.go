@@ -172,6 +172,11 @@ func (c *core) checkWorker() error {
 	return nil
 }
 
+// canDo reports whether this process can do the work of a handler, and report its outcome.
+func (c *core) canDo(handler string) bool {
+	return c.handlers[handler] != nil && c.checkWorker() == nil
+}
+
 // Queue is where work waits for its turn: one at a time for each key, in order of
 // admission. A [queue.Queuer] of keys is one.
 //

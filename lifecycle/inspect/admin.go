@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -137,6 +138,11 @@ func (h *admin) perform(w http.ResponseWriter, r *http.Request) (a Action, err e
 
 // read reads the form of a request.
 func (a *Action) read(w http.ResponseWriter, r *http.Request) error {
+	const formType = "application/x-www-form-urlencoded" // ParseForm skips a body of another type
+	given := r.Header.Get("Content-Type")
+	if media, _, _ := mime.ParseMediaType(given); media != formType {
+		return fmt.Errorf("%w: Content-Type %q is not %s", lifecycle.ErrInvalid, given, formType)
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: the form cannot be read: %w", lifecycle.ErrInvalid, err)

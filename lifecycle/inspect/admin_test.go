@@ -183,6 +183,7 @@ func TestAdminRefuses(t *testing.T) {
 		{"parameters in the address", "/override?" + override, "", nil, "invalid", 400},
 		{"bad form", "/override", "%zz", nil, "invalid", 400},
 		{"long form", "/override", override + strings.Repeat("x", 1<<16), nil, "invalid", 400},
+		{"another form", "/override", override, []string{"Content-Type", "multipart/form-data; boundary=x"}, "invalid", 400},
 		{"bad token", "/revoke", "lock=deploys&token=x&reason=x", nil, "invalid", 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -203,6 +204,8 @@ func TestAdminRefuses(t *testing.T) {
 	answer := ask(newAdmin(t, page), "GET", "/override?"+override)
 	require.Equal(t, "POST", answer.Header.Get("Allow"))
 	require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode)
+	answer = newAdmin(t, page).post("/pause", `{"queue": "q", "reason": "x"}`, "Content-Type", "application/json")
+	require.Equal(t, `lifecycle: invalid request: Content-Type "application/json" is not application/x-www-form-urlencoded`, problem(t, answer).Detail)
 	_, err = page.Admin(nil, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
