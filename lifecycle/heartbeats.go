@@ -28,7 +28,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	}
 	if err == nil && !waits {
 		for _, dead := range s.owners.heartbeats.observe(began, alive) {
-			if expire.expire(ctx, &dead); ctx.Err() != nil {
+			if expire.declareDead(ctx, &dead); ctx.Err() != nil {
 				err = Ended(ctx)
 				break
 			}
@@ -51,11 +51,11 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
 }
 
-// expire declares an owner dead, within the time that [Owner.Run] gives a heartbeat. The bad
+// declareDead declares an owner dead, within the time that [Owner.Run] gives a heartbeat. The bad
 // schedule without that limit: another transaction locks the table for longer than the TTL. The
 // owner repeats its heartbeat, so that this write waits for longer than any of them, and is the
 // first after the lock.
-func (s *sweep) expire(ctx context.Context, r *StoredRecord) {
+func (s *sweep) declareDead(ctx context.Context, r *StoredRecord) {
 	ttl := ownerTTL(r)
 	limited, stop := context.WithTimeout(ctx, max(ttl/3, 1))
 	defer stop()
