@@ -13,8 +13,8 @@ import (
 //
 // A Table is shared and safe for concurrent use. After it is made, it must be
 // neither modified nor copied. States, events, actors and rows refer to each other
-// by index. Two tables are equal if [WriteTable] writes the same bytes; the unexported
-// fields may differ.
+// by index. Compare two tables by what [WriteTable] writes: their unexported fields may
+// differ.
 type Table struct {
 	Name     string
 	Title    string

@@ -13,7 +13,7 @@ import (
 // default.
 type Case[S, E comparable, T any] struct {
 	From    S
-	Origin  *S // origin of an object in a transitional state, possible or not; default: none
+	Origin  *S // origin of an object in a transitional state; Run accepts an impossible one; default: none
 	Event   E
 	Actor   fsm.Actor // an undeclared one, such as a misspelt one, meets fsm.ErrWrongActor
 	Payload *T        // payload that guards get; default: nil

@@ -26,8 +26,8 @@ type Driver interface {
 	// breaks down. [Race] calls it from several goroutines at once.
 	//
 	// A manager refuses fsm.Sweeper. Its driver waits for the timeout, in a bubble of
-	// testing/synctest, and calls Sweep. The request is accepted if the results have the
-	// object without an error.
+	// testing/synctest, and calls Sweep. The request is accepted if the result of the
+	// object is lifecycle.Moved or lifecycle.Redone.
 	Apply(t testing.TB, r Request) (state string, refusal error)
 }
 

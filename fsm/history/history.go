@@ -21,8 +21,8 @@ type TableVersion struct {
 	// Since is the time from which the version applies to rows without a version. The zero
 	// Since is the beginning. Check compares such a row with the newest version of its
 	// machine at the time of the row, or with the newest of all if the row has no time.
-	// Of versions with one Since, it is the one without a Name: leave Since zero if all
-	// rows of the other versions name theirs.
+	// Of several versions with the same Since, Check takes the one without a Name: leave
+	// Since zero if all rows of the other versions name theirs.
 	Since time.Time
 }
 

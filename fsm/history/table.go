@@ -111,9 +111,10 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 	return machines, nil
 }
 
-// versionOf returns the version of a row, or nil if the row names an unknown one. Without a name
-// it is the one that applies at the time: the first one before all, and the last one
-// without a time. The version without a name comes before others of the same Since.
+// versionOf returns the version of a row, or nil if the row names an unknown one. A row that
+// names none is of the version at its time: of the first one if it is older than all, and of
+// the last one if it has no time. The version without a name comes before others of the same
+// Since.
 func (m *machine) versionOf(row *Row) *version {
 	if row.Version != "" {
 		i := slices.IndexFunc(m.versions, func(v *version) bool { return v.name == row.Version })

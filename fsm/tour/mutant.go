@@ -13,7 +13,7 @@ import (
 // Mutant is a table with one small fault, which a test of the table should notice: a row
 // is missing, leads to another state, is for other actors, has no guard or no origin
 // condition, needs force and needed none or the reverse, or ignores the event. The fault
-// is that of all sources of the row.
+// applies to all sources of the row.
 type Mutant struct {
 	Row   int        // of the original table
 	Text  string     // the change as one line, different for every mutant of a table

@@ -141,7 +141,7 @@ func TestMaxObjects(t *testing.T) {
 			}
 			require.Equal(t, more, strings.Contains(machine, fmt.Sprintf(`<th scope="row">without a name</th><td class="number">%d+<`, doc.Objects)))
 			require.Equal(t, more, strings.Contains(machine, "There are more objects"))
-			require.Equal(t, more && doc.Transitional > 0, strings.Contains(machine, "of those counted, the oldest first"))
+			require.Equal(t, more && doc.Transitional > 0, strings.Contains(machine, "The counted transitional objects, the oldest first"))
 			require.Equal(t, more, strings.Contains(body(t, ask(page, "GET", "/picture.dot?machine=vm")), " or more"))
 		})
 	}

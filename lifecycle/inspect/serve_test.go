@@ -163,6 +163,27 @@ func TestLimitTooGreat(t *testing.T) {
 	})
 }
 
+// TestTitles: each page has a title of its own, also if a machine or an object has the name of
+// the service.
+func TestTitles(t *testing.T) {
+	m := vms(lifecycle.NewMemoryStore(), lifecycle.Config[string]{})
+	_, err := m.Create(t.Context(), "Shop", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	for service, titles := range map[string]map[string]string{
+		"Shop": {
+			"/": "Shop", "/machine?machine=vm": "vm – Shop", "/objects?machine=vm": "Objects – vm – Shop",
+			"/object?machine=vm&id=Shop": "Shop – vm – Shop", "/locks": "Locks – Shop", "/nowhere": "Not Found – Shop",
+		},
+		"vm": {"/": "vm", "/machine?machine=vm": "vm – vm"},
+	} {
+		page, err := inspect.New(&inspect.Config{Title: service, Machines: []inspect.Machine{inspect.Of(m, nil)}})
+		require.NoError(t, err)
+		for url, title := range titles {
+			require.Contains(t, body(t, ask(page, "GET", url)), "<title>"+title+"</title>", url)
+		}
+	}
+}
+
 // TestOutage: a store that fails shows as that, never as an empty list. What needs no store
 // stays readable, and the texts of the store are for the log only.
 func TestOutage(t *testing.T) {

@@ -36,9 +36,10 @@
 //
 // verify reads JSON lines, one change of one object a line, see [history.Read], and
 // reports the changes that the table of their time does not allow, see
-// [history.Check]. -version NAME@SINCE=FILE gives further versions of the table. Without
-// @SINCE it is for rows that name it, and the table itself is for rows without a version.
-// An empty history is an error. So are flags for a history without a history.
+// [history.Check]. -version NAME@SINCE=FILE gives a further version of the table: for rows
+// that name it and, with @SINCE, for rows without a version from this time on. Other rows
+// without a version are for the table itself. An empty history is an error. So are flags for a
+// history without a history.
 //
 // # Protocols
 //

@@ -209,6 +209,11 @@ func TestHostileNames(t *testing.T) {
 		]}`
 	old := write("old\u202e.json", fmt.Sprintf(document, `B\u001b[31m`))
 	new := write("new.json", fmt.Sprintf(document, `B\u202e`))
+	lamp, err := os.ReadFile("testdata/tables/lamp-late.json")
+	require.NoError(t, err)
+	// verify refuses a name with a control character before it explores the table.
+	stuck := write("stuck.json", strings.NewReplacer("lamp", "lamp\u202e", "Starting", "Starting\u202e", "done", "done\u202e", "device", "device\u202e").
+		Replace(string(lamp)))
 	unreadable := write("unreadable\u202e.json", "{")
 	rows := write("rows.jsonl", `{"machine": "x\nforged", "id": "a\nforged", "to": "A\nforged", "event": "f\nforged", "actor": "w\nforged"}
 		{"machine": "m\nforged", "id": "b", "to": "A\nforged"}
@@ -221,6 +226,8 @@ func TestHostileNames(t *testing.T) {
 		{"diff", "-map", "B\x1b[31m=B\u202e", old, new},
 		{"tour", old},
 		{"verify", old},
+		{"verify", stuck},
+		{"verify", "-format=json", stuck},
 		{"verify", old, rows},
 		{"verify", "-format=json", new},
 		{"verify", "-format=json", new, rows},
@@ -231,7 +238,7 @@ func TestHostileNames(t *testing.T) {
 		{"check", old, "-format=json\x1b\nforged"},
 		{"verify", "-version", "v1@2026\x1b\nforged=" + old, old, rows},
 		{"verify", new, unreadable},
-		{"verify", "-trace", filepath.Join(dir, "no directory\x1b\nforged", "trace.json"), old},
+		{"verify", "-trace", filepath.Join(dir, "no directory\x1b\nforged", "trace.json"), stuck},
 	} {
 		var out, errs bytes.Buffer
 		run(args, nil, &out, &errs)
