@@ -97,6 +97,19 @@ func TestNoAutocommitIsRefused(t *testing.T) {
 	}
 }
 
+// With standard_conforming_strings=off, PostgreSQL takes a backslash in a text for an escape.
+func TestEscapesInTexts(t *testing.T) {
+	w := way{"pgx", servers.Postgres(t)}
+	e := engines()[1]
+	db := pool(t, w.with(t, "standard_conforming_strings=off"))
+	table := fourColumns(t, db, "plain", ", token bytea")
+	table.Columns.Token = "token"
+	store := existing(t, db, e, table)
+	for range 2 { // a creation and an update
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 0)))
+	}
+}
+
 // onMariaDB skips a setting that MySQL does not have.
 func onMariaDB(t testing.TB, db *sql.DB) {
 	if !isMariaDB(t, db) {
