@@ -57,6 +57,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	case isVerdict(err):
 		return err
 	case s.tx != nil && !errors.Is(err, errMissed) && (classify(err) == busy || classify(err) == duplicate):
+		s.ended = true // perhaps in explain
 		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 	}
 	return s.refusal(ctx, err)

@@ -474,6 +474,36 @@ func TestTxForWantOfResources(t *testing.T) {
 	}
 }
 
+// If the engine may have ended the transaction of the caller, the view sends no further commit: MySQL
+// and SQLite would commit each of its statements by itself.
+func TestTxThatHasEnded(t *testing.T) {
+	deadlock := reply{err: &numberError{Number: 1213}}
+	for name, c := range map[string]struct {
+		dialect Dialect
+		replies map[string][]reply
+	}{
+		"by a deadlock":             {MySQL, map[string][]reply{isUpdate: {deadlock}}},
+		"by a deadlock of a search": {MySQL, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {deadlock}}},
+		"by an interruption":        {SQLite, map[string][]reply{isUpdate: {{err: codeError(9)}}}},
+		"by a trigger":              {SQLite, map[string][]reply{isUpdate: {{err: codeError(1811)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
+		"by a full disk":            {SQLite, map[string][]reply{isUpdate: {{err: codeError(13)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
+		"by a statement before":     {MySQL, map[string][]reply{isUpdate: {done}, "RELEASE": {{err: &numberError{Number: 1305}}}}},
+		"by an error":               {Postgres, map[string][]reply{"WITH changed": {{err: stateError("P0001")}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, f, db := opened(t, c.dialect, nil, answers(c.replies))
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tx.Rollback()) }()
+			in := store.WithTx(tx)
+			require.Error(t, in.Commit(t.Context(), moved()))
+			f.statements()
+			require.ErrorIs(t, in.Commit(t.Context(), moved()), ErrRollback)
+			require.Empty(t, f.statements())
+		})
+	}
+}
+
 // Commit returns the cause of a context that ends during a retry or before the call.
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())

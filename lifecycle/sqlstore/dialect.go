@@ -118,7 +118,7 @@ var postgres = &engine{
 
 	exact:    ` AND %s COLLATE "C" = %s`,
 	bytewise: `%s COLLATE "C"`,
-	zeroByte: `'\x00'::bytea`,
+	zeroByte: "decode('00', 'hex')", // without a backslash, see standard_conforming_strings
 	fence:    " OFFSET 0",
 	pairs:    "VALUES ",
 

@@ -21,9 +21,9 @@ var (
 	// deleted and inserted a row of an [ExistingTable]. Nothing was written.
 	ErrHistory = errors.New("sqlstore: record and history do not fit")
 	// ErrRollback: a transaction of the caller cannot continue, because of a deadlock, a
-	// serialization failure or a concurrent commit. Roll it back and run it again from
-	// its beginning. The error wraps the driver's error and matches
-	// [lifecycle.ErrUnavailable].
+	// serialization failure or a concurrent commit, or because an earlier commit in it has
+	// failed. Roll it back and run it again from its beginning. The error matches
+	// [lifecycle.ErrUnavailable], and wraps the driver's error unless an earlier commit had it.
 	ErrRollback = errors.New("sqlstore: the transaction must be rolled back and run again")
 )
 
@@ -36,6 +36,8 @@ var (
 	errMissed = errors.New("no row was written")
 	// errLost: the engine may or may not have committed.
 	errLost = errors.New("the answer was lost")
+	// errEnded: the engine may have ended the caller's transaction.
+	errEnded = errors.New("an earlier commit in it has failed")
 	// errTaken: no record has the key, but a unique index of the existing table
 	// rejects the row.
 	errTaken = errors.New("a unique index of the table takes another row for this one")
@@ -150,7 +152,7 @@ func classify(err error) class {
 	var state postgresError
 	var code sqliteError
 	switch {
-	case errors.Is(err, errBusy):
+	case matches(err, errBusy, errEnded):
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate

@@ -62,6 +62,8 @@ type Store struct {
 	*shared
 	q  querier // executes the statements: the database, or a connection or transaction
 	tx *sql.Tx // the caller's transaction, which is then q; nil: none
+
+	ended bool // a commit has failed so that the engine may have ended tx
 }
 
 // querier is a database, a connection or a transaction.
@@ -157,7 +159,10 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // other refusal of the request, is reported at once and leaves the transaction as it was,
 // with one exception: PostgreSQL aborts it if a trigger on the store's own tables, or the
 // encoding of the database, refuses a commit of one change. After any other error, roll
-// back. The caller's COMMIT decides whether the commit was written, and the history has its
+// back: the engine may have ended the transaction, and the view then refuses every commit with
+// [ErrRollback]. [lifecycle.Manager.Sweep] has such an error in its results and continues.
+//
+// The caller's COMMIT decides whether the commit was written, and the history has its
 // token. Reads see what the transaction sees: at isolation levels above READ COMMITTED that
 // may be older than the records, and the commit is then the conflict. The owner that writes
 // ([lifecycle.Commit.Owner]) must be alive in what the transaction sees. If the transaction
@@ -171,7 +176,7 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // The transaction is for one goroutine at a time while it has views: the statements and
 // savepoints of two calls must not mix. The view fails after the end of the transaction, and
 // needs no Close.
-func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{s.shared, tx, tx} }
+func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, q: tx, tx: tx} }
 
 // table returns the name of one of the store's own tables.
 func (s *shared) table(name string) string { return s.e.quoted(s.config.Prefix + name) }

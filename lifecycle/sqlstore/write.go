@@ -101,10 +101,16 @@ func finish(ctx context.Context, end func() error) error {
 // inCallersTx writes a commit in the caller's transaction. A savepoint takes back what a commit has
 // written before it is refused, or fails for want of resources. It is released: PostgreSQL keeps
 // every one until the end of the transaction, and slows down with their number. After any other
-// error the caller rolls back.
+// error the caller rolls back. If the engine has ended the transaction, MySQL and SQLite would
+// commit each statement of another commit by itself.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
+	if s.ended {
+		return errEnded
+	}
 	if s.oneStatement(p) {
-		return s.write(ctx, p)
+		err := s.write(ctx, p)
+		s.ended = err != nil && !errors.Is(err, errMissed) // PostgreSQL aborts it after any error
+		return err
 	}
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 		return err
@@ -113,9 +119,11 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	if err != nil {
 		c := classify(err)
 		if !errors.Is(err, errMissed) && !c.refused() {
+			s.ended = true
 			return err
 		}
 		if _, back := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); back != nil {
+			s.ended = true
 			if c == unable {
 				return err // the engine may have ended the transaction, and the savepoint with it
 			}
@@ -123,6 +131,7 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 		}
 	}
 	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
+		s.ended = true
 		return err
 	}
 	return err

@@ -97,6 +97,43 @@ func TestNoAutocommitIsRefused(t *testing.T) {
 	}
 }
 
+// With standard_conforming_strings=off, PostgreSQL takes a backslash in a text for an escape.
+func TestEscapesInTexts(t *testing.T) {
+	w := way{"pgx", servers.Postgres(t)}
+	e := engines()[1]
+	db := pool(t, w.with(t, "standard_conforming_strings=off"))
+	table := fourColumns(t, db, "plain", ", token bytea")
+	table.Columns.Token = "token"
+	store := existing(t, db, e, table)
+	for range 2 { // a creation and an update
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, orderA), 0)))
+	}
+}
+
+// With sql_safe_updates=1, MySQL refuses a statement that writes all rows of a table.
+func TestSafeUpdates(t *testing.T) {
+	w := way{"mysql", servers.MySQL(t)}
+	db := pool(t, w.with(t, "sql_safe_updates=1"))
+	refused := func(err error) {
+		t.Helper()
+		require.ErrorContains(t, err, "1175")
+	}
+	refused(sqlstore.Migrate(t.Context(), db, sqlstore.MySQL, nil))
+	require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), sqlstore.MySQL, nil))
+	table := fourColumns(t, db, "plain", "")
+	store := existing(t, db, engines()[2], table)
+	for _, key := range []lifecycle.Key{orderA, {Machine: "crane", ID: "a"}} {
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 1)))
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+	}
+	list, err := store.Messages(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, store.Discard(t.Context(), list[0].Number))
+	_, err = store.Trim(t.Context(), time.Hour, 0)
+	refused(err)
+	refused(sqlstore.AfterRestore(t.Context(), db, sqlstore.MySQL, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}}, 0))
+}
+
 // onMariaDB skips a setting that MySQL does not have.
 func onMariaDB(t testing.TB, db *sql.DB) {
 	if !isMariaDB(t, db) {
