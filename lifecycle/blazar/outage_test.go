@@ -56,6 +56,7 @@ func TestOutageDuringMethod(t *testing.T) {
 					},
 					OnStart: during("start"), OnEnd: during("end"),
 				}}})
+				begin := time.Now()
 				lease := createLease(t, s, inAnHour("host"))
 				require.Equal(t, "r", lease.Reservations[0].ResourceID)
 				store.Outage(0)
@@ -67,6 +68,7 @@ func TestOutageDuringMethod(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, blazar.LeaseTerminated, lease.Status)
 				require.Equal(t, map[string]int{"reserve": 1, "start": 1, "end": 1}, calls)
+				require.GreaterOrEqual(t, time.Since(begin), 3*time.Minute) // three outages
 			})
 		})
 	}
@@ -93,6 +95,7 @@ func TestOutageDuringRefusal(t *testing.T) {
 						},
 						Update: func(context.Context, blazar.Allocation) error { return refuse() },
 					}}})
+					begin := time.Now()
 					lease, err := s.CreateLease(t.Context(), "l", inAnHour("host"))
 					if !creates {
 						require.NoError(t, err)
@@ -100,6 +103,7 @@ func TestOutageDuringRefusal(t *testing.T) {
 					}
 					require.ErrorIs(t, err, blazar.ErrRefused)
 					require.NotErrorIs(t, err, lifecycle.ErrStale)
+					require.GreaterOrEqual(t, time.Since(begin), time.Minute)
 					synctest.Wait()
 					time.Sleep(time.Hour)
 					if creates {

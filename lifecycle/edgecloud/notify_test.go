@@ -133,12 +133,13 @@ func TestFirstStartsOfTwoCRMs(t *testing.T) {
 	s := scripttest.NewStore()
 	c, err := edgecloud.NewCoordinator(s, nil)
 	require.NoError(t, err)
-	s.OnceBefore(commit, func() {
+	overtaken := s.OnceBefore(commit, func() {
 		_, err := c.Cloudlets.StartUp(ctx, "b", 1, "v1")
 		require.NoError(t, err)
 	})
 	rec, err := c.Cloudlets.StartUp(ctx, "b", 2, "v1")
 	require.NoError(t, err)
+	require.True(t, overtaken())
 	require.Equal(t, edgecloud.CloudletSpec{NotifyID: 2, Version: "v1"}, rec.Payload)
 	require.ErrorIs(t, c.Cloudlets.Gathered(ctx, "b", 1), lifecycle.ErrStale)
 	require.NoError(t, c.Cloudlets.Gathered(ctx, "b", 2))

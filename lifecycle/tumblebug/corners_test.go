@@ -247,9 +247,10 @@ func TestReleaseAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
 		clouds.faults["prepare sshKey"] = "reject"
-		store := scripttest.NewStore()
+		store, lost := scripttest.NewStore(), 0
 		store.After(func(c scripttest.Call) error {
 			if c.Is(scripttest.Call{Method: "Commit", Machine: "mci", State: string(tumblebug.Failed)}) {
+				lost++
 				return lifecycle.ErrUnknownOutcome
 			}
 			return nil
@@ -257,6 +258,7 @@ func TestReleaseAfterALostAnswer(t *testing.T) {
 		s := tumblebug.Must(store, clouds, nil)
 		require.Equal(t, tumblebug.Failed, createOne(t, s, 1).State)
 		time.Sleep(time.Minute) // the next attempt
+		require.Positive(t, lost)
 		require.Empty(t, clouds.list())
 		require.Contains(t, clouds.newCalls(), "release vNet")
 		require.NoError(t, s.Close(ctx))

@@ -314,7 +314,7 @@ func TestLateRequestIsRefused(t *testing.T) {
 	clouds, one := newCloud(), scripttest.NewStore()
 	inPair(t, one, one.MemoryStore, clouds, clouds, func(ctx context.Context, p *pair) {
 		resume := make(chan struct{})
-		one.OnceBefore(secondRead, func() { <-resume })
+		stalled := one.OnceBefore(secondRead, func() { <-resume })
 		p.create(p.second, false)
 		p.rests("Running:2 (R:2/2)")
 		_, err := p.first.HandleMciAction(ctx, "ns", "m", "reboot", false)
@@ -325,6 +325,7 @@ func TestLateRequestIsRefused(t *testing.T) {
 		clouds.change(func() { clouds.faults["reboot a-1"] = "hang" })
 		p.action("reboot", false)
 		time.Sleep(time.Minute)
+		require.True(t, stalled())
 		close(resume)
 		time.Sleep(time.Minute)
 		reboots := slices.DeleteFunc(clouds.newCalls(), func(c string) bool { return c != "reboot a-2" })
@@ -340,7 +341,7 @@ func TestLateRequestIsNotRepeated(t *testing.T) {
 	clouds, one := newCloud(), scripttest.NewStore()
 	inPair(t, one, one.MemoryStore, clouds, clouds, func(ctx context.Context, p *pair) {
 		resume := make(chan struct{})
-		one.OnceBefore(secondRead, func() { <-resume })
+		stalled := one.OnceBefore(secondRead, func() { <-resume })
 		p.create(p.second, false)
 		p.rests("Running:2 (R:2/2)")
 		clouds.change(func() { clouds.delay = 5 * time.Minute })
@@ -348,6 +349,7 @@ func TestLateRequestIsNotRepeated(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
 		p.sweep()
+		require.True(t, stalled())
 		close(resume)
 		p.rests("Running:2 (R:2/2)")
 		reboots := slices.DeleteFunc(clouds.newCalls(), func(c string) bool { return c != "reboot a-2" })

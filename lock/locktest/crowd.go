@@ -52,12 +52,33 @@ func concurrentTokens(e *env) {
 			}
 			before := last.Swap(uint64(g.Token()))
 			assert.Greater(e, uint64(g.Token()), before, "the token of the later grant")
-			if err := g.Unlock(e.Context()); err != nil {
+			// One snapshot beside waits that arrive, and one beside the next grant.
+			if err := errors.Join(e.checkSnapshot(), g.Unlock(e.Context()), e.checkSnapshot()); err != nil {
 				return err
 			}
 		}
 		return nil
 	}))
+	e.idle()
+}
+
+// checkSnapshot returns an error if a snapshot of exclusive requests for one path is not of one
+// moment.
+func (e *env) checkSnapshot() error {
+	s, err := e.l.Snapshot(e.Context())
+	if err != nil {
+		return err
+	}
+	held := 0
+	for _, h := range s.Holders {
+		if !h.Waiting {
+			held++
+		}
+	}
+	if held != s.Held || len(s.Holders)-held != s.Waiting || held > 1 {
+		return fmt.Errorf("a snapshot counts %d grants and %d waits, and lists %v", s.Held, s.Waiting, s.Holders)
+	}
+	return nil
 }
 
 func announcedFirst(e *env) {
@@ -93,49 +114,6 @@ func announcedFirst(e *env) {
 		}
 	}
 	e.idle()
-}
-
-func snapshotsOfOneMoment(e *env) {
-	var done atomic.Bool
-	require.NoError(e, together(5, func(i int) error {
-		if i == 4 {
-			defer done.Store(true)
-			return e.readSnapshots()
-		}
-		for !done.Load() {
-			ctx, cancel := e.bounded(e.h.Patience)
-			g, err := e.l.Lock(ctx, at(lock.Modes[1+i], "/a"), by(fmt.Sprint("goroutine ", i)))
-			cancel()
-			if err != nil {
-				return err
-			}
-			if err := g.Unlock(e.Context()); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	e.idle()
-}
-
-// readSnapshots returns an error if a snapshot does not fit together.
-func (e *env) readSnapshots() error {
-	for range e.h.Attempts {
-		s, err := e.l.Snapshot(e.Context())
-		if err != nil {
-			return err
-		}
-		held := slices.DeleteFunc(slices.Clone(s.Holders), func(h lock.Holder) bool { return h.Waiting })
-		if len(held) != s.Held || len(s.Holders)-len(held) != s.Waiting {
-			return fmt.Errorf("a snapshot counts %d grants and %d waits, and lists %v", s.Held, s.Waiting, s.Holders)
-		}
-		for i, h := range held {
-			if slices.ContainsFunc(held[:i], func(other lock.Holder) bool { return !lock.Compatible(h.Mode, other.Mode) }) {
-				return fmt.Errorf("a snapshot lists grants that conflict: %v", held)
-			}
-		}
-	}
-	return nil
 }
 
 // cancelAsUnlocked cancels waits and unlocks the grant that they wait for: in one order, in

@@ -15,21 +15,14 @@ var scripts string
 // demands returns all demands, sorted by name.
 func demands() []demand {
 	list := []demand{
-		// Paths whose segments differ in any byte do not conflict, and refusals list them unchanged.
-		{name: "G1_exclusion/paths_that_look_alike", test: alikePaths},
-		// A request conflicts with those 32 levels above it.
-		{name: "G1_exclusion/of_the_deepest_path", test: deepPaths},
 		// A call whose context ends while it runs has its effect or leaves nothing. An Unlock releases.
 		{name: "G2_no_trace/calls_cancelled_in_flight", test: cancelledInFlight, crowd: true},
 		// Any goroutine may unlock, several may at once, and one release happens.
 		{name: "G4_release/from_any_goroutine", test: anyGoroutine, crowd: true},
-		// A writer waits for all of many readers, and as many readers wait for the writer.
+		// A writer waits for all of many readers, and as many readers wait for the writer. With
+		// MaxHolders 0 a refusal lists 16 of them.
 		{name: "G5_order_of_arrival/a_long_queue", test: longQueue},
-		// With MaxHolders 0 a refusal lists 16 holders.
-		{name: "G6_conflicts_have_names/up_to_the_default_limit", test: defaultMaxHolders},
-		// The counts and the list of a snapshot are of one moment: no two of its grants conflict.
-		{name: "G6_conflicts_have_names/a_snapshot_of_one_moment", test: snapshotsOfOneMoment, crowd: true},
-		// Each of many concurrent holders of a node has a greater token.
+		// Each of many concurrent holders of a node has a greater token. A snapshot is of one moment.
 		{name: "G7_tokens_grow/among_concurrent_callers", test: concurrentTokens, crowd: true},
 		// The next holder of a broken grant finds Check, Lost and context ended.
 		{name: "G8_loss_is_announced_first/before_the_next_grant", test: announcedFirst, crowd: true},
@@ -47,10 +40,9 @@ func demands() []demand {
 		{name: "IDs/one_call_of_several_is_cancelled", test: oneCancelled, crowd: true},
 		// Concurrent calls with one id get one grant.
 		{name: "IDs/of_concurrent_callers", test: concurrentIDs, crowd: true},
-		// Ids that differ in any byte are different ids, and holders have the texts of their callers.
-		{name: "IDs/and_texts_that_look_alike", test: alikeTexts},
-		// A caller may change its arguments and the answer of Requests after the call.
-		{name: "Arguments/are_copied", test: arguments},
+		// Paths and ids that differ in any byte are different, and holders have the texts of their
+		// callers. A caller may change its arguments and the answer of Requests after the call.
+		{name: "Arguments/are_kept_unchanged", test: keptTexts},
 		// After an error of a conversion that was cancelled in flight the grant is unchanged or lost.
 		{name: "Conversions/cancelled_in_flight", test: conversionsInFlight, crowd: true},
 		// After conversions of one grant at once, the grant shows what the locker holds.

@@ -13,46 +13,38 @@ import (
 
 // The demands of this file end a context, a grant or a conversion while another call runs.
 
-// interrupted makes a call and cancels its context at some moment of the time that such a call
-// takes. It returns the error of the call.
-func (e *env) interrupted(round int, took time.Duration, do func(ctx context.Context) error) error {
-	e.Helper()
-	ctx, cancel := context.WithCancelCause(e.Context())
-	defer cancel(errCancelled)
-	var err error
-	_ = together(2, func(i int) error {
-		if i == 0 {
-			err = do(ctx)
-			return nil
-		}
-		e.sleepPart(round, took)
-		cancel(errCancelled)
-		return nil
-	})
-	return err
-}
-
-// sleepPart sleeps for a part of a time, which grows from round to round.
-func (e *env) sleepPart(round int, whole time.Duration) {
-	time.Sleep(whole * time.Duration(round) / time.Duration(e.h.Attempts))
-}
-
-func cancelledInFlight(e *env) {
+// moments returns Attempts times, up to the time that a call takes.
+func (e *env) moments() (after []time.Duration) {
 	took := time.Hour
 	for range 3 { // the machine may be busy
 		start := time.Now()
 		e.unlock(e.take("first", at(lock.X, "/a")))
 		took = min(took, time.Since(start)/2)
 	}
-	for round := range e.h.Attempts {
+	for i := range e.h.Attempts {
+		after = append(after, took*time.Duration(i)/time.Duration(e.h.Attempts))
+	}
+	return after
+}
+
+// interrupted makes a call and cancels its context after some time.
+func (e *env) interrupted(after time.Duration, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(e.Context())
+	defer cancel(errCancelled)
+	defer time.AfterFunc(after, func() { cancel(errCancelled) }).Stop()
+	return do(ctx)
+}
+
+func cancelledInFlight(e *env) {
+	for _, after := range e.moments() {
 		for _, op := range []string{"try", "lock"} {
 			var g *lock.Grant
-			err := e.interrupted(round, took, func(ctx context.Context) (err error) {
+			err := e.interrupted(after, func(ctx context.Context) (err error) {
 				g, err = acquire(ctx, e.l, op, []lock.Request{at(lock.X, "/a")}, by("cancelled"))
 				return err
 			})
 			if err == nil {
-				err = e.interrupted(round, took, g.Unlock)
+				err = e.interrupted(after, g.Unlock)
 			}
 			if err != nil {
 				require.ErrorIs(e, err, errCancelled, "a %s or an Unlock, cancelled in flight", op)
@@ -63,17 +55,15 @@ func cancelledInFlight(e *env) {
 }
 
 func conversionsInFlight(e *env) {
-	took := time.Duration(0)
-	for round := range e.h.Attempts {
+	for _, after := range e.moments() {
 		for _, m := range []lock.Mode{lock.X, lock.IS} {
-			start := time.Now()
 			g := e.take("holder", at(lock.S, "/a"))
 			requests, token := g.Requests(), g.Token()
 			convert := g.Upgrade
 			if m == lock.IS {
 				convert = g.Downgrade
 			}
-			err := e.interrupted(round, took, func(ctx context.Context) error { return convert(ctx, m) })
+			err := e.interrupted(after, func(ctx context.Context) error { return convert(ctx, m) })
 			if err != nil && !errors.Is(g.Check(), lock.ErrLost) {
 				require.ErrorIs(e, err, errCancelled, "a conversion to %s, cancelled in flight", m)
 				require.Equal(e, requests, g.Requests(), "the requests after a conversion that was cancelled in flight")
@@ -84,7 +74,6 @@ func conversionsInFlight(e *env) {
 				require.ErrorIs(e, err, lock.ErrLost, "Unlock after a conversion that was cancelled in flight")
 			}
 			e.idle()
-			took = time.Since(start) / 3
 		}
 	}
 }
@@ -106,15 +95,13 @@ func (e *env) agrees(g *lock.Grant) {
 }
 
 func concurrentConversions(e *env) {
-	for round := range e.h.Attempts {
+	for round, after := range e.moments() {
 		released := round%2 == 0
-		start := time.Now()
 		g := e.take("holder", at(lock.S, "/a"))
-		took := time.Since(start)
 		require.NoError(e, together(5, func(i int) (err error) {
 			switch {
 			case i == 0 && released:
-				e.sleepPart(round, took)
+				time.Sleep(after)
 				return g.Unlock(e.Context())
 			case i < 3:
 				err = g.Upgrade(e.Context(), []lock.Mode{lock.S, lock.SIX, lock.X}[i])

@@ -93,16 +93,27 @@ func revokedByAnother(e *env) {
 // crowded is more requests than a driver may read at a time.
 const crowded = 40
 
+// longQueue opens a locker whose MaxHolders is 0, which no other demand does if the
+// configuration declares MaxHolders.
 func longQueue(e *env) {
-	r := at(lock.S, "/a")
+	e.config.MaxHolders = 0
+	e.l = e.fresh()
+	read, write := at(lock.S, "/a"), at(lock.X, "/a")
 	var readers []*lock.Grant
 	for i := range crowded {
-		readers = append(readers, e.take(fmt.Sprint("reader ", i), r))
+		readers = append(readers, e.take(fmt.Sprint("reader ", i), read))
 	}
-	writer := e.queue(by("writer"), at(lock.X, "/a"))
+	_, err := e.l.TryLock(e.Context(), write, nil)
+	refused, ok := errors.AsType[*lock.ConflictError](err)
+	require.True(e, ok && len(refused.Holders) > 0, "the refusal of a writer lists readers: %v", err)
+	require.Equal(e, len(refused.Holders) < crowded, refused.More, "More of a refusal that lists %d of %d holders", len(refused.Holders), crowded)
+	if e.h.MaxHolders {
+		require.Len(e, refused.Holders, 16, "the holders of a refusal, with MaxHolders 0: the default")
+	}
+	writer := e.queue(by("writer"), write)
 	var later []*call
 	for i := range crowded {
-		later = append(later, e.queue(by(fmt.Sprint("later reader ", i)), r))
+		later = append(later, e.queue(by(fmt.Sprint("later reader ", i)), read))
 	}
 	for i, g := range readers {
 		require.False(e, writer.returned(), "the writer is granted beside %d of %d readers", crowded-i, crowded)
@@ -131,28 +142,5 @@ func longestList(e *env) {
 		require.ErrorIs(e, err, lock.ErrConflict, "TryLock of %s, which the list holds", r)
 	}
 	e.unlock(g)
-	e.idle()
-}
-
-// defaultMaxHolders opens a locker whose MaxHolders is 0, which no other demand does if the
-// configuration declares MaxHolders.
-func defaultMaxHolders(e *env) {
-	e.config.MaxHolders = 0
-	e.l = e.fresh()
-	var held []*lock.Grant
-	for i := range 20 {
-		held = append(held, e.take(fmt.Sprint("holder ", i), at(lock.S, "/a")))
-	}
-	_, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), nil)
-	var refused *lock.ConflictError
-	require.ErrorAs(e, err, &refused)
-	if e.h.MaxHolders {
-		require.Len(e, refused.Holders, 16, "the holders of a refusal, with MaxHolders 0: the default")
-	}
-	require.NotEmpty(e, refused.Holders, "the holders of a refusal")
-	require.Equal(e, len(refused.Holders) < len(held), refused.More, "More of a refusal that lists %d of %d holders", len(refused.Holders), len(held))
-	for _, g := range held {
-		e.unlock(g)
-	}
 	e.idle()
 }
