@@ -97,11 +97,21 @@ func TestUpgradeOfABrokenGrant(t *testing.T) {
 }
 
 // Many decisions of a tree wait for each other for longer than a second. A release waits with
-// them, and keeps its place.
-func TestUnlockBehindManyDecisions(t *testing.T) {
+// them, and keeps its place. So does the removal of a wait whose context ends.
+func TestReleasesBehindManyDecisions(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	l := d.open(t, tree, nil)
 	held := take(t, l, at(lock.X, "/a"))
+	waits, giveUp := context.WithCancel(t.Context())
+	waited := make(chan error, 1)
+	go func() {
+		_, err := l.Lock(waits, at(lock.X, "/a"), nil)
+		waited <- err
+	}()
+	requests := func(n int) func() bool {
+		return func() bool { s, err := l.Snapshot(t.Context()); return err == nil && s.Nodes == n }
+	}
+	eventually(t, requests(2), "the Lock does not wait")
 	ctx, cancel := context.WithCancel(t.Context())
 	var decisions errgroup.Group
 	for range 8 {
@@ -120,6 +130,9 @@ func TestUnlockBehindManyDecisions(t *testing.T) {
 			" WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%pg_sleep%'").Scan(&waiting))
 		return waiting > 5
 	}, "there is no queue")
+	giveUp()
+	require.ErrorIs(t, <-waited, context.Canceled)
+	eventually(t, requests(1), "the wait is not removed")
 	short, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
 	require.NoError(t, held.Unlock(short))
