@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
@@ -156,10 +157,7 @@ func TestClockStep(t *testing.T) {
 // The guard refuses every stale write, also if clocks step, sessions end and operators break.
 // Without the guard some are written.
 func TestNoStaleWrites(t *testing.T) {
-	writes := int64(1_000)
-	if long() {
-		writes = 10_000
-	}
+	writes := int64(scale.Of(1_000, 10_000))
 	d, tree := newDatabase(t), newTree()
 	_, err := d.db.Exec("CREATE TABLE resource (name text PRIMARY KEY, token bigint NOT NULL, stale bigint NOT NULL)")
 	require.NoError(t, err)

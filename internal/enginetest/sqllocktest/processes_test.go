@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
@@ -146,10 +147,7 @@ func TestCancelledWaitsLeaveNothing(t *testing.T) {
 	l := d.open(t, newTree(), nil)
 	held := take(t, l, at(lock.X, "/a"))
 	before := runtime.NumGoroutine()
-	waits := 200
-	if long() {
-		waits = 1000
-	}
+	waits := scale.Of(200, 1000)
 	var returned atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
 	for range waits {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,9 +17,6 @@ import (
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
-
-// long reports whether tests may take minutes each.
-func long() bool { return os.Getenv("INTERLOCK_LONG") != "" }
 
 func at(m lock.Mode, path string) lock.Request {
 	return lock.Request{Path: lock.MustParse(path), Mode: m}
