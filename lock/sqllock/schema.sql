@@ -1,4 +1,8 @@
 -- The tables and functions of package sqllock. Migrate runs this text.
+--
+-- Parameters of the functions, which a function that is replaced cannot rename:
+--	t tree; s session; g generation; a attempt; n number of an acquisition; k token;
+--	i id; o owner; y reason; l, h and m are lows, highs and masks, see interlock_lock_conflicts
 
 -- Migrations at the same time wait for each other.
 SELECT pg_advisory_xact_lock(hashtextextended('interlock_lock', 0));
