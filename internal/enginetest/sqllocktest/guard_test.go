@@ -93,8 +93,7 @@ func TestGuardAndBreak(t *testing.T) {
 				case "downgrade":
 					ended <- held.Downgrade(t.Context(), lock.IS)
 				case "session":
-					_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
-						" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
+					err := d.expire(t.Context(), held.Token())
 					if err == nil {
 						<-held.Lost()
 					}
@@ -210,8 +209,7 @@ func TestNoStaleWrites(t *testing.T) {
 			if rand.IntN(2) == 0 {
 				_ = l.Break(ctx, token, "chaos")
 			} else { // the clock of the engine steps forward
-				_, _ = d.db.ExecContext(ctx, "UPDATE interlock_lock_sessions SET expires = now() - interval '1 minute'"+
-					" WHERE tree = $1 AND id IN (SELECT session FROM interlock_lock_requests WHERE token = $2)", tree, int64(token))
+				_ = d.expire(ctx, token)
 				if g, err := l.TryLock(ctx, at(lock.X, "/resource"), nil); err == nil { // it sweeps
 					_ = g.Unlock(ctx)
 				}
