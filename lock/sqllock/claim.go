@@ -207,7 +207,7 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 		reason = fmt.Sprintf("the outcome of a conversion is unknown: %v", err)
 	}
 	// The engine has removed the claim or is to break it, or may convert it now or later. In each
-	// case its holder cannot know what it holds.
+	// case it is not certain what the holder has.
 	c.lose(&lock.LostError{Token: c.Token(), Reason: reason, Err: lock.ErrLost})
 	awaitSoon(c.release(ctx))
 	return err

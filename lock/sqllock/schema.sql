@@ -246,7 +246,7 @@ BEGIN
 END $$;
 
 -- release removes an acquisition. With a generation it may be one that waits, whose number the
--- locker does not know, or whose attempt comes later: that one is refused then. Without one it
+-- locker does not have, or whose attempt comes later: that one is refused then. Without one it
 -- is held. Its rows may be locked by a transaction, see GuardStatement, and release waits for
 -- that without the latch. Others that need the latch and these rows take the rows first, or
 -- skip them. A request that begins to wait for these meanwhile is found after the latch. The
@@ -313,7 +313,8 @@ BEGIN
 	END IF;
 END $$;
 
--- mark asks the session of a token to revoke or break its grant, and returns which it is.
+-- mark orders the session of a token to revoke or break its grant, and returns which session and
+-- acquisition that is.
 CREATE OR REPLACE FUNCTION interlock_lock_mark(t text, k bigint, how integer, y text, OUT s bigint, OUT a bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM interlock_lock_durable();

@@ -29,7 +29,7 @@ func (d *database) silent(t testing.TB, tree string) *sqllock.Locker {
 	return l
 }
 
-// A grant is broken through its own locker before the locker knows that the engine has
+// A grant is broken through its own locker before the locker has read that the engine has
 // granted it. The Lock that waits for it returns.
 func TestBreakOfAnUnknownGrant(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
@@ -181,7 +181,7 @@ func deployBehind(t *testing.T, holder, l lock.Locker) chan result {
 }
 
 // A TryLock with the id of a Lock gets its grant, also if the engine has granted it so recently
-// that the locker has no news of it yet.
+// that the locker has not read it yet.
 func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	first, second := d.open(t, tree, nil), d.silent(t, tree)

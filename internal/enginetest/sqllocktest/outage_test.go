@@ -93,7 +93,7 @@ func TestNoGhostLocks(t *testing.T) {
 	}
 	require.Positive(t, cuts)
 
-	// The statement is held in the network until the call has been given up and removed.
+	// The statement is held in the network until the call has ended and its request is removed.
 	db.SetMaxIdleConns(4)
 	late := 0
 	for range 5 {
