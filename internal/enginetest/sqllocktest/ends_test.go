@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -228,6 +229,33 @@ func TestRenewalOfAnEndedSession(t *testing.T) {
 	var left int
 	require.NoError(t, d.db.QueryRow("SELECT count(*) FROM interlock_lock_sessions WHERE tree = $1", tree).Scan(&left))
 	require.Zero(t, left, "the renewal has swept")
+}
+
+// A renewal has locked the row of its session, and its sweep waits for the latch, which the removal
+// of a wait has. The removal ends at once, and its locker repeats it: the two do not wait for each
+// other.
+func TestRenewalDuringARemoval(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires) VALUES
+		($1, -1, '1 hour', now() + interval '1 hour'), ($1, -2, '1 hour', now() - interval '1 hour')`, tree)
+	require.NoError(t, err)
+	free := d.hold(t, tree)
+	removed, renewed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := d.db.Exec("SELECT interlock_lock_release($1, -1, 1, 1, 0, '{/a}')", tree)
+		removed <- err
+	}()
+	d.waiting(t, 1, "advisory")
+	go func() {
+		_, err := d.db.Exec("SELECT interlock_lock_tick($1, -1, true, '{}', '{}')", tree)
+		renewed <- err
+	}()
+	d.waiting(t, 2, "advisory")
+	free()
+	var refused *pgconn.PgError
+	require.ErrorAs(t, <-removed, &refused)
+	require.Equal(t, "55P03", refused.Code, "lock_not_available")
+	require.NoError(t, <-renewed)
 }
 
 // A path may be as long as an index of the engine permits.
