@@ -131,7 +131,7 @@ func (a *acquisition) convert(ctx context.Context, when condition, change func(*
 	if revision > 0 {
 		next.modified = revision
 		l.mu.Lock()
-		a.keep(&next)
+		a.replace(&next)
 		l.mu.Unlock()
 	}
 	if left == deleteLate {

@@ -172,11 +172,11 @@ func failed(ctx context.Context, what string, err error) error {
 func (l *Locker) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.watch(ctx)
-		pause(ctx, retryPause)
+		sleep(ctx, retryPause)
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -217,7 +217,7 @@ func (l *Locker) show(v *view) {
 	for _, c := range v.claims {
 		if a := l.own[c.key]; a != nil {
 			delete(missing, c.key)
-			a.follow(v, c)
+			a.apply(v, c)
 		}
 	}
 	for _, a := range missing {
@@ -229,28 +229,4 @@ func (l *Locker) show(v *view) {
 		l.end(s, "the session's key was deleted")
 	}
 	l.wake()
-}
-
-// TryLock implements [lock.Locker]. The claim is one transaction. The error is
-// [lock.ErrLost] if etcd does not answer until the session ends; and at once while the Locker
-// has no session: etcd has not answered for a TTL, and no new session could begin yet.
-func (l *Locker) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
-	return l.acquire(ctx, []lock.Request{r}, o, false)
-}
-
-// Lock implements [lock.Locker]. While the Locker has no session, Lock waits for the next
-// one. The error is [lock.ErrLost] if the session ends while the request waits: it has lost
-// its place.
-func (l *Locker) Lock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
-	return l.acquire(ctx, []lock.Request{r}, o, true)
-}
-
-// TryLockAll implements [lock.Locker].
-func (l *Locker) TryLockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
-	return l.acquire(ctx, rs, o, false)
-}
-
-// LockAll implements [lock.Locker].
-func (l *Locker) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
-	return l.acquire(ctx, rs, o, true)
 }

@@ -87,7 +87,7 @@ func (l *Locker) begin(ctx context.Context) (*session, error) {
 		err = l.seen(ctx, put.Header.Revision)
 	}
 	if err != nil { // run begins another one soon: without this, each leaves a lease for the TTL
-		l.revoke(ctx, s)
+		l.endLease(ctx, s)
 		return nil, err
 	}
 	l.mu.Lock()
@@ -108,7 +108,7 @@ func (l *Locker) run(ctx context.Context, s *session) {
 		s.endings.Wait()
 		// The claims of the session block others until the lease ends: end it, if
 		// etcd answers.
-		l.revoke(ctx, s)
+		l.endLease(ctx, s)
 		s = nil
 		for s == nil && ctx.Err() == nil {
 			// A session that takes longer to begin has little time left for its first
@@ -117,14 +117,14 @@ func (l *Locker) run(ctx context.Context, s *session) {
 			s, _ = l.begin(bounded)
 			cancel()
 			if s == nil {
-				pause(ctx, retryPause)
+				sleep(ctx, retryPause)
 			}
 		}
 	}
 }
 
-// revoke ends the lease of a session, if etcd answers.
-func (l *Locker) revoke(ctx context.Context, s *session) {
+// endLease ends the lease of a session, if etcd answers.
+func (l *Locker) endLease(ctx context.Context, s *session) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	_, _ = l.client.Revoke(bounded, s.lease)

@@ -164,7 +164,7 @@ func (v *view) blockers(of *claim) iter.Seq2[*claim, lock.Request] {
 	}
 }
 
-// free reports whether there are no such blockers: a claim that has arrived is held.
+// free reports whether a claim has no blockers. A claim that has arrived is held then.
 func (v *view) free(c *claim) bool {
 	for range v.blockers(c) {
 		return false

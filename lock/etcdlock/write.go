@@ -63,7 +63,7 @@ func (l *Locker) write(
 		if err != nil || next == nil {
 			return 0, keepKey, err
 		}
-		var conditions []clientv3.Cmp
+		var compares []clientv3.Cmp
 		var ops []clientv3.Op
 		for _, c := range next {
 			value, _ := json.Marshal(c.record) // names, numbers and a time: there is no error
@@ -71,19 +71,19 @@ func (l *Locker) write(
 			if c.modified == 0 {
 				lease = clientv3.WithLease(s.lease)
 			}
-			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(c.key), "=", c.modified))
+			compares = append(compares, clientv3.Compare(clientv3.ModRevision(c.key), "=", c.modified))
 			ops = append(ops, clientv3.OpPut(c.key, string(value), lease))
 		}
 		if s != nil {
-			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.key), "=", v.sessions[s.key]))
+			compares = append(compares, clientv3.Compare(clientv3.ModRevision(s.key), "=", v.sessions[s.key]))
 		}
 		if when == ifUnchanged {
-			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(l.prefix+treeKey), "=", v.latest))
+			compares = append(compares, clientv3.Compare(clientv3.ModRevision(l.prefix+treeKey), "=", v.latest))
 		}
 		if when != noRequest {
 			ops = append(ops, clientv3.OpPut(l.prefix+treeKey, ""))
 		}
-		r, err := l.client.Txn(bounded).If(conditions...).Then(ops...).
+		r, err := l.client.Txn(bounded).If(compares...).Then(ops...).
 			Else(clientv3.OpGet(l.prefix, clientv3.WithPrefix())).Commit()
 		switch {
 		case err != nil:

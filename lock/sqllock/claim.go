@@ -12,7 +12,7 @@ import (
 type claim struct {
 	l        *Locker
 	session  *session
-	attempt  int64 // its number in the session
+	attempt  int64 // its number in the locker
 	options  lock.Options
 	asked    []lock.Request // normalized
 	grant    *lock.Grant
@@ -26,24 +26,23 @@ type claim struct {
 	// Locker.mu guards these.
 	state  state
 	has    []lock.Request
-	calls  int   // that wait for it or have returned its Grant
-	number int64 // of arrival; 0 before the engine has answered
-	token  lock.Token
-	err    error // why it is not granted any more
+	calls  int        // that wait for it or have returned its Grant
+	number int64      // of arrival; 0 before the engine has answered
+	token  lock.Token // 0: it was never held
 }
 
 type state uint8
 
 const (
-	asking  state = iota // the first call waits for the engine's answer
-	waiting              // in the engine
+	entering state = iota // the first call waits for the engine's answer
+	waiting               // in the engine
 	held
 	gone // from Locker.claims: it is released, or its session has ended
 )
 
 // hold makes the claim held. Locker.mu is held.
 func (c *claim) hold(number, token int64) {
-	if c.state == asking || c.state == waiting {
+	if c.state == entering || c.state == waiting {
 		c.state, c.number, c.token = held, number, lock.Token(token)
 		close(c.granted)
 	}
@@ -190,25 +189,25 @@ func (c *claim) convert(ctx context.Context, up bool, m lock.Mode) error {
 	l, r := c.l, conflicts(changed)
 	paths, modes := columns(has)
 	var reason string
-	a, err := l.ask(ctx, c.session, "convert", l.tree, c.session.id, c.attempt, up, paths, modes, r.low, r.high, r.mask, l.config.MaxHolders+1)
+	d, err := l.decide(ctx, c.session, "convert", l.tree, c.session.id, c.attempt, up, paths, modes, r.low, r.high, r.mask, l.config.MaxHolders+1)
 	switch {
-	case err == nil && a.outcome == "granted":
+	case err == nil && d.outcome == "granted":
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		c.has = has
 		if up {
-			c.token = lock.Token(a.number)
+			c.token = lock.Token(d.number)
 		}
 		return nil
-	case err == nil && a.outcome == "conflict":
-		return l.refusal(changed, lock.ErrConflict, a.holders)
+	case err == nil && d.outcome == "conflict":
+		return l.refusal(changed, lock.ErrConflict, d.holders)
 	case err == nil:
 		reason, err = "the grant was broken, or its session has ended", lock.ErrNotHeld
 	default:
 		reason = fmt.Sprintf("the outcome of a conversion is unknown: %v", err)
 	}
 	// The engine has removed the claim or is to break it, or may convert it now or later. In each
-	// case its holder cannot know what it holds.
+	// case it is not certain what the holder has.
 	c.lose(&lock.LostError{Token: c.Token(), Reason: reason, Err: lock.ErrLost})
 	awaitSoon(c.release(ctx))
 	return err

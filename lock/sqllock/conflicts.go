@@ -1,12 +1,6 @@
 package sqllock
 
-import (
-	"context"
-	"database/sql"
-	"encoding/json"
-
-	"github.com/interlock-go/interlock/lock"
-)
+import "github.com/interlock-go/interlock/lock"
 
 // ranges are where requests conflict with others: in the paths from low to before high, with
 // the modes of the mask. They are the arguments of interlock_lock_conflicts.
@@ -72,23 +66,4 @@ func columns(rs []lock.Request) (paths []string, modes []int32) {
 		paths, modes = append(paths, key(r.Path)), append(modes, int32(r.Mode))
 	}
 	return paths, modes
-}
-
-// list is a JSON result of the engine. NULL is an empty one.
-type list[T any] []T
-
-// Scan implements [sql.Scanner].
-func (l *list[T]) Scan(from any) error {
-	var text sql.Null[[]byte]
-	if err := text.Scan(from); err != nil || !text.Valid {
-		return err
-	}
-	return json.Unmarshal(text.V, (*[]T)(l))
-}
-
-// report returns the holders in ranges, and those with an id that is not empty, which arrived
-// before a number.
-func (l *Locker) report(ctx context.Context, r ranges, id string, before int64, most int) (found list[lock.Holder], err error) {
-	err = l.query(ctx, "report", []any{l.tree, r.low, r.high, r.mask, id, before, 0, most}, &found)
-	return found, err
 }

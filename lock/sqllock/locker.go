@@ -124,7 +124,7 @@ func (l *Locker) enter(rs []lock.Request, o *lock.Options) (c *claim, first bool
 	return c, true, nil
 }
 
-// join is a repeated acquisition of a claim that the engine has answered. It returns neither a
+// join repeats the acquisition of a claim that the engine has answered. It returns neither a
 // grant nor an error if the claim has gone.
 func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	l.mu.Lock()
@@ -155,7 +155,7 @@ func (l *Locker) join(ctx context.Context, c *claim, rs []lock.Request, o *lock.
 		return nil, err
 	case len(found) > 0:
 	case why == lock.ErrConflict:
-		// The engine has granted the claim, and the session has no news of that yet.
+		// The engine has granted the claim, and the session has not read that yet.
 		c.session.look()
 		return l.join(ctx, c, rs, o, true)
 	case l.isGone(c): // it was released before the engine looked
@@ -179,29 +179,9 @@ func (l *Locker) refusal(rs []lock.Request, why error, found []lock.Holder) erro
 	return err
 }
 
-// answer is what the engine decides.
-type answer struct {
-	outcome string // granted, waiting, conflict, full, late, ended or gone
-	number  int64  // of arrival; of a grant it is the token
-	holders list[lock.Holder]
-}
-
-func (l *Locker) ask(ctx context.Context, s *session, function string, args ...any) (a answer, err error) {
-	var number sql.NullInt64
-	since := new(any) // which only holders show
-	bounded, cancel := s.bound(ctx)
-	defer cancel()
-	err = l.query(bounded, function, args, &a.outcome, &number, since, &a.holders)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = errSession
-	}
-	a.number = number.Int64
-	return a, err
-}
-
 // request makes the first call for a claim.
 func (l *Locker) request(ctx context.Context, c *claim, wait bool) (*lock.Grant, error) {
-	a, err := l.send(ctx, c, wait)
+	d, err := l.send(ctx, c, wait)
 	switch {
 	case err != nil && ctx.Err() != nil && wait: // the request may have waited before its answer came
 		return nil, l.cancelled(ctx, c, math.MaxInt64)
@@ -209,17 +189,17 @@ func (l *Locker) request(ctx context.Context, c *claim, wait bool) (*lock.Grant,
 		return nil, &lock.ConflictError{Requests: c.asked, Err: lock.Ended(ctx)}
 	case err != nil:
 		return nil, err
-	case a.outcome == "conflict":
-		return nil, l.refusal(c.asked, lock.ErrConflict, a.holders)
-	case a.outcome == "full":
-		return nil, l.refusal(c.asked, lock.ErrQueueFull, a.holders)
+	case d.outcome == "conflict":
+		return nil, l.refusal(c.asked, lock.ErrConflict, d.holders)
+	case d.outcome == "full":
+		return nil, l.refusal(c.asked, lock.ErrQueueFull, d.holders)
 	}
 	return l.wait(ctx, c)
 }
 
 // send sends a claim to the engine and records the answer. After an error, or a panic of the
 // context, the engine may still grant the claim, so send removes it.
-func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err error) {
+func (l *Locker) send(ctx context.Context, c *claim, wait bool) (d decision, err error) {
 	defer close(c.answered)
 	decided := false
 	defer func() {
@@ -229,34 +209,34 @@ func (l *Locker) send(ctx context.Context, c *claim, wait bool) (a answer, err e
 	}()
 	paths, modes := columns(c.asked)
 	r := conflicts(c.asked)
-	for a.outcome = "late"; a.outcome == "late"; {
+	for d.outcome = "late"; d.outcome == "late"; { // the removal of another claim came first, see remove
 		l.mu.Lock()
 		generation := l.generation
 		l.mu.Unlock()
-		a, err = l.ask(ctx, c.session, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
+		d, err = l.decide(ctx, c.session, "acquire", l.tree, c.session.id, generation, c.attempt, wait, paths, modes, r.low, r.high, r.mask,
 			c.options.ID, c.options.Owner, c.options.Reason, l.config.MaxWaiters, l.config.MaxHolders+1)
 		if err != nil {
-			return a, err
+			return d, err
 		}
 	}
 	decided = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch a.outcome {
+	switch d.outcome {
 	case "granted":
-		c.hold(a.number, a.number)
+		c.hold(d.number, d.number)
 	case "waiting":
-		c.number = a.number
-		if c.state == asking { // it may be granted already, see apply
+		c.number = d.number
+		if c.state == entering { // it may be granted already, see apply
 			c.state = waiting
 		}
 	case "ended":
 		c.drop()
-		return a, errSession
+		return d, errSession
 	default:
 		c.drop()
 	}
-	return a, nil
+	return d, nil
 }
 
 // wait returns the grant of a claim when it is held. If the context ends first, it takes back
@@ -267,25 +247,24 @@ func (l *Locker) wait(ctx context.Context, c *claim) (g *lock.Grant, err error) 
 			awaitSoon(l.leave(ctx, c))
 		}
 	}()
-	granted := false
+	ended := true
 	select {
 	case <-c.granted:
-		granted = true
+		// The context may have ended at the same time. It wins, so that an error means that
+		// nothing is held.
+		ended = ctx.Err() != nil
 	case <-ctx.Done():
 	}
-	// The grant and the end of the context may come together. The context wins, so that an
-	// error means that nothing is held.
-	ended := !granted || ctx.Err() != nil
 	l.mu.Lock()
-	number, err := c.number, c.err
+	number, token := c.number, c.token
 	l.mu.Unlock()
 	switch {
-	case !ended && err != nil:
-		return nil, err
-	case !ended:
-		return c.grant, nil
+	case ended:
+		return nil, l.cancelled(ctx, c, number)
+	case token == 0:
+		return nil, errSession
 	}
-	return nil, l.cancelled(ctx, c, number)
+	return c.grant, nil
 }
 
 // cancelled returns the error of a wait whose context has ended, with the holders that
@@ -322,92 +301,4 @@ func awaitSoon(done <-chan struct{}) {
 	case <-done:
 	case <-time.After(patience):
 	}
-}
-
-// Holders implements [lock.Locker].
-func (l *Locker) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.Holder, error) {
-	if err := (lock.Request{Path: p, Mode: lock.X}).Validate(); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	var r ranges
-	if s&lock.Above != 0 {
-		r.above(p, allModes)
-	}
-	if s&lock.At != 0 {
-		r.at(p, allModes)
-	}
-	if s&lock.Below != 0 {
-		r.below(p, allModes)
-	}
-	return l.report(ctx, r, "", math.MaxInt64, math.MaxInt32)
-}
-
-// Snapshot implements [lock.Locker]. LastToken is the latest number of the database: any tree
-// may have used it for a grant, a request that waits, or a session.
-func (l *Locker) Snapshot(ctx context.Context) (s lock.Snapshot, err error) {
-	var all ranges
-	all.at(lock.Root(), allModes)
-	all.below(lock.Root(), allModes)
-	err = l.query(ctx, "snapshot", []any{l.tree, all.low, all.high, all.mask}, (*list[lock.Holder])(&s.Holders), &s.Held, &s.Waiting, &s.LastToken)
-	s.Nodes = len(s.Holders)
-	return s, err
-}
-
-// Revoke implements [lock.Locker]. The holder in another process is notified soon after.
-func (l *Locker) Revoke(ctx context.Context, t lock.Token, reason string) error {
-	return l.mark(ctx, t, revoked, reason)
-}
-
-// Break implements [lock.Locker]. It waits until the process of the holder has announced the
-// loss, or its session has ended. If the context ends first, that still happens.
-func (l *Locker) Break(ctx context.Context, t lock.Token, reason string) error {
-	err := l.mark(ctx, t, broken, reason)
-	if err != nil {
-		return err
-	}
-	for pause := time.Millisecond; err == nil; pause = min(2*pause, longestPause) {
-		sleep(ctx, pause)
-		// The session of the holder may have expired, and no locker may be left that ends it.
-		if err = l.query(ctx, "sweep", []any{l.tree, 0}, new(bool)); err == nil {
-			err = l.mark(ctx, t, broken, reason)
-		}
-	}
-	if errors.Is(err, lock.ErrNotHeld) {
-		return nil
-	}
-	return err
-}
-
-// mark is what an operator wants of a grant.
-type mark int
-
-const (
-	revoked mark = 1
-	broken  mark = 2
-)
-
-func (l *Locker) mark(ctx context.Context, t lock.Token, how mark, reason string) error {
-	if ctx.Err() != nil {
-		return lock.Ended(ctx)
-	}
-	if err := (&lock.Options{Reason: reason}).Validate(); err != nil {
-		return err
-	}
-	var session, attempt sql.NullInt64
-	if err := l.query(ctx, "mark", []any{l.tree, int64(t), int(how), reason}, &session, &attempt); err != nil {
-		return err
-	}
-	if !session.Valid {
-		return fmt.Errorf("%w: token %d", lock.ErrNotHeld, t)
-	}
-	l.mu.Lock()
-	own := session.Int64 == l.session.id
-	l.mu.Unlock()
-	if own {
-		l.apply(news{Attempt: attempt.Int64, Mark: how, Why: reason})
-	}
-	return nil
 }

@@ -1,4 +1,8 @@
 -- The tables and functions of package sqllock. Migrate runs this text.
+--
+-- Parameters of the functions, which a function that is replaced cannot rename:
+--	t tree; s session; g generation; a attempt; n number of an acquisition; k token;
+--	i id; o owner; y reason; l, h and m are lows, highs and masks, see interlock_lock_conflicts
 
 -- Migrations at the same time wait for each other.
 SELECT pg_advisory_xact_lock(hashtextextended('interlock_lock', 0));
@@ -242,23 +246,27 @@ BEGIN
 END $$;
 
 -- release removes an acquisition. With a generation it may be one that waits, whose number the
--- locker does not know, or whose attempt comes later: that one is refused then. Without one it
+-- locker does not have, or whose attempt comes later: that one is refused then. Without one it
 -- is held. Its rows may be locked by a transaction, see GuardStatement, and release waits for
 -- that without the latch. Others that need the latch and these rows take the rows first, or
 -- skip them. A request that begins to wait for these meanwhile is found after the latch. The
--- locker repeats what the timeout ends, so that server processes do not pile up.
+-- locker repeats what the timeout or NOWAIT ends, so that server processes do not pile up.
 CREATE OR REPLACE FUNCTION interlock_lock_release(t text, s bigint, g bigint, a bigint, n bigint, paths text[]) RETURNS void
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '1s' AS $$
 BEGIN
 	IF g > 0 THEN
+		PERFORM set_config('lock_timeout', '0', true);
+		PERFORM interlock_lock_latch(t);
+		-- Bad schedule without NOWAIT: a renewal has locked the row, and its sweep waits for the latch.
+		PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s FOR UPDATE NOWAIT;
 		UPDATE interlock_lock_sessions e SET generation = g
 		WHERE e.tree = t AND e.id = s AND e.generation < g AND e.expires > clock_timestamp();
-		PERFORM interlock_lock_latch(t);
 		SELECT r.number INTO n FROM interlock_lock_requests r
 		WHERE r.tree = t AND r.path = ANY (paths) AND r.session = s AND r.attempt = a LIMIT 1;
 	END IF;
 	DELETE FROM interlock_lock_requests r WHERE r.tree = t AND r.path = ANY (paths) AND r.number = n;
-	-- No timeout for the latch: it would undo the DELETE and lose the place among those who wait.
+	-- No timeout for the latch, here and above: the release would lose its place among those who
+	-- wait, and here the DELETE. Where decisions wait for longer, it would never be made.
 	PERFORM set_config('lock_timeout', '0', true);
 	PERFORM interlock_lock_latch(t);
 	IF EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.blocker = n AND r.token IS NULL) THEN
@@ -305,7 +313,8 @@ BEGIN
 	END IF;
 END $$;
 
--- mark asks the session of a token to revoke or break its grant, and returns which it is.
+-- mark orders the session of a token to revoke or break its grant, and returns which session and
+-- acquisition that is.
 CREATE OR REPLACE FUNCTION interlock_lock_mark(t text, k bigint, how integer, y text, OUT s bigint, OUT a bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM interlock_lock_durable();

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,23 +49,6 @@ const (
 	firstPause   = 20 * time.Millisecond // before a failed statement is repeated
 	longestPause = time.Second
 )
-
-// query calls a function of the engine. It is one round trip.
-func (l *Locker) query(ctx context.Context, function string, args []any, results ...any) error {
-	places := make([]string, len(args))
-	for i := range args {
-		places[i] = fmt.Sprintf("$%d", i+1)
-	}
-	text := fmt.Sprintf("SELECT * FROM interlock_lock_%s(%s)", function, strings.Join(places, ", "))
-	err := l.db.QueryRowContext(ctx, text, args...).Scan(results...)
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return lock.Ended(ctx)
-	}
-	return fmt.Errorf("sqllock: %s: %w", function, err)
-}
 
 // begin begins a session in the place of another one, which is over.
 func (l *Locker) begin(ctx context.Context, former int64) (*session, error) {
@@ -126,7 +108,6 @@ func (l *Locker) end(s *session, reason string) {
 	l.claims, l.ids = map[int64]*claim{}, map[string]*claim{}
 	for _, c := range claims {
 		if c.state != held {
-			c.err = errSession
 			close(c.granted)
 		}
 		c.state = gone
@@ -150,13 +131,13 @@ func (l *Locker) keep(ctx context.Context, s *session) {
 	var err error // of the latest tick
 	for ctx.Err() == nil {
 		l.mu.Lock()
-		left, age := l.left(s), time.Since(s.renewed)
+		left := l.left(s)
 		l.mu.Unlock()
 		if left <= 0 || errors.Is(err, errEnded) {
 			l.end(s, cmp.Or(err, errLate).Error()) // before the listener ends, which may take a while
 			return
 		}
-		pause, err = l.tick(ctx, s, age >= l.config.TTL/3, left)
+		pause, err = l.tick(ctx, s, left)
 		select {
 		case <-ctx.Done():
 		case <-s.wake:
@@ -182,9 +163,10 @@ type news struct {
 
 // tick renews the session if it is time, reads the news, and returns when to come again: for
 // the next renewal, and for any session that may expire, so that what waits for it is granted.
-func (l *Locker) tick(ctx context.Context, s *session, renew bool, left time.Duration) (pause time.Duration, err error) {
+func (l *Locker) tick(ctx context.Context, s *session, left time.Duration) (pause time.Duration, err error) {
 	attempts, paths := []int64{}, []string{}
 	l.mu.Lock()
+	renew := time.Since(s.renewed) >= l.config.TTL/3
 	for _, c := range l.claims {
 		if c.state != held {
 			attempts, paths = append(attempts, c.attempt), append(paths, key(c.asked[0].Path))

@@ -18,8 +18,8 @@ import (
 // ErrClosed reports an acquisition after [Locker.Close].
 var ErrClosed = errors.New("sqllock: the locker is closed")
 
-// errSession is the error of an acquisition, or of a release, that the session of the locker did
-// not outlive. The locker begins another session as soon as the engine answers.
+// errSession is the error of an acquisition or a release whose session ends first. The locker
+// begins another session as soon as the engine answers.
 var errSession = fmt.Errorf("sqllock: %w: the session has ended", lock.ErrLost)
 
 // Config has the settings of a [Locker]. Nil and the zero Config mean the defaults.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -26,6 +27,17 @@ func (d *database) hold(t *testing.T, tree string) (free func()) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return func() { require.NoError(t, tx.Rollback()) }
+}
+
+// waiting waits until so many server processes wait for an event.
+func (d *database) waiting(t *testing.T, count int, event string) {
+	t.Helper()
+	eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity"+
+			" WHERE datname = current_database() AND wait_event = $1", event).Scan(&waiting))
+		return waiting == count
+	}, "%d do not wait for: %s", count, event)
 }
 
 // The end of a session ends its calls that wait for an answer of the engine: the session of
@@ -53,12 +65,7 @@ func TestCloseWhileTheEngineDoesNotAnswer(t *testing.T) {
 			return nil
 		})
 	}
-	eventually(t, func() bool {
-		var waiting int
-		require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity"+
-			" WHERE datname = current_database() AND wait_event = 'advisory'").Scan(&waiting))
-		return waiting == len(calls)
-	}, "the calls do not wait")
+	d.waiting(t, len(calls), "advisory")
 	done := make(chan struct{})
 	var closed, called error
 	go func() {
@@ -107,17 +114,8 @@ func TestCancelOfARepeatedRequest(t *testing.T) {
 	l := d.open(t, tree, &sqllock.Config{TTL: slow})
 	free := d.hold(t, tree)
 	o := &lock.Options{ID: "deploy"}
-	first := make(chan result, 1)
-	go func() {
-		g, err := l.TryLock(t.Context(), at(lock.X, "/a"), o)
-		first <- result{g, err}
-	}()
-	eventually(t, func() bool {
-		n := 0
-		require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity"+
-			" WHERE datname = current_database() AND wait_event = 'advisory'").Scan(&n))
-		return n == 1
-	}, "the first call does not wait")
+	first := call(func() (*lock.Grant, error) { return l.TryLock(t.Context(), at(lock.X, "/a"), o) })
+	d.waiting(t, 1, "advisory")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := l.TryLock(ctx, at(lock.X, "/a"), o)
@@ -209,28 +207,20 @@ func TestRenewalOfAnEndedSession(t *testing.T) {
 	require.NoError(t, err)
 	_, err = end.Exec("SELECT interlock_lock_sweep($1, -1)", tree)
 	require.NoError(t, err)
-	wait := func(event string) {
-		eventually(t, func() bool {
-			var waiting int
-			require.NoError(t, d.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"+
-				" AND wait_event = $1", event).Scan(&waiting))
-			return waiting == 1
-		}, "nothing waits for %s", event)
-	}
 	latched, renewed := make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, err := later.Exec("SELECT interlock_lock_latch($1)", tree)
 		latched <- err
 	}()
-	wait("advisory")
+	d.waiting(t, 1, "advisory")
 	go func() {
 		_, err := d.db.Exec("SELECT interlock_lock_tick($1, -1, true, '{}', '{}')", tree)
 		renewed <- err
 	}()
-	wait("transactionid")
+	d.waiting(t, 1, "transactionid")
 	require.NoError(t, end.Commit())
 	require.NoError(t, <-latched)
-	wait("advisory")
+	d.waiting(t, 1, "advisory")
 	require.NoError(t, guard.Commit())
 	_, err = later.Exec("SELECT interlock_lock_sweep($1, 0)", tree)
 	require.NoError(t, err)
@@ -239,6 +229,33 @@ func TestRenewalOfAnEndedSession(t *testing.T) {
 	var left int
 	require.NoError(t, d.db.QueryRow("SELECT count(*) FROM interlock_lock_sessions WHERE tree = $1", tree).Scan(&left))
 	require.Zero(t, left, "the renewal has swept")
+}
+
+// A renewal has locked the row of its session, and its sweep waits for the latch, which the removal
+// of a wait has. The removal ends at once, and its locker repeats it: the two do not wait for each
+// other.
+func TestRenewalDuringARemoval(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	_, err := d.db.Exec(`INSERT INTO interlock_lock_sessions (tree, id, ttl, expires) VALUES
+		($1, -1, '1 hour', now() + interval '1 hour'), ($1, -2, '1 hour', now() - interval '1 hour')`, tree)
+	require.NoError(t, err)
+	free := d.hold(t, tree)
+	removed, renewed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := d.db.Exec("SELECT interlock_lock_release($1, -1, 1, 1, 0, '{/a}')", tree)
+		removed <- err
+	}()
+	d.waiting(t, 1, "advisory")
+	go func() {
+		_, err := d.db.Exec("SELECT interlock_lock_tick($1, -1, true, '{}', '{}')", tree)
+		renewed <- err
+	}()
+	d.waiting(t, 2, "advisory")
+	free()
+	var refused *pgconn.PgError
+	require.ErrorAs(t, <-removed, &refused)
+	require.Equal(t, "55P03", refused.Code, "lock_not_available")
+	require.NoError(t, <-renewed)
 }
 
 // A path may be as long as an index of the engine permits.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
@@ -92,8 +93,7 @@ func TestGuardAndBreak(t *testing.T) {
 				case "downgrade":
 					ended <- held.Downgrade(t.Context(), lock.IS)
 				case "session":
-					_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
-						" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
+					err := d.expire(t.Context(), held.Token())
 					if err == nil {
 						<-held.Lost()
 					}
@@ -156,10 +156,7 @@ func TestClockStep(t *testing.T) {
 // The guard refuses every stale write, also if clocks step, sessions end and operators break.
 // Without the guard some are written.
 func TestNoStaleWrites(t *testing.T) {
-	writes := int64(1_000)
-	if long() {
-		writes = 10_000
-	}
+	writes := int64(scale.Of(1_000, 10_000))
 	d, tree := newDatabase(t), newTree()
 	_, err := d.db.Exec("CREATE TABLE resource (name text PRIMARY KEY, token bigint NOT NULL, stale bigint NOT NULL)")
 	require.NoError(t, err)
@@ -212,8 +209,7 @@ func TestNoStaleWrites(t *testing.T) {
 			if rand.IntN(2) == 0 {
 				_ = l.Break(ctx, token, "chaos")
 			} else { // the clock of the engine steps forward
-				_, _ = d.db.ExecContext(ctx, "UPDATE interlock_lock_sessions SET expires = now() - interval '1 minute'"+
-					" WHERE tree = $1 AND id IN (SELECT session FROM interlock_lock_requests WHERE token = $2)", tree, int64(token))
+				_ = d.expire(ctx, token)
 				if g, err := l.TryLock(ctx, at(lock.X, "/resource"), nil); err == nil { // it sweeps
 					_ = g.Unlock(ctx)
 				}

@@ -1,20 +1,14 @@
 package sqllocktest
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/internal/enginetest/child"
 )
 
 func TestMain(m *testing.M) {
-	if orders := os.Getenv(asChild); orders != "" {
-		if err := child(orders); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	child.Main(asHolder, hold)
 	goleak.VerifyTestMain(m)
 }

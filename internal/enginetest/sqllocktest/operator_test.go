@@ -29,7 +29,7 @@ func (d *database) silent(t testing.TB, tree string) *sqllock.Locker {
 	return l
 }
 
-// A grant is broken through its own locker before the locker knows that the engine has
+// A grant is broken through its own locker before the locker has read that the engine has
 // granted it. The Lock that waits for it returns.
 func TestBreakOfAnUnknownGrant(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
@@ -38,11 +38,7 @@ func TestBreakOfAnUnknownGrant(t *testing.T) {
 	held := take(t, first, at(lock.X, "/a"))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
-	waits := make(chan result, 1)
-	go func() {
-		g, err := second.Lock(ctx, at(lock.X, "/a"), nil)
-		waits <- result{g, err}
-	}()
+	waits := call(func() (*lock.Grant, error) { return second.Lock(ctx, at(lock.X, "/a"), nil) })
 	snapshot := func() lock.Snapshot {
 		s, err := first.Snapshot(t.Context())
 		require.NoError(t, err)
@@ -97,11 +93,17 @@ func TestUpgradeOfABrokenGrant(t *testing.T) {
 }
 
 // Many decisions of a tree wait for each other for longer than a second. A release waits with
-// them, and keeps its place.
-func TestUnlockBehindManyDecisions(t *testing.T) {
+// them, and keeps its place. So does the removal of a wait whose context ends.
+func TestReleasesBehindManyDecisions(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	l := d.open(t, tree, nil)
 	held := take(t, l, at(lock.X, "/a"))
+	waits, giveUp := context.WithCancel(t.Context())
+	waited := call(func() (*lock.Grant, error) { return l.Lock(waits, at(lock.X, "/a"), nil) })
+	requests := func(n int) func() bool {
+		return func() bool { s, err := l.Snapshot(t.Context()); return err == nil && s.Nodes == n }
+	}
+	eventually(t, requests(2), "the Lock does not wait")
 	ctx, cancel := context.WithCancel(t.Context())
 	var decisions errgroup.Group
 	for range 8 {
@@ -120,6 +122,9 @@ func TestUnlockBehindManyDecisions(t *testing.T) {
 			" WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%pg_sleep%'").Scan(&waiting))
 		return waiting > 5
 	}, "there is no queue")
+	giveUp()
+	require.ErrorIs(t, (<-waited).err, context.Canceled)
+	eventually(t, requests(1), "the wait is not removed")
 	short, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
 	require.NoError(t, held.Unlock(short))
@@ -160,34 +165,13 @@ func TestRights(t *testing.T) {
 	require.NoError(t, take(t, l, at(lock.X, "/a")).Unlock(t.Context()))
 }
 
-// An id of another locker is a conflict, and the error of a wait that ends names it.
-func TestIDOfAnotherLocker(t *testing.T) {
-	d, tree := newDatabase(t), newTree()
-	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
-	id := &lock.Options{ID: "deploy", Owner: "first"}
-	g, err := first.Lock(t.Context(), at(lock.S, "/a"), id)
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err = second.Lock(ctx, at(lock.S, "/a"), id)
-	conflict, is := errors.AsType[*lock.ConflictError](err)
-	require.True(t, is, "%v", err)
-	require.Len(t, conflict.Holders, 1)
-	require.Equal(t, g.Token(), conflict.Holders[0].Token)
-	require.NoError(t, g.Unlock(t.Context()))
-}
-
 // deploy is the id of the acquisition that several calls make.
 var deploy = &lock.Options{ID: "deploy"}
 
 // deployBehind makes a Lock of one locker that waits for a holder in another one.
 func deployBehind(t *testing.T, holder, l lock.Locker) chan result {
 	t.Helper()
-	waits := make(chan result, 1)
-	go func() {
-		g, err := l.Lock(t.Context(), at(lock.X, "/a"), deploy)
-		waits <- result{g, err}
-	}()
+	waits := call(func() (*lock.Grant, error) { return l.Lock(t.Context(), at(lock.X, "/a"), deploy) })
 	eventually(t, func() bool {
 		s, err := holder.Snapshot(t.Context())
 		require.NoError(t, err)
@@ -197,7 +181,7 @@ func deployBehind(t *testing.T, holder, l lock.Locker) chan result {
 }
 
 // A TryLock with the id of a Lock gets its grant, also if the engine has granted it so recently
-// that the locker has no news of it yet.
+// that the locker has not read it yet.
 func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	first, second := d.open(t, tree, nil), d.silent(t, tree)
@@ -213,6 +197,7 @@ func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 }
 
 // slowReports makes every list of holders take 0.3 s before it is read, and a second after that.
+// The wait event is PgSleep.
 func (d *database) slowReports(t *testing.T) {
 	t.Helper()
 	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO fast_report;
@@ -229,16 +214,6 @@ func (d *database) slowReports(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// reading waits until a call is about to read a list of holders.
-func (d *database) reading(t *testing.T) {
-	t.Helper()
-	eventually(t, func() (looks bool) {
-		require.NoError(t, d.db.QueryRow("SELECT EXISTS (SELECT FROM pg_stat_activity"+
-			" WHERE datname = current_database() AND wait_event = 'PgSleep')").Scan(&looks))
-		return looks
-	}, "no call reads the holders")
-}
-
 // The id of other requests is in use, and its holder releases it before the refusal is made. The
 // call makes its own request then: a refusal would list no holder.
 func TestIDInUseIsReleasedMeanwhile(t *testing.T) {
@@ -247,12 +222,8 @@ func TestIDInUseIsReleasedMeanwhile(t *testing.T) {
 	held, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
 	require.NoError(t, err)
 	d.slowReports(t)
-	tried := make(chan result, 1)
-	go func() {
-		g, err := l.TryLock(t.Context(), at(lock.X, "/b"), deploy)
-		tried <- result{g, err}
-	}()
-	d.reading(t)
+	tried := call(func() (*lock.Grant, error) { return l.TryLock(t.Context(), at(lock.X, "/b"), deploy) })
+	d.waiting(t, 1, "PgSleep")
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, granted(t, tried).Unlock(t.Context()))
 }
@@ -272,7 +243,7 @@ func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 		_, err := second.TryLock(ctx, at(lock.X, "/a"), deploy)
 		tried <- err
 	}()
-	d.reading(t)
+	d.waiting(t, 1, "PgSleep")
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, granted(t, waits).Unlock(t.Context()))
 	next := take(t, first, at(lock.X, "/a"))

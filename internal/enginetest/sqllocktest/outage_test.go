@@ -93,7 +93,7 @@ func TestNoGhostLocks(t *testing.T) {
 	}
 	require.Positive(t, cuts)
 
-	// The statement is held in the network until the call has been given up and removed.
+	// The statement is held in the network until the call has ended and its request is removed.
 	db.SetMaxIdleConns(4)
 	late := 0
 	for range 5 {
@@ -137,11 +137,7 @@ func TestCutOff(t *testing.T) {
 	_, err := l.TryLock(t.Context(), at(lock.X, "/z"), nil)
 	require.ErrorIs(t, err, lock.ErrLost)
 	require.ErrorIs(t, held.Unlock(t.Context()), lock.ErrLost)
-	later := make(chan result, 1)
-	go func() {
-		g, err := l.Lock(t.Context(), at(lock.X, "/y"), nil) // waits for a session
-		later <- result{g, err}
-	}()
+	later := call(func() (*lock.Grant, error) { return l.Lock(t.Context(), at(lock.X, "/y"), nil) }) // waits for a session
 	p.SetDown(false)
 	require.NoError(t, granted(t, later).Unlock(t.Context()))
 	eventually(t, func() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
@@ -22,14 +23,20 @@ type result struct {
 	err   error
 }
 
+// call makes an acquisition in a goroutine of its own.
+func call(acquire func() (*lock.Grant, error)) chan result {
+	done := make(chan result, 1)
+	go func() {
+		g, err := acquire()
+		done <- result{g, err}
+	}()
+	return done
+}
+
 // wait starts a Lock in the place of a process, and returns when it waits.
 func wait(t *testing.T, l *sqllock.Locker, r lock.Request, owner string) chan result {
 	t.Helper()
-	done := make(chan result, 1)
-	go func() {
-		g, err := l.Lock(t.Context(), r, &lock.Options{Owner: owner})
-		done <- result{g, err}
-	}()
+	done := call(func() (*lock.Grant, error) { return l.Lock(t.Context(), r, &lock.Options{Owner: owner}) })
 	eventually(t, func() bool {
 		s, err := l.Snapshot(t.Context())
 		require.NoError(t, err)
@@ -105,20 +112,23 @@ func TestBreakAcrossProcesses(t *testing.T) {
 	}
 }
 
-// An id belongs to one locker. Another one waits for its end.
+// An id belongs to one locker. Another one waits for its end, and the error of a wait that ends
+// earlier names its holder.
 func TestIDsAcrossProcesses(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
 	a, b := d.open(t, tree, nil), d.open(t, tree, nil)
-	deploy := &lock.Options{ID: "deploy"}
 	held, err := a.TryLock(t.Context(), at(lock.S, "/a"), deploy)
 	require.NoError(t, err)
 	_, err = b.TryLock(t.Context(), at(lock.S, "/b"), deploy)
 	require.ErrorIs(t, err, lock.ErrConflict)
-	next := make(chan result, 1)
-	go func() {
-		g, err := b.Lock(t.Context(), at(lock.S, "/a"), deploy)
-		next <- result{g, err}
-	}()
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = b.Lock(short, at(lock.S, "/a"), deploy)
+	conflict, is := errors.AsType[*lock.ConflictError](err)
+	require.True(t, is, "%v", err)
+	require.Len(t, conflict.Holders, 1)
+	require.Equal(t, held.Token(), conflict.Holders[0].Token)
+	next := call(func() (*lock.Grant, error) { return b.Lock(t.Context(), at(lock.S, "/a"), deploy) })
 	eventually(t, func() bool { s, err := a.Snapshot(t.Context()); return err == nil && s.Waiting == 1 }, "the id waits")
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, granted(t, next).Unlock(t.Context()))
@@ -146,10 +156,7 @@ func TestCancelledWaitsLeaveNothing(t *testing.T) {
 	l := d.open(t, newTree(), nil)
 	held := take(t, l, at(lock.X, "/a"))
 	before := runtime.NumGoroutine()
-	waits := 200
-	if long() {
-		waits = 1000
-	}
+	waits := scale.Of(200, 1000)
 	var returned atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
 	for range waits {

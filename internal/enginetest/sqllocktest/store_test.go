@@ -22,6 +22,19 @@ var disk = fsm.Must[string](fsm.Spec[string, string]{
 	),
 })
 
+// newDisks returns a manager with the disk a, whose store is in a database.
+func newDisks(t *testing.T, d *database) *lifecycle.Manager[string, string, string] {
+	t.Helper()
+	require.NoError(t, sqlstore.Migrate(t.Context(), d.db, sqlstore.Postgres, nil))
+	store, err := sqlstore.Open(t.Context(), d.db, sqlstore.Postgres, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { store.Close() })
+	disks := lifecycle.Must(disk, store, nil)
+	_, err = disks.Create(t.Context(), "a", "create", "user", "", nil)
+	require.NoError(t, err)
+	return disks
+}
+
 // pausedDriver is a grant of a process that was stopped after its last Check.
 type pausedDriver struct{ lock.GrantDriver }
 
@@ -41,13 +54,7 @@ func paused(g *lock.Grant) *lock.Grant {
 // also if its process has not noticed. The record refuses the token of an earlier holder.
 func TestRecordsUnderALock(t *testing.T) {
 	d, tree := newDatabase(t), newTree()
-	require.NoError(t, sqlstore.Migrate(t.Context(), d.db, sqlstore.Postgres, nil))
-	store, err := sqlstore.Open(t.Context(), d.db, sqlstore.Postgres, nil)
-	require.NoError(t, err)
-	defer store.Close()
-	disks := lifecycle.Must(disk, store, nil)
-	_, err = disks.Create(t.Context(), "a", "create", "user", "", nil)
-	require.NoError(t, err)
+	disks := newDisks(t, d)
 	resize := func(change *lifecycle.Change[string]) error {
 		_, err := disks.Fire(t.Context(), "a", "resize", "user", change)
 		return err
@@ -65,9 +72,7 @@ func TestRecordsUnderALock(t *testing.T) {
 			if how == "break" {
 				require.NoError(t, b.Break(t.Context(), held.Token(), "stuck"))
 			} else {
-				_, err := d.db.Exec("UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour' WHERE tree = $1 AND id ="+
-					" (SELECT session FROM interlock_lock_requests WHERE token = $2 LIMIT 1)", tree, int64(held.Token()))
-				require.NoError(t, err)
+				require.NoError(t, d.expire(t.Context(), held.Token()))
 			}
 			next := take(t, b, at(lock.X, "/a"))
 			for _, g := range []*lock.Grant{held, late} {
@@ -90,16 +95,10 @@ func TestRecordsUnderALock(t *testing.T) {
 // one.
 func TestPreconditionBesideALock(t *testing.T) {
 	d := newDatabase(t)
-	require.NoError(t, sqlstore.Migrate(t.Context(), d.db, sqlstore.Postgres, nil))
-	store, err := sqlstore.Open(t.Context(), d.db, sqlstore.Postgres, nil)
-	require.NoError(t, err)
-	defer store.Close()
-	disks := lifecycle.Must(disk, store, nil)
-	_, err = disks.Create(t.Context(), "a", "create", "user", "", nil)
-	require.NoError(t, err)
+	disks := newDisks(t, d)
 	held := take(t, d.open(t, newTree(), nil), at(lock.X, "/a"))
 	absent := lifecycle.Precondition{Key: lifecycle.Key{Machine: "disk", ID: "b"}, States: []string{"ready"}}
-	_, err = disks.Fire(t.Context(), "a", "resize", "user", &lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: held}, absent}})
+	_, err := disks.Fire(t.Context(), "a", "resize", "user", &lifecycle.Change[string]{Require: []lifecycle.Precondition{{Grant: held}, absent}})
 	refused, is := errors.AsType[*lifecycle.PreconditionError](err)
 	require.True(t, is, "%v", err)
 	require.Equal(t, absent, refused.Precondition)

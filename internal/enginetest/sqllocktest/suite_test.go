@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/scale"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/locktest"
 	"github.com/interlock-go/interlock/lock/sqllock"
@@ -62,7 +63,7 @@ func conforms(t *testing.T, lockers int) {
 	if lockers > 1 {
 		config.Faulty, config.Unknown, config.TTL = o.faulty, unknown, faultyTTL
 	}
-	if long() {
+	if scale.Full {
 		config.Steps, config.Histories, config.Attempts = 10_000, 400, 100
 	}
 	locktest.Run(t, o.new, config)

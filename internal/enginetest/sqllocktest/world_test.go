@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,9 +17,6 @@ import (
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/lock/sqllock"
 )
-
-// long reports whether tests may take minutes each.
-func long() bool { return os.Getenv("INTERLOCK_LONG") != "" }
 
 func at(m lock.Mode, path string) lock.Request {
 	return lock.Request{Path: lock.MustParse(path), Mode: m}
@@ -74,6 +70,13 @@ func (d *database) open(t testing.TB, tree string, c *sqllock.Config) *sqllock.L
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
+}
+
+// expire moves the end of the session that has a grant to the past, as a clock that steps does.
+func (d *database) expire(ctx context.Context, t lock.Token) error {
+	_, err := d.db.ExecContext(ctx, "UPDATE interlock_lock_sessions SET expires = now() - interval '1 hour'"+
+		" WHERE id IN (SELECT session FROM interlock_lock_requests WHERE token = $1)", int64(t))
+	return err
 }
 
 var trees atomic.Int64

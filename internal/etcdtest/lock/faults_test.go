@@ -339,8 +339,8 @@ func TestSessionEndsDuringACall(t *testing.T) {
 	server.Continue(t)
 }
 
-// The successor of a process that is cut off gets the lock when the lease ends, and the
-// lost process knows it by then.
+// The successor of a process that is cut off gets the lock when the lease ends. The grant of the
+// process is lost by then.
 func TestHolderIsCutOff(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	client, prefix := server.Client(t), freshPrefix()

@@ -71,17 +71,6 @@ func TestCallEndsAfterAnotherHasItsGrant(t *testing.T) {
 	require.NoError(t, held.Unlock(t.Context()))
 }
 
-// waited is a context that reports when a call waits for its end.
-type waited struct {
-	context.Context
-	waits func()
-}
-
-func (c waited) Done() <-chan struct{} {
-	c.waits()
-	return c.Context.Done()
-}
-
 // The context of a Lock ends before etcd's answer arrives. Another call with its id waits for
 // the claim, which came too late: another process had taken the last place. That call is
 // refused.
@@ -94,7 +83,7 @@ func TestCallEndsWhileAnotherWaitsTooLate(t *testing.T) {
 	var l *etcdlock.Locker
 	client, arm := nextTxn(t, server, func(execute func() error) error {
 		go func() {
-			_, err := l.Lock(waited{t.Context(), sync.OnceFunc(func() { close(joins) })}, at(lock.X, "/a"), deploy)
+			_, err := l.Lock(hostileContext{t.Context(), sync.OnceFunc(func() { close(joins) })}, at(lock.X, "/a"), deploy)
 			joined <- err
 		}()
 		<-joins
