@@ -257,6 +257,7 @@ BEGIN
 	IF g > 0 THEN
 		PERFORM set_config('lock_timeout', '0', true);
 		PERFORM interlock_lock_latch(t);
+		PERFORM set_config('lock_timeout', '1s', true); -- no wait for a row may keep the latch for long
 		-- Bad schedule without NOWAIT: a renewal has locked the row, and its sweep waits for the latch.
 		PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s FOR UPDATE NOWAIT;
 		UPDATE interlock_lock_sessions e SET generation = g
