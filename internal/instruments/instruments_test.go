@@ -184,7 +184,7 @@ func TestStuckIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g instruments.Gauges
 		m := &manager{}
-		g.AddManager("vm", m.stuck)
+		g.AddStuck("vm", m.stuck)
 		read := func() map[string]float64 {
 			got := map[string]float64{}
 			g.Read(t.Context(), func(_ *instruments.Metric, value float64, labels ...string) { got[strings.Join(labels, " ")] = value })
@@ -211,7 +211,7 @@ func TestStoreHangs(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		for i := range 20 {
-			g.AddManager(fmt.Sprint("vm", i), hanging)
+			g.AddStuck(fmt.Sprint("vm", i), hanging)
 		}
 		began := time.Now()
 		g.Read(t.Context(), func(*instruments.Metric, float64, ...string) { t.Error("the store has not answered") })
@@ -222,8 +222,8 @@ func TestStoreHangs(t *testing.T) {
 // TestStoreOfGaugePanics: the reader receives the panic, and the values of the other stores.
 func TestStoreOfGaugePanics(t *testing.T) {
 	var g instruments.Gauges
-	g.AddManager("broken", func(context.Context) ([]lifecycle.SweepResult, error) { panic("a bug") })
-	g.AddManager("vm", (&manager{}).stuck)
+	g.AddStuck("broken", func(context.Context) ([]lifecycle.SweepResult, error) { panic("a bug") })
+	g.AddStuck("vm", (&manager{}).stuck)
 	read := 0
 	err := g.Read(t.Context(), func(_ *instruments.Metric, _ float64, labels ...string) {
 		require.Equal(t, "vm", labels[0])
@@ -239,7 +239,7 @@ func TestStoreOfGaugePanics(t *testing.T) {
 func TestSourcesAreReplaced(t *testing.T) {
 	var g instruments.Gauges
 	for range 2 {
-		g.AddManager("a", (&manager{}).stuck)
+		g.AddStuck("a", (&manager{}).stuck)
 		g.AddQueue("a", queue.Must[string](nil))
 		g.AddLocks("a", lock.Must(nil))
 	}
@@ -262,7 +262,7 @@ func TestNotUTF8(t *testing.T) {
 
 	var g instruments.Gauges
 	for _, name := range []string{"a\xfe", "a\xff"} {
-		g.AddManager(name, (&manager{}).stuck)
+		g.AddStuck(name, (&manager{}).stuck)
 		g.AddQueue(name, queue.Must[string](nil))
 		g.AddLocks(name, lock.Must(nil))
 	}
