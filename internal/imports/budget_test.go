@@ -14,7 +14,7 @@ type line struct {
 }
 
 // budget is read from the most exact line to the least: "a/b" goes before
-// "a/...". A package that no line speaks of may not exist.
+// "a/...". Every package has a line.
 var budget = []line{
 	// The foundation, in layers.
 	{
