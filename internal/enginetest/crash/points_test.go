@@ -30,10 +30,10 @@ func points(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, cr
 // another disk that cannot grow.
 func life(_ context.Context, w *crashtest.Clients[disks]) error {
 	insist := func(what string, f func(context.Context, disks) error) error { return w.Insist("alpha", what, f) }
-	if err := insist("make a", bring("a", "make", "free", "work")); err != nil {
+	if err := insist("make a", made("a")); err != nil {
 		return err
 	}
-	if err := insist("make b", bring("b", "make", "free", "work")); err != nil {
+	if err := insist("make b", made("b")); err != nil {
 		return err
 	}
 	err := w.Ask("alpha", "grow a while b is free", func(ctx context.Context, m disks) error {
@@ -133,7 +133,7 @@ func testLife(t *testing.T, existing bool) {
 // work over.
 func handover(_ context.Context, w *crashtest.Clients[disks]) error {
 	for _, step := range []func(context.Context, disks) error{
-		bring("a", "make", "free", "work"),
+		made("a"),
 		attach,
 	} {
 		if err := w.Insist("alpha", "make and attach a", step); err != nil {
