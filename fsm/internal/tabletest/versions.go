@@ -21,7 +21,7 @@ type Version struct {
 	Diff        json.RawMessage `json:"diff_from_previous"` // as the history lists it
 }
 
-// VersionState is a state of a [Version]. Target is nil for a stable one.
+// VersionState is a state of a [Version]. Target is nil if it heads for none.
 type VersionState struct {
 	Name   string
 	Stable bool
