@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -256,11 +257,9 @@ func TestProvider(t *testing.T) {
 	routes := http.NewServeMux()
 	routes.Handle("PUT /provider/{vm}", c)
 	send := func(vm, body string) int {
-		r, err := http.NewRequest(http.MethodPut, "/provider/"+vm, strings.NewReader(body))
-		require.NoError(t, err)
-		w := &recorder{code: http.StatusOK}
-		routes.ServeHTTP(w, r)
-		return w.code
+		w := httptest.NewRecorder()
+		routes.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/provider/"+vm, strings.NewReader(body)))
+		return w.Code
 	}
 	for vm, late := range map[string]int{nameOf(0): http.StatusConflict, nameOf(1): http.StatusOK} {
 		t.Run(vm, func(t *testing.T) {
@@ -274,15 +273,6 @@ func TestProvider(t *testing.T) {
 		})
 	}
 }
-
-type recorder struct {
-	io.Writer
-	code int
-}
-
-func (r *recorder) Header() http.Header            { return http.Header{} }
-func (r *recorder) WriteHeader(code int)           { r.code = code }
-func (r *recorder) Write(data []byte) (int, error) { return len(data), nil }
 
 // TestProxy: answers are swallowed while requests arrive, and later connections are whole.
 func TestProxy(t *testing.T) {

@@ -3,48 +3,21 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/interlock-go/interlock/lifecycle"
 )
-
-// once is a listener with one connection.
-type once struct {
-	net.Listener
-	accept chan net.Conn
-}
-
-func (o once) Accept() (net.Conn, error) {
-	conn, ok := <-o.accept
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (o once) Close() error { close(o.accept); return nil }
 
 // inStream runs a test, in virtual time, with a client that has asked for the stream and
 // has read nothing. shutdown is the begin of a shutdown.
 func inStream(t *testing.T, test func(t *testing.T, vms *manager, client io.Reader, shutdown func() error)) {
 	synctest.Test(t, func(t *testing.T) {
-		vms := lifecycle.Must(vmTable, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{})
-		ending, end := context.WithCancel(t.Context())
-		server := newServer(events(ending, vms))
-		client, conn := net.Pipe()
-		defer client.Close()
-		listener := once{accept: make(chan net.Conn, 1)}
-		listener.accept <- conn
-		go server.Serve(listener)
+		vms, server, client := served(t)
 		_, err := io.WriteString(client, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		require.NoError(t, err)
 		test(t, vms, client, func() error {
-			end()
 			within, cancel := context.WithTimeout(t.Context(), grace/2)
 			defer cancel()
 			return server.Shutdown(within)

@@ -25,7 +25,7 @@ func TestSlowClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, client := served(t)
+				_, server, client := served(t)
 				_, err := io.WriteString(client, request)
 				require.NoError(t, err)
 				synctest.Wait()
@@ -41,7 +41,7 @@ func TestSlowClient(t *testing.T) {
 // connection is answered.
 func TestHeadOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, client := served(t)
+		_, server, client := served(t)
 		require.NoError(t, client.SetDeadline(time.Now().Add(time.Minute)))
 		answers := bufio.NewReader(client)
 		for _, request := range []string{"HEAD /events", "GET /vms/vm-1"} {
@@ -57,16 +57,33 @@ func TestHeadOfStream(t *testing.T) {
 	})
 }
 
-// served returns a server of the API, and a connection to it.
-func served(t *testing.T) (*http.Server, net.Conn) {
+// served returns the VMs of a server of the API, whose streams end with it, and a connection
+// to it.
+func served(t *testing.T) (*manager, *http.Server, net.Conn) {
 	vms := lifecycle.Must(vmTable, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{})
 	ending, end := context.WithCancel(t.Context())
-	t.Cleanup(end)
 	server := newServer((&api{vms}).routes(ending))
+	server.RegisterOnShutdown(end)
 	client, conn := net.Pipe()
 	t.Cleanup(func() { client.Close() })
 	listener := once{accept: make(chan net.Conn, 1)}
 	listener.accept <- conn
 	go server.Serve(listener)
-	return server, client
+	return vms, server, client
 }
+
+// once is a listener with one connection.
+type once struct {
+	net.Listener
+	accept chan net.Conn
+}
+
+func (o once) Accept() (net.Conn, error) {
+	conn, ok := <-o.accept
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (o once) Close() error { close(o.accept); return nil }

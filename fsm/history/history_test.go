@@ -21,7 +21,7 @@ import (
 // TestCheckScripts runs the scripts in testdata/conform:
 //
 //	table [version=V] [since=TIME]
-//	lines of parseLines
+//	lines of tabletest.ParseLines
 //
 //	conform [gaps] [others] [slack=D] [ended=N]
 //	JSON lines
@@ -147,6 +147,18 @@ func TestSummaryCounts(t *testing.T) {
 	require.Len(t, sum.Findings, 100)
 	require.True(t, strings.HasSuffix(sum.String(), "\nand 3 more"), sum)
 	require.Equal(t, 4, sum.Findings[0].Row)
+}
+
+// TestManyRows: a finding names some of the rows that the table has, and counts the others.
+func TestManyRows(t *testing.T) {
+	text := "table: lamp\nstable Off\nstable On"
+	for i := range 12 {
+		text += fmt.Sprintf("\nOff -press%d by u-> On", i)
+	}
+	sum, err := history.Check(seq(nil, history.Row{ID: "a", To: "Off"}, history.Row{ID: "a", From: "Off", Event: "pull", To: "On"}),
+		[]history.TableVersion{{Table: sure(tabletest.ParseLines(text))}}, nil)
+	require.NoError(t, err)
+	require.Contains(t, sum.String(), ", press7 to On by u or 4 more")
 }
 
 func TestCheckCorners(t *testing.T) {

@@ -259,9 +259,9 @@ func (v *version) offers(state, event int) string {
 	if len(rows) == 0 {
 		return "nothing more"
 	}
-	var list []string
-	for _, i := range rows[:min(len(rows), prose.Most+1)] {
-		list = append(list, v.offer(i))
+	list := make([]string, len(rows))
+	for i, row := range rows[:min(len(rows), prose.Most)] { // List counts the others
+		list[i] = v.offer(row)
 	}
 	return prose.List(list, "or")
 }

@@ -50,20 +50,6 @@ func boat(t testing.TB) *fsm.Machine[string, string, struct{}] {
 	return m
 }
 
-func write(t testing.TB, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return file
-}
-
-func read(t testing.TB, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return string(text)
-}
-
 const documentFile, mapFile = "testdata/boat.json", "testdata/boat.map.txt"
 
 func TestCheck(t *testing.T) {
@@ -95,10 +81,13 @@ func TestFaultsOfMapAndDocument(t *testing.T) {
 		"not a table":             {documentFile, `"initial"`, `"initial`, "fsm: "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(test.file)
+			require.NoError(t, err)
+			require.Contains(t, string(text), test.old)
+			changed := filepath.Join(t.TempDir(), "changed")
+			require.NoError(t, os.WriteFile(changed, []byte(strings.ReplaceAll(string(text), test.old, test.new)), 0o600))
 			files := map[string]string{documentFile: documentFile, mapFile: mapFile}
-			text := read(t, test.file)
-			require.Contains(t, text, test.old)
-			files[test.file] = write(t, strings.ReplaceAll(text, test.old, test.new))
+			files[test.file] = changed
 			r := suitetest.Record(t, func(t testing.TB) { Check(t, boat(t).Table(), files[documentFile], files[mapFile]) })
 			require.Contains(t, r.Text(), test.want)
 		})

@@ -36,7 +36,7 @@ func (c *Clients[A]) Insist(role, what string, f func(ctx context.Context, app A
 			c.Errorf("%s: failed a hundred times: %v", what, err)
 			return err
 		}
-		c.Pass(c.sim.s.Tick)
+		c.Pass(c.sim.scenario.Tick)
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *simulation) ask(role, what string, f func(context.Context, *Process) er
 
 // checkRole refuses a role that the scenario does not have.
 func (s *simulation) checkRole(role string) error {
-	if slices.Contains(s.s.Processes, role) {
+	if slices.Contains(s.scenario.Processes, role) {
 		return nil
 	}
 	err := fmt.Errorf("crashtest: the scenario has no process %q", role)

@@ -67,14 +67,14 @@ type Scenario[A any] struct {
 // of any point. It must not be called in a bubble.
 func Run[A any](t *testing.T, h Harness, s Scenario[A]) (writes int) {
 	t.Helper()
-	return runPoints(t, &h, s.plain(), func(try func(t testing.TB)) {
+	return runPoints(t, &h, s.untyped(), func(try func(t testing.TB)) {
 		synctest.Test(t, func(t *testing.T) { try(t) })
 	})
 }
 
-// plain returns the scenario for any type, with its defaults.
-func (s Scenario[A]) plain() *Scenario[any] {
-	plain := &Scenario[any]{
+// untyped returns the scenario without its type parameter, and with its defaults.
+func (s Scenario[A]) untyped() *Scenario[any] {
+	u := &Scenario[any]{
 		Processes: s.Processes, Ends: s.Ends, Tick: cmp.Or(s.Tick, 10*time.Second),
 		Start:  func(ctx context.Context, p *Process) (any, error) { return s.Start(ctx, p) },
 		Script: func(ctx context.Context, c *Clients[any]) error { return s.Script(ctx, &Clients[A]{c.sim}) },
@@ -85,10 +85,10 @@ func (s Scenario[A]) plain() *Scenario[any] {
 			return s.Check(ctx, app.(A))
 		},
 	}
-	if len(plain.Processes) == 0 {
-		plain.Processes = []string{"alpha"}
+	if len(u.Processes) == 0 {
+		u.Processes = []string{"alpha"}
 	}
-	return plain
+	return u
 }
 
 const (

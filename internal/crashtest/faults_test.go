@@ -354,7 +354,7 @@ func TestFaultsAreFound(t *testing.T) {
 // judge runs a scenario and returns the failures.
 func judge(t *testing.T, h Harness, s Scenario[vms]) (failures string, writes int) {
 	r := suitetest.Record(t, func(tb testing.TB) {
-		writes = runPoints(tb, &h, s.plain(), func(try func(t testing.TB)) {
+		writes = runPoints(tb, &h, s.untyped(), func(try func(t testing.TB)) {
 			synctest.Test(t, func(*testing.T) { try(tb) })
 		})
 	})

@@ -160,7 +160,7 @@ func (p *Process) run(what string, f func(ctx context.Context) error, answer fun
 // start calls [Scenario].Start, and sweeps in a process that replaces another one.
 func (p *Process) start() {
 	p.run("start", func(ctx context.Context) error {
-		app, err := p.sim.s.Start(ctx, p)
+		app, err := p.sim.scenario.Start(ctx, p)
 		if err != nil {
 			return err
 		}

@@ -19,14 +19,14 @@ import (
 
 // simulation is one performance of a scenario, in one bubble.
 type simulation struct {
-	t      testing.TB
-	h      *Harness
-	s      *Scenario[any]
-	inner  fullStore
-	fault  *point // nil: none
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	all    sync.WaitGroup // goroutines
+	t        testing.TB
+	harness  *Harness
+	scenario *Scenario[any]
+	inner    fullStore
+	fault    *point // nil: none
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	all      sync.WaitGroup // goroutines
 
 	// mu guards everything below, and the guarded fields of processes. No call of a
 	// store runs under it.
@@ -73,10 +73,10 @@ func (s *simulation) await(ready func() bool) error {
 	return nil
 }
 
-func newSimulation(t testing.TB, h *Harness, what *Scenario[any], inner fullStore, fault *point) *simulation {
+func newSimulation(t testing.TB, harness *Harness, scenario *Scenario[any], inner fullStore, fault *point) *simulation {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &simulation{
-		t: t, h: h, s: what, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
+		t: t, harness: harness, scenario: scenario, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
 		roles: map[string]*Process{}, wanted: map[string]bool{},
 		times: map[string]int{}, tokens: map[lifecycle.Token]bool{}, unanswered: map[lifecycle.Token]bool{},
 		keys: map[lifecycle.Key]bool{}, sent: map[string]int{}, managers: map[string]manager{},
@@ -108,12 +108,12 @@ func (s *simulation) unnoticed() bool {
 // all goroutines wait. Then synctest.Wait has ordered what they did, and the functions that
 // drive calls read without a lock. They start or resume one process at a time.
 func (s *simulation) drive() {
-	for _, role := range s.s.Processes {
+	for _, role := range s.scenario.Processes {
 		s.launch(role, role, false)
 		synctest.Wait() // so that the writes of the processes have an order
 	}
 	s.all.Go(func() {
-		err := s.s.Script(s.ctx, &Clients[any]{s})
+		err := s.scenario.Script(s.ctx, &Clients[any]{s})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.finished, s.scriptErr = true, err
@@ -136,12 +136,12 @@ func (s *simulation) drive() {
 // sends a heartbeat and sweeps: one after the other until the script has ended, so that
 // the writes have an order, and then all at once.
 func (s *simulation) tick() {
-	time.Sleep(s.s.Tick)
-	if s.h.Age != nil {
-		s.h.Age(s.t, s.inner, s.s.Tick)
+	time.Sleep(s.scenario.Tick)
+	if s.harness.Age != nil {
+		s.harness.Age(s.t, s.inner, s.scenario.Tick)
 	}
 	s.mu.Lock()
-	s.elapsed += s.s.Tick
+	s.elapsed += s.scenario.Tick
 	inOrder := !s.finished
 	idle := slices.DeleteFunc(slices.Clone(s.processes), func(p *Process) bool { return !p.lives() || p.ticking })
 	s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *simulation) replaceOne() bool {
 	left := slices.ContainsFunc(s.processes, func(p *Process) bool {
 		return p.state == running && !p.left && !p.failed
 	})
-	for i, role := range s.s.Processes {
+	for i, role := range s.scenario.Processes {
 		if s.wanted[role] && s.roles[role] == nil || s.finished && !left && i == 0 {
 			s.launch(role, role, true)
 			return true
@@ -262,7 +262,7 @@ func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
 		for _, r := range records {
 			i, ok := t.StateIndex(r.State)
 			if ok && t.States[i].Kind == fsm.Transitional && t.States[i].Manual == "" &&
-				!slices.Contains(s.s.Ends[r.Key], r.State) {
+				!slices.Contains(s.scenario.Ends[r.Key], r.State) {
 				list = append(list, r)
 			}
 		}

@@ -21,7 +21,7 @@ func (s *simulation) verify() {
 		s.report("the write is not reached: the script does not do the same every time")
 	}
 	keys := maps.Clone(s.keys)
-	for k := range s.s.Ends {
+	for k := range s.scenario.Ends {
 		keys[k] = true
 	}
 	for k := range keys {
@@ -37,14 +37,14 @@ func (s *simulation) verify() {
 	s.messages()
 	if i := slices.IndexFunc(s.processes, (*Process).lives); i < 0 {
 		s.report("no process lives")
-	} else if err := s.s.Check(s.ctx, s.processes[i].app); err != nil {
+	} else if err := s.scenario.Check(s.ctx, s.processes[i].app); err != nil {
 		s.report("%v", err)
 	}
 }
 
 // state checks the state in which the object has ended.
 func (s *simulation) state(r *lifecycle.StoredRecord, t *fsm.Table) {
-	allowed, named := s.s.Ends[r.Key]
+	allowed, named := s.scenario.Ends[r.Key]
 	switch {
 	case named && slices.Contains(allowed, r.State):
 	case named:

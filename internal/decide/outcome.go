@@ -51,7 +51,7 @@ func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Re
 	}
 	if o != Succeeded && rec.Exists && t.States[rec.State].Kind == fsm.Transitional {
 		late := q
-		if _, row := t.Timeout(rec.State, rec.Origin); row >= 0 && !Redoes(t, rec.State, rec.Origin) {
+		if _, row := t.Timeout(rec.State, rec.Origin); row >= 0 && !redoes(t, rec.State, rec.Origin) {
 			late.Event, late.Actor = t.Rows[row].Event, fsm.Sweeper
 			if permitted(&late) {
 				return late, true

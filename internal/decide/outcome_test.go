@@ -58,7 +58,7 @@ func TestOutcomeOracle(t *testing.T) {
 			case outcome != decide.Succeeded && rec.Exists && table.States[rec.State].Kind == fsm.Transitional:
 				// The table's answer to work that is not completed.
 				_, row := table.Timeout(rec.State, rec.Origin)
-				if row < 0 || decide.Redoes(table, rec.State, rec.Origin) {
+				if row < 0 || redoes(table, rec.State, rec.Origin) {
 					break
 				}
 				late := want

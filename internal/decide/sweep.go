@@ -52,14 +52,14 @@ func OwnerDead(recorded, living uint64) bool { return recorded != living }
 // Redoes reports whether the request may do the recorded work again: the caller then
 // needs its handler.
 func (q *Request) Redoes(t *fsm.Table, rec *Record) bool {
-	return q.Sweep && rec.Work && Redoes(t, rec.State, rec.Origin)
+	return q.Sweep && rec.Work && redoes(t, rec.State, rec.Origin)
 }
 
-// Redoes reports whether the deadline row of a state may start its operation
+// redoes reports whether the deadline row of a state may start its operation
 // again. Any process must then be able to do the work: it needs a handler. If
 // several rows have the event, their guards choose, so every row counts that they
 // can choose.
-func Redoes(t *fsm.Table, state, origin int) bool {
+func redoes(t *fsm.Table, state, origin int) bool {
 	_, row := t.Timeout(state, origin)
 	if row < 0 {
 		return false
@@ -78,13 +78,13 @@ func Redoes(t *fsm.Table, state, origin int) bool {
 	return false
 }
 
-// MayRedo reports whether [Redoes] holds for a state, or for one that the same operation
-// may reach from it. Work without a handler cannot be done again.
+// MayRedo reports whether the deadline row of a state, or of one that the same operation may
+// reach from it, may start the operation again. Work without a handler cannot be done again.
 func MayRedo(t *fsm.Table, state, origin int) bool {
 	reached := []int{state}
 	for i := 0; i < len(reached); i++ {
 		from := reached[i]
-		if Redoes(t, from, origin) {
+		if redoes(t, from, origin) {
 			return true
 		}
 		for row := range t.Rows {

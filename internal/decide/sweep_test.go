@@ -111,7 +111,7 @@ func TestRedoes(t *testing.T) {
 				}
 			}
 		}
-		if got := decide.Redoes(table, rec.State, rec.Origin); got != some {
+		if got := redoes(table, rec.State, rec.Origin); got != some {
 			t.Fatalf("%+v redoes: %v, and it is %v", rec, got, some)
 		}
 	})
@@ -147,11 +147,17 @@ func TestSweep(t *testing.T) {
 			}
 		})
 	}
-	require.True(t, decide.Redoes(polls, stateOf(t, polls, "Asking"), stateOf(t, polls, "Idle")))
-	require.True(t, decide.Redoes(tries, stateOf(t, tries, "Asking"), stateOf(t, tries, "Idle")),
+	require.True(t, redoes(polls, stateOf(t, polls, "Asking"), stateOf(t, polls, "Idle")))
+	require.True(t, redoes(tries, stateOf(t, tries, "Asking"), stateOf(t, tries, "Idle")),
 		"the first row ends it, and its guard may refuse")
-	require.False(t, decide.Redoes(disks, stateOf(t, disks, "Making"), stateOf(t, disks, "None")))
-	require.False(t, decide.Redoes(disks, stateOf(t, disks, "Deleting"), stateOf(t, disks, "Ready")))
+	require.False(t, redoes(disks, stateOf(t, disks, "Making"), stateOf(t, disks, "None")))
+	require.False(t, redoes(disks, stateOf(t, disks, "Deleting"), stateOf(t, disks, "Ready")))
+}
+
+// redoes reports whether the sweeper may do recorded work again in a state.
+func redoes(t *fsm.Table, state, origin int) bool {
+	sweep := decide.Request{Sweep: true}
+	return sweep.Redoes(t, &decide.Record{Work: true, State: state, Origin: origin})
 }
 
 // TestDeadlineRowIsFirst: the deadline row of a state may be the first one of the table.
@@ -167,7 +173,7 @@ func TestDeadlineRowIsFirst(t *testing.T) {
 		}).Table()
 	}
 	again := asks(fsm.Redo[string, string]("Asking", "late", time.Hour))
-	require.True(t, decide.Redoes(again, stateOf(t, again, "Asking"), stateOf(t, again, "Idle")))
+	require.True(t, redoes(again, stateOf(t, again, "Asking"), stateOf(t, again, "Idle")))
 	back := asks(fsm.Return[string, string]("Asking", "late").After(time.Hour))
 	rec := record(t, back, "Asking", "Idle")
 	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(back, &rec, decide.Failed, nil)
@@ -248,8 +254,8 @@ func TestRedoesByOrigin(t *testing.T) {
 		),
 	}).Table()
 	asking := stateOf(t, table, "Asking")
-	require.False(t, decide.Redoes(table, asking, stateOf(t, table, "Idle")))
-	require.True(t, decide.Redoes(table, asking, stateOf(t, table, "Off")))
+	require.False(t, redoes(table, asking, stateOf(t, table, "Idle")))
+	require.True(t, redoes(table, asking, stateOf(t, table, "Off")))
 }
 
 // TestWorkOfAChange: which process does the work after a change of an object at work.

@@ -164,6 +164,7 @@ func TestCreate(t *testing.T) {
 		{name: "exists, and the event is nonsense", state: "Bad", event: "late", actor: "undeclared", verdict: decide.Refused, err: decide.ErrExists},
 		{name: "wrong actor", event: "make", actor: "agent", verdict: decide.Refused, err: fsm.ErrWrongActor},
 		{name: "no row", event: "resize", actor: "user", verdict: decide.Refused, err: fsm.ErrNotAllowed},
+		{name: "no row, and it may exist", with: decide.Request{MayExist: true}, event: "resize", actor: "user", verdict: decide.Refused, err: decide.ErrNotFound},
 		{name: "ignored", event: "delete", actor: "user", verdict: decide.Repeated},
 	})
 	run(t, leases, decide.Create, []verbCase{

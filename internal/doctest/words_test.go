@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -111,21 +112,7 @@ func commentLines(file string, text []byte) (lines []line, err error) {
 
 // exportedReceiver reports whether the type of a method is exported.
 func exportedReceiver(fun *ast.FuncDecl) bool {
-	typ := fun.Recv.List[0].Type
-	for {
-		switch t := typ.(type) {
-		case *ast.StarExpr:
-			typ = t.X
-		case *ast.IndexExpr:
-			typ = t.X
-		case *ast.IndexListExpr:
-			typ = t.X
-		case *ast.Ident:
-			return t.IsExported()
-		default:
-			return true
-		}
-	}
+	return ast.IsExported(strings.TrimPrefix(types.ExprString(fun.Recv.List[0].Type), "*"))
 }
 
 func TestViolations(t *testing.T) {

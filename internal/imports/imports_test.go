@@ -32,7 +32,7 @@ func TestBudget(t *testing.T) {
 		list := goList(t, dir, "-e", "./...")
 		require.Empty(t, violations(budget, list), "module in %s", dir)
 		for _, p := range list {
-			used[lineOf(budget, below(p.ImportPath))] = true
+			used[lineOf(budget, inModule(p.ImportPath))] = true
 		}
 	}
 	for i := range budget {
@@ -82,8 +82,8 @@ func TestViolationsAreFound(t *testing.T) {
 		"unsafe":            {pkg("free/x", "unsafe"), []string{"free/x imports unsafe"}},
 		"C":                 {pkg("a", "C"), []string{"a imports C"}},
 		"a kit in the core": {pkg("free/x", module+"/atest"), []string{"free/x imports the kit " + module + "/atest"}},
-		"unknown package":   {pkg("c"), []string{"no line of the budget speaks of c"}},
-		"unknown below":     {pkg("a/x"), []string{"no line of the budget speaks of a/x"}},
+		"unknown package":   {pkg("c"), []string{"the budget has no line for c"}},
+		"unknown below":     {pkg("a/x"), []string{"the budget has no line for a/x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.want, violations(lines, test.pkgs))
@@ -104,14 +104,14 @@ func TestViolationsAreFound(t *testing.T) {
 func violations(budget []line, pkgs []listed) []string {
 	var found []string
 	for _, p := range pkgs {
-		pkg := below(p.ImportPath)
+		pkg := inModule(p.ImportPath)
 		l := lineOf(budget, pkg)
 		if l == nil {
-			found = append(found, "no line of the budget speaks of "+pkg)
+			found = append(found, "the budget has no line for "+pkg)
 			continue
 		}
 		for _, imported := range p.Imports {
-			to := lineOf(budget, below(imported))
+			to := lineOf(budget, inModule(imported))
 			switch {
 			case imported == "unsafe":
 				found = append(found, pkg+" imports unsafe")
@@ -128,23 +128,23 @@ func violations(budget []line, pkgs []listed) []string {
 
 // unwanted returns what the package reaches and a program should not get.
 func unwanted(budget []line, p listed) []string {
-	if l := lineOf(budget, below(p.ImportPath)); l != nil && l.kit {
+	if l := lineOf(budget, inModule(p.ImportPath)); l != nil && l.kit {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(p.Deps), func(dep string) bool {
 		switch {
 		case covers("testing/...", dep): // of no use in a program
 			return false
-		case isStandard(dep), below(dep) != "":
+		case isStandard(dep), inModule(dep) != "":
 			return true
 		}
 		return covers("golang.org/x/sync/...", dep)
 	})
 }
 
-// below returns the path of a package inside the module, and nothing for the
+// inModule returns the path of a package inside the module, and nothing for the
 // packages of others.
-func below(importPath string) string {
+func inModule(importPath string) string {
 	pkg, ours := strings.CutPrefix(importPath, module+"/")
 	if !ours {
 		return ""

@@ -68,9 +68,11 @@ func (g *Gauges) Read(ctx context.Context, record func(m *Metric, value float64,
 	return errors.Join(panics...)
 }
 
-// AddManager adds the number of stuck objects of a machine, which find returns.
-func (g *Gauges) AddManager(machine string, find func(context.Context) ([]lifecycle.SweepResult, error)) {
-	add(g, &g.managers, machine, &stuck{find: find})
+// AddManager adds the number of stuck objects of a machine.
+func (g *Gauges) AddManager(machine string, m lifecycle.AnyManager) {
+	add(g, &g.managers, machine, &stuck{find: func(ctx context.Context) ([]lifecycle.SweepResult, error) {
+		return lifecycle.Stuck(ctx, m, lifecycle.MaxPage)
+	}})
 }
 
 // AddQueue adds the depth of a queue, and how long its first action waits.

@@ -32,6 +32,7 @@ func (r *recorder) note(m *instruments.Metric, value any, labels []string) {
 }
 
 func (r *recorder) Counter(m *instruments.Metric, labels ...string) instruments.Count {
+	r.made = append(r.made, m.Prometheus+" "+strings.Join(labels, " "))
 	return func(context.Context) { r.note(m, 1, labels) }
 }
 
@@ -60,6 +61,8 @@ var vmTable = fsm.Must[struct{}](fsm.Spec[string, string]{
 func TestMachine(t *testing.T) {
 	var r recorder
 	o := instruments.Machine(&r, vmTable.Table())
+	require.Contains(t, r.made, "interlock_transitions_total vm delete running absent")
+	require.NotContains(t, r.made, "interlock_transitions_total vm create running running", "the event is ignored")
 	ctx := t.Context()
 	changed := func(from, event, to string) {
 		o.Changed(ctx, lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{From: from, Event: event, To: to}, InState: time.Second})
@@ -80,6 +83,7 @@ func TestMachine(t *testing.T) {
 	o.Refused(ctx, &lifecycle.Error{Verb: "fire", Event: "<script>", Err: fsm.ErrUnknownEvent})
 	o.Refused(ctx, &lifecycle.Error{Verb: "add", Err: lifecycle.ErrInvalid})
 	o.Refused(ctx, &lifecycle.Error{Verb: "override", Event: lifecycle.Overridden, Err: lifecycle.ErrInvalid})
+	o.Refused(ctx, &lifecycle.Error{Verb: "migrate", Event: lifecycle.Migrated, Err: lifecycle.ErrInvalid})
 	o.Reported(ctx, lifecycle.Reported{Verdict: lifecycle.Stale})
 	o.Finished(ctx, lifecycle.Finished{Event: "create", Took: time.Minute, Err: &lifecycle.OutcomeError{Outcome: lifecycle.TimedOut}})
 	o.Retried(ctx, lifecycle.FailedAttempt{Event: "create"})
@@ -94,6 +98,7 @@ func TestMachine(t *testing.T) {
 		"interlock_refusals_total vm (undeclared) unknown-event 1",
 		"interlock_refusals_total vm (add) invalid 1",
 		"interlock_refusals_total vm (override) invalid 1",
+		"interlock_refusals_total vm (migrate) invalid 1",
 		"interlock_reports_total vm stale 1",
 		"interlock_operation_duration_seconds vm create work-timed-out 1m0s",
 		"interlock_retries_total vm create 1",
@@ -113,11 +118,19 @@ func TestSweepsOfMachine(t *testing.T) {
 		States: []fsm.State[string]{{Name: "valid"}, {Name: "expired", Kind: fsm.Final}},
 		Rows:   fsm.Rows(fsm.Move("valid", "expire", "expired").After(time.Hour)),
 	})
-	var rests, expires recorder
+	manual := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "disk", Initial: "sound", Actors: []fsm.Actor{"user"},
+		States: []fsm.State[string]{{Name: "sound"}, {Name: "damaged", Kind: fsm.Transitional, Manual: "an operator restores it"}},
+		Rows:   fsm.Rows(fsm.Move("sound", "damage", "damaged"), fsm.Move("damaged", "restored", "sound")),
+	})
+	var rests, expires, waits recorder
 	instruments.Machine(&rests, vmTable.Table())
 	instruments.Machine(&expires, late.Table())
+	instruments.Machine(&waits, manual.Table())
 	require.NotContains(t, rests.made, "interlock_sweep_duration_seconds vm ok")
 	require.Contains(t, expires.made, "interlock_sweep_duration_seconds lease ok")
+	require.Contains(t, expires.made, "interlock_sweep_results_total lease deadline not-moved")
+	require.Contains(t, waits.made, "interlock_sweep_duration_seconds disk ok")
 }
 
 // TestWaits: the wait of an action counts from the end of its delay, and once.
@@ -160,8 +173,9 @@ func TestWaits(t *testing.T) {
 		tree := lock.Must(&lock.Config{Observer: instruments.LockObserver(&r, "sites")})
 		g = instruments.Gauges{}
 		g.AddLocks("sites", tree)
-		_, err = tree.Try(lock.MustParse("/a"), lock.X)
+		grant, err := tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.S}, nil)
 		require.NoError(t, err)
+		require.NoError(t, grant.Upgrade(t.Context(), lock.X), "another mode is no second wait")
 		require.NoError(t, g.Read(t.Context(), readAll))
 		require.Equal(t, []string{
 			"interlock_lock_wait_seconds sites 0s", "interlock_lock_requests sites held 1", "interlock_lock_requests sites waiting 0",
@@ -184,7 +198,7 @@ func TestStuckIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g instruments.Gauges
 		m := &manager{}
-		g.AddManager("vm", m.stuck)
+		g.AddStuck("vm", m.stuck)
 		read := func() map[string]float64 {
 			got := map[string]float64{}
 			g.Read(t.Context(), func(_ *instruments.Metric, value float64, labels ...string) { got[strings.Join(labels, " ")] = value })
@@ -211,7 +225,7 @@ func TestStoreHangs(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		for i := range 20 {
-			g.AddManager(fmt.Sprint("vm", i), hanging)
+			g.AddStuck(fmt.Sprint("vm", i), hanging)
 		}
 		began := time.Now()
 		g.Read(t.Context(), func(*instruments.Metric, float64, ...string) { t.Error("the store has not answered") })
@@ -219,11 +233,31 @@ func TestStoreHangs(t *testing.T) {
 	})
 }
 
+// TestOneRead: a store that ignores the end of its context is read by one scrape at a time.
+func TestOneRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g instruments.Gauges
+		reads := 0
+		g.AddStuck("vm", func(context.Context) ([]lifecycle.SweepResult, error) {
+			reads++
+			time.Sleep(time.Minute)
+			return nil, nil
+		})
+		read := func() { g.Read(t.Context(), func(*instruments.Metric, float64, ...string) {}) }
+		var first sync.WaitGroup
+		first.Go(read)
+		time.Sleep(20 * time.Second)
+		read()
+		first.Wait()
+		require.Equal(t, 1, reads)
+	})
+}
+
 // TestStoreOfGaugePanics: the reader receives the panic, and the values of the other stores.
 func TestStoreOfGaugePanics(t *testing.T) {
 	var g instruments.Gauges
-	g.AddManager("broken", func(context.Context) ([]lifecycle.SweepResult, error) { panic("a bug") })
-	g.AddManager("vm", (&manager{}).stuck)
+	g.AddStuck("broken", func(context.Context) ([]lifecycle.SweepResult, error) { panic("a bug") })
+	g.AddStuck("vm", (&manager{}).stuck)
 	read := 0
 	err := g.Read(t.Context(), func(_ *instruments.Metric, _ float64, labels ...string) {
 		require.Equal(t, "vm", labels[0])
@@ -239,7 +273,7 @@ func TestStoreOfGaugePanics(t *testing.T) {
 func TestSourcesAreReplaced(t *testing.T) {
 	var g instruments.Gauges
 	for range 2 {
-		g.AddManager("a", (&manager{}).stuck)
+		g.AddStuck("a", (&manager{}).stuck)
 		g.AddQueue("a", queue.Must[string](nil))
 		g.AddLocks("a", lock.Must(nil))
 	}
@@ -262,7 +296,7 @@ func TestNotUTF8(t *testing.T) {
 
 	var g instruments.Gauges
 	for _, name := range []string{"a\xfe", "a\xff"} {
-		g.AddManager(name, (&manager{}).stuck)
+		g.AddStuck(name, (&manager{}).stuck)
 		g.AddQueue(name, queue.Must[string](nil))
 		g.AddLocks(name, lock.Must(nil))
 	}

@@ -35,7 +35,7 @@ type machine struct {
 	times  family[Observe]
 }
 
-// step identifies a transition. From is empty for an object that did not exist.
+// step identifies a transition. Its from is empty for an object that did not exist.
 type step struct{ event, from, to string }
 
 type transition struct {

@@ -35,7 +35,7 @@ import (
 
 // Blazar is the reservation service as a model. The zero Blazar has no leases.
 type Blazar struct {
-	Decisions    *Decisions // default: Shipped
+	Decisions    *Decisions // default: shipped
 	Leases       int        // 1 or 2, which follow each other on the same resources
 	Reservations int        // of each lease: 1 or 2
 

@@ -44,7 +44,7 @@ func TestSweeperKeepsSweeping(t *testing.T) {
 
 // TestBlazarFaults plants faults and finds them.
 func TestBlazarFaults(t *testing.T) {
-	blind := Shipped()
+	blind := shipped
 	blind.Sweep = func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care) {
 		return decide.Request{}, decide.LeaveAlone
 	}

@@ -53,7 +53,7 @@ const (
 // document, without users and faults.
 type EdgeCloud struct {
 	Parts      Part
-	Decisions  *Decisions // default: Shipped
+	Decisions  *Decisions // default: shipped
 	Absent     bool       // the object does not exist at the start; default: it is Ready in version 1
 	Operations uint8      // that the user requests
 	Ordered    bool       // the channels keep the order

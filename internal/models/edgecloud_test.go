@@ -89,7 +89,7 @@ func TestWithout(t *testing.T) {
 // TestLateReport changes only the comparison of a report with a later operation. The
 // protocol is complete, and the trace contains a late report with its operation id.
 func TestLateReport(t *testing.T) {
-	older := Shipped()
+	older := shipped
 	olderReportsCount(&older)
 	v := explored(t, EdgeCloud{Parts: Complete, Operations: 2, Duplicate: 1, Decisions: &older}.System())
 	require.Equal(t, explore.Violated, v.Outcome, v)

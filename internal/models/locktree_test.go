@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"testing/synctest"
 
@@ -103,7 +102,7 @@ var visitors = [][]lock.Request{
 func TestVerifyLockTree(t *testing.T) {
 	t.Parallel()
 	m := LockTree{Asks: visitors[:4], Times: 2, GiveUps: 1, Breaks: 1}
-	if os.Getenv("INTERLOCK_LONG") != "" {
+	if long {
 		m = LockTree{Asks: visitors, Times: 2, GiveUps: 1, Breaks: 1}
 	}
 	m.Try = tryTree(t, m.Asks, func() tree { return lock.Must(nil) })

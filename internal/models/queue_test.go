@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,7 +150,7 @@ var tasks = [][]string{{"disk"}, {"disk", "vm"}, {"vm"}, {"disk"}, {"net", "vm"}
 func TestVerifyQueue(t *testing.T) {
 	t.Parallel()
 	m := Queue{Keys: tasks[:4], Attempts: 2, Cancels: 1}
-	if os.Getenv("INTERLOCK_LONG") != "" {
+	if long {
 		m = Queue{Keys: tasks, Attempts: 3, Cancels: 2}
 	}
 	m.Try = tryQueue(t, m.Keys, int(m.Attempts), asShipped)

@@ -10,10 +10,8 @@ import (
 // Decisions are the functions that decide about objects in a model.
 type Decisions = tablemodel.Decisions
 
-// Shipped returns the decisions that lifecycle.Manager performs.
-func Shipped() Decisions { return tablemodel.Shipped() }
-
-var shipped = Shipped()
+// shipped are the decisions that lifecycle.Manager performs.
+var shipped = tablemodel.Shipped()
 
 // orShipped returns the decisions of a model, by default the shipped ones.
 func orShipped(d *Decisions) *Decisions { return cmp.Or(d, &shipped) }

@@ -114,7 +114,7 @@ func (s *takeover) executes(j job) bool { return j.Serial == s.Now.Serial && !s.
 // takeovers are the decisions of the model.
 type takeovers struct{ decisions *Decisions }
 
-// Model returns the model with its decisions, nil: [Shipped].
+// Model returns the model with its decisions, nil: the shipped ones.
 func (k Takeover) Model(d *Decisions) *explore.Model[takeover] {
 	m := &takeovers{orShipped(d)}
 	begin := takeover{Left: k, Alive: [2]bool{true, true}, Epochs: [2]uint64{1, 1}}

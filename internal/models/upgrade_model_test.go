@@ -31,7 +31,7 @@ import (
 
 // Upgrade is the upgrade as a model. The zero Upgrade has no request for one.
 type Upgrade struct {
-	Decisions *Decisions // default: Shipped
+	Decisions *Decisions // default: shipped
 	Upgrades  uint8      // that the user requests
 	Capacity  int        // of each channel from a CRM to the controller; default 2
 

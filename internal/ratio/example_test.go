@@ -19,7 +19,7 @@ func Example() {
 	}, &ratio.Config{Clock: func() time.Duration { return now }})
 	figures = append(figures, ratio.Figure{Name: "lock/bytes", Value: 16, Goal: 16})
 
-	_ = ratio.Print(os.Stdout, figures)
+	ratio.Print(os.Stdout, figures)
 	// Output:
 	// ratio lock/try 3.00 goal<=4
 	// ratio lock/bytes 16.00 goal<=16

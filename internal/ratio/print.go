@@ -14,26 +14,22 @@ import (
 //	ratio NAME VALUE goal<=GOAL
 //
 // The value has two decimals. Print panics if a figure has a name that would
-// break the line, and returns the first error of w.
-func Print(w io.Writer, figures []Figure) error {
+// break the line.
+func Print(w io.Writer, figures []Figure) {
 	for _, f := range figures {
 		if f.Name == "" || strings.ContainsAny(f.Name, " \t\r\n") {
 			panic(fmt.Sprintf("ratio: bad name %q", f.Name))
 		}
 		goal := strconv.FormatFloat(f.Goal, 'f', -1, 64)
-		if _, err := fmt.Fprintf(w, "ratio %s %.2f goal<=%s\n", f.Name, f.Value, goal); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "ratio %s %.2f goal<=%s\n", f.Name, f.Value, goal)
 	}
-	return nil
 }
 
 // PrintMachine writes a line with the CPU, the number of processors that this process may
-// use, the platform and the Go version. It returns the error of w.
-func PrintMachine(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "machine %s, %d cores, %s/%s, %s\n",
+// use, the platform and the Go version.
+func PrintMachine(w io.Writer) {
+	fmt.Fprintf(w, "machine %s, %d cores, %s/%s, %s\n",
 		cpu(), runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	return err
 }
 
 // cpu returns the first model name in /proc/cpuinfo, with single spaces. Not every system

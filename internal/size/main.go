@@ -1,7 +1,7 @@
-// Command size prints the size of the packages below a directory: lines of code
-// without tests, lines of test code, and exported identifiers.
+// Command size prints the size of the packages below the working directory: lines of
+// code without tests, lines of test code, and exported identifiers.
 //
-//	go run ./internal/size [DIRECTORY]
+//	go run ./internal/size
 //
 // A line counts if it holds more than white space and comments. The identifiers
 // are those that "go doc -all" lists: constants, variables, functions, types, and
@@ -28,11 +28,7 @@ type size struct{ code, test, exported int }
 
 func main() {
 	log.SetFlags(0)
-	root := "."
-	if len(os.Args) > 1 {
-		root = os.Args[1]
-	}
-	packages, err := measure(os.DirFS(root))
+	packages, err := measure(os.DirFS("."))
 	if err != nil {
 		log.Fatalf("size: %v", err)
 	}

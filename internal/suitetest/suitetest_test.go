@@ -9,7 +9,7 @@ import (
 )
 
 func TestRecord(t *testing.T) {
-	cleaned := false
+	var cleaned []int
 	for name, c := range map[string]struct {
 		run             func(testing.TB)
 		failed, skipped bool
@@ -24,7 +24,12 @@ func TestRecord(t *testing.T) {
 		"context":          {func(t testing.TB) { t.Log(t.Context().Err()) }, false, false, "<nil>"},
 		"skip":             {func(t testing.TB) { t.Skip("why"); t.Error("b") }, false, true, "why"},
 		"panic":            {func(testing.TB) { panic("out") }, true, false, "panic: out"},
-		"cleanup":          {func(t testing.TB) { t.Cleanup(func() { cleaned = true }); t.FailNow() }, true, false, ""},
+		"cleanup": {func(t testing.TB) {
+			for i := range 3 {
+				t.Cleanup(func() { cleaned = append(cleaned, i) })
+			}
+			t.FailNow()
+		}, true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := suitetest.Record(t, c.run)
@@ -33,5 +38,5 @@ func TestRecord(t *testing.T) {
 			require.Equal(t, c.text, r.Text())
 		})
 	}
-	require.True(t, cleaned)
+	require.Equal(t, []int{2, 1, 0}, cleaned)
 }

@@ -37,11 +37,11 @@ type Object struct{ decide.Record }
 
 // Ask decides about a request, all guards of which agree, and returns the object
 // afterwards, as it was if nothing is written.
-func (d *Decisions) Ask(t *fsm.Table, o Object, q decide.Request) (Object, decide.Decision) {
-	for next, answer := range d.AskAll(t, o, q) {
-		return next, answer
+func (d *Decisions) Ask(t *fsm.Table, o Object, q decide.Request) (next Object, answer decide.Decision) {
+	for next, answer = range d.AskAll(t, o, q) {
+		break
 	}
-	panic("unreachable")
+	return next, answer
 }
 
 // AskAll is Ask for all results of the guards. In the first one, the first guard passes.

@@ -45,7 +45,7 @@ func System(t *fsm.Table, o Options) (*explore.System, error) {
 	sys := explore.New(t.Name)
 	lose, twice := sys.Budget("loss", m.Loss), sys.Budget("duplicate", m.Duplicate)
 	object := explore.NewActor(sys, "object", m.begin()...)
-	peer := explore.NewActor(sys, "peer", helper{})
+	peer := explore.NewActor(sys, "peer", peerState{})
 	channel := explore.ChannelSpec{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
 	orders := explore.NewChannel[order](sys, "orders", channel)
 	reports := explore.NewChannel[report](sys, "reports", channel)
@@ -59,7 +59,7 @@ func System(t *fsm.Table, o Options) (*explore.System, error) {
 	explore.Sends(peer, reports, m.answer).Fair()
 	explore.Receives(object, reports, m.hears).Fair()
 	crash := sys.Fault("the owner dies", sys.Budget("crash", m.Crash), orders, reports)
-	explore.Strikes(crash, object, func(s subject) (subject, bool) {
+	explore.Strikes(crash, object, func(s objectState) (objectState, bool) {
 		can := !s.Dead && !m.rests(&s)
 		s.Dead, s.Asked = true, true // a dead owner does not ask the peer
 		return s, can
@@ -80,8 +80,8 @@ func System(t *fsm.Table, o Options) (*explore.System, error) {
 	return sys, nil
 }
 
-// subject is the object.
-type subject struct {
+// objectState is the state of the object in the model.
+type objectState struct {
 	Object
 	Name  string // of its state
 	Left  int    // operations that users may still begin
@@ -90,7 +90,7 @@ type subject struct {
 	Wrong uint64 // the operation that was moved by a report about another one; 0: none
 }
 
-func (s subject) String() string {
+func (s objectState) String() string {
 	if !s.Exists {
 		return "does not exist"
 	}
@@ -101,14 +101,14 @@ func (s subject) String() string {
 	return text
 }
 
-// helper is the peer.
-type helper struct {
+// peerState is the state of the peer.
+type peerState struct {
 	At    order
 	Owes  bool // the answer
 	Noted bool // it has sent a report that the table ignores
 }
 
-func (p helper) String() string {
+func (p peerState) String() string {
 	if !p.Owes {
 		return "waits"
 	}
@@ -160,7 +160,7 @@ func newModel(t *fsm.Table, o Options) *model {
 		for _, actor := range m.actors(r) {
 			for _, from := range r.From {
 				if t.States[from].Kind == fsm.Transitional {
-					m.adds(t.States[from].Name, report{Event: t.Events[r.Event], Actor: actor}, r.Then == fsm.ThenIgnore)
+					m.add(t.States[from].Name, report{Event: t.Events[r.Event], Actor: actor}, r.Then == fsm.ThenIgnore)
 				}
 			}
 		}
@@ -168,12 +168,12 @@ func newModel(t *fsm.Table, o Options) *model {
 	return m
 }
 
-// adds adds an answer of the peer in a state.
-func (m *model) adds(state string, say report, ignored bool) {
+// add adds an answer of the peer in a state.
+func (m *model) add(state string, r report, ignored bool) {
 	list := m.answers[state]
-	i := slices.IndexFunc(list, func(a answer) bool { return a.report == say })
+	i := slices.IndexFunc(list, func(a answer) bool { return a.report == r })
 	if i < 0 {
-		m.answers[state] = append(list, answer{say, ignored})
+		m.answers[state] = append(list, answer{r, ignored})
 		return
 	}
 	list[i].ignored = list[i].ignored && ignored
@@ -191,9 +191,9 @@ func (m *model) actors(r *fsm.TableRow) (list []fsm.Actor) {
 
 // begin is the object in the beginning: absent, or added in any state in which the
 // table lets it enter.
-func (m *model) begin() (list []subject) {
+func (m *model) begin() (list []objectState) {
 	for _, entry := range m.t.Entries() {
-		s := subject{Left: m.Operations}
+		s := objectState{Left: m.Operations}
 		if m.t.States[entry].Kind != fsm.Absent {
 			o, d := m.Decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry})
 			s = m.moved(s, o, &d)
@@ -204,7 +204,7 @@ func (m *model) begin() (list []subject) {
 }
 
 // moved is the object after a decision that writes.
-func (m *model) moved(s subject, o Object, d *decide.Decision) subject {
+func (m *model) moved(s objectState, o Object, d *decide.Decision) objectState {
 	s.Object = o
 	s.Operation = min(s.Operation, m.last)
 	s.Name, s.Saved = "", false
@@ -218,7 +218,7 @@ func (m *model) moved(s subject, o Object, d *decide.Decision) subject {
 }
 
 // rests reports whether the object needs no further move, except by an operator.
-func (m *model) rests(s *subject) bool {
+func (m *model) rests(s *objectState) bool {
 	if s.Object.Rests(m.t) {
 		return true
 	}
@@ -269,7 +269,7 @@ func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
 
 // asks are the users, and every other actor that moves an object at rest or supersedes
 // an operation.
-func (m *model) asks(s subject, step func(string, subject)) {
+func (m *model) asks(s objectState, step func(string, objectState)) {
 	verb := decide.Fire
 	if !s.Exists {
 		verb = decide.Create
@@ -294,7 +294,7 @@ func (m *model) asks(s subject, step func(string, subject)) {
 }
 
 // sweeps is the sweeper.
-func (m *model) sweeps(s subject, step func(string, subject)) {
+func (m *model) sweeps(s objectState, step func(string, objectState)) {
 	q, care := m.Decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true, OwnerDead: s.Dead})
 	if care != decide.FireEvent {
 		return
@@ -307,7 +307,7 @@ func (m *model) sweeps(s subject, step func(string, subject)) {
 }
 
 // orders asks the peer, once in each state of transition.
-func (m *model) orders(s subject, send func(string, order, subject)) {
+func (m *model) orders(s objectState, send func(string, order, objectState)) {
 	if s.Object.Rests(m.t) || s.Asked || len(m.answers[s.Name]) == 0 {
 		return
 	}
@@ -316,34 +316,34 @@ func (m *model) orders(s subject, send func(string, order, subject)) {
 }
 
 // takes is the peer that gets an order: one of an older operation is too late.
-func (m *model) takes(p helper, o order, next func(string, helper)) {
+func (m *model) takes(p peerState, o order, next func(string, peerState)) {
 	if o.Operation >= p.At.Operation {
-		next("", helper{At: o, Owes: true, Noted: p.Noted})
+		next("", peerState{At: o, Owes: true, Noted: p.Noted})
 	}
 }
 
 // answer is the peer, which answers with any report. It sends one report that the table
 // ignores: with any number of them, their pairs in the channel would multiply the states.
-func (m *model) answer(p helper, send func(string, report, helper)) {
+func (m *model) answer(p peerState, send func(string, report, peerState)) {
 	if !p.Owes {
 		return
 	}
-	answered := helper{At: order{Operation: p.At.Operation}, Noted: p.Noted}
+	answered := peerState{At: order{Operation: p.At.Operation}, Noted: p.Noted}
 	for _, a := range m.answers[p.At.State] {
-		say, after := a.report, answered
-		say.Operation = p.At.Operation
+		r, after := a.report, answered
+		r.Operation = p.At.Operation
 		switch {
 		case a.ignored && p.Noted:
 			continue
 		case a.ignored:
-			after = helper{At: p.At, Owes: true, Noted: true}
+			after = peerState{At: p.At, Owes: true, Noted: true}
 		}
-		send("", say, after)
+		send("", r, after)
 	}
 }
 
 // hears is the object that gets a report.
-func (m *model) hears(s subject, r report, next func(string, subject)) {
+func (m *model) hears(s objectState, r report, next func(string, objectState)) {
 	e, _ := m.t.EventIndex(r.Event)
 	q := decide.Request{Verb: decide.Report, Event: e, Actor: r.Actor, Operation: r.Operation}
 	for o, d := range m.Decisions.AskAll(m.t, s.Object, q) {

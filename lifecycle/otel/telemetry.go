@@ -107,9 +107,7 @@ func (t *Telemetry) LockObserver(name string) lock.Observer {
 // AddManager makes collections count the stuck objects of a machine. A later manager of
 // the same name replaces it: managers with different stores need different names.
 func (t *Telemetry) AddManager(machine string, m lifecycle.AnyManager) {
-	t.gauges.AddManager(machine, func(ctx context.Context) ([]lifecycle.SweepResult, error) {
-		return lifecycle.Stuck(ctx, m, lifecycle.MaxPage)
-	})
+	t.gauges.AddManager(machine, m)
 }
 
 // AddQueue makes collections read the depth of a [queue.Queuer]. It visits every key that is busy.

@@ -38,9 +38,9 @@ func firing(o lifecycle.Observer) func(int) {
 }
 
 func BenchmarkRatios(b *testing.B) {
-	_ = ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{
+	ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{
 		{Name: "prometheus/fire", Goal: 1.3, Base: firing(lifecycle.Observer{}), Subject: firing(metrics.New().Observer(benchTable.Table()))},
 		{Name: "lifecycle/disabled-observers", Goal: 1.05, Base: firing(lifecycle.Observer{}), Subject: firing(lifecycle.Tee(lifecycle.Observer{}, lifecycle.Observer{}))},
 	}, nil))
-	_ = ratio.PrintMachine(os.Stdout)
+	ratio.PrintMachine(os.Stdout)
 }

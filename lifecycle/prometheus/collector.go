@@ -68,9 +68,7 @@ func (c *Collector) LockObserver(name string) lock.Observer {
 // AddManager makes scrapes count the stuck objects of a machine. A later manager of the
 // same name replaces it: managers with different stores need different names.
 func (c *Collector) AddManager(machine string, m lifecycle.AnyManager) {
-	c.gauges.AddManager(machine, func(ctx context.Context) ([]lifecycle.SweepResult, error) {
-		return lifecycle.Stuck(ctx, m, lifecycle.MaxPage)
-	})
+	c.gauges.AddManager(machine, m)
 }
 
 // AddQueue makes scrapes read the depth of a [queue.Queuer]. It visits every key that is busy. A

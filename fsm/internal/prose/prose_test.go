@@ -23,6 +23,7 @@ func TestList(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	require.Equal(t, `"a\n"`, prose.Quote("a\n"))
+	require.Equal(t, `"`+strings.Repeat("x", 80)+`"`, prose.Quote(strings.Repeat("x", 80)))
 	require.Equal(t, `"`+strings.Repeat("x", 80)+`"...`, prose.Quote(strings.Repeat("x", 81)))
 	require.Equal(t, `"`+strings.Repeat("€", 26)+`"...`, prose.Quote(strings.Repeat("€", 27)), "no character is cut")
 }

@@ -21,14 +21,17 @@ type Version struct {
 	Diff        json.RawMessage `json:"diff_from_previous"` // as the history lists it
 }
 
+// VersionState is a state of a [Version]. Target is nil if it heads for none.
 type VersionState struct {
 	Name   string
 	Stable bool
 	Target *string
 }
 
+// VersionEdge is a transition of a [Version].
 type VersionEdge struct{ From, Event, To string }
 
+// ReadVersions reads the published series, in order.
 func ReadVersions(t testing.TB) (versions []*Version) {
 	files, err := filepath.Glob("../testdata/history/ironic/*.json")
 	require.NoError(t, err)

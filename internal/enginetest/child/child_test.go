@@ -34,9 +34,9 @@ func echo(fail string) error {
 	return nil
 }
 
-func start(t *testing.T, variable, fail string) *child.Process {
+func start(t *testing.T, fail string) *child.Process {
 	t.Helper()
-	p, err := child.Start(variable, fail)
+	p, err := child.Start(asChild, fail)
 	require.NoError(t, err)
 	t.Cleanup(p.Kill)
 	require.NoError(t, p.Order("a line"))
@@ -44,7 +44,7 @@ func start(t *testing.T, variable, fail string) *child.Process {
 }
 
 func TestStopAndContinue(t *testing.T) {
-	p := start(t, asChild, "")
+	p := start(t, "")
 	line, err := p.Line()
 	require.NoError(t, err)
 	require.Equal(t, "A LINE", line)
@@ -59,9 +59,9 @@ func TestStopAndContinue(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
-	p := start(t, asChild, "the standard input has ended")
+	p := start(t, "the standard input has ended")
 	require.ErrorContains(t, p.Stop(), "exit status 1")
-	p = start(t, asChild, "")
+	p = start(t, "")
 	require.NoError(t, p.Pause())
 	p.Kill()
 	p.Kill()

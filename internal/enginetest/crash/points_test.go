@@ -14,14 +14,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// points runs a scenario with every kind of fault at every write, on every engine.
-// Short tests use the named kinds only.
-func points(t *testing.T, s crashtest.Scenario[disks], short ...crashtest.Kind) {
-	pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) { return e.harness(t), s }, short...)
-}
-
-// pointsOf is points with a harness and a scenario for each engine.
-func pointsOf(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]), short ...crashtest.Kind) {
+// points runs the scenario of each engine with every kind of fault at every write. Short
+// tests use the named kinds only.
+func points(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]), short ...crashtest.Kind) {
 	onEach(t, func(t *testing.T, e engine) {
 		h, s := of(t, e)
 		if h.Kinds = short; scale.Full {
@@ -35,10 +30,10 @@ func pointsOf(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, 
 // another disk that cannot grow.
 func life(_ context.Context, w *crashtest.Clients[disks]) error {
 	insist := func(what string, f func(context.Context, disks) error) error { return w.Insist("alpha", what, f) }
-	if err := insist("make a", bring("a", "make", "free", "work")); err != nil {
+	if err := insist("make a", made("a")); err != nil {
 		return err
 	}
-	if err := insist("make b", bring("b", "make", "free", "work")); err != nil {
+	if err := insist("make b", made("b")); err != nil {
 		return err
 	}
 	err := w.Ask("alpha", "grow a while b is free", func(ctx context.Context, m disks) error {
@@ -119,19 +114,26 @@ func destroy(id string) func(context.Context, disks) error {
 	}
 }
 
+var (
+	lifeEnds   = map[lifecycle.Key][]string{key("a"): {""}, key("b"): {"broken"}}
+	shortKinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer}
+)
+
 // TestLife runs one process, and the one that replaces it.
-func TestLife(t *testing.T) {
-	points(t, crashtest.Scenario[disks]{
-		Start: start, Script: life,
-		Ends: map[lifecycle.Key][]string{key("a"): {""}, key("b"): {"broken"}},
-	}, crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer)
+func TestLife(t *testing.T) { testLife(t, false) }
+
+func testLife(t *testing.T, existing bool) {
+	points(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
+		e.existing = existing
+		return e.harness(t), crashtest.Scenario[disks]{Start: start, Script: life, Ends: lifeEnds}
+	}, shortKinds...)
 }
 
 // handover is two processes: one dies during its work, and the other one takes the
 // work over.
 func handover(_ context.Context, w *crashtest.Clients[disks]) error {
 	for _, step := range []func(context.Context, disks) error{
-		bring("a", "make", "free", "work"),
+		made("a"),
 		attach,
 	} {
 		if err := w.Insist("alpha", "make and attach a", step); err != nil {
@@ -161,9 +163,14 @@ func handover(_ context.Context, w *crashtest.Clients[disks]) error {
 }
 
 // TestHandover injects faults into the writes of the process that takes over.
-func TestHandover(t *testing.T) {
-	points(t, crashtest.Scenario[disks]{
-		Processes: []string{"alpha", "beta"}, Start: start, Script: handover,
-		Ends: map[lifecycle.Key][]string{key("a"): {"used"}},
+func TestHandover(t *testing.T) { testHandover(t, false) }
+
+func testHandover(t *testing.T, existing bool) {
+	points(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
+		e.existing = existing
+		return e.harness(t), crashtest.Scenario[disks]{
+			Processes: []string{"alpha", "beta"}, Start: start, Script: handover,
+			Ends: map[lifecycle.Key][]string{key("a"): {"used"}},
+		}
 	}, crashtest.DeathAfter, crashtest.Paused)
 }

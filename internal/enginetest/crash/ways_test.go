@@ -16,27 +16,14 @@ import (
 // The other ways to use a store: in an existing table, in transactions of the caller, with
 // a hook before every commit, and while the history is trimmed.
 
-var lifeEnds = map[lifecycle.Key][]string{key("a"): {""}, key("b"): {"broken"}}
-
-var shortKinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer}
-
 const leastKept = 8 // rows of every object that Trim keeps at least
 
-// TestLifeInAnExistingTable runs the life of disks in a table of the user's: with owners,
-// which are in the library's tables, and one process that takes over from another.
-func TestLifeInAnExistingTable(t *testing.T) {
-	for name, s := range map[string]crashtest.Scenario[disks]{
-		"life":     {Start: start, Script: life, Ends: lifeEnds},
-		"handover": {Processes: []string{"alpha", "beta"}, Start: start, Script: handover, Ends: map[lifecycle.Key][]string{key("a"): {"used"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
-				e.existing = true
-				return e.harness(t), s
-			}, map[string][]crashtest.Kind{"life": shortKinds, "handover": {crashtest.DeathAfter, crashtest.Paused}}[name]...)
-		})
-	}
-}
+// TestLifeInAnExistingTable: the disks are in a table of the user's, and the owners in the
+// library's tables.
+func TestLifeInAnExistingTable(t *testing.T) { testLife(t, true) }
+
+// TestHandoverInAnExistingTable: the same for a process that takes over from another.
+func TestHandoverInAnExistingTable(t *testing.T) { testHandover(t, true) }
 
 // booked is a store every commit of which is in a transaction of the caller, with a row of
 // the caller's own.
@@ -70,7 +57,7 @@ func (s booked) book(ctx context.Context, c *lifecycle.Commit) error {
 
 // TestLifeInTransactions: the rows of the caller and the history are the same commits.
 func TestLifeInTransactions(t *testing.T) {
-	pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
+	points(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
 		h := e.harness(t)
 		fresh, now := h.New, booked{}
 		h.New = func(t testing.TB) lifecycle.Store {
@@ -141,7 +128,7 @@ var counter = fsm.Must[int](fsm.Spec[state, event]{
 
 // TestLifeWithAHook: a hook changes another object in the commit of each change.
 func TestLifeWithAHook(t *testing.T) {
-	pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
+	points(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
 		h := e.harness(t)
 		fresh := h.New
 		var store lifecycle.Store
@@ -196,7 +183,7 @@ func TestLifeWithAHook(t *testing.T) {
 
 // TestLifeWithTrim: the history is trimmed at every tick.
 func TestLifeWithTrim(t *testing.T) {
-	pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
+	points(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) {
 		h := e.harness(t)
 		fresh, deleted := h.New, 0
 		var now *aged

@@ -99,19 +99,17 @@ func start(ctx context.Context, p *crashtest.Process) (disks, error) {
 	return crashtest.Manage(p, disk, config(p.Effect, 13*time.Second)), nil // no multiple of the tick, so that the order of events is fixed
 }
 
-// bring requests an operation, unless the disk is in the state already.
-func bring(id string, e event, to state, handler string) func(context.Context, disks) error {
+// made makes a disk, unless it is free.
+func made(id string) func(context.Context, disks) error {
 	return func(ctx context.Context, m disks) error {
 		rec, err := m.Get(ctx, id)
 		switch {
-		case err == nil && rec.State == to:
-			return nil
-		case errors.Is(err, lifecycle.ErrNotFound) && to == "none":
+		case err == nil && rec.State == "free":
 			return nil
 		case err != nil && !errors.Is(err, lifecycle.ErrNotFound):
 			return err
 		}
-		return do(id, e, handler, nil)(ctx, m)
+		return do(id, "make", "work", nil)(ctx, m)
 	}
 }
 

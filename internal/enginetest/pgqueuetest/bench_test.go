@@ -62,7 +62,7 @@ func BenchmarkRatios(b *testing.B) {
 	}
 	busy := ratio.Pair{Name: "pgqueue/enqueue", Goal: 2, Base: bare, Subject: func(n int) { inParallel(n, func(int) { one() }) }}
 	config := &ratio.Config{Rounds: 31, Slice: 200 * time.Millisecond}
-	_ = ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{busy}, config))
+	ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{busy}, config))
 
 	// Not measured: more actions than the rounds need.
 	inParallel(40*benchKeys, func(int) { one() })
@@ -95,7 +95,7 @@ func BenchmarkRatios(b *testing.B) {
 			}
 		}
 	}}
-	_ = ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{work}, &ratio.Config{Rounds: 31, Slice: 100 * time.Millisecond}))
+	ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{work}, &ratio.Config{Rounds: 31, Slice: 100 * time.Millisecond}))
 	stop()
 	<-ended
 	ratio.PrintMachine(os.Stdout)

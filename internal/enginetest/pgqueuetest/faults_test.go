@@ -161,14 +161,13 @@ type traffic struct {
 	expected map[string][]string
 }
 
-func (tr *traffic) produce(ctx context.Context, db *sql.DB, from, to int, dice *rand.Rand) error {
+func (tr *traffic) produce(ctx context.Context, db *sql.DB, actions int, dice *rand.Rand) error {
 	if tr.expected == nil {
 		tr.expected = map[string][]string{}
 	}
-	for from < to {
-		end := min(from+20, to)
+	for first := 0; first < actions; first += 20 {
 		var batch []pgqueue.Action
-		for i := from; i < end; i++ {
+		for i := first; i < min(first+20, actions); i++ {
 			k := dice.IntN(tr.keys)
 			keys := []string{fmt.Sprintf("vm%03d", k)}
 			if i%10 == 0 {
@@ -188,7 +187,6 @@ func (tr *traffic) produce(ctx context.Context, db *sql.DB, from, to int, dice *
 				tr.expected[key] = append(tr.expected[key], string(a.Args))
 			}
 		}
-		from = end
 	}
 	return nil
 }
@@ -285,7 +283,7 @@ func TestCutConnections(t *testing.T) {
 	listening(t, db, 2)
 	p.CutAtRandom(40)
 	tr := &traffic{keys: 20}
-	require.NoError(t, tr.produce(t.Context(), far, 0, n, rand.New(rand.NewPCG(1, 2))))
+	require.NoError(t, tr.produce(t.Context(), far, n, rand.New(rand.NewPCG(1, 2))))
 	idle(t, db)
 	p.CutAtRandom(0)
 	for _, stop := range stops {
@@ -314,7 +312,7 @@ func TestRestart(t *testing.T) {
 	tr := &traffic{keys: 20}
 	produced := make(chan error, 1)
 	go func() {
-		produced <- tr.produce(context.Background(), db, 0, 200*(kills+1), rand.New(rand.NewPCG(3, 4)))
+		produced <- tr.produce(context.Background(), db, 200*(kills+1), rand.New(rand.NewPCG(3, 4)))
 	}()
 	for range kills {
 		for range 100 {

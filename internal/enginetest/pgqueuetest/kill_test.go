@@ -33,7 +33,7 @@ func TestKill(t *testing.T) {
 	tr := &traffic{keys: 200}
 	seed := rand.Uint64()
 	produced := make(chan error, 1)
-	go func() { produced <- tr.produce(t.Context(), db, 0, actions, rand.New(rand.NewPCG(seed, 0))) }()
+	go func() { produced <- tr.produce(t.Context(), db, actions, rand.New(rand.NewPCG(seed, 0))) }()
 	dice := rand.New(rand.NewPCG(seed, 1))
 	interrupted, attempts := 0, 0
 	var longest time.Duration

@@ -49,7 +49,7 @@ func BenchmarkRatios(b *testing.B) {
 		must(err)
 		return now
 	}
-	_ = ratio.Print(os.Stdout, ratio.Measure(pairs, &ratio.Config{Rounds: 201, Slice: 10 * time.Millisecond, Clock: clock}))
+	ratio.Print(os.Stdout, ratio.Measure(pairs, &ratio.Config{Rounds: 201, Slice: 10 * time.Millisecond, Clock: clock}))
 	ratio.PrintMachine(os.Stdout)
 }
 

@@ -65,7 +65,7 @@ func compare(b *testing.B, e engine, name string) {
 			}
 		},
 	}
-	_ = ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{pair}, &ratio.Config{Rounds: 501, Slice: 4 * time.Millisecond}))
+	ratio.Print(os.Stdout, ratio.Measure([]ratio.Pair{pair}, &ratio.Config{Rounds: 501, Slice: 4 * time.Millisecond}))
 }
 
 func must(err error) {

@@ -73,7 +73,7 @@ func TestRefusedNames(t *testing.T) {
 
 // A payload that the server does not take is refused, and the store can be used further.
 func TestLargePacket(t *testing.T) {
-	store, db := fresh(t, engines()[2], nil)
+	store, db := fresh(t, engines()[2])
 	most := 0
 	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT @@max_allowed_packet").Scan(&most))
 	if most > 64<<20 {

@@ -13,7 +13,7 @@ import (
 // A commit of as many objects as the store declares writes all of them, or none.
 func TestManyObjectsAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, _ := fresh(t, e, nil)
+		store, _ := fresh(t, e)
 		most := store.Capabilities().Changes
 		c := &lifecycle.Commit{Token: lifecycle.NewToken()}
 		for i := range most - 200 {
@@ -60,7 +60,7 @@ func TestManyObjectsAtOnce(t *testing.T) {
 // A reason that is not UTF-8, such as the error of work, is written.
 func TestReasonOfBytes(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, _ := fresh(t, e, nil)
+		store, _ := fresh(t, e)
 		c := next(get(t, store, orderA), 0)
 		c.Changes[0].To.Reason = "exit 1: \x00\xff\xfe"
 		c.Messages = []lifecycle.Message{{Topic: "\x00", Key: "\xff", Payload: []byte("\x00\xff")}}

@@ -25,7 +25,7 @@ func ownedBy(o *lifecycle.Owner, r lifecycle.StoredRecord, messages int) *lifecy
 // messages, and in a transaction of the caller.
 func TestCommitOfALostOwner(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		owner, err := lifecycle.Join(t.Context(), store, "alpha", 0)
 		require.NoError(t, err)
 		first := ownedBy(owner, get(t, store, orderA), 1)
@@ -101,7 +101,7 @@ func TestCommitOfAnOwnerTakesNoLock(t *testing.T) {
 // An existing table needs no column for it.
 func TestAdmission(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		m := manage(store)
 		placed := create(t, m, "a")
 		require.Zero(t, placed.Admission)

@@ -48,7 +48,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		s := newStores(t, unhurried(e), sqlstore.Config{})
 		here := s.new(t)
-		there := s.testConfig().Second(t, here).(*sqlstore.Store)
+		there := s.second(t, here).(*sqlstore.Store)
 		next, stop := iter.Pull2(lifecycle.Watch(t.Context(), manage(here)))
 		defer stop()
 		require.Equal(t, "a", placed(t, next, manage(there), "a").ID)

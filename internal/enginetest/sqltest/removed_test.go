@@ -13,7 +13,7 @@ import (
 // state, and reads return a record without a state.
 func TestRemovedRows(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		own, db := fresh(t, e, nil)
+		own, db := fresh(t, e)
 		table := users(t, db, e, "")
 		table.Machine = "order"
 		existing := existing(t, db, e, table)

@@ -111,7 +111,7 @@ func TestRequestWithTx(t *testing.T) {
 				if !e.networked() {
 					t.Skip("skipped: a transaction locks the database")
 				}
-				store, db := fresh(t, e, nil)
+				store, db := fresh(t, e)
 				begin := func() *sql.Tx {
 					tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
 					require.NoError(t, err)

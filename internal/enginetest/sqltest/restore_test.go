@@ -171,7 +171,7 @@ func TestAfterRestoreWithoutOperations(t *testing.T) {
 // is about another one.
 func TestReportAfterALoss(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		m := manage(store)
 		create(t, m, "a")
 		restore := backup(t, e, db, ownTables...)
@@ -191,7 +191,7 @@ func TestReportAfterALoss(t *testing.T) {
 // Numbers of messages do not repeat either: a late Discard removes no new message.
 func TestMessagesAfterRestore(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		numbers := func() (list []uint64) {
 			messages, err := store.Messages(t.Context(), 10)
 			require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestPartialRestore(t *testing.T) {
 			{"UPDATE interlock_objects SET sequence = 1, revision = 1, state = 'open' WHERE id = 'a'", `order "a" has a history row of sequence number 2`},
 		} {
 			t.Run(c.lost, func(t *testing.T) {
-				store, db := fresh(t, e, nil)
+				store, db := fresh(t, e)
 				m := manage(store)
 				for _, id := range []string{"a", "b"} {
 					create(t, m, id)
@@ -252,7 +252,7 @@ func TestPartialRestore(t *testing.T) {
 // A transaction that loses no more commits than that can be restored.
 func TestAfterRestoreOfTooMany(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		create(t, manage(store), "a")
 		before := get(t, store, orderA)
 		require.ErrorIs(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1<<40+1), lifecycle.ErrInvalid)

@@ -13,7 +13,7 @@ import (
 // changes no result of a commit.
 func TestTriggerOfTheCaller(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		create(t, manage(store), "b")
 		exec(t, db, "CREATE TABLE audit (revision bigint NOT NULL)")
 		for _, on := range []string{"INSERT", "UPDATE"} {

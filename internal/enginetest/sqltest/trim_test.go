@@ -223,7 +223,7 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 // A trigger, or another rule of the engine, may keep rows that Trim deletes. Trim then ends.
 func TestTrimOfRowsThatStay(t *testing.T) {
 	e := onSQLite()
-	store, db := fresh(t, e, nil)
+	store, db := fresh(t, e)
 	exec(t, db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"+
 		" INSERT INTO interlock_history (machine, id, sequence, revision, token, operation, from_state, from_origin, to_state, origin, event, actor, reason, at)"+
 		" SELECT 'order', n.i, s.i, s.i, x'00', 0, '', '', '', '', '', '', '', 1 FROM n JOIN n s ON s.i <= 9")

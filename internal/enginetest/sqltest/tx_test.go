@@ -15,7 +15,7 @@ import (
 // The user's writes and the status are committed together, or neither.
 func TestWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 		create(t, manage(store), "a")
 
@@ -59,7 +59,7 @@ func TestWithTx(t *testing.T) {
 // transaction's snapshot. The transaction can still be used.
 func TestWithTxConflict(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 		m := manage(store)
 		create(t, m, "a")
@@ -86,7 +86,7 @@ func TestWithTxIsolation(t *testing.T) {
 				if e.name == "sqlite" {
 					options = nil
 				}
-				store, db := fresh(t, e, nil)
+				store, db := fresh(t, e)
 				create(t, manage(store), "a")
 				tx, err := db.BeginTx(t.Context(), options)
 				require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestTableIsChangedMeanwhile(t *testing.T) {
 			exec(t, db, "ALTER TABLE plain ALTER COLUMN state TYPE varchar(60)")
 			require.Equal(t, before, get(t, store, orderA))
 		case "mysql":
-			store, db := fresh(t, e, nil)
+			store, db := fresh(t, e)
 			exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 			create(t, manage(store), "a")
 			before := get(t, store, orderA)
@@ -198,7 +198,7 @@ func TestWithTxWithoutHistoryRow(t *testing.T) {
 		if e.name == "postgres" {
 			return // one statement writes both
 		}
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		exec(t, db, "CREATE TRIGGER refuse BEFORE INSERT ON interlock_history FOR EACH ROW "+refusal[e.name])
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestWithTxWithoutHistoryRow(t *testing.T) {
 // SQLite ends the transaction of the caller when the disk is full, and its savepoint with it: the
 // error is an outage.
 func TestWithTxFullDisk(t *testing.T) {
-	store, db := fresh(t, onSQLite(), nil)
+	store, db := fresh(t, onSQLite())
 	db.SetMaxOpenConns(1)
 	exec(t, db, "PRAGMA max_page_count = 200")
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -229,7 +229,7 @@ func TestWithTxFullDisk(t *testing.T) {
 // A transaction whose pool has no second connection does not wait for one.
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		create(t, manage(store), "a")
 		db.SetMaxOpenConns(1)
 		tx, err := db.BeginTx(t.Context(), nil)
@@ -250,7 +250,7 @@ func TestWithTxOneConnection(t *testing.T) {
 // A commit of several objects with a precondition runs in the user's transaction.
 func TestWithTxBatch(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
 		in := store.WithTx(tx)

@@ -146,7 +146,7 @@ func TestUnavailableFile(t *testing.T) {
 // Open returns the cause of a context that ends at any of its steps.
 func TestOpenEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		_, db := fresh(t, e, nil)
+		_, db := fresh(t, e)
 		cause := errors.New("the program ends")
 		for n, more := 1, true; more; n++ {
 			ctx, reached := suitetest.EndWhenExamined(t.Context(), n, cause)

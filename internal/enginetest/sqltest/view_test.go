@@ -12,7 +12,7 @@ import (
 // The view shows names, times and payloads as text.
 func TestReadableView(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, e, nil)
+		store, db := fresh(t, e)
 		m := manage(store)
 		_, err := m.Create(t.Context(), "a", place, customer, "zwölf Lampen", nil)
 		require.NoError(t, err)

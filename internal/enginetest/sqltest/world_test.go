@@ -75,11 +75,11 @@ func fire[T any](t testing.TB, m *lifecycle.Manager[state, event, T], id string,
 }
 
 // fresh returns a store in a database of its own.
-func fresh(t testing.TB, e engine, config *sqlstore.Config) (*sqlstore.Store, *sql.DB) {
+func fresh(t testing.TB, e engine) (*sqlstore.Store, *sql.DB) {
 	t.Helper()
 	db := pool(t, e.open(t))
-	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, config))
-	store, err := sqlstore.Open(t.Context(), db, e.dialect, config)
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+	store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store, db

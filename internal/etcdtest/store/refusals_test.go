@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/interlock-go/interlock/internal/etcdtest"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -130,7 +129,7 @@ func TestOpenWithoutAnAnswer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
-	client := etcdtest.Connect(t, clientv3.Config{Endpoints: []string{listener.Addr().String()}})
+	client := etcdtest.Client(t, listener.Addr().String())
 	began := time.Now()
 	_, err = etcdstore.Open(t.Context(), client, &etcdstore.Config{Timeout: 200 * time.Millisecond})
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
