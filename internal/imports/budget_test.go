@@ -277,6 +277,10 @@ var budget = []line{
 		why: "a module of its own: shows a real engine",
 	},
 	{
+		pkg: "examples/quickstart", may: []string{"fsm", "lifecycle", "lifecycle/edgecloud", "internal/terminal", "golang.org/x/sync/..."},
+		why: "a demonstration that shows on a terminal how far it is",
+	},
+	{
 		pkg: "examples/...", may: []string{"fsm/...", "lock/...", "queue/...", "lifecycle/...", "golang.org/x/sync/..."},
 		why: "what a user's program imports",
 	},
