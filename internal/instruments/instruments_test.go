@@ -273,7 +273,7 @@ func TestStoreOfGaugePanics(t *testing.T) {
 func TestSourcesAreReplaced(t *testing.T) {
 	var g instruments.Gauges
 	for range 2 {
-		g.AddStuck("a", (&manager{}).stuck)
+		g.AddManager("a", lifecycle.Must(vmTable, lifecycle.NewMemoryStore(), nil))
 		g.AddQueue("a", queue.Must[string](nil))
 		g.AddLocks("a", lock.Must(nil))
 	}

@@ -151,10 +151,10 @@
 //
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
 // is two statements in a transaction. A statement with more than max_allowed_packet, 16 MiB by
-// default in MariaDB, is refused with [lifecycle.ErrInvalid]. If it has much more than that, the
-// server may cut the connection instead, which is [lifecycle.ErrUnavailable]. With
-// sql_safe_updates=1 the server refuses statements of [Migrate], [Store.Trim] and [AfterRestore],
-// which return its error 1175. All other calls work.
+// default in MariaDB, is refused with [lifecycle.ErrInvalid]. The server may instead cut the
+// connection before the driver reads the answer, above all if the statement is much larger. That
+// is [lifecycle.ErrUnavailable]. With sql_safe_updates=1 the server refuses statements of
+// [Migrate], [Store.Trim] and [AfterRestore], which return its error 1175. All other calls work.
 //
 // SQLite: use WAL, and a busy_timeout if other programs use the file. A commit acquires the
 // lock of the database with its first statement, so that no transaction is refused
