@@ -2,7 +2,10 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -20,24 +23,23 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	began := time.Now()
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	expire := newSweep(s.owners)
+	expire.once = true
+	var stalled time.Duration
 	// The bad schedule without the condition: writes wait for longer than the TTL, as for a lock of
 	// the table, and the first one after that declares an owner dead whose heartbeat waits, too.
 	waits := s.owner != nil && s.owner.waited() > s.owner.ttl/3
-	if waits {
-		s.owners.heartbeats.forget()
-	}
 	if err == nil && !waits {
 		for _, dead := range s.owners.heartbeats.observe(began, alive) {
-			if expire.declareDead(ctx, &dead); ctx.Err() != nil {
+			if stalled = max(stalled, expire.declareDead(ctx, &dead)); ctx.Err() != nil {
 				err = Ended(ctx)
 				break
 			}
 		}
 	}
-	if err != nil || slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
-		// The store could not be read or written, so no owner could send a heartbeat either.
-		s.owners.heartbeats.forget()
+	if err != nil || waits {
+		stalled = math.MaxInt64
 	}
+	s.owners.heartbeats.forget(stalled)
 	if err != nil {
 		return err
 	}
@@ -51,16 +53,27 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
 }
 
-// declareDead declares an owner dead, within the time that [Owner.Run] gives a heartbeat. The bad
-// schedule without that limit: another transaction locks the table for longer than the TTL. The
-// owner repeats its heartbeat, so that this write waits for longer than any of them, and is the
-// first after the lock.
-func (s *sweep) declareDead(ctx context.Context, r *StoredRecord) {
+// declareDead declares an owner dead, within the time that [Owner.Run] gives a heartbeat, and sends
+// the commit once. The bad schedule without that limit: another transaction locks the table for
+// longer than the TTL. The owner repeats its heartbeat, so that this write waits for longer than any
+// of them, and is the first after the lock.
+//
+// It returns up to which TTL the failure shows that an owner could not send a heartbeat either. The
+// bad schedule if a write that takes too long counts for longer TTLs: it takes too long in every
+// sweep, and no owner with a longer TTL is ever seen unchanged for it.
+func (s *sweep) declareDead(ctx context.Context, r *StoredRecord) (stalled time.Duration) {
 	ttl := ownerTTL(r)
 	limited, stop := context.WithTimeout(ctx, max(ttl/3, 1))
 	defer stop()
 	// The error is in the result, or that of limited.
 	_ = s.care(limited, r, decide.Cause{Overdue: true}, fmt.Sprintf("no heartbeat for %v", ttl))
+	switch i := slices.IndexFunc(s.results, func(found SweepResult) bool { return found.ID == r.ID }); {
+	case i < 0 || s.results[i].Resolution != NotMoved || errors.Is(s.results[i].Err, ErrForeign):
+		return 0
+	case limited.Err() != nil:
+		return ttl
+	}
+	return math.MaxInt64
 }
 
 func (s *sweep) addAlive(r *StoredRecord) {
@@ -125,6 +138,7 @@ type heartbeats struct {
 // heartbeat is what was seen of one owner.
 type heartbeat struct {
 	revision  Revision
+	ttl       time.Duration
 	unchanged time.Duration // how long the owner was seen with this revision
 }
 
@@ -142,7 +156,7 @@ func (h *heartbeats) observe(began time.Time, alive []StoredRecord) (dead []Stor
 	seen := make(map[string]heartbeat, len(alive))
 	for i := range alive {
 		r, ttl := &alive[i], ownerTTL(&alive[i])
-		now := heartbeat{revision: r.Revision}
+		now := heartbeat{revision: r.Revision, ttl: ttl}
 		if last, ok := h.seen[r.ID]; ok && last.revision == r.Revision {
 			now.unchanged = last.unchanged + min(elapsed, ttl/3+1)
 		}
@@ -155,11 +169,11 @@ func (h *heartbeats) observe(began time.Time, alive []StoredRecord) (dead []Stor
 	return dead
 }
 
-// forget begins every measurement again.
-func (h *heartbeats) forget() {
+// forget begins the measurements again of owners with at most this TTL.
+func (h *heartbeats) forget(ttl time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen = nil
+	maps.DeleteFunc(h.seen, func(_ string, seen heartbeat) bool { return seen.ttl <= ttl })
 }
 
 // ownerTTL returns the TTL of an owner. A record that does not have it is of an older

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -147,6 +148,7 @@ type locked struct {
 	*lifecycle.MemoryStore
 	since, until time.Time
 	arrivals     atomic.Int64
+	unknown      bool // a write that has waited until the end of its context may be executed later
 }
 
 func (s *locked) Commit(ctx context.Context, c *lifecycle.Commit) error {
@@ -154,6 +156,9 @@ func (s *locked) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		select {
 		case <-time.After(s.until.Sub(now) + time.Duration(s.arrivals.Add(1))):
 		case <-ctx.Done():
+			if s.unknown {
+				return fmt.Errorf("%w: %w", lifecycle.ErrUnknownOutcome, context.Cause(ctx))
+			}
 			return lifecycle.Ended(ctx)
 		}
 	}
@@ -165,33 +170,100 @@ func (s *locked) Commit(ctx context.Context, c *lifecycle.Commit) error {
 // heartbeats that wait, too.
 func TestWritesWait(t *testing.T) {
 	for name, c := range map[string]struct {
-		owned bool
-		lock  time.Duration
+		owned, unknown bool
+		ttl, lock      time.Duration
 	}{
-		"a sweeper without an owner": {false, 2*ownersTTL + 2*time.Second},
-		"the sweeper of the owner":   {true, ownersTTL + 2*time.Second},
+		"a sweeper without an owner":    {ttl: ownersTTL, lock: 2*ownersTTL + 2*time.Second},
+		"the sweeper of the owner":      {owned: true, ttl: ownersTTL, lock: ownersTTL + 2*time.Second},
+		"the outcome of one is unknown": {unknown: true, ttl: time.Second, lock: 2100 * time.Millisecond},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			store := &locked{MemoryStore: lifecycle.NewMemoryStore()}
-			owner := join(t, store, "p", ownersTTL)
+			store := &locked{MemoryStore: lifecycle.NewMemoryStore(), unknown: c.unknown}
+			owner := join(t, store, "p", c.ttl)
 			config := lifecycle.Config[event]{}
 			if c.owned {
 				config.Owner = owner
 			}
 			m := workers(store, config)
-			store.since = time.Now().Add(2 * ownersTTL)
+			store.since = time.Now().Add(2 * c.ttl)
 			store.until = store.since.Add(c.lock)
 			ctx, end := context.WithCancel(t.Context())
 			go func() {
-				time.Sleep(time.Second)
+				time.Sleep(c.ttl / 9)
 				_ = owner.Run(ctx)
 			}()
 			for range 6 {
-				sweepFor(t, m, ownersTTL)
+				sweepFor(t, m, c.ttl)
 			}
 			require.NoError(t, owner.Heartbeat(t.Context()))
 			end()
 			synctest.Wait()
+		})
+	}
+}
+
+// TestHeartbeatsEnd: the last heartbeat of a process fails, and its sweeps go on. They declare other
+// owners dead.
+func TestHeartbeatsEnd(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *lifecycle.Owner){
+		"it sends no more": func(*testing.T, *lifecycle.Owner) {},
+		"it leaves":        func(t *testing.T, o *lifecycle.Owner) { require.NoError(t, o.Leave(t.Context())) },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &hanging{MemoryStore: lifecycle.NewMemoryStore()}
+			owner := join(t, store, "p", ownersTTL)
+			other := join(t, store, "q", ownersTTL)
+			m := workers(store, lifecycle.Config[event]{Owner: owner})
+			store.commits.Store(1)
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			require.ErrorIs(t, owner.Heartbeat(ctx), context.DeadlineExceeded)
+			store.commits.Store(0)
+			end(t, owner)
+			for range 3 {
+				sweepFor(t, m, ownersTTL)
+			}
+			require.ErrorIs(t, other.Heartbeat(t.Context()), lifecycle.ErrStale)
+		})
+	}
+}
+
+// slowWrites is a store whose writes take a while.
+type slowWrites struct {
+	*lifecycle.MemoryStore
+	takes time.Duration
+}
+
+func (s *slowWrites) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	select {
+	case <-time.After(s.takes):
+		return s.MemoryStore.Commit(ctx, c)
+	case <-ctx.Done():
+		return lifecycle.Ended(ctx)
+	}
+}
+
+// TestOneOwnerStays: an owner that no sweep can declare dead does not keep others alive.
+func TestOneOwnerStays(t *testing.T) {
+	for name, stay := range map[string]func(*testing.T, lifecycle.Store){
+		"a write takes longer than a third of its TTL": func(t *testing.T, store lifecycle.Store) {
+			join(t, store, "a", ownersTTL/9)
+		},
+		"its record cannot be read": func(t *testing.T, store lifecycle.Store) {
+			plant(t, store, lifecycle.StoredRecord{Key: ownerKey("a"), State: "alive", Origin: "?", Payload: []byte(`{"ttl":1000000000}`)})
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &slowWrites{lifecycle.NewMemoryStore(), ownersTTL / 9}
+			stay(t, store)
+			owner := join(t, store, "b", ownersTTL)
+			m := workers(store, lifecycle.Config[event]{})
+			for range 30 {
+				sweep(t, m)
+				time.Sleep(ownersTTL / 9)
+			}
+			require.Equal(t, "alive", storedAt(t, store, ownerKey("a")).State)
+			require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrStale)
 		})
 	}
 }

@@ -36,6 +36,7 @@ type Owner struct {
 
 	mu         sync.Mutex
 	unanswered time.Time // the first heartbeat that the store has not taken since the last that it has; zero: none
+	sent       time.Time // the latest heartbeat
 }
 
 // DefaultTTL is how long a sweeper sees no heartbeat of an owner before it declares the
@@ -187,7 +188,8 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 		return context.Cause(o.alive)
 	}
 	o.mu.Lock()
-	o.unanswered = cmp.Or(o.unanswered, time.Now())
+	o.sent = time.Now()
+	o.unanswered = cmp.Or(o.unanswered, o.sent)
 	o.mu.Unlock()
 	r := o.request("heartbeat", o.ref.Name, decide.Heartbeat, "")
 	_, err := apply(ctx, []*request{r}, nil)
@@ -206,11 +208,13 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	return nil
 }
 
-// waited returns for how long the store has taken no heartbeat although this process sends them.
+// waited returns for how long the store has taken no heartbeat although this process sends them. The
+// bad schedule without the latter: a heartbeat fails, [Owner.Run] ends, and the sweeps of this process
+// never declare an owner dead.
 func (o *Owner) waited() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.unanswered.IsZero() {
+	if o.unanswered.IsZero() || time.Since(o.sent) > o.ttl {
 		return 0
 	}
 	return time.Since(o.unanswered)

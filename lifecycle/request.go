@@ -30,6 +30,7 @@ type request struct {
 	result   decoder  // receives the payload that the object has afterwards; nil: it is only checked
 	pinned   Revision // of the record that the request was decided on before; empty: none
 	anyState bool     // it is decided again after a conflict: it is valid in whatever state the object is
+	once     bool     // its commit is not sent again to resolve an unknown outcome
 
 	work    *Work              // what starts with the operation; nil: nothing
 	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing

@@ -33,12 +33,12 @@ import (
 //
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
 // measures that time from sweep to sweep, on the monotonic clock of this process. The time
-// between two sweeps counts for at most a third of the TTL. The measurement starts again
-// after a sweep that cannot read the owners, or cannot record within a third of the TTL
-// that an owner is dead, or whose [Config.Owner] has sent heartbeats without success for a
-// third of its TTL. So a new manager needs at least one TTL and four sweeps; call Sweep at
-// least every third of the TTL. A program that sweeps once finds the owners that others
-// have declared dead.
+// between two sweeps counts for at most a third of the TTL. The measurement of an owner
+// starts again after a sweep that cannot read the owners, or cannot record within a third
+// of the owner's TTL that one is dead, or whose [Config.Owner] has sent heartbeats without
+// success for a third of its TTL. So a new manager needs at least one TTL and four sweeps;
+// call Sweep at least every third of the TTL. A program that sweeps once finds the owners
+// that others have declared dead.
 //
 // The history row of a change by Sweep has the cause as its reason: which owner is
 // dead, or which deadline has passed.
@@ -111,6 +111,7 @@ type sweep struct {
 	alive   []OwnerRef        // the owners that are alive
 	epochs  map[string]uint64 // of the owners, by name; 0: dead; those that are not here have not been read
 	most    int               // > 0: the sweep moves nothing, and ends after so many results
+	once    bool              // of its requests
 }
 
 func newSweep(c *core) *sweep {
@@ -381,7 +382,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	result.Event, result.Actor = event, ask.Actor
 	// The object is moved from the record that was found, and from no other.
 	move := &request{
-		core: s.core, verb: "sweep", key: r.Key, event: event, ask: ask, Change: Change[[]byte]{Reason: result.Cause}, pinned: r.Revision,
+		core: s.core, verb: "sweep", key: r.Key, event: event, ask: ask, Change: Change[[]byte]{Reason: result.Cause}, pinned: r.Revision, once: s.once,
 		attempt: attempt{before: *r},
 	}
 	how, err := Moved, error(nil)

@@ -82,7 +82,8 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 		}
 	}
 	err := t.store.Commit(ctx, &t.commit)
-	if errors.Is(err, ErrUnknownOutcome) && !t.commit.Changes[0].MetadataOnly { // metadata leaves no row to find the commit by
+	// Metadata leaves no row to find the commit by.
+	if errors.Is(err, ErrUnknownOutcome) && !t.commit.Changes[0].MetadataOnly && !t.writes[0].once {
 		err = c.resolve(ctx, &t.commit, err)
 	}
 	if c.observer.Stored != nil {
