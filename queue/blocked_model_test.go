@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -75,14 +77,39 @@ func (r *room) settle() {
 			r.wants = slices.Delete(r.wants, i, i+1)
 			continue
 		}
-		// All that fit have their places. Only then Admit refuses one.
-		i = slices.IndexFunc(r.inside, func(g *guest) bool { return g.refused })
+		// All that fit have their places. Only then Admit refuses one, the oldest.
+		for k, g := range r.inside {
+			if g.refused && (i < 0 || g.id < r.inside[i].id) {
+				i = k
+			}
+		}
 		if i < 0 {
 			return
 		}
 		r.inside[i].over = true
 		r.inside = slices.Delete(r.inside, i, i+1)
 	}
+}
+
+// refusals are the answers of Admit, which come as late as in the naive rule. The queue calls
+// Admit of several submitters at once, and who gets room depends on the order of their answers.
+type refusals struct {
+	mu   sync.Mutex
+	ids  []int // whose Admit runs
+	last time.Time
+}
+
+func (r *refusals) answer(id int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ids = append(r.ids, id)
+	for waiting := true; waiting; waiting = slices.Min(r.ids) != id || !time.Now().After(r.last) {
+		r.mu.Unlock()
+		time.Sleep(1) // until nothing else happens
+		r.mu.Lock()
+	}
+	r.ids, r.last = slices.DeleteFunc(r.ids, func(o int) bool { return o == id }), time.Now()
+	return errBoom
 }
 
 func (r *room) leave(g *guest) {
@@ -117,19 +144,21 @@ func TestBlockedModel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := queue.Must(&queue.Config[string]{MaxPerKey: r.perKey, MaxWaiting: r.all})
 			var guests []*guest
+			refused := refusals{last: time.Now()}
 			enter := func(s step) {
 				ctx, cancel := context.WithCancel(t.Context())
 				g := &guest{id: len(guests), keys: s.keys, refused: s.refused, gate: make(chan struct{}), cancel: cancel}
 				guests = append(guests, g)
 				act := &queue.Action{Name: fmt.Sprint(g.id), Wait: true, Run: func(context.Context) error { <-g.gate; return nil }}
 				if g.refused {
-					act.Admit = func(context.Context) error { return errBoom }
+					act.Admit = func(context.Context) error { return refused.answer(g.id) }
 				}
 				go func() { g.ticket, _ = q.SubmitAll(ctx, g.keys, act) }()
 				r.wants = append(r.wants, g)
 				r.settle()
 			}
 			look := func(what string) {
+				time.Sleep(time.Microsecond) // for the refusals
 				synctest.Wait()
 				want := map[string][]string{}
 				got := map[string][]string{}
