@@ -13,7 +13,7 @@ import (
 
 // The demands of this file end a context, a grant or a conversion while another call runs.
 
-// moments returns Attempts times, up to the time that a call takes.
+// moments returns Attempts times, up to the time that a call takes, at least a millisecond.
 func (e *env) moments() (after []time.Duration) {
 	took := time.Hour
 	for range 3 { // the machine may be busy
@@ -21,6 +21,7 @@ func (e *env) moments() (after []time.Duration) {
 		e.unlock(e.take("first", at(lock.X, "/a")))
 		took = min(took, time.Since(start)/2)
 	}
+	took = max(took, time.Millisecond) // shorter times may all end before the call has begun
 	for i := range e.h.Attempts {
 		after = append(after, took*time.Duration(i)/time.Duration(e.h.Attempts))
 	}
