@@ -67,13 +67,17 @@ func TestMciActionDuringAVMAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, clouds := t.Context(), newCloud()
 		store := scripttest.NewStore()
-		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
+		others := &scripttest.Store{MemoryStore: store.MemoryStore}
+		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(others, clouds, nil)
 		createOne(t, s, 1)
+		refused := make(chan struct{})
+		others.OnceBefore(scripttest.Call{Method: "Commit", Machine: "vm"}, func() { <-refused }) // else the VM may be in action, too
 		store.OnceBefore(scripttest.Call{Method: "Commit"}, func() {
 			_, err := other.HandleMciAction(ctx, "ns", "m", "reboot", false)
 			require.NoError(t, err)
 		})
 		_, err := s.HandleMciVmAction(ctx, "ns", "m", "a-1", "suspend", false)
+		close(refused)
 		require.ErrorIs(t, err, lifecycle.ErrBusy)
 		require.EqualError(t, err, "MCI has just come under an action, please try later")
 		require.Equal(t, "Running:1 (R:1/1)", wait(ctx, t, s).Status)
