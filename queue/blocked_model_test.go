@@ -105,7 +105,7 @@ func (r *refusals) answer(id int) error {
 	r.ids = append(r.ids, id)
 	for waiting := true; waiting; waiting = slices.Min(r.ids) != id || !time.Now().After(r.last) {
 		r.mu.Unlock()
-		time.Sleep(1) // until nothing else happens
+		time.Sleep(time.Nanosecond) // until nothing else happens
 		r.mu.Lock()
 	}
 	r.ids, r.last = slices.DeleteFunc(r.ids, func(o int) bool { return o == id }), time.Now()
