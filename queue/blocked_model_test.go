@@ -92,7 +92,7 @@ func (r *room) settle() {
 }
 
 // refusals are the answers of Admit, which come as late as in the naive rule. The queue calls
-// Admit of several submitters at once, and who gets room depends on the order of their answers.
+// Admit of several submitters at once. The order of their answers decides which of them get room.
 type refusals struct {
 	mu   sync.Mutex
 	ids  []int // whose Admit runs

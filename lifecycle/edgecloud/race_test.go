@@ -245,6 +245,17 @@ func TestLosingDelete(t *testing.T) {
 	}
 }
 
+// moveCluster deletes a cluster and creates it on another cloudlet.
+func moveCluster(t *testing.T, c *edgecloud.Coordinator, id, cloudlet string) {
+	t.Helper()
+	rec, err := c.Clusters.Delete(t.Context(), id, nil)
+	require.NoError(t, err)
+	report(t, c, rec, edgecloud.NotPresent)
+	rec, err = c.Clusters.Create(t.Context(), id, edgecloud.ClusterSpec{Cloudlet: cloudlet}, nil)
+	require.NoError(t, err)
+	report(t, c, rec, edgecloud.Ready)
+}
+
 // A cluster is deleted, and created on another cloudlet, while an app in it is created:
 // the app belongs to the cloudlet where the cluster is.
 func TestClusterMovesDuringCreateOfApp(t *testing.T) {
@@ -254,12 +265,7 @@ func TestClusterMovesDuringCreateOfApp(t *testing.T) {
 	up(t, c, "oslo")
 	createCluster(t, c, "c")
 	s.OnceBefore(readClusterNote, func() {
-		rec, err := c.Clusters.Delete(ctx, "c", nil)
-		require.NoError(t, err)
-		report(t, c, rec, edgecloud.NotPresent)
-		rec, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "oslo"}, nil)
-		require.NoError(t, err)
-		report(t, c, rec, edgecloud.Ready)
+		moveCluster(t, c, "c", "oslo")
 	})
 	_, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
 	require.NoError(t, err)
@@ -278,12 +284,7 @@ func TestClusterMovesToUpgradedCloudlet(t *testing.T) {
 	up(t, c, "oslo")
 	createCluster(t, c, "c")
 	s.OnceBefore(readCloudletNote, func() {
-		rec, err := c.Clusters.Delete(ctx, "c", nil)
-		require.NoError(t, err)
-		report(t, c, rec, edgecloud.NotPresent)
-		rec, err = c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "oslo"}, nil)
-		require.NoError(t, err)
-		report(t, c, rec, edgecloud.Ready)
+		moveCluster(t, c, "c", "oslo")
 		s.OnceBefore(commit, func() {
 			_, err := c.Cloudlets.Upgrade(ctx, "oslo", "v2", "")
 			require.NoError(t, err)

@@ -266,8 +266,8 @@ BEGIN
 		WHERE r.tree = t AND r.path = ANY (paths) AND r.session = s AND r.attempt = a LIMIT 1;
 	END IF;
 	DELETE FROM interlock_lock_requests r WHERE r.tree = t AND r.path = ANY (paths) AND r.number = n;
-	-- No timeout for the latch, here and above: the release would lose its place among those who
-	-- wait, and here the DELETE. Where decisions wait for longer, it would never be made.
+	-- No timeout for the latch, here and above: the release would lose its place in the queue for
+	-- it, and here the DELETE. Where decisions wait for longer, it would never be made.
 	PERFORM set_config('lock_timeout', '0', true);
 	PERFORM interlock_lock_latch(t);
 	IF EXISTS (SELECT FROM interlock_lock_requests r WHERE r.tree = t AND r.blocker = n AND r.token IS NULL) THEN
