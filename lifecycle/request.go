@@ -58,6 +58,7 @@ type attempt struct {
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
+	refusals []error       // of the guards of the candidate rows, until one passes; nil: they have not run
 	older    *older        // version, if it is not the manager's; else nil
 	change   *StoredChange // in the form of the manager's version; nil: nothing is to be written
 	form     *StoredChange // the same in the form of the record's version; change, if that is the manager's
@@ -166,8 +167,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 			ask.Verb = decide.Create
 		}
 	}
-	var few [4]error
-	_, err = r.decideOnce(ctx, few[:0])
+	err = r.decideOnce(ctx)
 	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
@@ -188,9 +188,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	var few [4]error
-	refusals, err := r.decideOnce(ctx, few[:0])
-	if err != nil || r.decision.Verdict != decide.Refused {
+	if err = r.decideOnce(ctx); err != nil || r.decision.Verdict != decide.Refused {
 		return err
 	}
 	if !resting && r.outcome == 0 {
@@ -198,8 +196,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 			return err
 		}
 		if ask.Repeats {
-			_, err = r.decideOnce(ctx, refusals)
-			return err
+			return r.decideOnce(ctx)
 		}
 	}
 	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
@@ -243,51 +240,42 @@ func (r *request) changesOptions() bool {
 	return !bytes.Equal(after.encode(), before.encode())
 }
 
-// decideOnce sets the decision. It runs the guards of the candidate rows unless
-// their refusals are given, and returns the refusals.
-func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, error) {
+// decideOnce sets the decision. The caller's edit and the guards of the candidate rows run
+// once in an attempt, until a guard passes.
+func (r *request) decideOnce(ctx context.Context) error {
 	table, ask := r.core.table, &r.ask
 	ask.Undo = (ask.Verb == decide.Fire || ask.Verb == decide.Report) && slices.Contains(r.core.undo, ask.Event)
 	var few [4]int
 	rows, d, ok := ask.Candidates(table, &r.known, few[:0])
 	if !ok {
 		r.decision = d
-		return nil, nil
+		return nil
 	}
-	if len(refusals) == 0 {
-		var err error
-		if refusals, err = r.runGuards(ctx, rows, refusals); err != nil {
-			return nil, err
-		}
-	}
-	r.decision = ask.Decide(table, &r.known, rows, refusals)
-	return refusals, nil
-}
-
-// runGuards runs the caller's edit and the guards of rows, until one passes, and
-// appends their refusals.
-func (r *request) runGuards(ctx context.Context, rows []int, refusals []error) ([]error, error) {
 	var present []byte
 	if r.before.Exists() {
 		present = r.before.Payload
 	}
-	for _, row := range rows {
+	guarded := rows
+	if r.refusals != nil { // the guards have run
+		guarded = nil
+	}
+	for _, row := range guarded {
 		var refusal error
-		if r.core.table.Rows[row].Guard != "" {
+		if table.Rows[row].Guard != "" {
 			err := r.runEdit()
 			if err == nil {
 				refusal, err = r.core.payloads.guard(ctx, row, present, r.after)
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
-		refusals = append(refusals, refusal)
-		if refusal == nil {
+		if r.refusals = append(r.refusals, refusal); refusal == nil {
 			break
 		}
 	}
-	return refusals, nil
+	r.decision = ask.Decide(table, &r.known, rows, r.refusals)
+	return nil
 }
 
 // runEdit sets the payload to write, once in an attempt: guards see it, and the
