@@ -71,24 +71,20 @@ type decoder interface{ decode(payload []byte) error }
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 
 // recognize brings a record into the form of this version and returns the part that decisions
-// depend on. The error matches [ErrForeign].
-func (c *core) recognize(r *StoredRecord) (decide.Record, error) {
-	rec := decide.Record{
+// depend on, and the result of upgrade. The error matches [ErrForeign].
+func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredRecord, err error) {
+	rec = decide.Record{
 		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
 		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
 	}
-	if !rec.Exists {
-		return rec, nil
-	}
-	err := c.upgrade(r)
-	if err != nil {
-		return rec, err
+	if stored, err = c.upgrade(r); err != nil || !rec.Exists {
+		return rec, stored, err
 	}
 	rec.Saved = r.Saved != nil
 	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
-		return rec, fmt.Errorf("%w: %w", ErrForeign, err)
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	return rec, nil
+	return rec, stored, err
 }
 
 // resting reports whether an object is in a state that is declared and not
@@ -119,7 +115,9 @@ func (c *core) failed(verb, id string, err error) error {
 func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
 	began := time.Now()
 	r, err := c.store.Get(ctx, key)
-	c.called(ctx, "get", began, err)
+	if stored := c.observer.Stored; stored != nil {
+		stored(ctx, StoreCall{Machine: c.table.Name, Call: "get", Err: err, Took: time.Since(began)})
+	}
 	return r, err
 }
 
@@ -127,13 +125,8 @@ func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
 func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
 	began := time.Now()
 	records, err := c.store.List(ctx, q)
-	c.called(ctx, "list", began, err)
-	return records, err
-}
-
-// called reports a call to the observer.
-func (c *core) called(ctx context.Context, call string, began time.Time, err error) {
-	if c.observer.Stored != nil {
-		c.observer.Stored(ctx, StoreCall{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
+	if stored := c.observer.Stored; stored != nil {
+		stored(ctx, StoreCall{Machine: c.table.Name, Call: "list", Err: err, Took: time.Since(began)})
 	}
+	return records, err
 }

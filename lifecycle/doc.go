@@ -164,8 +164,8 @@
 //
 // [Manager.Fire] on PostgreSQL:
 //
-//  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
-//     check.go: request.check.
+//  1. change.go: the event becomes an index, the Edit an edit of bytes. check.go:
+//     request.check.
 //  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
 //     request.requestedBefore (repeated.go) looks in the history for the request id of a client.
 //     After it, core.recognize brings a record of an older version into the form of the

@@ -97,16 +97,10 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.Fence != 0 && r.Fence < r.before.Fence {
 		return &lock.StaleTokenError{Token: r.Fence, Highest: r.before.Fence}
 	}
-	r.core.assumeVersion(&r.before)
-	r.stored = &r.before
-	if r.before.Exists() && r.before.Version != r.core.version {
-		stored := r.before
-		r.stored = &stored
-	}
-	r.known, err = r.core.recognize(&r.before)
+	r.known, r.stored, err = r.core.recognize(&r.before)
 	if err != nil && r.discards() {
 		r.before.Payload, r.before.Saved = nil, nil
-		r.known, err = r.core.recognize(&r.before)
+		r.known, r.stored, err = r.core.recognize(&r.before)
 	}
 	if err != nil {
 		return err

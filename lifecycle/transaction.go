@@ -23,19 +23,16 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 		if err == nil {
 			t.publish(ctx)
 		}
-		again := err != nil && attempt < maxAttempts && t.mayRetry(culprit, err)
-		if again {
-			pin(requests)
-		}
 		if t.call.Call != "" { // the observer may panic: everything that the commit starts or ends comes before it
 			t.writes[0].core.observer.Stored(ctx, t.call)
 		}
 		switch {
 		case err == nil:
 			return nil, nil
-		case !again:
+		case attempt == maxAttempts || !t.mayRetry(culprit, err):
 			return t.blame(ctx, requests, culprit, err)
 		}
+		pin(requests)
 	}
 }
 
@@ -227,15 +224,13 @@ func (t *transaction) publish(ctx context.Context) {
 		r.done = true
 	}
 	for _, r := range t.writes {
-		if r.change.MetadataOnly {
-			continue
+		if !r.change.MetadataOnly {
+			own := r.ending != nil && r.task == r.ending.task // an outcome takes no operation away from its own work
+			if task := r.core.tasks.of(r.key.ID); task != nil && !own {
+				task.changed(r)
+			}
+			r.core.watchers.wake(r.key)
 		}
-		if r.ending == nil || r.task != r.ending.task { // an outcome takes no operation away from its own work
-			r.core.tasks.changed(r)
-		}
-		r.core.watchers.wake(r.key)
-	}
-	for _, r := range t.writes {
 		if r.onCommit != nil {
 			r.onCommit(r)
 		}
