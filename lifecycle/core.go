@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -69,23 +68,6 @@ type payloads interface {
 type decoder interface{ decode(payload []byte) error }
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
-
-// recognize brings a record into the form of this version and returns the part that decisions
-// depend on, and the result of upgrade. The error matches [ErrForeign].
-func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredRecord, err error) {
-	rec = decide.Record{
-		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
-		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
-	}
-	if stored, err = c.upgrade(r); err != nil || !rec.Exists {
-		return rec, stored, err
-	}
-	rec.Saved = r.Saved != nil
-	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
-		err = fmt.Errorf("%w: %w", ErrForeign, err)
-	}
-	return rec, stored, err
-}
 
 // resting reports whether an object is in a state that is declared and not
 // transitional. The record may be in the form of an older version.

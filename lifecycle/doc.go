@@ -199,9 +199,9 @@
 // [Manager.Report]:
 //
 //  1. report.go: the report becomes a request that names its operation.
-//  2. request.go: load; decide compares the operation. Before it refuses, and at once if
-//     the object is at rest, it looks in the record and the history for the same report
-//     (report.go: request.reportedBefore).
+//  2. request.go: load. report.go: request.decideReport compares the operation. Before it
+//     refuses, and at once if the object is at rest, request.reportedBefore looks in the
+//     record and the history for the same report.
 //  3. Applied: plan, commit, publish as in Fire. After a conflict the request starts
 //     again with load, because it is about an operation and not about a state.
 //

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -114,13 +113,6 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	r.older = r.core.olderVersion(r.version)
-	creates := r.ask.Verb == decide.Create || r.ask.Verb == decide.Add
-	switch {
-	case r.Operation != 0 && r.before.Exists() && r.before.Operation != r.Operation:
-		return stale(&r.before, r.version)
-	case creates && !r.before.Exists() && (r.Operation != 0 || r.Admission != Token{}):
-		return ErrNotFound // no operation of a missing object continues
-	}
 	return nil
 }
 
@@ -135,21 +127,25 @@ func differ(a, b Token) bool { return a != Token{} && b != Token{} && a != b }
 // decide sets the decision. A refusal is in the decision; the error is one of
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
-	ask := &r.ask
+	ask, exists := &r.ask, r.before.Exists()
+	continues := r.Operation != 0 || r.Admission != Token{}
 	switch {
 	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	case r.before.Exists() && differ(r.Admission, r.before.Admission):
-		// The numbers may be equal: the store has lost the commit that admitted the request's
-		// operation. Some stores keep no token.
+	case exists && (r.Operation != 0 && r.Operation != r.before.Operation || differ(r.Admission, r.before.Admission)):
+		// The tokens may differ although the numbers are equal: the store has lost the commit
+		// that admitted the request's operation. Some stores keep no token.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+		return nil
+	case !exists && continues && (ask.Verb == decide.Create || ask.Verb == decide.Add):
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: ErrNotFound}
 		return nil
 	case r.outcome != 0 && !r.chooseEvent():
 		return nil
 	case ask.Verb == decide.Report:
 		return r.decideReport(ctx)
-	case ask.Verb == decide.Migrate && r.before.Exists():
+	case ask.Verb == decide.Migrate && exists:
 		if r.stored.Version == r.version {
 			r.decision = decide.Decision{Row: -1}
 			return nil
@@ -157,7 +153,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 		r.Reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
 	case ask.MayExist:
 		ask.Verb = decide.Fire
-		if !r.known.Exists && r.Operation == 0 && r.Admission == (Token{}) {
+		if !exists && !continues {
 			ask.Verb = decide.Create
 		}
 	}
@@ -171,57 +167,6 @@ func (r *request) decide(ctx context.Context) (err error) {
 	}
 	return err
 }
-
-// decideReport decides a report. Of an object at rest it is first compared with the reports
-// before it. In any other state only a report that the table refuses is: an accepted
-// report, the usual case, reads no history.
-func (r *request) decideReport(ctx context.Context) (err error) {
-	ask, resting := &r.ask, r.core.resting(&r.before)
-	if resting {
-		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
-			return err
-		}
-	}
-	if err = r.decideOnce(ctx); err != nil || r.decision.Verdict != decide.Refused {
-		return err
-	}
-	if !resting && r.outcome == 0 {
-		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
-			return err
-		}
-		if ask.Repeats {
-			return r.decideOnce(ctx)
-		}
-	}
-	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
-		return Ended(ctx)
-	}
-	return undecided(r.decision.Err)
-}
-
-// undecided returns the reason of a refusal by guards, if they have met an outage: the
-// reason of a guard matches [ErrUnavailable] or is that of a context that has ended.
-// Otherwise it returns nil.
-func undecided(err error) error {
-	refused, ok := err.(*fsm.TransitionError)
-	outages := []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled}
-	if !ok || refused.Err != fsm.ErrGuard || !slices.ContainsFunc(outages, func(e error) bool { return errors.Is(refused.Reason, e) }) {
-		return nil
-	}
-	return &guardError{refused.Guard, refused.Reason}
-}
-
-// guardError is the reason of a guard that has met an outage. It does not match
-// [fsm.ErrGuard], because the guard has not refused.
-type guardError struct {
-	guard  string
-	reason error
-}
-
-func (e *guardError) Error() string {
-	return fmt.Sprintf("guard %q cannot decide: %v", e.guard, e.reason)
-}
-func (e *guardError) Unwrap() error { return e.reason }
 
 // changesOptions reports whether a heartbeat changes the work options.
 func (r *request) changesOptions() bool {

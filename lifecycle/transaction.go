@@ -18,7 +18,7 @@ import (
 // written then, except that [ErrUnknownOutcome] leaves it open.
 func apply(ctx context.Context, requests []*request, require []Precondition) (*request, error) {
 	for attempt := 1; ; attempt++ {
-		t := transaction{store: requests[0].core.store, require: require}
+		t := transaction{store: requests[0].core.store, commit: Commit{Token: NewToken(), Require: slices.Clone(require)}}
 		culprit, err := t.attempt(ctx, requests)
 		if err == nil {
 			t.publish(ctx)
@@ -49,7 +49,6 @@ func refused(ctx context.Context, requests []*request) (*request, error) {
 // transaction is one attempt to commit a list of requests.
 type transaction struct {
 	store    Store
-	require  []Precondition // of the whole transaction
 	requests []*request     // all of them
 	writes   []*request     // those that write something, in the order of the commit
 	hooked   []Precondition // those that BeforeCommit has added, and those of changes that it has added
@@ -60,7 +59,6 @@ type transaction struct {
 
 // attempt loads, decides, plans and commits, once.
 func (t *transaction) attempt(ctx context.Context, requests []*request) (*request, error) {
-	t.commit = Commit{Token: NewToken(), Require: slices.Clone(t.require)}
 	if culprit, err := t.gather(ctx, requests); err != nil {
 		if r, conflict := t.overtaken(ctx, culprit, err); conflict != nil {
 			return r, conflict

@@ -140,6 +140,23 @@ func (c *core) storedNames(state string) []string {
 	return names
 }
 
+// recognize brings a record into the form of this version and returns the part that decisions
+// depend on, and the result of upgrade. The error matches [ErrForeign].
+func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredRecord, err error) {
+	rec = decide.Record{
+		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
+		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
+	}
+	if stored, err = c.upgrade(r); err != nil || !rec.Exists {
+		return rec, stored, err
+	}
+	rec.Saved = r.Saved != nil
+	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return rec, stored, err
+}
+
 // upgrade brings a record of an older version into the form of the manager's version.
 // Every decision is made on this form. It returns the record in the form of its own version:
 // r, if that is the manager's. A record that another program has written without a version
