@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -89,26 +88,4 @@ func (c *core) historian() (Historian, bool) {
 // failed returns an error about an object that no request stands for.
 func (c *core) failed(verb, id string, err error) error {
 	return &Error{Verb: verb, Machine: c.table.Name, ID: id, Err: err}
-}
-
-// The calls of the store that an observer receives.
-
-// get reads a record.
-func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
-	began := time.Now()
-	r, err := c.store.Get(ctx, key)
-	if stored := c.observer.Stored; stored != nil {
-		stored(ctx, StoreCall{Machine: c.table.Name, Call: "get", Err: err, Took: time.Since(began)})
-	}
-	return r, err
-}
-
-// list reads a page of records.
-func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
-	began := time.Now()
-	records, err := c.store.List(ctx, q)
-	if stored := c.observer.Stored; stored != nil {
-		stored(ctx, StoreCall{Machine: c.table.Name, Call: "list", Err: err, Took: time.Since(began)})
-	}
-	return records, err
 }

@@ -166,7 +166,8 @@
 //
 //  1. change.go: the event becomes an index, the Edit an edit of bytes. check.go:
 //     request.check.
-//  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
+//  2. transaction.go: transaction.gather calls request.prepare (request.go), which has the
+//     steps up to the plan. request.load calls Store.Get, one SELECT. Before it,
 //     request.requestedBefore (repeated.go) looks in the history for the request id of a client.
 //     After it, core.recognize brings a record of an older version into the form of the
 //     manager's version (version.go).

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -76,6 +77,54 @@ func (r *request) starts() bool {
 	return joined || d.Work == decide.NewWork || d.Work == decide.Redo
 }
 
+// writer returns the owner that must be alive when the request is written: a process
+// that was declared dead neither starts operations nor reports about them. All
+// requests of one commit that have a writer have the same one.
+func (r *request) writer() (OwnerRef, bool) {
+	if r.core.owner != nil && r.starts() {
+		return r.core.self, true
+	}
+	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
+}
+
+// prepare loads the record, decides, and plans the change, if the decision is to
+// write one.
+func (r *request) prepare(ctx context.Context, token Token) (err error) {
+	r.attempt = attempt{}
+	if r.Request.ID != "" {
+		err = r.requestedBefore(ctx)
+	}
+	if err == nil {
+		err = r.load(ctx)
+	}
+	if err == nil {
+		err = r.decide(ctx)
+	}
+	if err == nil && r.older != nil {
+		r.decision = r.older.fit(r.core.table, r.decision, r.before.Exists())
+	}
+	if err == nil {
+		err = r.refusal()
+	}
+	switch {
+	case err != nil:
+	case r.decision.Write:
+		err = r.plan(token)
+		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
+			err = r.planForm()
+		}
+	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
+		err = r.result.decode(r.before.Payload)
+	}
+	if r.outcome != 0 && errors.Is(err, ErrForeign) {
+		// The record is foreign. However often it is tried, nothing can be written,
+		// and the outcomes of other objects do not depend on this one.
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
+		return nil
+	}
+	return err
+}
+
 // load reads the record and compares it with what the caller expects.
 func (r *request) load(ctx context.Context) (err error) {
 	if r.before, err = r.core.get(ctx, r.key); err != nil {
@@ -114,6 +163,16 @@ func (r *request) load(ctx context.Context) (err error) {
 	}
 	r.older = r.core.olderVersion(r.version)
 	return nil
+}
+
+// get reads a record. The observer receives the call.
+func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
+	began := time.Now()
+	r, err := c.store.Get(ctx, key)
+	if stored := c.observer.Stored; stored != nil {
+		stored(ctx, StoreCall{Machine: c.table.Name, Call: "get", Err: err, Took: time.Since(began)})
+	}
+	return r, err
 }
 
 // discards reports whether nothing of the payload is kept, so that it need not be readable.

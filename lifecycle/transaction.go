@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/interlock-go/interlock/internal/decide"
 )
 
 // apply takes requests through the steps of every change: load, decide, plan,
@@ -146,54 +144,6 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 		return nil, nil
 	}
 	return t.gather(ctx, added)
-}
-
-// prepare loads the record, decides, and plans the change, if the decision is to
-// write one.
-func (r *request) prepare(ctx context.Context, token Token) (err error) {
-	r.attempt = attempt{}
-	if r.Request.ID != "" {
-		err = r.requestedBefore(ctx)
-	}
-	if err == nil {
-		err = r.load(ctx)
-	}
-	if err == nil {
-		err = r.decide(ctx)
-	}
-	if err == nil && r.older != nil {
-		r.decision = r.older.fit(r.core.table, r.decision, r.before.Exists())
-	}
-	if err == nil {
-		err = r.refusal()
-	}
-	switch {
-	case err != nil:
-	case r.decision.Write:
-		err = r.plan(token)
-		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
-			err = r.planForm()
-		}
-	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
-		err = r.result.decode(r.before.Payload)
-	}
-	if r.outcome != 0 && errors.Is(err, ErrForeign) {
-		// The record is foreign. However often it is tried, nothing can be written,
-		// and the outcomes of other objects do not depend on this one.
-		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
-		return nil
-	}
-	return err
-}
-
-// writer returns the owner that must be alive when the request is written: a process
-// that was declared dead neither starts operations nor reports about them. All
-// requests of one commit that have a writer have the same one.
-func (r *request) writer() (OwnerRef, bool) {
-	if r.core.owner != nil && r.starts() {
-		return r.core.self, true
-	}
-	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
 }
 
 // runHook calls the BeforeCommit of the object's manager with a copy of the change, and
