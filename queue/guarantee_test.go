@@ -472,6 +472,23 @@ func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 	})
 }
 
+// An action that is being settled in the middle of a lane does not hide the action in front.
+func TestWaitBehindACanceledAction(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return submit(t, q, "a", takes("target", 0, nil)).Wait(ctx)
+		}})
+		middle := takes("middle", 0, nil)
+		middle.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Hour) }
+		canceled := submit(t, q, "a", middle)
+		go canceled.Cancel(nil)
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // An action that is being settled waits for nothing in front of it.
 func TestWaitForACanceledActionBehind(t *testing.T) {
 	in(t, func(t *testing.T) {
