@@ -57,12 +57,12 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 		}
 	}
 	for c := t.class; c != nil; c = c.parent {
-		if c.open() && (c.parent == nil || !c.parent.crowded(c)) {
-			continue
-		}
 		top := c
-		if c.open() {
+		switch {
+		case c.parent != nil && c.parent.crowded(c): // also if the class is paused
 			top = c.parent
+		case c.open():
+			continue
 		}
 		for _, l := range q.lanes {
 			if r := l.running(); r != nil && r.class.below(top) {

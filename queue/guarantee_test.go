@@ -426,6 +426,21 @@ func TestWaitForActionsOfAPausedClass(t *testing.T) {
 	})
 }
 
+// A pause of the class does not hide that the class needs the end of the action that waits.
+func TestWaitForAPausedClassThatIsCrowded(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"p": {MaxChildren: 1}, "p/a": {}, "p/b": {}}})
+		require.NoError(t, q.PauseClass("p/a"))
+		outer := submit(t, q, "b", ofClass("p/b", &queue.Action{Run: func(ctx context.Context) error {
+			return submit(t, q, "a", ofClass("p/a", takes("target", 0, nil))).Wait(ctx)
+		}}))
+		synctest.Wait()
+		require.NoError(t, q.ResumeClass("p/a"))
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // The action that another one waits for has ended, but its Wait has not returned yet. That wait is
 // no reason to refuse a third one, although the target would need the limit that is full by now.
 func TestWaitForAnActionWhoseWaitIsOver(t *testing.T) {
