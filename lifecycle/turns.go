@@ -57,9 +57,9 @@ func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
 // is written, whatever error the store returns before that, or when the store is closed or this
 // process is declared dead.
 //
-// [queue.Action].Preempt ends only actions of this process. [queue.ErrWouldDeadlock] does not
-// see a wait for a turn: an action may wait for another one only if the limits of the turns
-// permit both at once.
+// [queue.Action].Preempt ends only actions of this process, and QueueTimeout limits only the
+// wait in q. [queue.ErrWouldDeadlock] does not see a wait for a turn: an action may wait for
+// another one only if the limits of the turns permit both at once.
 func Shared(q *queue.Queuer[Key], turns *Turns) Queue {
 	if turns == nil {
 		return q
