@@ -228,6 +228,22 @@ func TestConcurrentStarts(t *testing.T) {
 	require.Equal(t, 1, inCharge)
 }
 
+// A start on an empty store, whose commit comes after two other starts, does not begin the first
+// term again.
+func TestStartAfterTwoOthers(t *testing.T) {
+	store := scripttest.NewStore()
+	var others []*lattice.Controller
+	ran := store.OnceBefore(scripttest.Call{Method: "Commit"}, func() {
+		others = append(others, live(t, store, lattice.Infrastructure{}), live(t, store, lattice.Infrastructure{}))
+	})
+	last := live(t, store, lattice.Infrastructure{})
+	require.True(t, ran())
+	require.NoError(t, sweep(t.Context(), last))
+	for _, c := range others {
+		require.ErrorIs(t, sweep(t.Context(), c), lifecycle.ErrStale)
+	}
+}
+
 func TestStartNeedsTheStore(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	require.NoError(t, store.Close())

@@ -57,15 +57,22 @@ func beginTerm(ctx context.Context, store lifecycle.Store) (t term, err error) {
 	t.m = lifecycle.Must(terms, store, nil)
 	err = again(func() error {
 		t.number = 1
+		// Bad schedule without the revision: the store has no term, two other controllers start,
+		// and the first term, which is over, begins again beside the second one.
+		first, err := store.Get(ctx, lifecycle.Key{Machine: terms.Table().Name, ID: t.id()})
+		if err != nil {
+			return err
+		}
+		begin := &lifecycle.Change[number]{Expect: first.Revision}
 		var tx lifecycle.Tx
 		for before, err := range t.m.All(ctx, lifecycle.Select[termState]{}) {
 			if err != nil {
 				return err
 			}
-			t.number = before.Payload.Number + 1
+			t.number, begin = before.Payload.Number+1, nil
 			t.m.In(&tx).Fire(before.ID, termEnd, Backend, nil)
 		}
-		t.m.In(&tx).Create(t.id(), termBegin, Backend, number{t.number}, nil)
+		t.m.In(&tx).Create(t.id(), termBegin, Backend, number{t.number}, begin)
 		return tx.Commit(ctx)
 	})
 	return t, err
