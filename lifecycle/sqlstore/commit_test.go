@@ -484,6 +484,8 @@ func TestTxThatHasEnded(t *testing.T) {
 	}{
 		"by a deadlock":             {MySQL, map[string][]reply{isUpdate: {deadlock}}},
 		"by a deadlock of a search": {MySQL, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {deadlock}}},
+		"by a full table of locks":  {MySQL, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {{err: &numberError{Number: 1206}}}}},
+		"by a search that fails":    {SQLite, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {{err: codeError(10)}}}},
 		"by an interruption":        {SQLite, map[string][]reply{isUpdate: {{err: codeError(9)}}}},
 		"by a trigger":              {SQLite, map[string][]reply{isUpdate: {{err: codeError(1811)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
 		"by a full disk":            {SQLite, map[string][]reply{isUpdate: {{err: codeError(13)}}, "ROLLBACK TO": {{err: codeError(1)}}}},

@@ -63,7 +63,7 @@ type Store struct {
 	q  querier // executes the statements: the database, or a connection or transaction
 	tx *sql.Tx // the caller's transaction, which is then q; nil: none
 
-	ended bool // a commit has failed so that the engine may have ended tx
+	ended bool // a commit has failed: tx may have ended, or has half of it
 }
 
 // querier is a database, a connection or a transaction.

@@ -115,15 +115,14 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 		return err
 	}
+	s.ended = true // until the savepoint is released: the driver, or a Type of the caller, may panic
 	err := s.write(ctx, p)
 	if err != nil {
 		c := classify(err)
 		if !errors.Is(err, errMissed) && !c.refused() {
-			s.ended = true
 			return err
 		}
 		if _, back := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); back != nil {
-			s.ended = true
 			if c == unable {
 				return err // the engine may have ended the transaction, and the savepoint with it
 			}
@@ -131,9 +130,9 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 		}
 	}
 	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
-		s.ended = true
 		return err
 	}
+	s.ended = false
 	return err
 }
 
