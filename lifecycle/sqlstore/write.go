@@ -126,7 +126,7 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 			if c == unable {
 				return err // the engine may have ended the transaction, and the savepoint with it
 			}
-			return back
+			return fmt.Errorf("%w, after: %v", back, err)
 		}
 	}
 	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
