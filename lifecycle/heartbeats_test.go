@@ -172,9 +172,11 @@ func TestWritesWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		owned, unknown bool
 		ttl, lock      time.Duration
+		sweeper        time.Duration // the TTL of the sweeper's own owner
 	}{
 		"a sweeper without an owner":    {ttl: ownersTTL, lock: 2*ownersTTL + 2*time.Second},
 		"the sweeper of the owner":      {owned: true, ttl: ownersTTL, lock: ownersTTL + 2*time.Second},
+		"a sweeper with a longer TTL":   {ttl: ownersTTL, lock: ownersTTL + ownersTTL/3 - 1, sweeper: 3 * ownersTTL},
 		"the outcome of one is unknown": {unknown: true, ttl: time.Second, lock: 2100 * time.Millisecond},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -184,14 +186,21 @@ func TestWritesWait(t *testing.T) {
 			if c.owned {
 				config.Owner = owner
 			}
+			owners := []*lifecycle.Owner{owner}
+			if c.sweeper > 0 {
+				config.Owner = join(t, store, "q", c.sweeper)
+				owners = append(owners, config.Owner)
+			}
 			m := workers(store, config)
 			store.since = time.Now().Add(2 * c.ttl)
 			store.until = store.since.Add(c.lock)
 			ctx, end := context.WithCancel(t.Context())
-			go func() {
-				time.Sleep(c.ttl / 9)
-				_ = owner.Run(ctx)
-			}()
+			for _, o := range owners {
+				go func() {
+					time.Sleep(c.ttl / 9)
+					_ = o.Run(ctx)
+				}()
+			}
 			for range 6 {
 				sweepFor(t, m, c.ttl)
 			}
