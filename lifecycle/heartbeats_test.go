@@ -237,6 +237,23 @@ func TestHeartbeatsEnd(t *testing.T) {
 	}
 }
 
+// TestRecordOfTheSweeper: the record of the owner that sweeps cannot be read, so that no heartbeat
+// succeeds. It declares other owners dead.
+func TestRecordOfTheSweeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		owner, other := join(t, store, "p", ownersTTL), join(t, store, "q", ownersTTL)
+		m := workers(store, lifecycle.Config[event]{Owner: owner})
+		plant(t, store, lifecycle.StoredRecord{Key: ownerKey("p"), State: "alive", Origin: "?"})
+		for range 9 {
+			require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrForeign)
+			sweep(t, m)
+			time.Sleep(ownersTTL / 3)
+		}
+		require.ErrorIs(t, other.Heartbeat(t.Context()), lifecycle.ErrStale)
+	})
+}
+
 // slowWrites is a store whose writes take a while.
 type slowWrites struct {
 	*lifecycle.MemoryStore
