@@ -194,7 +194,7 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	o.mu.Unlock()
 	r := o.request("heartbeat", o.ref.Name, decide.Heartbeat, "")
 	_, err := apply(ctx, []*request{r}, nil)
-	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrForeign) || errors.Is(ctx.Err(), context.Canceled) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrForeign) {
 		o.mu.Lock()
 		o.unanswered = time.Time{}
 		o.mu.Unlock()
