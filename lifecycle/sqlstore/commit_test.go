@@ -474,8 +474,8 @@ func TestTxForWantOfResources(t *testing.T) {
 	}
 }
 
-// If the engine may have ended the transaction of the caller, the view sends no further commit: MySQL
-// and SQLite would commit each of its statements by itself.
+// If the engine may have ended the transaction of the caller, the view sends no further statement:
+// MySQL and SQLite would commit each by itself.
 func TestTxThatHasEnded(t *testing.T) {
 	deadlock := reply{err: &numberError{Number: 1213}}
 	for name, c := range map[string]struct {
@@ -501,6 +501,10 @@ func TestTxThatHasEnded(t *testing.T) {
 			require.Error(t, in.Commit(t.Context(), moved()))
 			f.statements()
 			require.ErrorIs(t, in.Commit(t.Context(), moved()), ErrRollback)
+			require.ErrorIs(t, in.Discard(t.Context(), 1), ErrRollback)
+			_, err = in.Get(t.Context(), crane)
+			require.ErrorIs(t, err, ErrRollback)
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 			require.Empty(t, f.statements())
 		})
 	}

@@ -101,12 +101,8 @@ func finish(ctx context.Context, end func() error) error {
 // inCallersTx writes a commit in the caller's transaction. A savepoint takes back what a commit has
 // written before it is refused, or fails for want of resources. It is released: PostgreSQL keeps
 // every one until the end of the transaction, and slows down with their number. After any other
-// error the caller rolls back. If the engine has ended the transaction, MySQL and SQLite would
-// commit each statement of another commit by itself.
+// error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
-	if s.ended {
-		return errEnded
-	}
 	if s.oneStatement(p) {
 		err := s.write(ctx, p)
 		s.ended = err != nil && !errors.Is(err, errMissed) // PostgreSQL aborts it after any error
