@@ -202,7 +202,7 @@ func (e *explainer) sweeps(ctx context.Context) string {
 	case !d.Write:
 		text += "the table ignores it"
 	case d.Begins && d.State == e.known.State:
-		text += "the operation starts again" + e.redoes(ask)
+		text += "the operation starts again"
 	case t.Rows[d.Row].Then == fsm.ThenReturn:
 		text += "the object returns to " + t.States[d.State].Name
 	case d.Removes:
@@ -210,14 +210,15 @@ func (e *explainer) sweeps(ctx context.Context) string {
 	default:
 		text += "the object moves to " + t.States[d.State].Name
 	}
+	text += e.redoes(ask)
 	if e.observe != nil {
 		text += ", unless Config.Observe returns another event"
 	}
 	return text
 }
 
-// redoes describes what keeps a sweep of this process from doing the recorded work again. Empty:
-// nothing, or there is no work.
+// redoes describes what keeps a sweep of this process from firing a row that may do the recorded
+// work again, whichever row the guards choose. Empty: nothing, or there is no work.
 func (e *explainer) redoes(ask decide.Request) string {
 	if !ask.Redoes(e.table, &e.known) {
 		return ""

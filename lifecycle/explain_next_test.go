@@ -130,6 +130,28 @@ func TestExplainRedoneElsewhere(t *testing.T) {
 	}
 }
 
+// TestExplainMovedElsewhere: the same if a guard of the table now chooses the row that ends the
+// operation.
+func TestExplainMovedElsewhere(t *testing.T) {
+	given := fsm.When("given up", func(context.Context, *size, *size) error { return errBoom })
+	vm := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "ending-vm", Initial: "none", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{{Name: "none", Kind: fsm.Absent}, {Name: "starting", Kind: fsm.Transitional}, {Name: "ended", Kind: fsm.Final}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("none", "start", "starting").By(user),
+			fsm.Redo[state, event]("starting", "late", time.Minute).If(given),
+			fsm.Move[state, event]("starting", "late", "ended").After(time.Minute),
+			fsm.Move[state, event]("starting", "ready", "ended").By("worker"),
+		),
+	})
+	store := lifecycle.NewMemoryStore()
+	key := lifecycle.Key{Machine: "ending-vm", ID: "a"}
+	plant(t, store, lifecycle.StoredRecord{Key: key, State: "starting", Origin: "none", Work: "start", Owner: "gone", Epoch: 1})
+	m := lifecycle.Must(vm, store, nil)
+	require.Equal(t, `the next sweep fires late: the object moves to ended, in a process that can do the work "start"`, explain(t, m, "a").NextMove)
+	require.Equal(t, lifecycle.NoHandler, sweep(t, m)[0].Resolution)
+}
+
 // TestExplainRefused: a bad precondition and a store that fails are errors.
 func TestExplainRefused(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}

@@ -24,11 +24,13 @@ func (s *sweep) readOwners(ctx context.Context) error {
 	alive, err := s.owners.listOwners(ctx, ownerAlive)
 	expire := newSweep(s.owners)
 	expire.once = true
+	if s.owner != nil {
+		// The bad schedule without it: writes wait for longer than the TTL, as for a lock of the table,
+		// and the first one after that declares an owner dead whose heartbeat waits, too.
+		s.owners.heartbeats.forget(s.owner.stalled())
+	}
 	var stalled time.Duration
-	// The bad schedule without the condition: writes wait for longer than the TTL, as for a lock of
-	// the table, and the first one after that declares an owner dead whose heartbeat waits, too.
-	waits := s.owner != nil && s.owner.waited() > s.owner.ttl/3
-	if err == nil && !waits {
+	if err == nil {
 		for _, dead := range s.owners.heartbeats.observe(began, alive) {
 			if stalled = max(stalled, expire.declareDead(ctx, &dead)); ctx.Err() != nil {
 				err = Ended(ctx)
@@ -36,7 +38,7 @@ func (s *sweep) readOwners(ctx context.Context) error {
 			}
 		}
 	}
-	if err != nil || waits {
+	if err != nil {
 		stalled = math.MaxInt64
 	}
 	s.owners.heartbeats.forget(stalled)

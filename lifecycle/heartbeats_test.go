@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -171,10 +172,14 @@ func (s *locked) Commit(ctx context.Context, c *lifecycle.Commit) error {
 func TestWritesWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		owned, unknown bool
+		cancels        bool // the program sends the heartbeats, and cancels them after a third of the TTL
 		ttl, lock      time.Duration
+		sweeper        time.Duration // the TTL of the sweeper's own owner
 	}{
 		"a sweeper without an owner":    {ttl: ownersTTL, lock: 2*ownersTTL + 2*time.Second},
 		"the sweeper of the owner":      {owned: true, ttl: ownersTTL, lock: ownersTTL + 2*time.Second},
+		"a sweeper with a longer TTL":   {ttl: ownersTTL, lock: ownersTTL + ownersTTL/3 - 1, sweeper: 3 * ownersTTL},
+		"heartbeats are canceled":       {owned: true, cancels: true, ttl: ownersTTL, lock: ownersTTL + 2*time.Second},
 		"the outcome of one is unknown": {unknown: true, ttl: time.Second, lock: 2100 * time.Millisecond},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -184,20 +189,35 @@ func TestWritesWait(t *testing.T) {
 			if c.owned {
 				config.Owner = owner
 			}
+			owners := []*lifecycle.Owner{owner}
+			if c.sweeper > 0 {
+				config.Owner = join(t, store, "q", c.sweeper)
+				owners = append(owners, config.Owner)
+			}
 			m := workers(store, config)
 			store.since = time.Now().Add(2 * c.ttl)
 			store.until = store.since.Add(c.lock)
 			ctx, end := context.WithCancel(t.Context())
-			go func() {
-				time.Sleep(c.ttl / 9)
-				_ = owner.Run(ctx)
-			}()
+			var all sync.WaitGroup
+			for _, o := range owners {
+				all.Go(func() {
+					time.Sleep(c.ttl / 9)
+					for c.cancels && ctx.Err() == nil {
+						limited, stop := context.WithCancel(ctx)
+						next := time.Now().Add(c.ttl / 3)
+						time.AfterFunc(c.ttl/3, stop)
+						_ = o.Heartbeat(limited)
+						time.Sleep(time.Until(next))
+					}
+					_ = o.Run(ctx)
+				})
+			}
 			for range 6 {
 				sweepFor(t, m, c.ttl)
 			}
 			require.NoError(t, owner.Heartbeat(t.Context()))
 			end()
-			synctest.Wait()
+			all.Wait()
 		})
 	}
 }
@@ -226,6 +246,23 @@ func TestHeartbeatsEnd(t *testing.T) {
 			require.ErrorIs(t, other.Heartbeat(t.Context()), lifecycle.ErrStale)
 		})
 	}
+}
+
+// TestRecordOfTheSweeper: the record of the owner that sweeps cannot be read, so that no heartbeat
+// succeeds. It declares other owners dead.
+func TestRecordOfTheSweeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		owner, other := join(t, store, "p", ownersTTL), join(t, store, "q", ownersTTL)
+		m := workers(store, lifecycle.Config[event]{Owner: owner})
+		plant(t, store, lifecycle.StoredRecord{Key: ownerKey("p"), State: "alive", Origin: "?"})
+		for range 9 {
+			require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrForeign)
+			sweep(t, m)
+			time.Sleep(ownersTTL / 3)
+		}
+		require.ErrorIs(t, other.Heartbeat(t.Context()), lifecycle.ErrStale)
+	})
 }
 
 // slowWrites is a store whose writes take a while.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -193,7 +194,7 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	o.mu.Unlock()
 	r := o.request("heartbeat", o.ref.Name, decide.Heartbeat, "")
 	_, err := apply(ctx, []*request{r}, nil)
-	if err == nil || errors.Is(err, ErrStale) || errors.Is(ctx.Err(), context.Canceled) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrForeign) {
 		o.mu.Lock()
 		o.unanswered = time.Time{}
 		o.mu.Unlock()
@@ -208,16 +209,20 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	return nil
 }
 
-// waited returns for how long the store has taken no heartbeat although this process sends them. The
-// bad schedule without the latter: a heartbeat fails, [Owner.Run] ends, and the sweeps of this process
-// never declare an owner dead.
-func (o *Owner) waited() time.Duration {
+// stalled returns up to which TTL the heartbeats of this process show that no owner can send one: the
+// store takes none although this process sends them. The bad schedule without the latter: a heartbeat
+// fails, [Owner.Run] ends, and the sweeps of this process never declare an owner dead.
+func (o *Owner) stalled() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.unanswered.IsZero() || time.Since(o.sent) > o.ttl {
+	waited := time.Since(o.unanswered)
+	switch {
+	case o.unanswered.IsZero() || time.Since(o.sent) > o.ttl:
 		return 0
+	case waited > o.ttl/3:
+		return math.MaxInt64
 	}
-	return time.Since(o.unanswered)
+	return 3 * waited
 }
 
 // Leave ends the ownership. Call it when all work has ended. Other processes then take over

@@ -36,9 +36,9 @@ import (
 // between two sweeps counts for at most a third of the TTL. The measurement of an owner
 // starts again after a sweep that cannot read the owners, or cannot record within a third
 // of the owner's TTL that one is dead, or whose [Config.Owner] has sent heartbeats without
-// success for a third of its TTL. So a new manager needs at least one TTL and four sweeps;
-// call Sweep at least every third of the TTL. A program that sweeps once finds the owners
-// that others have declared dead.
+// success for a third of either TTL. So a new manager needs at least one TTL and four
+// sweeps; call Sweep at least every third of the TTL. A program that sweeps once finds the
+// owners that others have declared dead.
 //
 // The history row of a change by Sweep has the cause as its reason: which owner is
 // dead, or which deadline has passed.

@@ -39,6 +39,9 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		err := s.send(ctx, p)
 		if errors.Is(err, errMissed) {
 			err = s.explain(ctx, p, err)
+			if c := classify(err); s.tx != nil && err != nil && !errors.Is(err, errMissed) && (!c.refused() || c == unable) {
+				s.ended = true
+			}
 		}
 		if errors.Is(err, errLost) {
 			p.lost = err
@@ -57,7 +60,6 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	case isVerdict(err):
 		return err
 	case s.tx != nil && !errors.Is(err, errMissed) && (classify(err) == busy || classify(err) == duplicate):
-		s.ended = true // perhaps in explain
 		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 	}
 	return s.refusal(ctx, err)

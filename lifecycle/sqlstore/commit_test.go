@@ -474,8 +474,8 @@ func TestTxForWantOfResources(t *testing.T) {
 	}
 }
 
-// If the engine may have ended the transaction of the caller, the view sends no further commit: MySQL
-// and SQLite would commit each of its statements by itself.
+// If the engine may have ended the transaction of the caller, the view sends no further statement:
+// MySQL and SQLite would commit each by itself.
 func TestTxThatHasEnded(t *testing.T) {
 	deadlock := reply{err: &numberError{Number: 1213}}
 	for name, c := range map[string]struct {
@@ -484,6 +484,8 @@ func TestTxThatHasEnded(t *testing.T) {
 	}{
 		"by a deadlock":             {MySQL, map[string][]reply{isUpdate: {deadlock}}},
 		"by a deadlock of a search": {MySQL, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {deadlock}}},
+		"by a full table of locks":  {MySQL, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {{err: &numberError{Number: 1206}}}}},
+		"by a search that fails":    {SQLite, map[string][]reply{isUpdate: {{affected: 0}}, isRecord: {{err: codeError(10)}}}},
 		"by an interruption":        {SQLite, map[string][]reply{isUpdate: {{err: codeError(9)}}}},
 		"by a trigger":              {SQLite, map[string][]reply{isUpdate: {{err: codeError(1811)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
 		"by a full disk":            {SQLite, map[string][]reply{isUpdate: {{err: codeError(13)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
@@ -499,6 +501,10 @@ func TestTxThatHasEnded(t *testing.T) {
 			require.Error(t, in.Commit(t.Context(), moved()))
 			f.statements()
 			require.ErrorIs(t, in.Commit(t.Context(), moved()), ErrRollback)
+			require.ErrorIs(t, in.Discard(t.Context(), 1), ErrRollback)
+			_, err = in.Get(t.Context(), crane)
+			require.ErrorIs(t, err, ErrRollback)
+			require.ErrorIs(t, err, lifecycle.ErrUnavailable)
 			require.Empty(t, f.statements())
 		})
 	}

@@ -37,7 +37,7 @@ var (
 	// errLost: the engine may or may not have committed.
 	errLost = errors.New("the answer was lost")
 	// errEnded: the engine may have ended the caller's transaction.
-	errEnded = errors.New("an earlier commit in it has failed")
+	errEnded = fmt.Errorf("%w: %w: an earlier commit in it has failed", ErrRollback, lifecycle.ErrUnavailable)
 	// errTaken: no record has the key, but a unique index of the existing table
 	// rejects the row.
 	errTaken = errors.New("a unique index of the table takes another row for this one")
@@ -152,7 +152,7 @@ func classify(err error) class {
 	var state postgresError
 	var code sqliteError
 	switch {
-	case matches(err, errBusy, errEnded):
+	case errors.Is(err, errBusy):
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate
@@ -249,7 +249,7 @@ func failed(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
-	case matches(err, ErrHistory, ErrSchema, lifecycle.ErrClosed):
+	case matches(err, ErrHistory, ErrSchema, ErrRollback, lifecycle.ErrClosed):
 		return err
 	}
 	if sentinel := reactions[classify(err)]; sentinel != nil {

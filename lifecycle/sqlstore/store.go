@@ -63,7 +63,7 @@ type Store struct {
 	q  querier // executes the statements: the database, or a connection or transaction
 	tx *sql.Tx // the caller's transaction, which is then q; nil: none
 
-	ended bool // a commit has failed so that the engine may have ended tx
+	ended bool // a commit has failed: tx may have ended, or has half of it
 }
 
 // querier is a database, a connection or a transaction.
@@ -159,8 +159,8 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // other refusal of the request, is reported at once and leaves the transaction as it was,
 // with one exception: PostgreSQL aborts it if a trigger on the store's own tables, or the
 // encoding of the database, refuses a commit of one change. After any other error, roll
-// back: the engine may have ended the transaction, and the view then refuses every commit with
-// [ErrRollback]. [lifecycle.Manager.Sweep] has such an error in its results and continues.
+// back: the engine may have ended the transaction, and the view then refuses every call with
+// [ErrRollback].
 //
 // The caller's COMMIT decides whether the commit was written, and the history has its
 // token. Reads see what the transaction sees: at isolation levels above READ COMMITTED that
@@ -224,6 +224,9 @@ const mostBroken = 3
 func (s *Store) call(ctx context.Context, run func() error) error {
 	if ctx.Err() != nil {
 		return lifecycle.Ended(ctx)
+	}
+	if s.ended { // MySQL and SQLite would execute a statement after the transaction
+		return errEnded
 	}
 	s.mu.Lock()
 	if s.closed {

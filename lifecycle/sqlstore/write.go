@@ -96,12 +96,8 @@ func finish(ctx context.Context, end func() error) error {
 // inCallersTx writes a commit in the caller's transaction. A savepoint takes back what a commit has
 // written before it is refused, or fails for want of resources. It is released: PostgreSQL keeps
 // every one until the end of the transaction, and slows down with their number. After any other
-// error the caller rolls back. If the engine has ended the transaction, MySQL and SQLite would
-// commit each statement of another commit by itself.
+// error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
-	if s.ended {
-		return errEnded
-	}
 	if p.single {
 		err := s.write(ctx, p)
 		s.ended = err != nil && !errors.Is(err, errMissed) // PostgreSQL aborts it after any error
@@ -110,25 +106,24 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 		return err
 	}
+	s.ended = true // until the savepoint is released: the driver, or a Type of the caller, may panic
 	err := s.write(ctx, p)
 	if err != nil {
 		c := classify(err)
 		if !errors.Is(err, errMissed) && !c.refused() {
-			s.ended = true
 			return err
 		}
 		if _, back := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); back != nil {
-			s.ended = true
 			if c == unable {
 				return err // the engine may have ended the transaction, and the savepoint with it
 			}
-			return back
+			return fmt.Errorf("%w, after: %v", back, err)
 		}
 	}
 	if _, err := s.tx.ExecContext(ctx, "RELEASE SAVEPOINT interlock_commit"); err != nil {
-		s.ended = true
 		return err
 	}
+	s.ended = false
 	return err
 }
 

@@ -226,6 +226,19 @@ func TestWithTxFullDisk(t *testing.T) {
 	require.ErrorIs(t, in.Commit(t.Context(), c), lifecycle.ErrUnavailable)
 }
 
+// The error of a trigger that ends the transaction of the caller is in that of the commit.
+func TestWithTxEndedByTrigger(t *testing.T) {
+	store, db := fresh(t, onSQLite())
+	exec(t, db, "CREATE TRIGGER refuse BEFORE INSERT ON interlock_history FOR EACH ROW BEGIN SELECT RAISE(ROLLBACK, 'no quota'); END")
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	in := store.WithTx(tx)
+	err = in.Commit(t.Context(), next(get(t, in, orderA), 0))
+	require.ErrorContains(t, err, "no quota")
+	require.NotErrorIs(t, err, lifecycle.ErrInvalid) // which would leave the transaction as it was
+}
+
 // A transaction whose pool has no second connection does not wait for one.
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

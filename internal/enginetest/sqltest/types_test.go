@@ -277,7 +277,14 @@ func TestTypeThatPanics(t *testing.T) {
 		c.Require = []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "1"}, States: []string{"open"}}}
 		require.PanicsWithValue(t, "unknown code 17", func() { _ = store.Commit(context.Background(), c) })
 		require.Zero(t, db.Stats().InUse)
+
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		in := store.WithTx(tx)
+		require.PanicsWithValue(t, "unknown code 17", func() { _ = in.Commit(t.Context(), c) })
 		c.Require = nil
+		require.ErrorIs(t, in.Commit(t.Context(), c), sqlstore.ErrRollback, "half of a commit may be in the transaction")
+		require.NoError(t, tx.Rollback())
 		require.NoError(t, store.Commit(t.Context(), c))
 	})
 }
