@@ -9,9 +9,13 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Set returns the table with other timeouts in some states. The error names a timeout
-// that is not positive, or a state that has no timeout in the table.
+// Set returns the table with other timeouts in some states; without any, the same table, row
+// by row. The error names a timeout that is not positive, or a state that has no timeout in
+// the table.
 func Set[S, E comparable](spec fsm.Spec[S, E], timeouts map[S]time.Duration) (fsm.Spec[S, E], error) {
+	if len(timeouts) == 0 {
+		return spec, nil
+	}
 	set := map[S]bool{}
 	var rows []fsm.Row[S, E]
 	for _, row := range spec.Rows {

@@ -86,9 +86,6 @@ func New(store lifecycle.Store, config *Config) (*Service, error) {
 func machines(changed map[LeaseState]time.Duration) (
 	leases *fsm.Machine[LeaseState, Call, LeaseSpec], events *fsm.Machine[EventState, Call, EventSpec], err error,
 ) {
-	if len(changed) == 0 {
-		return Lease, Event, nil
-	}
 	lease, err := timeouts.Set(leaseTable(), changed)
 	if err != nil {
 		return nil, nil, err

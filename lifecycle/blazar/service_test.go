@@ -381,3 +381,38 @@ func TestReservationFailsDuringUpdate(t *testing.T) {
 }
 
 var errMethod = errors.New("the method failed")
+
+// An update that moves only the start, or only the end, is one of each reservation.
+func TestUpdateOfOneTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now().UTC().Add(time.Hour)
+		var updated blazar.Allocation
+		s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			Update: func(_ context.Context, a blazar.Allocation) error { updated = a; return nil },
+		}}})
+		spec := blazar.LeaseSpec{Start: start, End: start.Add(time.Hour), Reservations: []blazar.Request{{Resource: "host", Amount: 1}}}
+		createLease(t, s, spec)
+		for _, update := range []blazar.LeaseUpdate{{Start: start.Add(time.Minute)}, {End: start.Add(2 * time.Hour)}} {
+			lease, err := s.UpdateLease(t.Context(), "l", update)
+			require.NoError(t, err)
+			require.Equal(t, []time.Time{lease.Spec.Start, lease.Spec.End}, []time.Time{updated.Start, updated.End})
+		}
+	})
+}
+
+// The amounts of a lease that has ended do not change.
+func TestUpdateOfEndedAmount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, lifecycle.NewMemoryStore(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
+		lease := createLease(t, s, blazar.LeaseSpec{
+			End: time.Now().Add(time.Hour), Reservations: []blazar.Request{{Resource: "host", Amount: 1}},
+		})
+		_, err := s.StartLease(t.Context(), "l")
+		require.NoError(t, err)
+		_, err = s.EndLease(t.Context(), "l")
+		require.NoError(t, err)
+		_, err = s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Amounts: map[string]int{lease.Reservations[0].ID: 2}})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.Equal(t, 1, requireLease(t, s, "l", blazar.LeaseTerminated).Spec.Reservations[0].Amount)
+	})
+}

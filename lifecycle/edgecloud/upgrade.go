@@ -1,7 +1,6 @@
 package edgecloud
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -35,11 +34,10 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 				&lifecycle.PreconditionError{Precondition: needed, Current: now})
 		}
 		result := c.upgrades.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *CloudletSpec) error {
-			runs := cmp.Or(at.Payload.Version, u.Version)
-			if version == runs {
+			if version == at.Payload.Version {
 				return fmt.Errorf("%w: the CRM has version %s", lifecycle.ErrInvalid, version)
 			}
-			u.Version, u.OldVersion = version, runs
+			u.Version, u.OldVersion = version, at.Payload.Version
 			return nil
 		}})
 		// If another CRM has started since, the upgrade is decided again.

@@ -52,11 +52,9 @@ func (c *Controller) newKind(
 // kinds returns deploys and teardowns.
 func (c *Controller) kinds() []*kind { return []*kind{c.deploys, c.teardowns} }
 
-// ended reports whether an action in this state has ended. The empty state is that
-// of a record that does not exist.
-func (s ActionState) ended() bool {
-	return s == ActionSucceeded || s == ActionFailed || s == ActionAbsent || s == ""
-}
+// ended reports whether an action in this state has ended. The empty state is that of a
+// record that does not exist. A teardown has the states of a deploy.
+func (s ActionState) ended() bool { return Deploy.Kind(s).Resting() }
 
 // Deploy requests a deploy of a part of a system, at and below a path; the zero
 // path is the whole system. It has these attributes, see [Action]. When Deploy returns,

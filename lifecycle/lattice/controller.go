@@ -69,8 +69,9 @@ type Config struct {
 //
 // A store has one controller at a time, the one that was started last, because the
 // locks of deploys and teardowns are in its memory. An earlier one that is slow and
-// not dead stores nothing more about them. A [lock.Fence] with [Running].Token
-// refuses its late changes of the outside world.
+// not dead moves none of them any more. What it stores as pending is performed by the last
+// one, from its next sweep. A [lock.Fence] with [Running].Token refuses its late changes of
+// the outside world.
 type Controller struct {
 	infra    Infrastructure
 	queue    lifecycle.Queue

@@ -56,6 +56,27 @@ func TestRemoveActions(t *testing.T) {
 	})
 }
 
+// An operator removes a deploy that is in progress. Its work is canceled, and its lock is
+// released.
+func TestOverrideRemovesDeploy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}, "s")
+		_, err := c.Deploy(ctx, "s", "d", lock.Root(), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = c.Deploys().Override(ctx, "s/d", lattice.ActionAbsent, "operator", "lost", nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		held, _ := c.Actions().InProgressActions("s")
+		require.Empty(t, held)
+		require.NoError(t, c.Close(ctx))
+	})
+}
+
 // A system that is created again under its name may use the names of deploys and
 // teardowns again.
 func TestSystemAgainReusesNames(t *testing.T) {

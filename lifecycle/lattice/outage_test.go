@@ -2,6 +2,7 @@ package lattice_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,32 @@ func TestOutageDuringRemoval(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The program closes the store during a deploy. A caller that waits gets the error, because
+// no later attempt to write can succeed.
+func TestStoreCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scripttest.NewStore()
+		var closed atomic.Bool
+		store.Before(func(scripttest.Call) error {
+			if closed.Load() {
+				return lifecycle.ErrClosed
+			}
+			return nil
+		})
+		c := live(t, store, lattice.Infrastructure{Deploy: func(context.Context, lattice.Running) error {
+			closed.Store(true)
+			return nil
+		}}, "s")
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		_, err := c.Deploy(ctx, "s", "d", lock.Root(), nil)
+		require.NoError(t, err)
+		_, err = c.WaitDeploy(ctx, "s", "d")
+		require.ErrorIs(t, err, lifecycle.ErrClosed)
+		require.NoError(t, c.Close(ctx))
+	})
 }
 
 // The store fails for one controller while it removes a system. Meanwhile the next controller

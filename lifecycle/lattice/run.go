@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/protect"
@@ -185,9 +184,6 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable.Reason(reason)})
 }
 
-// lasting are the errors after which another attempt to write does not succeed.
-var lasting = []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed}
-
 // write moves an action, if the term of this controller lasts. After an error of the
 // store it tries again, so that the work need not be repeated.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
@@ -197,7 +193,7 @@ func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEven
 			c.end()
 			return errStale
 		}
-		if err == nil || overtaken(err) || slices.ContainsFunc(lasting, func(target error) bool { return errors.Is(err, target) }) {
+		if err == nil || overtaken(err) || errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrClosed) {
 			return err
 		}
 		select {

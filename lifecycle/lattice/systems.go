@@ -90,9 +90,6 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 		t, err = c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
 		return err
 	})
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return nil, fmt.Errorf("lattice: %w: there is no system %s", lifecycle.ErrNotFound, system)
-	}
 	return t, err
 }
 

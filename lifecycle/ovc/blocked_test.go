@@ -112,6 +112,8 @@ func TestWaitsForMigration(t *testing.T) {
 		}})
 		first := begin(t, s, ovc.KindDisk, "d", ovc.Delete, nil)
 		update(t, s, ovc.KindDisk, "d", ovc.Deleting, ovc.Assigned)
+		time.Sleep(ovc.StuckAfter / 2)
+		require.Empty(t, heal(t, s).Stuck)
 		second := begin(t, s, ovc.KindDisk, "d", ovc.Destroy, nil)
 		for range 4 {
 			time.Sleep(ovc.StuckAfter + time.Second)
@@ -122,6 +124,33 @@ func TestWaitsForMigration(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, ovc.Destroyed, outcome(t, second).State)
 	})
+}
+
+// A method hangs, and another action waits behind it. That does not extend the deadline of
+// the first one.
+func TestHangsBeforeAnother(t *testing.T) {
+	for name, migration := range map[string]bool{"the disk": false, "a migration": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, store := attached(t)
+				end := make(chan struct{})
+				hang := func() { begin(t, s, ovc.KindVM, "m", ovc.Reboot, deaf(end)) }
+				if migration {
+					store.OnceAfter(reading(ovc.KindVM, "m"), hang)
+					migrate(t, s, "m", nil)
+				} else {
+					hang()
+					begin(t, s, ovc.KindDisk, "d", ovc.Delete, nil)
+				}
+				for range 7 {
+					time.Sleep(5 * time.Minute)
+					heal(t, s)
+				}
+				require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+				close(end)
+			})
+		})
+	}
 }
 
 // Abandon releases the queue of a method that does not end.

@@ -2,6 +2,7 @@ package ovc_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,24 @@ func TestStoreFailsAtTheBeginning(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The store fails when SelfHeal extends the deadline of an action that waits, which it does
+// once the action has waited for a while.
+func TestStoreFailsForWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, down := scripttest.NewStore(), errors.New("the store is down")
+		d := delay(t, store, false)
+		store.Refuse(scripttest.Call{Method: "Commit"}, down)
+		time.Sleep(ovc.StuckAfter / 5)
+		require.Empty(t, heal(t, d.s).Stuck)
+		time.Sleep(ovc.StuckAfter / 5)
+		_, err := d.s.SelfHeal(t.Context())
+		require.ErrorIs(t, err, down)
+		store.Before(nil)
+		require.NoError(t, d.migration.Wait(t.Context()))
+		require.Equal(t, ovc.Paused, outcome(t, d.ticket).State)
+	})
 }
 
 // An action that ends after its turn has begun, and before its method does, is not performed.

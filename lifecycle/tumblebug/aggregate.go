@@ -137,7 +137,7 @@ func settled(vms []State) (State, bool) {
 
 // atRest reports whether an MCI or a VM in this state has no running action. The empty
 // state is that of a record that does not exist.
-func atRest(s State) bool { return s == "" || MCI.Kind(s).Resting() }
+func atRest(s State) bool { return MCI.Kind(s).Resting() }
 
 func restless(vm vmRecord) bool { return !atRest(vm.State) }
 

@@ -86,11 +86,8 @@ func (s *System) controlMci(ctx context.Context, mci *mciRecord, vms []vmRecord,
 	if err := checkControl(mci, vms, a, force); err != nil {
 		return err
 	}
-	// The commit requires what was decided on: the revision of the MCI, and that it has a VM.
-	change := &mciChange{
-		Expect: mci.Revision, Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
-	}
-	if len(vms) > 0 {
+	change := &mciChange{Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil }}
+	if len(vms) > 0 { // the commit requires that it still has a VM
 		change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
 	}
 	return s.submit(ctx, mci.ID, queue.Action{Name: string(a), Preempt: preempt(force), Admit: func(ctx context.Context) error {

@@ -235,6 +235,8 @@ func TestReleaseAfterTheLastVM(t *testing.T) {
 				require.Equal(t, tumblebug.Terminated, status.State)
 				if fault == "" {
 					require.Empty(t, clouds.list())
+					lastFirst := []string{"release sshKey", "release securityGroup", "release vNet"}
+					require.Equal(t, lastFirst, clouds.calls[len(clouds.calls)-3:])
 				} else {
 					require.Equal(t, []string{"ns/m vNet aws/r"}, clouds.list())
 					require.Equal(t, "release vNet in aws r: tumblebug: rejected by the provider: release vNet", status.SystemMessage)
@@ -265,6 +267,24 @@ func TestReleaseAfterALostAnswer(t *testing.T) {
 		require.Positive(t, lost)
 		require.Empty(t, clouds.list())
 		require.Contains(t, clouds.newCalls(), "release vNet")
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// After DelMci has read an MCI, another caller removes it and creates one of the same name,
+// which fails. DelMci does not remove that one.
+func TestDeleteUntilTheNextMCI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds, store := t.Context(), newCloud(), scripttest.NewStore()
+		clouds.faults["prepare vNet"] = "reject"
+		s := tumblebug.Must(store, clouds, nil)
+		createOne(t, s, 1)
+		store.OnceBefore(scripttest.Call{Method: "List", Machine: "vm"}, func() {
+			require.NoError(t, s.DelMci(ctx, "ns", "m"))
+			createOne(t, s, 1)
+		})
+		require.ErrorIs(t, s.DelMci(ctx, "ns", "m"), lifecycle.ErrConflict)
+		require.Equal(t, tumblebug.Failed, wait(ctx, t, s).State)
 		require.NoError(t, s.Close(ctx))
 	})
 }

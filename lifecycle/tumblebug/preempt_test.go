@@ -56,6 +56,30 @@ func TestForceDuringAPreparation(t *testing.T) {
 	}
 }
 
+// A process creates the resources of an MCI while another one removes the MCI and creates
+// one of the same name, whose VM runs. The process releases what it has created for the
+// first one.
+func TestPreparationUntilTheNextMCI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), &slowCloud{cloud: newCloud(), resume: make(chan struct{})}
+		store := lifecycle.NewMemoryStore()
+		slow, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store, clouds.cloud, nil)
+		requestMci(t, slow, 1)
+		synctest.Wait()
+		_, err := other.HandleMciAction(ctx, "ns", "m", "terminate", true)
+		require.NoError(t, err)
+		require.Equal(t, tumblebug.Terminated, wait(ctx, t, other).State)
+		require.NoError(t, other.DelMci(ctx, "ns", "m"))
+		require.Equal(t, tumblebug.Running, createOne(t, other, 1).State)
+		ofNext := clouds.list()
+		close(clouds.resume)
+		synctest.Wait()
+		require.Equal(t, ofNext, clouds.list())
+		require.NoError(t, slow.Close(ctx))
+		require.NoError(t, other.Close(ctx))
+	})
+}
+
 // The process that prepared an MCI releases its resources after a forced terminate, and the
 // provider does not answer. The terminate gets its turn nevertheless.
 func TestForceDuringAPreparationWithoutAnswer(t *testing.T) {

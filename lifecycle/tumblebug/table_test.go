@@ -3,18 +3,31 @@ package tumblebug_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
 	"github.com/interlock-go/interlock/fsm/fsmtest"
 	"github.com/interlock-go/interlock/internal/conform"
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
 func TestConformance(t *testing.T) {
 	conform.Check(t, tumblebug.VM.Table(), "testdata/vm.json", "testdata/vm.map.txt")
 	conform.Check(t, tumblebug.MCI.Table(), "testdata/mci.json", "testdata/mci.map.txt")
+}
+
+// A system without timeouts of its own runs the published tables.
+func TestSystemRunsTheTables(t *testing.T) {
+	s := tumblebug.Must(lifecycle.NewMemoryStore(), newCloud(), nil)
+	for published, runs := range map[*fsm.Table]*fsm.Table{
+		tumblebug.MCI.Table(): s.MCIs().Machine().Table(), tumblebug.VM.Table(): s.VMs().Machine().Table(),
+	} {
+		require.Equal(t, published.Rows, runs.Rows)
+	}
+	require.NoError(t, s.Close(t.Context()))
 }
 
 func TestDocumentation(t *testing.T) {
