@@ -111,7 +111,7 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	if !r.Exists() {
 		return Explanation{}, ErrNotFound
 	}
-	c.assumeVersion(&r)
+	c.complete(&r)
 	e := explainer{core: c, r: &r, version: r.Version, refusals: map[int]error{}}
 	if e.known, err = c.recognize(&r); err != nil {
 		return Explanation{}, err

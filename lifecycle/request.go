@@ -96,7 +96,7 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.Fence != 0 && r.Fence < r.before.Fence {
 		return &lock.StaleTokenError{Token: r.Fence, Highest: r.before.Fence}
 	}
-	r.core.assumeVersion(&r.before)
+	r.core.complete(&r.before)
 	r.stored = &r.before
 	if r.before.Exists() && r.before.Version != r.core.version {
 		stored := r.before

@@ -128,11 +128,15 @@ func (c *core) newVersion() string {
 	return c.older[len(c.older)-1].Name
 }
 
-// assumeVersion sets the version of a record that another program has written without a
-// version: the record is of the version of new objects. See [Adopt].
-func (c *core) assumeVersion(r *StoredRecord) {
+// complete sets what another program may have left out of a record. Without a version, a new
+// record is of the version of new objects, see [Adopt]. The origin of a state at rest is that
+// state: the program may have written the state alone.
+func (c *core) complete(r *StoredRecord) {
 	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
 		r.Version = c.newVersion()
+	}
+	if c.resting(r) {
+		r.Origin = r.State
 	}
 }
 
@@ -152,7 +156,7 @@ func (c *core) storedNames(state string) []string {
 // Every decision is made on this form. The error matches [ErrForeign], and the record is
 // then unchanged.
 func (c *core) upgrade(r *StoredRecord) error {
-	c.assumeVersion(r)
+	c.complete(r)
 	if !r.Exists() || r.Version == c.version {
 		return nil
 	}

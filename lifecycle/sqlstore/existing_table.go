@@ -46,7 +46,9 @@ import (
 // trigger must: the old one plus 1, which is what the store writes and reports. Every change
 // that was decided on the row before is then a conflict. If only State is written, a change
 // is a conflict until State is changed back. If only Payload is written, it may be
-// overwritten. A program that inserts a row while a commit
+// overwritten. With a transitional State the program also writes Origin, which is the last state
+// at rest, and the next Operation, so that late reports about the operation before are stale. In
+// a state at rest Origin has no effect. A program that inserts a row while a commit
 // requires the object to be absent does not wait for that commit.
 //
 // Another program may insert rows of new objects: the numbers of a new row are 0, and it is
