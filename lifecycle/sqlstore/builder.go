@@ -156,8 +156,11 @@ func (b *builder) useIndex(t *table, end string) string {
 func (b *builder) read(t *table, list []value) string {
 	b.from, b.reads = t, list
 	return literals(list, func(v value) string {
-		switch name := t.col(v); {
-		case t.column[v].typ != nil:
+		name, c := t.col(v), &t.column[v]
+		switch {
+		case c.typ != nil && b.floatText != "" && strings.HasPrefix(c.sqlType, "float"):
+			return fmt.Sprintf(b.floatText, name)
+		case c.typ != nil:
 			// PostgreSQL would give the text the name of its column, and order rows by it.
 			return fmt.Sprintf(b.asText, name) + " AS as_text"
 		case v.isTime() && t.nativeTimes:

@@ -39,6 +39,7 @@ type engine struct {
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
 	asText     string // %s of any type as text
+	floatText  string // %s of the type float as text, where asText has fewer digits than the value
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
 	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
@@ -153,6 +154,7 @@ var mysql = &engine{
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
 	asText:     "CAST(%s AS CHAR)",
+	floatText:  "CAST(%s + 0e0 AS CHAR)",
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{

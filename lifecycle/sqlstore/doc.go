@@ -147,7 +147,9 @@
 // statement and one round trip, if the commit has no precondition, no message and no owner.
 // The admissions and outcomes of operations of an owner are transactions. With the simple
 // protocol, bytea_output must be hex, which is the default: the driver pgx reads no other
-// form, and every read then fails.
+// form, and every read then fails. If fields of a payload have columns of fractions or times
+// ([ExistingTable].Fields), leave extra_float_digits and DateStyle at their defaults. Otherwise
+// the text of such a value may be another value, which the next commit writes.
 //
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
 // is two statements in a transaction. A statement with more than max_allowed_packet, 16 MiB by

@@ -84,8 +84,9 @@ type ExistingTable struct {
 	Micros bool
 	// Fields are columns of the caller's own that keep fields of the payload, which is a
 	// JSON object. The keys are the names of fields as in JSON, the values are the names of
-	// columns. Guards see the values in the columns, and commits write them; Payload keeps
-	// the other fields. Default: none.
+	// columns. Guards see the values in the columns, and commits write all of them; Payload
+	// keeps the other fields. NULL is a field that is missing, and the other way round: a
+	// nullable column wants a pointer in Go, or omitempty. Default: none.
 	Fields map[string]string
 	// Types are the types of columns that are not text, or not bytes: of ID, State, Origin,
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by

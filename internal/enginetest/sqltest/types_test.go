@@ -330,3 +330,31 @@ func TestTypesOfPayloads(t *testing.T) {
 		require.JSONEq(t, `{"name":"a","price":0.30000000000000004}`, string(get(t, store, orderA).Payload))
 	})
 }
+
+// A commit writes the value that it has read into the column of a field, which the change does
+// not concern: also if the engine shows fewer digits than a float of 32 bits has.
+func TestFieldOfFewerBits(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		load := sqlstore.Text
+		load.Postgres, load.MySQL, load.SQLite = "real", "float", "REAL"
+		table := sqlstore.ExistingTable{
+			Machine: "order", Table: "loaded",
+			Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+			Fields:  map[string]string{"load": "load_1"},
+			Types:   map[string]sqlstore.Type{"load_1": load},
+		}
+		text, err := table.Schema(e.dialect)
+		require.NoError(t, err)
+		execAll(t, db, text)
+		exec(t, db, "INSERT INTO loaded (id, state, load_1) VALUES ('a', 'open', 1.2345678), ('b', 'open', 16777215)")
+		store := existing(t, db, e, table)
+		for _, id := range []string{"a", "b"} {
+			require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: id}), 0)))
+		}
+		var n int
+		exec(t, db, "INSERT INTO loaded (id, state, load_1) VALUES ('c', 'open', 1.2345678), ('d', 'open', 16777215)")
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM loaded x JOIN loaded y ON x.load_1 = y.load_1 AND x.id < y.id").Scan(&n))
+		require.Equal(t, 2, n)
+	})
+}
