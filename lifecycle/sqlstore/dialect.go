@@ -210,8 +210,9 @@ var sqlite = &engine{
 
 	asText:   "CAST(%s AS TEXT)",
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
-	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s, 'main')" +
-		" WHERE %s IS NULL",
+	// With hidden > 1 the column is generated. A single INTEGER in the primary key is the row id.
+	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR hidden > 1 OR pk > 0 AND upper(type) = 'INTEGER' AND max(pk) OVER () = 1" +
+		" FROM pragma_table_xinfo(%s, 'main') WHERE %s IS NULL AND hidden <> 1",
 	storage: "SELECT CASE type WHEN 'view' THEN type ELSE '' END FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 	// An INTEGER PRIMARY KEY has no index.
 	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
