@@ -65,6 +65,10 @@ import (
 // connections have the character set utf8mb4 and a strict mode. Open verifies what the engine
 // reports, and returns a [TableError]; of a view it reports little.
 //
+// Names of tables and columns are up to 63 ASCII letters, digits and _, with no digit first, and
+// keep their case. A view on PostgreSQL or MySQL gives a table with other names such names. The
+// id is one column, also if the key of the table has several.
+//
 // A CHECK, a foreign key or another unique index that refuses a row refuses the commit. The
 // error has that of the engine, and matches [lifecycle.ErrInvalid], or
 // [lifecycle.ErrPrecondition] if another row is the reason. A guard refuses such a request
@@ -93,7 +97,9 @@ type ExistingTable struct {
 	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
 	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
 	// An empty Target, and From and FromOrigin of a creation, are NULL in a column with a type.
-	// [lifecycle.New] refuses a machine with a state that a type does not map.
+	// [lifecycle.New] refuses a machine with a state that the types of State and
+	// ExistingHistory.To do not map. The other columns of states need types that map the same
+	// states: a commit of another one is refused with [lifecycle.ErrInvalid].
 	Types map[string]Type
 }
 
@@ -113,7 +119,9 @@ type ExistingTable struct {
 //     are read without a column; FromOrigin is then From, and Origin is To. Without them
 //     a history cannot be checked against the table of its time.
 //
-// ID, Sequence and Token are NOT NULL. The types are those of [ExistingTable].
+// ID, Sequence and Token are NOT NULL. The types are those of [ExistingTable]. Rows from before
+// the library may stay, with 0 and -1 and so on in Sequence, from the newest of each object, and
+// any Token.
 type ExistingHistory struct {
 	Table                                string // the name, or schema.name, which SQLite does not have
 	Machine, ID                          string // columns

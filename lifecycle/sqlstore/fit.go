@@ -71,7 +71,7 @@ func (s *Store) fit(ctx context.Context, faults *TableError, t *table, objects, 
 		return err
 	}
 	if len(columns) == 0 {
-		faults.add(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", faults.Table)
+		faults.add(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "the user of the connection finds no table %s", faults.Table)
 		return faults
 	}
 	for _, v := range t.all() {
@@ -102,14 +102,17 @@ func (s *Store) fit(ctx context.Context, faults *TableError, t *table, objects, 
 
 // missing notes a column that the table lacks.
 func (s *Store) missing(faults *TableError, t *table, v value) {
-	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v))
+	fix, rows := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v)), ""
+	if v == vSequence && slices.Contains(t.key, v) { // of a history: the unique index needs other numbers
+		rows = ": number the rows that each object has, 0 and -1 and so on from the newest"
+	}
 	switch {
 	case v == vID || v == vState:
 		fix = "" // no value fits all rows
 	case slices.Contains(required, v):
 		fix += " NOT NULL DEFAULT 0"
 	}
-	faults.add(fix, "table %s lacks %s", faults.Table, s.e.unquoted(t.col(v)))
+	faults.add(fix, "table %s lacks %s%s", faults.Table, s.e.unquoted(t.col(v)), rows)
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.

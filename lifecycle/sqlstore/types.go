@@ -87,7 +87,8 @@ func Codes(codes map[string]int64) Type {
 }
 
 // Enum is the type of a column that takes these values only. In PostgreSQL its name is that
-// of the enum type; MySQL has an enum, and SQLite text.
+// of the enum type, as SQL has it: with quotes and a schema, if need be. MySQL has an enum, and
+// SQLite text.
 func Enum(name string, list ...string) Type {
 	quoted := literals(list, func(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" })
 	return Type{

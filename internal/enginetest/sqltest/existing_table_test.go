@@ -274,7 +274,7 @@ func TestExistingTableOfAttachedDatabase(t *testing.T) {
 	a.Table = "there"
 	_, err := openTable(t, db, e, a)
 	require.ErrorIs(t, err, sqlstore.ErrSchema)
-	require.ErrorContains(t, err, "there is no table there")
+	require.ErrorContains(t, err, "finds no table there")
 	a.Table = "here"
 	existing(t, db, e, a)
 }

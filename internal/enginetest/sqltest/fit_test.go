@@ -22,7 +22,7 @@ func TestExistingTableSchema(t *testing.T) {
 		require.NoError(t, err)
 		_, err = openTable(t, db, e, table)
 		fault := requireTableError(t, err)
-		require.Equal(t, []string{"there is no table orders"}, fault.Faults)
+		require.Equal(t, []string{"the user of the connection finds no table orders"}, fault.Faults)
 		require.True(t, strings.HasPrefix(text, fault.Fix), text)
 		execAll(t, db, text)
 		store := existing(t, db, e, table)
