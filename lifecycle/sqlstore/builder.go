@@ -158,8 +158,8 @@ func (b *builder) read(t *table, list []value) string {
 	return literals(list, func(v value) string {
 		name, c := t.col(v), &t.column[v]
 		switch {
-		case c.typ != nil && b.floatText != "" && strings.HasPrefix(c.sqlType, "float"):
-			return fmt.Sprintf(b.floatText, name)
+		case c.typ != nil && beginsAs(c.sqlType, b.misread):
+			return fmt.Sprintf(b.numberText, name)
 		case c.typ != nil:
 			// PostgreSQL would give the text the name of its column, and order rows by it.
 			return fmt.Sprintf(b.asText, name) + " AS as_text"

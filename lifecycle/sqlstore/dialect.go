@@ -38,8 +38,9 @@ type engine struct {
 	fromMicros string // microseconds as a time of the engine's type
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
-	asText     string // %s of any type as text
-	floatText  string // %s of the type float as text, where asText has fewer digits than the value
+	asText     string // %s of any other type as text
+	numberText string // %s of a type of misread as text: all digits of a float, and the number of bits
+	misread    []string
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
 	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
@@ -154,7 +155,8 @@ var mysql = &engine{
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
 	asText:     "CAST(%s AS CHAR)",
-	floatText:  "CAST(%s + 0e0 AS CHAR)",
+	numberText: "CAST(%s + 0 AS CHAR)",
+	misread:    []string{"float", "bit"},
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{

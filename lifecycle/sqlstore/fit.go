@@ -16,8 +16,10 @@ type TableError struct {
 	Faults []string // each names a column and the reason
 	// Fix are SQL statements, each ended by a semicolon and a new line, that correct the
 	// faults. Empty: there are none. Read them before you execute them: they change types and
-	// defaults. A fault has no statement if the caller has a choice, or if SQLite, which
-	// cannot change a column, has none.
+	// defaults. To change a time, PostgreSQL takes one without a time zone for one in that of
+	// the session, and MySQL converts a timestamp to that of the session, which has to be UTC.
+	// A fault has no statement if the caller has a choice, or if SQLite, which cannot change a
+	// column, has none.
 	Fix string
 
 	partly  bool   // a fault has no statement
@@ -184,8 +186,11 @@ func (e *engine) takes(t *table, v value, typ string) bool {
 }
 
 // isOf reports whether the type of a column is one for values of a kind.
-func (e *engine) isOf(k kind, typ string) bool {
-	return slices.ContainsFunc(e.oldTypes[k], func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
+func (e *engine) isOf(k kind, typ string) bool { return beginsAs(typ, e.oldTypes[k]) }
+
+// beginsAs reports whether the type of a column begins as one of a list.
+func beginsAs(typ string, list []string) bool {
+	return slices.ContainsFunc(list, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
 }
 
 // create returns the statement that makes a table.

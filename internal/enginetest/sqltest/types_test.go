@@ -358,3 +358,23 @@ func TestFieldOfFewerBits(t *testing.T) {
 		require.Equal(t, 2, n)
 	})
 }
+
+// MySQL gives the bits of a column, and not their number, as text.
+func TestFieldOfABit(t *testing.T) {
+	e := engines()[2]
+	require.Equal(t, "mysql", e.name)
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE lit (id varchar(9) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, lamp bit(1), colour bit(8))")
+	exec(t, db, "INSERT INTO lit VALUES ('a', 'open', 0, 0, 1, 65)")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "lit",
+		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		Fields:  map[string]string{"lamp": "lamp", "colour": "colour"},
+		Types:   map[string]sqlstore.Type{"lamp": sqlstore.Bool, "colour": sqlstore.Integer},
+	})
+	require.JSONEq(t, `{"lamp": true, "colour": 65}`, string(get(t, store, orderA).Payload))
+	c := next(get(t, store, orderA), 0)
+	c.Changes[0].To.Payload = []byte(`{"lamp": false, "colour": 66}`)
+	require.NoError(t, store.Commit(t.Context(), c))
+	require.JSONEq(t, `{"lamp": false, "colour": 66}`, string(get(t, store, orderA).Payload))
+}
