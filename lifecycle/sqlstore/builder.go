@@ -45,7 +45,10 @@ func (b *builder) placeIn(t *table, v value, arg any) string {
 	if p, ok := arg.(param); ok {
 		return b.place(param{p.v, c}, c.sqlType)
 	}
-	written, _ := c.write(arg) // the caller has checked it
+	written, err := c.write(arg)
+	if err != nil { // see checkCursor; the caller has checked all others
+		written = arg
+	}
 	return b.place(written, c.sqlType)
 }
 
@@ -120,8 +123,8 @@ func (b *builder) assigned(v value) string {
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
 	condition := t.col(column) + " = " + b.placeIn(t, column, param{v: is})
-	if t.existing && t.column[column].typ == nil {
-		condition += fmt.Sprintf(b.exact, t.col(column), b.value(is))
+	if c := &t.column[column]; t.existing && (c.typ == nil || beginsAs(c.sqlType, b.collated)) {
+		condition += fmt.Sprintf(b.exact, t.col(column), b.placeIn(t, column, param{v: is}))
 	}
 	return condition
 }

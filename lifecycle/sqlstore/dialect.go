@@ -63,12 +63,13 @@ type engine struct {
 	// needs no row to lock an absent object.
 	claim string
 
-	exact    string // a condition that compares %s with %s byte by byte
-	bytewise string // %s for comparisons byte by byte
-	zeroByte string // the literal of one byte 0
-	hint     string // selects the index %s
-	fence    string // ends a subquery that is planned separately
-	pairs    string // begins the list of pairs in (a, b) IN (...)
+	collated []string // how the types of columns begin whose collation may take different texts for equal
+	exact    string   // a condition that compares %s with %s byte by byte
+	bytewise string   // %s for comparisons byte by byte
+	zeroByte string   // the literal of one byte 0
+	hint     string   // selects the index %s
+	fence    string   // ends a subquery that is planned separately
+	pairs    string   // begins the list of pairs in (a, b) IN (...)
 
 	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
 	columns   string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
@@ -174,6 +175,7 @@ var mysql = &engine{
 
 	claim: " ON DUPLICATE KEY UPDATE id = id",
 
+	collated: []string{"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum"},
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 	zeroByte: "x'00'",
@@ -204,6 +206,7 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
+	collated: []string{"char", "varchar", "text"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,8 +117,9 @@ func TestExistingTableTypes(t *testing.T) {
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
 					_, err = m.Get(t.Context(), id)
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
-					_, err = m.List(t.Context(), lifecycle.Select[state]{After: id})
-					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
+					if _, err = m.List(t.Context(), lifecycle.Select[state]{After: id}); e.name == "postgres" || name == "integer, code" {
+						require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
+					}
 				}
 				a := c.ids[0]
 				got, err := m.Get(t.Context(), a)
@@ -377,4 +379,38 @@ func TestFieldOfABit(t *testing.T) {
 	c.Changes[0].To.Payload = []byte(`{"lamp": false, "colour": 66}`)
 	require.NoError(t, store.Commit(t.Context(), c))
 	require.JSONEq(t, `{"lamp": false, "colour": 66}`, string(get(t, store, orderA).Payload))
+}
+
+// A table of text has ids in another spelling than their type writes. None is that of another
+// object, and a page after one of them has the other objects.
+func TestIdsInAnotherSpelling(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name == "postgres" {
+			return // its type has one spelling
+		}
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE spelt (id char(36) NOT NULL PRIMARY KEY"+map[string]string{"sqlite": " COLLATE NOCASE"}[e.name]+
+			", state varchar(20) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, op bigint)")
+		table := sqlstore.ExistingTable{
+			Machine: "lamp", Table: "spelt",
+			Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Operation: "op"},
+			Types:   map[string]sqlstore.Type{"id": sqlstore.UUID},
+		}
+		const first, second, last = "0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "1B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "2b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"
+		exec(t, db, "INSERT INTO spelt (id, state, rev, seq) VALUES ('"+first+"', 'open', 0, 0), ('"+second+"', 'open', 0, 0), ('"+last+"', 'open', 0, 0)")
+		m := lifecycle.Must(lamps, existing(t, db, e, table), nil)
+		_, err := m.Get(t.Context(), strings.ToLower(first))
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		var ids []string
+		for r, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 1}) {
+			require.NoError(t, err)
+			ids = append(ids, r.ID)
+		}
+		require.Equal(t, []string{first, second, last}, ids)
+		adopted, unplaced, err := lifecycle.Adopt(t.Context(), m, "migration", "ticket 7")
+		require.NoError(t, err)
+		require.Equal(t, 1, adopted)
+		require.Len(t, unplaced, 2)
+		require.ErrorContains(t, unplaced[1].Err, `"`+second+`" is not a uuid in lower case with hyphens`)
+	})
 }
