@@ -175,7 +175,7 @@ func (b *builder) byOwner(q *lifecycle.Query) (text string) {
 	case !existing && len(owners) <= maxRanges:
 		return text + b.between(owners)
 	}
-	text += " AND " + owner + " > ''" // a range of the index
+	text += " AND " + b.objects.col(vOwner) + " > ''" // a range of the index; NULL is not in it
 	if len(owners) > 0 {
 		pairs := literals(owners, func(o lifecycle.OwnerRef) string {
 			return "(" + b.literal(o.Name) + ", " + b.literal(int64(o.Epoch)) + ")"
