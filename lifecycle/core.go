@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -70,27 +68,6 @@ type decoder interface{ decode(payload []byte) error }
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 
-// recognize brings a record into the form of this version and returns the part that decisions
-// depend on. The error matches [ErrForeign].
-func (c *core) recognize(r *StoredRecord) (decide.Record, error) {
-	rec := decide.Record{
-		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
-		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
-	}
-	if !rec.Exists {
-		return rec, nil
-	}
-	err := c.upgrade(r)
-	if err != nil {
-		return rec, err
-	}
-	rec.Saved = r.Saved != nil
-	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
-		return rec, fmt.Errorf("%w: %w", ErrForeign, err)
-	}
-	return rec, nil
-}
-
 // resting reports whether an object is in a state that is declared and not
 // transitional. The record may be in the form of an older version.
 func (c *core) resting(r *StoredRecord) bool {
@@ -111,29 +88,4 @@ func (c *core) historian() (Historian, bool) {
 // failed returns an error about an object that no request stands for.
 func (c *core) failed(verb, id string, err error) error {
 	return &Error{Verb: verb, Machine: c.table.Name, ID: id, Err: err}
-}
-
-// The calls of the store that an observer receives.
-
-// get reads a record.
-func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
-	began := time.Now()
-	r, err := c.store.Get(ctx, key)
-	c.called(ctx, "get", began, err)
-	return r, err
-}
-
-// list reads a page of records.
-func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
-	began := time.Now()
-	records, err := c.store.List(ctx, q)
-	c.called(ctx, "list", began, err)
-	return records, err
-}
-
-// called reports a call to the observer.
-func (c *core) called(ctx context.Context, call string, began time.Time, err error) {
-	if c.observer.Stored != nil {
-		c.observer.Stored(ctx, StoreCall{Machine: c.table.Name, Call: call, Err: err, Took: time.Since(began)})
-	}
 }

@@ -64,7 +64,8 @@ import (
 // without WorkerActor or Done, a function where the table may do the work again after a
 // crash, an Owner that has joined another store, and an object of Work.With whose
 // manager has another Owner, or whose operation the table may do again;
-// [ErrInvalid] for an event that starts no operation, and a Work.With that cannot take part.
+// [ErrInvalid] for an event that starts no operation, a Class that is not text, and a
+// Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Ticket[S, T], error) {
 	c := m.call(decide.Fire, "do", id, &e, actor, change)
 	c.ask.MayExist = true

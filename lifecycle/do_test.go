@@ -143,6 +143,7 @@ func TestDoRefused(t *testing.T) {
 		{name: "negative time-out", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Timeout = -1 }, is: []error{lifecycle.ErrInvalid}},
 		{name: "a function where work is done again", event: "reboot", actor: user, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "unknown class", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Class = "nowhere" }, is: []error{queue.ErrInvalid}},
+		{name: "class that the record cannot keep", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Class = "aws/\xff" }, is: []error{lifecycle.ErrInvalid}},
 		{name: "no worker", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.WorkerActor = "" }, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "no event for done", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.Done = nil }, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "edit", event: "stop", actor: user, change: &lifecycle.Change[size]{Edit: func(*size) error { return errBoom }}, is: []error{errBoom}},
@@ -179,7 +180,7 @@ func TestDoRefused(t *testing.T) {
 	for _, c := range cases {
 		inBubble(t, c.name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
-			q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
+			q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1, Classes: map[string]queue.Limit{"aws/*": {}}})
 			var refused []error
 			config := lifecycle.Config[event]{
 				WorkerActor: "worker", Done: []event{"done"}, Queue: q,

@@ -164,9 +164,10 @@
 //
 // [Manager.Fire] on PostgreSQL:
 //
-//  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes.
-//     check.go: request.check.
-//  2. transaction.go, request.go: request.load calls Store.Get, one SELECT. Before it,
+//  1. change.go: the event becomes an index, the Edit an edit of bytes. check.go:
+//     request.check.
+//  2. transaction.go: transaction.gather calls request.prepare (request.go), which has the
+//     steps up to the plan. request.load calls Store.Get, one SELECT. Before it,
 //     request.requestedBefore (repeated.go) looks in the history for the request id of a client.
 //     After it, core.recognize brings a record of an older version into the form of the
 //     manager's version (version.go).
@@ -199,9 +200,9 @@
 // [Manager.Report]:
 //
 //  1. report.go: the report becomes a request that names its operation.
-//  2. request.go: load; decide compares the operation. Before it refuses, and at once if
-//     the object is at rest, it looks in the record and the history for the same report
-//     (report.go: request.reportedBefore).
+//  2. request.go: load. report.go: request.decideReport compares the operation. Before it
+//     refuses, and at once if the object is at rest, request.reportedBefore looks in the
+//     record and the history for the same report.
 //  3. Applied: plan, commit, publish as in Fire. After a conflict the request starts
 //     again with load, because it is about an operation and not about a state.
 //

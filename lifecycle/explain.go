@@ -111,11 +111,11 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	if !r.Exists() {
 		return Explanation{}, ErrNotFound
 	}
-	c.complete(&r)
-	e := explainer{core: c, r: &r, version: r.Version, refusals: map[int]error{}}
-	if e.known, err = c.recognize(&r); err != nil {
+	known, stored, err := c.recognize(&r)
+	if err != nil {
 		return Explanation{}, err
 	}
+	e := explainer{core: c, r: &r, older: c.olderVersion(stored.Version), known: known, refusals: map[int]error{}}
 	state := &c.table.States[e.known.State]
 	x := Explanation{
 		Machine: c.table.Name, ID: id, State: r.State, Kind: state.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),

@@ -16,7 +16,7 @@ import (
 type explainer struct {
 	*core
 	r        *StoredRecord
-	version  string // in which the store has the record
+	older    *older // the version of the record, if it is not the manager's; else nil
 	known    decide.Record
 	refusals map[int]error // of the guards that have run, by row
 }
@@ -51,8 +51,8 @@ func (e *explainer) decide(ctx context.Context, ask decide.Request) decide.Decis
 			refusals[i] = e.guard(ctx, row)
 		}
 		d = ask.Decide(e.table, &e.known, rows, refusals)
-		if v := e.olderVersion(e.version); v != nil {
-			d = v.fit(e.table, d, true)
+		if e.older != nil {
+			d = e.older.fit(e.table, d, true)
 		}
 	}
 	if busy, ok := d.Err.(*decide.BusyError); ok {

@@ -75,6 +75,16 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 	return stored, nil
 }
 
+// list reads a page of records. The observer receives the call.
+func (c *core) list(ctx context.Context, q Query) ([]StoredRecord, error) {
+	began := time.Now()
+	records, err := c.store.List(ctx, q)
+	if stored := c.observer.Stored; stored != nil {
+		stored(ctx, StoreCall{Machine: c.table.Name, Call: "list", Err: err, Took: time.Since(began)})
+	}
+	return records, err
+}
+
 // listed returns the typed form of a record, or what is readable of it and Err.
 func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 	rec, err := m.record(r)

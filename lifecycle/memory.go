@@ -117,17 +117,13 @@ func (s *MemoryStore) object(key Key) *object {
 	return nil
 }
 
+// current returns the record of a key. If the store does not know the key, the numbers
+// continue from the floor. The revision names the floor: a creation that was decided before
+// the store forgot a removal of this key is a conflict.
 func (s *MemoryStore) current(key Key) StoredRecord {
 	if o := s.object(key); o != nil {
 		return o.record
 	}
-	return s.unknown(key)
-}
-
-// unknown is the record of a key that the store does not know. Its numbers
-// continue from the floor. The revision names the floor: a creation that was
-// decided before the store forgot a removal of this key is a conflict.
-func (s *MemoryStore) unknown(key Key) StoredRecord {
 	return StoredRecord{
 		Key: key, Sequence: s.floor, Operation: OpID(s.floor),
 		Revision: Revision("floor-" + strconv.FormatUint(s.floor, 10)),
@@ -143,20 +139,16 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	var few [4]*object
-	objects := few[:0] // nil: the store does not know the key
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		o := s.object(ch.To.Key)
-		if s.expected(ch, o) {
-			objects = append(objects, o)
-			continue
-		}
-		// This very commit may have moved the revision.
-		if s.written(c) {
+		now := s.current(ch.To.Key)
+		switch {
+		case now.Revision == ch.Expect && now.State == ch.From:
+		case s.written(c): // this very commit has moved the revision
 			return nil
+		default:
+			return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
 		}
-		return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
 	}
 	for i := range c.Changes {
 		if row := s.requested(c.Changes[i].To.Machine, c.Changes[i].Request); row != nil {
@@ -181,7 +173,7 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 	}
 	now := time.Now()
 	for i := range c.Changes {
-		s.write(c.Token, &c.Changes[i], objects[i], now)
+		s.write(c.Token, &c.Changes[i], now)
 	}
 	for _, m := range c.Messages {
 		s.messages++
@@ -190,14 +182,6 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 	}
 	s.forget()
 	return nil
-}
-
-// expected reports whether the record of a change is as the change expects.
-func (s *MemoryStore) expected(ch *StoredChange, o *object) bool {
-	if o != nil {
-		return o.record.Revision == ch.Expect && o.record.State == ch.From
-	}
-	return ch.From == "" && s.unknown(ch.To.Key).Revision == ch.Expect
 }
 
 // written reports whether a commit was written before. If so, it fills the commit
@@ -224,8 +208,9 @@ func (s *MemoryStore) written(c *Commit) bool {
 }
 
 // write makes one change, which was expected.
-func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.Time) {
+func (s *MemoryStore) write(token Token, ch *StoredChange, now time.Time) {
 	sh := s.shelf(ch.To.Machine)
+	o := sh.objects[ch.To.ID]
 	switch {
 	case o == nil:
 		o = &object{}

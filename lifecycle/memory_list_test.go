@@ -251,7 +251,7 @@ func TestSweepQueriesReadFewObjects(t *testing.T) {
 		case 70:
 			ch.To.State = "moving"
 		}
-		ch.Expect = s.unknown(ch.To.Key).Revision
+		ch.Expect = s.current(ch.To.Key).Revision
 		require.NoError(t, s.Commit(t.Context(), &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
 	}
 	for _, c := range []struct {

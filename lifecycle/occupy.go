@@ -24,7 +24,7 @@ import (
 // ticket has its outcome.
 //
 // Errors: [ErrMisconfigured] for work without a handler or function; [ErrInvalid] for the id,
-// and for work with With; [queue.ErrInvalid] for a Class that the queue does not have;
+// for a Class that is not text, and for work with With; [queue.ErrInvalid] for a Class that the queue does not have;
 // [fsm.ErrUnknownState]; [ErrNotFound]; [ErrForeign] for an unknown version; [ErrBusy] if the
 // object is in another state now; [queue.ErrFull], [queue.ErrStopping] and
 // [queue.ErrTerminated]; the store's.
@@ -58,7 +58,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		case !now.Exists():
 			return ErrNotFound
 		}
-		if err := c.upgrade(&now); err != nil {
+		if _, err := c.upgrade(&now); err != nil {
 			return err
 		}
 		if len(states) > 0 && !slices.Contains(states, now.State) {

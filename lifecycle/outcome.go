@@ -323,7 +323,7 @@ func (o *operation) noteLoss(why error) {
 		return
 	}
 	now := to.now
-	known, err := o.core.recognize(&now) // a change that removes the object has the absent state
+	known, _, err := o.core.recognize(&now) // a change that removes the object has the absent state
 	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent || o.core.payloads.decode(now.Payload) != nil {
 		return
 	}

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -81,6 +83,57 @@ func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.A
 	c.ask.Operation, c.Operation, c.anyState = uint64(operation), 0, true
 	return &c.request
 }
+
+// decideReport decides a report. Of an object at rest it is first compared with the reports
+// before it. In any other state only a report that the table refuses is: an accepted
+// report, the usual case, reads no history.
+func (r *request) decideReport(ctx context.Context) (err error) {
+	ask, resting := &r.ask, r.core.resting(&r.before)
+	if resting {
+		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
+			return err
+		}
+	}
+	if err = r.decideOnce(ctx); err != nil || r.decision.Verdict != decide.Refused {
+		return err
+	}
+	if !resting && r.outcome == 0 {
+		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
+			return err
+		}
+		if ask.Repeats {
+			return r.decideOnce(ctx)
+		}
+	}
+	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
+		return Ended(ctx)
+	}
+	return undecided(r.decision.Err)
+}
+
+// undecided returns the reason of a refusal by guards, if they have met an outage: the
+// reason of a guard matches [ErrUnavailable] or is that of a context that has ended.
+// Otherwise it returns nil.
+func undecided(err error) error {
+	refused, ok := err.(*fsm.TransitionError)
+	outages := []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled}
+	if !ok || refused.Err != fsm.ErrGuard || !slices.ContainsFunc(outages, func(e error) bool { return errors.Is(refused.Reason, e) }) {
+		return nil
+	}
+	return &guardError{refused.Guard, refused.Reason}
+}
+
+// guardError is the reason of a guard that has met an outage. It does not match
+// [fsm.ErrGuard], because the guard has not refused.
+type guardError struct {
+	guard  string
+	reason error
+}
+
+func (e *guardError) Error() string {
+	return fmt.Sprintf("guard %q cannot decide: %v", e.guard, e.reason)
+}
+func (e *guardError) Unwrap() error { return e.reason }
 
 // reportedBefore reports whether this event by this actor was accepted before in this
 // operation. The record has the last change; the history, if the store keeps one,

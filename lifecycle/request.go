@@ -58,6 +58,7 @@ type attempt struct {
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
+	refusals []error       // of the guards of the candidate rows, until one passes; nil: they have not run
 	older    *older        // version, if it is not the manager's; else nil
 	change   *StoredChange // in the form of the manager's version; nil: nothing is to be written
 	form     *StoredChange // the same in the form of the record's version; change, if that is the manager's
@@ -74,6 +75,54 @@ func (r *request) starts() bool {
 	d := &r.decision
 	joined := r.joins && d.Begins && r.core.table.States[d.State].Kind == fsm.Transitional
 	return joined || d.Work == decide.NewWork || d.Work == decide.Redo
+}
+
+// writer returns the owner that must be alive when the request is written: a process
+// that was declared dead neither starts operations nor reports about them. All
+// requests of one commit that have a writer have the same one.
+func (r *request) writer() (OwnerRef, bool) {
+	if r.core.owner != nil && r.starts() {
+		return r.core.self, true
+	}
+	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
+}
+
+// prepare loads the record, decides, and plans the change, if the decision is to
+// write one.
+func (r *request) prepare(ctx context.Context, token Token) (err error) {
+	r.attempt = attempt{}
+	if r.Request.ID != "" {
+		err = r.requestedBefore(ctx)
+	}
+	if err == nil {
+		err = r.load(ctx)
+	}
+	if err == nil {
+		err = r.decide(ctx)
+	}
+	if err == nil && r.older != nil {
+		r.decision = r.older.fit(r.core.table, r.decision, r.before.Exists())
+	}
+	if err == nil {
+		err = r.refusal()
+	}
+	switch {
+	case err != nil:
+	case r.decision.Write:
+		err = r.plan(token)
+		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
+			err = r.planForm()
+		}
+	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
+		err = r.result.decode(r.before.Payload)
+	}
+	if r.outcome != 0 && errors.Is(err, ErrForeign) {
+		// The record is foreign. However often it is tried, nothing can be written,
+		// and the outcomes of other objects do not depend on this one.
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
+		return nil
+	}
+	return err
 }
 
 // load reads the record and compares it with what the caller expects.
@@ -96,16 +145,10 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.Fence != 0 && r.Fence < r.before.Fence {
 		return &lock.StaleTokenError{Token: r.Fence, Highest: r.before.Fence}
 	}
-	r.core.complete(&r.before)
-	r.stored = &r.before
-	if r.before.Exists() && r.before.Version != r.core.version {
-		stored := r.before
-		r.stored = &stored
-	}
-	r.known, err = r.core.recognize(&r.before)
+	r.known, r.stored, err = r.core.recognize(&r.before)
 	if err != nil && r.discards() {
 		r.before.Payload, r.before.Saved = nil, nil
-		r.known, err = r.core.recognize(&r.before)
+		r.known, r.stored, err = r.core.recognize(&r.before)
 	}
 	if err != nil {
 		return err
@@ -119,14 +162,17 @@ func (r *request) load(ctx context.Context) (err error) {
 		r.version = r.core.newVersion()
 	}
 	r.older = r.core.olderVersion(r.version)
-	creates := r.ask.Verb == decide.Create || r.ask.Verb == decide.Add
-	switch {
-	case r.Operation != 0 && r.before.Exists() && r.before.Operation != r.Operation:
-		return stale(&r.before, r.version)
-	case creates && !r.before.Exists() && (r.Operation != 0 || r.Admission != Token{}):
-		return ErrNotFound // no operation of a missing object continues
-	}
 	return nil
+}
+
+// get reads a record. The observer receives the call.
+func (c *core) get(ctx context.Context, key Key) (StoredRecord, error) {
+	began := time.Now()
+	r, err := c.store.Get(ctx, key)
+	if stored := c.observer.Stored; stored != nil {
+		stored(ctx, StoreCall{Machine: c.table.Name, Call: "get", Err: err, Took: time.Since(began)})
+	}
+	return r, err
 }
 
 // discards reports whether nothing of the payload is kept, so that it need not be readable.
@@ -140,21 +186,25 @@ func differ(a, b Token) bool { return a != Token{} && b != Token{} && a != b }
 // decide sets the decision. A refusal is in the decision; the error is one of
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
-	ask := &r.ask
+	ask, exists := &r.ask, r.before.Exists()
+	continues := r.Operation != 0 || r.Admission != Token{}
 	switch {
 	case r.earlier != nil:
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Repeated}
 		return nil
-	case r.before.Exists() && differ(r.Admission, r.before.Admission):
-		// The numbers may be equal: the store has lost the commit that admitted the request's
-		// operation. Some stores keep no token.
+	case exists && (r.Operation != 0 && r.Operation != r.before.Operation || differ(r.Admission, r.before.Admission)):
+		// The tokens may differ although the numbers are equal: the store has lost the commit
+		// that admitted the request's operation. Some stores keep no token.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+		return nil
+	case !exists && continues && (ask.Verb == decide.Create || ask.Verb == decide.Add):
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: ErrNotFound}
 		return nil
 	case r.outcome != 0 && !r.chooseEvent():
 		return nil
 	case ask.Verb == decide.Report:
 		return r.decideReport(ctx)
-	case ask.Verb == decide.Migrate && r.before.Exists():
+	case ask.Verb == decide.Migrate && exists:
 		if r.stored.Version == r.version {
 			r.decision = decide.Decision{Row: -1}
 			return nil
@@ -162,12 +212,11 @@ func (r *request) decide(ctx context.Context) (err error) {
 		r.Reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
 	case ask.MayExist:
 		ask.Verb = decide.Fire
-		if !r.known.Exists && r.Operation == 0 && r.Admission == (Token{}) {
+		if !exists && !continues {
 			ask.Verb = decide.Create
 		}
 	}
-	var few [4]error
-	_, err = r.decideOnce(ctx, few[:0])
+	err = r.decideOnce(ctx)
 	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
@@ -177,60 +226,6 @@ func (r *request) decide(ctx context.Context) (err error) {
 	}
 	return err
 }
-
-// decideReport decides a report. Of an object at rest it is first compared with the reports
-// before it. In any other state only a report that the table refuses is: an accepted
-// report, the usual case, reads no history.
-func (r *request) decideReport(ctx context.Context) (err error) {
-	ask, resting := &r.ask, r.core.resting(&r.before)
-	if resting {
-		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
-			return err
-		}
-	}
-	var few [4]error
-	refusals, err := r.decideOnce(ctx, few[:0])
-	if err != nil || r.decision.Verdict != decide.Refused {
-		return err
-	}
-	if !resting && r.outcome == 0 {
-		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
-			return err
-		}
-		if ask.Repeats {
-			_, err = r.decideOnce(ctx, refusals)
-			return err
-		}
-	}
-	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
-		return Ended(ctx)
-	}
-	return undecided(r.decision.Err)
-}
-
-// undecided returns the reason of a refusal by guards, if they have met an outage: the
-// reason of a guard matches [ErrUnavailable] or is that of a context that has ended.
-// Otherwise it returns nil.
-func undecided(err error) error {
-	refused, ok := err.(*fsm.TransitionError)
-	outages := []error{ErrUnavailable, context.DeadlineExceeded, context.Canceled}
-	if !ok || refused.Err != fsm.ErrGuard || !slices.ContainsFunc(outages, func(e error) bool { return errors.Is(refused.Reason, e) }) {
-		return nil
-	}
-	return &guardError{refused.Guard, refused.Reason}
-}
-
-// guardError is the reason of a guard that has met an outage. It does not match
-// [fsm.ErrGuard], because the guard has not refused.
-type guardError struct {
-	guard  string
-	reason error
-}
-
-func (e *guardError) Error() string {
-	return fmt.Sprintf("guard %q cannot decide: %v", e.guard, e.reason)
-}
-func (e *guardError) Unwrap() error { return e.reason }
 
 // changesOptions reports whether a heartbeat changes the work options.
 func (r *request) changesOptions() bool {
@@ -243,51 +238,42 @@ func (r *request) changesOptions() bool {
 	return !bytes.Equal(after.encode(), before.encode())
 }
 
-// decideOnce sets the decision. It runs the guards of the candidate rows unless
-// their refusals are given, and returns the refusals.
-func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, error) {
+// decideOnce sets the decision. The caller's edit and the guards of the candidate rows run
+// once in an attempt, until a guard passes.
+func (r *request) decideOnce(ctx context.Context) error {
 	table, ask := r.core.table, &r.ask
 	ask.Undo = (ask.Verb == decide.Fire || ask.Verb == decide.Report) && slices.Contains(r.core.undo, ask.Event)
 	var few [4]int
 	rows, d, ok := ask.Candidates(table, &r.known, few[:0])
 	if !ok {
 		r.decision = d
-		return nil, nil
+		return nil
 	}
-	if len(refusals) == 0 {
-		var err error
-		if refusals, err = r.runGuards(ctx, rows, refusals); err != nil {
-			return nil, err
-		}
-	}
-	r.decision = ask.Decide(table, &r.known, rows, refusals)
-	return refusals, nil
-}
-
-// runGuards runs the caller's edit and the guards of rows, until one passes, and
-// appends their refusals.
-func (r *request) runGuards(ctx context.Context, rows []int, refusals []error) ([]error, error) {
 	var present []byte
 	if r.before.Exists() {
 		present = r.before.Payload
 	}
-	for _, row := range rows {
+	guarded := rows
+	if r.refusals != nil { // the guards have run
+		guarded = nil
+	}
+	for _, row := range guarded {
 		var refusal error
-		if r.core.table.Rows[row].Guard != "" {
+		if table.Rows[row].Guard != "" {
 			err := r.runEdit()
 			if err == nil {
 				refusal, err = r.core.payloads.guard(ctx, row, present, r.after)
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
-		refusals = append(refusals, refusal)
-		if refusal == nil {
+		if r.refusals = append(r.refusals, refusal); refusal == nil {
 			break
 		}
 	}
-	return refusals, nil
+	r.decision = ask.Decide(table, &r.known, rows, r.refusals)
+	return nil
 }
 
 // runEdit sets the payload to write, once in an attempt: guards see it, and the

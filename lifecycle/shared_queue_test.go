@@ -199,6 +199,47 @@ func TestTurnThatIsRefused(t *testing.T) {
 	})
 }
 
+// panicking is a store that panics once, behind the first commit of a turn or in it.
+type panicking struct {
+	*lifecycle.MemoryStore
+	inCommit, armed, panicked bool
+}
+
+func (s *panicking) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	err := s.MemoryStore.Commit(ctx, c)
+	s.armed = s.armed || c.Changes[0].To.Key.Machine == "interlock.turns"
+	s.panicOnce(s.inCommit)
+	return err
+}
+
+func (s *panicking) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	s.panicOnce(!s.inCommit)
+	return s.MemoryStore.Get(ctx, key)
+}
+
+func (s *panicking) panicOnce(here bool) {
+	if here && s.armed && !s.panicked {
+		s.panicked = true
+		panic("broken store")
+	}
+}
+
+// A turn during whose begin the store panics ends with its action: others get the turn.
+func TestStorePanicsBeforeATurn(t *testing.T) {
+	for _, inCommit := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &panicking{MemoryStore: lifecycle.NewMemoryStore(), inCommit: inCommit}
+			q := lifecycle.Shared(queue.Must[lifecycle.Key](nil), turnsOf(t, store, "one", nil))
+			ran := false
+			ticket, err := q.Submit(t.Context(), lifecycle.Key{Machine: "vm", ID: "x"}, &queue.Action{Run: func(context.Context) error { ran = true; return nil }})
+			require.NoError(t, err)
+			require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+			require.False(t, ran)
+			require.Empty(t, places(t, store))
+		})
+	}
+}
+
 // An action is abandoned while it waits for its turn, and the turn begins nevertheless.
 func TestAbandonedBeforeItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

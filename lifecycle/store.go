@@ -219,10 +219,9 @@ type StoredChange struct {
 // and Deadline of To. A MetadataOnly change keeps its ChangedAt, and its Deadline if Timeout
 // is 0.
 func (ch *StoredChange) Stamp(revision Revision, now time.Time) {
-	changed, deadline := ch.To.ChangedAt, ch.To.Deadline
-	ch.To.Revision, ch.To.ChangedAt, ch.To.Deadline = revision, now, time.Time{}
-	if ch.MetadataOnly {
-		ch.To.ChangedAt, ch.To.Deadline = changed, deadline
+	ch.To.Revision = revision
+	if !ch.MetadataOnly {
+		ch.To.ChangedAt, ch.To.Deadline = now, time.Time{}
 	}
 	if ch.Timeout > 0 {
 		ch.To.Deadline = now.Add(ch.Timeout)

@@ -186,7 +186,7 @@ func (s *sweep) unresolved(ctx context.Context) error {
 // timeout returns the timeout of the deadline row that the table has for the record; 0:
 // it has none.
 func (c *core) timeout(r *StoredRecord) time.Duration {
-	known, err := c.recognize(r)
+	known, _, err := c.recognize(r)
 	if err != nil {
 		return 0
 	}
@@ -325,7 +325,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 			return err
 		}
 	}
-	known, err := s.recognize(r)
+	known, _, err := s.recognize(r)
 	if err != nil {
 		result.resolve(0, err)
 		return s.add(result)
@@ -413,7 +413,7 @@ func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
 	case now.Revision != r.Revision:
 		return sighting{}, &ConflictError{Expect: r.Revision, From: r.State, Current: now}
 	}
-	if _, err := s.recognize(&now); err != nil {
+	if _, _, err := s.recognize(&now); err != nil {
 		return sighting{}, err
 	}
 	return s.observe(ctx, now)

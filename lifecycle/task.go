@@ -66,6 +66,16 @@ func (t *Task) loseIfTaken(now *StoredRecord, version string) {
 	}
 }
 
+// changed notes a change of the object: the work has another deadline now, or its operation was
+// taken away.
+func (t *Task) changed(r *request) {
+	if now := &r.change.To; t.owns(now) {
+		t.setDeadline(r)
+	} else {
+		t.loseIfTaken(now, r.version)
+	}
+}
+
 // endError is the cause of a context whose work was ended by this package.
 type endError struct {
 	task    *Task
@@ -322,20 +332,6 @@ func (ts *tasks) waits(r *StoredRecord) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cancel == nil
-}
-
-// changed notes a change of an object: the work of its operation has another deadline
-// now, or the operation was taken away.
-func (ts *tasks) changed(r *request) {
-	now := &r.change.To
-	t := ts.of(now.ID)
-	switch {
-	case t == nil:
-	case t.owns(now):
-		t.setDeadline(r)
-	default:
-		t.loseIfTaken(now, r.version)
-	}
 }
 
 // all returns the tasks that wait or run, and the unresolved ones.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/interlock-go/interlock/internal/decide"
 )
 
 // apply takes requests through the steps of every change: load, decide, plan,
@@ -18,14 +16,10 @@ import (
 // written then, except that [ErrUnknownOutcome] leaves it open.
 func apply(ctx context.Context, requests []*request, require []Precondition) (*request, error) {
 	for attempt := 1; ; attempt++ {
-		t := transaction{store: requests[0].core.store, require: require}
+		t := transaction{store: requests[0].core.store, commit: Commit{Token: NewToken(), Require: slices.Clone(require)}}
 		culprit, err := t.attempt(ctx, requests)
 		if err == nil {
 			t.publish(ctx)
-		}
-		again := err != nil && attempt < maxAttempts && t.mayRetry(culprit, err)
-		if again {
-			pin(requests)
 		}
 		if t.call.Call != "" { // the observer may panic: everything that the commit starts or ends comes before it
 			t.writes[0].core.observer.Stored(ctx, t.call)
@@ -33,9 +27,10 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 		switch {
 		case err == nil:
 			return nil, nil
-		case !again:
+		case attempt == maxAttempts || !t.mayRetry(culprit, err):
 			return t.blame(ctx, requests, culprit, err)
 		}
+		pin(requests)
 	}
 }
 
@@ -52,7 +47,6 @@ func refused(ctx context.Context, requests []*request) (*request, error) {
 // transaction is one attempt to commit a list of requests.
 type transaction struct {
 	store    Store
-	require  []Precondition // of the whole transaction
 	requests []*request     // all of them
 	writes   []*request     // those that write something, in the order of the commit
 	hooked   []Precondition // those that BeforeCommit has added, and those of changes that it has added
@@ -63,7 +57,6 @@ type transaction struct {
 
 // attempt loads, decides, plans and commits, once.
 func (t *transaction) attempt(ctx context.Context, requests []*request) (*request, error) {
-	t.commit = Commit{Token: NewToken(), Require: slices.Clone(t.require)}
 	if culprit, err := t.gather(ctx, requests); err != nil {
 		if r, conflict := t.overtaken(ctx, culprit, err); conflict != nil {
 			return r, conflict
@@ -153,54 +146,6 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 	return t.gather(ctx, added)
 }
 
-// prepare loads the record, decides, and plans the change, if the decision is to
-// write one.
-func (r *request) prepare(ctx context.Context, token Token) (err error) {
-	r.attempt = attempt{}
-	if r.Request.ID != "" {
-		err = r.requestedBefore(ctx)
-	}
-	if err == nil {
-		err = r.load(ctx)
-	}
-	if err == nil {
-		err = r.decide(ctx)
-	}
-	if err == nil && r.older != nil {
-		r.decision = r.older.fit(r.core.table, r.decision, r.before.Exists())
-	}
-	if err == nil {
-		err = r.refusal()
-	}
-	switch {
-	case err != nil:
-	case r.decision.Write:
-		err = r.plan(token)
-		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
-			err = r.planForm()
-		}
-	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
-		err = r.result.decode(r.before.Payload)
-	}
-	if r.outcome != 0 && errors.Is(err, ErrForeign) {
-		// The record is foreign. However often it is tried, nothing can be written,
-		// and the outcomes of other objects do not depend on this one.
-		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
-		return nil
-	}
-	return err
-}
-
-// writer returns the owner that must be alive when the request is written: a process
-// that was declared dead neither starts operations nor reports about them. All
-// requests of one commit that have a writer have the same one.
-func (r *request) writer() (OwnerRef, bool) {
-	if r.core.owner != nil && r.starts() {
-		return r.core.self, true
-	}
-	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
-}
-
 // runHook calls the BeforeCommit of the object's manager with a copy of the change, and
 // returns the changes that it adds.
 func (t *transaction) runHook(ctx context.Context, r *request) ([]*request, error) {
@@ -227,15 +172,13 @@ func (t *transaction) publish(ctx context.Context) {
 		r.done = true
 	}
 	for _, r := range t.writes {
-		if r.change.MetadataOnly {
-			continue
+		if !r.change.MetadataOnly {
+			own := r.ending != nil && r.task == r.ending.task // an outcome takes no operation away from its own work
+			if task := r.core.tasks.of(r.key.ID); task != nil && !own {
+				task.changed(r)
+			}
+			r.core.watchers.wake(r.key)
 		}
-		if r.ending == nil || r.task != r.ending.task { // an outcome takes no operation away from its own work
-			r.core.tasks.changed(r)
-		}
-		r.core.watchers.wake(r.key)
-	}
-	for _, r := range t.writes {
 		if r.onCommit != nil {
 			r.onCommit(r)
 		}

@@ -56,6 +56,10 @@ func NewTurns(owner *Owner, classes map[string]queue.Limit) (*Turns, error) {
 // While the store is unavailable, it neither begins nor ends. It ends when the end of its turn
 // is written, whatever error the store returns before that, or when the store is closed or this
 // process is declared dead.
+//
+// [queue.Action].Preempt ends only actions of this process, and QueueTimeout limits only the
+// wait in q. [queue.ErrWouldDeadlock] does not see a wait for a turn: an action may wait for
+// another one only if the limits of the turns permit both at once.
 func Shared(q *queue.Queuer[Key], turns *Turns) Queue {
 	if turns == nil {
 		return q
@@ -166,15 +170,16 @@ type turn struct {
 
 // begin takes places in all lanes by one commit, so that two turns have the same order in
 // all of them, and waits until they are admitted.
-func (t *Turns) begin(ctx context.Context, keys []Key, class string) (_ *turn, err error) {
+func (t *Turns) begin(ctx context.Context, keys []Key, class string) (*turn, error) {
 	ref := t.owner.ref
 	n := &turn{Turns: t, place: place{Turn: NewToken().String(), Owner: ref.Name, Epoch: ref.Epoch}, lanes: t.lanesOf(keys, class)}
+	begun := false
 	defer func() {
-		if err != nil {
-			n.end(ctx) // a commit may have written the places
+		if !begun {
+			n.end(ctx) // a commit may have written the places, also if the store has panicked
 		}
 	}()
-	if err = n.update(ctx, n.enter); err != nil {
+	if err := n.update(ctx, n.enter); err != nil {
 		return nil, err
 	}
 	pause := queue.Exponential(firstPause, longestLook)
@@ -187,6 +192,7 @@ func (t *Turns) begin(ctx context.Context, keys []Key, class string) (_ *turn, e
 		case err != nil && !late && !errors.Is(err, ErrUnavailable):
 			return nil, err
 		case admitted:
+			begun = true
 			return n, nil
 		case !sleep(ctx, t.owner.Lost(), pause(attempt, nil)):
 			return nil, cmp.Or(context.Cause(ctx), context.Cause(t.owner.alive))
@@ -359,9 +365,11 @@ func (n *turn) try(ctx context.Context, edit func(lane, []place) []place) error 
 		}
 		c.Changes = append(c.Changes, ch)
 	}
+	before := n.entered
+	n.entered = true // also if the store panics
 	err := n.store.Commit(ctx, c)
-	if err == nil || errors.Is(err, ErrUnknownOutcome) { // any other error: nothing was written
-		n.entered = true
+	if err != nil && !errors.Is(err, ErrUnknownOutcome) {
+		n.entered = before // nothing was written
 	}
 	return err
 }

@@ -128,18 +128,6 @@ func (c *core) newVersion() string {
 	return c.older[len(c.older)-1].Name
 }
 
-// complete sets what another program may have left out of a record. Without a version, a new
-// record is of the version of new objects, see [Adopt]. The origin of a state at rest is that
-// state: the program may have written the state alone.
-func (c *core) complete(r *StoredRecord) {
-	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
-		r.Version = c.newVersion()
-	}
-	if c.resting(r) {
-		r.Origin = r.State
-	}
-}
-
 // storedNames returns the names that a state has in records: the present one, and those of
 // older versions.
 func (c *core) storedNames(state string) []string {
@@ -152,28 +140,52 @@ func (c *core) storedNames(state string) []string {
 	return names
 }
 
-// upgrade brings a record of an older version into the form of the manager's version.
-// Every decision is made on this form. The error matches [ErrForeign], and the record is
-// then unchanged.
-func (c *core) upgrade(r *StoredRecord) error {
-	c.complete(r)
-	if !r.Exists() || r.Version == c.version {
-		return nil
+// recognize brings a record into the form of this version and returns the part that decisions
+// depend on, and the result of upgrade. The error matches [ErrForeign].
+func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredRecord, err error) {
+	rec = decide.Record{
+		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
+		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
 	}
+	if stored, err = c.upgrade(r); err != nil || !rec.Exists {
+		return rec, stored, err
+	}
+	rec.Saved = r.Saved != nil
+	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return rec, stored, err
+}
+
+// upgrade brings a record of an older version into the form of the manager's version.
+// Every decision is made on this form. It returns the record in the form of its own version:
+// r, if that is the manager's. A record that another program has written without a version
+// is of the version of new objects, see [Adopt], and the origin of a state at rest is that
+// state. The error matches [ErrForeign], and state and payload are then unchanged.
+func (c *core) upgrade(r *StoredRecord) (stored *StoredRecord, err error) {
+	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
+		r.Version = c.newVersion()
+	}
+	if c.resting(r) { // the program may have written the state alone
+		r.Origin = r.State
+	}
+	if !r.Exists() || r.Version == c.version {
+		return r, nil
+	}
+	was, to := *r, *r
 	v := c.olderVersion(r.Version)
 	if v == nil {
-		return &VersionError{Record: r.Version, Manager: c.version}
+		return &was, &VersionError{Record: r.Version, Manager: c.version}
 	}
-	to := *r
 	if err := v.rename(&to, v.States); err != nil {
-		return fmt.Errorf("%w: %w", ErrForeign, err)
+		return &was, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	if err := convert(&to, v.Upgrade); err != nil {
-		return fmt.Errorf("%w: Upgrade of version %q: %w", ErrForeign, v.Name, err)
+		return &was, fmt.Errorf("%w: Upgrade of version %q: %w", ErrForeign, v.Name, err)
 	}
 	to.Version = c.version
 	*r = to
-	return nil
+	return &was, nil
 }
 
 // downgrade brings a change of a record of this version into the form of the version.

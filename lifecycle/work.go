@@ -32,7 +32,7 @@ type Work struct {
 	// Retries repeats work that fails. The zero value means one attempt.
 	Retries Retries
 	// Class is the path of the queue's limits that apply, see
-	// [queue.Action].Class. The record keeps it with Handler.
+	// [queue.Action].Class. It is UTF-8 without NUL. The record keeps it with Handler.
 	Class string
 	// Preempt is what the work does to the work in front of it in the queue, see
 	// [queue.Action].Preempt. It is for deletes.
@@ -161,7 +161,7 @@ func (c *core) checkWork(w *Work) error {
 	case w.Retries.Attempts < 0 || w.Retries.Delay < 0 || w.Retries.MaxDelay < 0:
 		return fmt.Errorf("%w: negative number in the retries of work", ErrInvalid)
 	}
-	return nil
+	return checkText("class", w.Class, -1) // records keep it
 }
 
 // checkWorker refuses operations of a manager that cannot write their outcomes.

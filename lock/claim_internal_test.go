@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +46,7 @@ func TestConversionRacesWithBreak(t *testing.T) {
 		group.Go(func() error { return tree.Break(ctx, 1, "") })
 		for err == nil {
 			err = g.Downgrade(ctx, S)
+			runtime.Gosched() // on a single processor the Break could wait long
 		}
 		require.ErrorIs(t, err, ErrLost)
 		require.ErrorIs(t, g.Unlock(ctx), ErrLost)

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,6 +241,7 @@ func TestGrantsRaceWithCancels(t *testing.T) {
 		}()
 		for snapshot(t, tree).Waiting == 0 {
 			require.Empty(t, lock.CheckTree(tree))
+			runtime.Gosched()
 		}
 		go cancel()
 		unlock(t, holder)

@@ -48,17 +48,21 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 		return list
 	}
 	for _, p := range t.places {
-		if i := p.lane.index(t); i > 0 {
-			list = append(list, p.lane.queue[i-1])
+		// The next one in front waits for those in front of it, unless it is being settled.
+		for i := p.lane.index(t) - 1; i >= 0; i-- {
+			list = append(list, p.lane.queue[i])
+			if p.lane.queue[i].state != Ending {
+				break
+			}
 		}
 	}
 	for c := t.class; c != nil; c = c.parent {
-		if c.open() && (c.parent == nil || !c.parent.crowded(c)) {
-			continue
-		}
 		top := c
-		if c.open() {
+		switch {
+		case c.parent != nil && c.parent.crowded(c): // also if the class is paused
 			top = c.parent
+		case c.open():
+			continue
 		}
 		for _, l := range q.lanes {
 			if r := l.running(); r != nil && r.class.below(top) {

@@ -59,7 +59,8 @@
 //     [Queuer.Abandon] frees its keys. Only after that may two actions work on one object.
 //   - The queue does not see a deadlock through another queue, through a channel, or
 //     through [Ticket.Done]. Admit, Settle and observers are not inside the action: a
-//     Stop of the own key there waits until its context ends.
+//     Stop of the own key there waits until its context ends, and so does a submit with
+//     the same ID in Admit or [Observer].Accepted.
 //   - The context of an action that took more than a millisecond or two ends when the
 //     action has ended. A shorter action may share it with the next actions of the same
 //     worker. A goroutine that a short action leaves behind may see its context end

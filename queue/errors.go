@@ -19,8 +19,9 @@ var (
 	ErrStopping = errors.New("queue: stopping")
 	// ErrFull: there is no room under MaxPerKey or MaxWaiting. Submit again later.
 	ErrFull = errors.New("queue: full")
-	// ErrConflict: Admit refused the action. The error also matches the error of
-	// Admit.
+	// ErrConflict: Admit refused the action, or the submitter's context ended before the
+	// Admit of an action with the same ID answered. The error also matches the error of
+	// Admit, or the cause of the context.
 	ErrConflict = errors.New("queue: conflict")
 	// ErrIDInUse: the ID belongs to an action with another name, class or Coalesce or
 	// with other keys, which has not ended. Use another ID.

@@ -426,6 +426,21 @@ func TestWaitForActionsOfAPausedClass(t *testing.T) {
 	})
 }
 
+// A pause of the class does not hide that the class needs the end of the action that waits.
+func TestWaitForAPausedClassThatIsCrowded(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"p": {MaxChildren: 1}, "p/a": {}, "p/b": {}}})
+		require.NoError(t, q.PauseClass("p/a"))
+		outer := submit(t, q, "b", ofClass("p/b", &queue.Action{Run: func(ctx context.Context) error {
+			return submit(t, q, "a", ofClass("p/a", takes("target", 0, nil))).Wait(ctx)
+		}}))
+		synctest.Wait()
+		require.NoError(t, q.ResumeClass("p/a"))
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // The action that another one waits for has ended, but its Wait has not returned yet. That wait is
 // no reason to refuse a third one, although the target would need the limit that is full by now.
 func TestWaitForAnActionWhoseWaitIsOver(t *testing.T) {
@@ -469,6 +484,23 @@ func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 		other <- early
 		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrPending)
 		require.NotErrorIs(t, late.Err(), queue.ErrWouldDeadlock)
+	})
+}
+
+// An action that is being settled in the middle of a lane does not hide the action in front.
+func TestWaitBehindACanceledAction(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return submit(t, q, "a", takes("target", 0, nil)).Wait(ctx)
+		}})
+		middle := takes("middle", 0, nil)
+		middle.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Hour) }
+		canceled := submit(t, q, "a", middle)
+		go canceled.Cancel(nil)
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+		require.NoError(t, q.Terminate(t.Context()))
 	})
 }
 

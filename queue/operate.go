@@ -82,8 +82,9 @@ func (q *Queuer[K]) Resume(key K) bool {
 // The action ends as [Abandoned], and later actions start. The queue ignores
 // the late result. A goroutine cannot be killed; [Stats.Abandoned] counts it until it
 // returns. Until then two actions may work on one object, unless the object refuses the
-// late one; see [Ticket.Seq]. An action whose Settle hangs keeps its outcome. Abandon
-// reports whether there was an action to abandon.
+// late one; see [Ticket.Seq]. An action whose Settle hangs keeps its outcome. Abandon does
+// not wait: an action whose context has not ended is abandoned too. Abandon reports whether
+// there was an action to abandon.
 func (q *Queuer[K]) Abandon(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

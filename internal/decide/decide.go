@@ -252,7 +252,15 @@ func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decisi
 	}
 	d.Removes = to == fsm.Absent
 	d.Timeout, _ = t.Timeout(d.State, d.Origin)
-	d.Work = q.work(rec, to, d.Begins)
+	switch {
+	case to != fsm.Transitional: // NoWork
+	case !d.Begins:
+		d.Work = SameWork
+	case q.Work:
+		d.Work = NewWork
+	case q.Sweep && rec.Work: // the sweeper's row starts the operation again, instead of ending it
+		d.Work = Redo
+	}
 	d.Payload = q.payload(rec, from, to, d.Begins)
 	// An undo that is an operation itself may fail too, and is undone again.
 	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved || d.Payload == Restore && !restsWell(to)
@@ -262,22 +270,6 @@ func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decisi
 // begins reports whether a row starts an operation.
 func begins(t *fsm.Table, from, to, row int) bool {
 	return t.States[to].Kind == fsm.Transitional && (t.States[from].Kind.Resting() || t.Rows[row].Supersede)
-}
-
-// work decides which process does the work after the change. The sweeper's row that
-// starts the operation again, instead of ending it, has its work done again.
-func (q *Request) work(rec *Record, to fsm.Kind, begins bool) Work {
-	switch {
-	case to != fsm.Transitional:
-		return NoWork
-	case begins && q.Work:
-		return NewWork
-	case begins && q.Sweep && rec.Work:
-		return Redo
-	case begins:
-		return NoWork
-	}
-	return SameWork
 }
 
 // heartbeat extends the deadline of a transitional state. A state without a

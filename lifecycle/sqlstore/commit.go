@@ -74,6 +74,7 @@ type plan struct {
 	several      bool // there is more than one change or precondition
 	metadataOnly bool // a change is MetadataOnly
 	existing     bool // a change is in an existing table
+	single       bool // one statement writes the commit
 
 	at         time.Time // of the commit; zero: not known yet
 	lost       error     // the last lost answer: the commit may be found in the records
@@ -111,6 +112,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		p.existing = p.existing || ch.l.objects.existing
 		p.targets = append(p.targets, target{Key: ch.To.Key, change: ch})
 	}
+	p.single = s.e.returning && !p.existing && !p.several && len(c.Messages) == 0 && c.Owner.Name == ""
 	for _, r := range c.Require {
 		if r.Grant != nil {
 			if _, ok := r.Grant.Driver().(guarded); !ok {

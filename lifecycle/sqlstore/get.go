@@ -21,7 +21,10 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredR
 		r, _, err = s.record(ctx, s.of(key.Machine), key, false)
 		return err
 	})
-	return r, s.refusal(ctx, err)
+	if err != nil {
+		return r, s.refusal(ctx, err)
+	}
+	return r, nil
 }
 
 // record reads the record of a key in the tables of a layout, and locks its row on demand. The

@@ -17,7 +17,7 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 	switch {
 	case s.tx != nil:
 		return s.inCallersTx(ctx, p)
-	case !s.oneStatement(p):
+	case !p.single:
 		return s.transaction(ctx, p)
 	}
 	// The statement commits itself. It has a connection of its own: an error before
@@ -32,11 +32,6 @@ func (s *Store) send(ctx context.Context, p *plan) error {
 		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
-}
-
-// oneStatement reports whether one statement writes the commit.
-func (s *Store) oneStatement(p *plan) bool {
-	return s.e.returning && !p.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == ""
 }
 
 // transaction writes any commit.
@@ -107,7 +102,7 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	if s.ended {
 		return errEnded
 	}
-	if s.oneStatement(p) {
+	if p.single {
 		err := s.write(ctx, p)
 		s.ended = err != nil && !errors.Is(err, errMissed) // PostgreSQL aborts it after any error
 		return err

@@ -131,6 +131,9 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM interlock_lock_sessions e WHERE e.tree = t AND (e.expires < clock_timestamp() OR e.id = s)) THEN
 		RETURN false;
 	END IF;
+	-- Bad schedule without it: Close leaves a renewal behind, SKIP LOCKED below skips the row that
+	-- the renewal has locked, and the session lives for another TTL.
+	PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s FOR UPDATE;
 	PERFORM interlock_lock_latch(t);
 	UPDATE interlock_lock_sessions e SET expires = '-infinity' WHERE e.tree = t AND e.id IN (
 		SELECT f.id FROM interlock_lock_sessions f
@@ -166,8 +169,8 @@ CREATE OR REPLACE FUNCTION interlock_lock_begin(t text, former bigint, milliseco
 DECLARE
 	s bigint := nextval('interlock_lock_numbers');
 BEGIN
+	PERFORM interlock_lock_sweep(t, former); -- before the latch: it waits for a row
 	PERFORM interlock_lock_latch(t);
-	PERFORM interlock_lock_sweep(t, former);
 	INSERT INTO interlock_lock_sessions (tree, id, ttl, expires)
 	VALUES (t, s, milliseconds * interval '1 millisecond', clock_timestamp() + milliseconds * interval '1 millisecond');
 	PERFORM pg_notify('interlock_lock_' || e.id, '') FROM interlock_lock_sessions e

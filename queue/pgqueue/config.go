@@ -31,7 +31,9 @@ type Handler struct {
 	// must then return, because Run waits for it. The server rolls the transaction back if it
 	// gets no statement for the time of a lease, so that a worker that is cut off holds up
 	// no other. If the transaction fails, Settle is called again, or by another worker; while
-	// it returns errors, panics or calls runtime.Goexit, the action keeps its keys.
+	// it returns errors, panics or calls runtime.Goexit, the action keeps its keys. Settle must
+	// not commit the transaction: its effect would stay, and the action would not end. The text
+	// of err may have bytes that a column of type text refuses.
 	Settle func(ctx context.Context, tx *sql.Tx, t *Task, outcome queue.Outcome, err error) error
 }
 

@@ -74,9 +74,9 @@
 //     Classes wait, for the time of a lease. On a server that is not on Linux, or behind a Unix
 //     socket, they wait until the server notices: keep Args there to a few kilobytes.
 //   - Unlike package queue it has no Preempt, Guard, Coalesce, QueueTimeout,
-//     HaltOnFailure, MaxPerKey, MaxChildren and Fair. An action has no id of the caller: the
-//     change of the object's state in the same transaction decides whether a request is a
-//     repetition.
+//     HaltOnFailure, MaxPerKey, MaxChildren, Fair and pauses of classes. An action has no id
+//     of the caller: the change of the object's state in the same transaction decides whether
+//     a request is a repetition.
 //   - The statements are tested with PostgreSQL 15 and driver pgx.
 //
 // # Rejected

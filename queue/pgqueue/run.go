@@ -31,7 +31,7 @@ func (w *Worker) work(life context.Context, l *lease) {
 			w.reportEnd(life, l, e, done)
 			return
 		}
-		w.failed(life, err)
+		w.failed(life, fmt.Errorf("%w: at the end of action %d, %q of %q", err, l.ID, l.Name, l.Keys))
 		select {
 		case <-time.After(pause):
 		case <-life.Done():
@@ -122,7 +122,7 @@ func (w *Worker) write(ctx context.Context, l *lease, e *ending) (done bool, err
 			return err
 		}
 		if err := <-guarded(func() error { return settle(ctx, tx, &l.Task, e.outcome, e.err) }); err != nil {
-			return fmt.Errorf("pgqueue: settle %q: %w", l.Name, err)
+			return fmt.Errorf("pgqueue: settle: %w", err)
 		}
 		// The lanes are locked last, like by producers that change an object and then enqueue.
 		if done, err = w.release(ctx, tx, l, e); err == nil && !done {

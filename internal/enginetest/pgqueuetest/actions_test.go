@@ -633,7 +633,8 @@ func TestCancel(t *testing.T) {
 	idle(t, db)
 }
 
-// Settle writes in the transaction of the end. Its errors and panics undo the end.
+// Settle writes in the transaction of the end. Its errors and panics undo the end, and so does
+// an error of the transaction that it ignores. The errors name the action.
 func TestSettle(t *testing.T) {
 	_, db := database(t)
 	execute(t, db, effect)
@@ -642,7 +643,7 @@ func TestSettle(t *testing.T) {
 	errs := make(chan error, 100)
 	observer := e.observer()
 	observer.Error = func(_ context.Context, err error) { errs <- err }
-	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("1")})
+	id := enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Args: []byte("1")})
 	run(t, db, map[string]pgqueue.Handler{"work": {Run: nothing, Settle: func(ctx context.Context, tx *sql.Tx, task *pgqueue.Task, o queue.Outcome, err error) error {
 		calls++
 		if failed := settle(ctx, tx, task, o, err); failed != nil {
@@ -655,15 +656,21 @@ func TestSettle(t *testing.T) {
 			panic("oops")
 		case 3:
 			runtime.Goexit()
+		case 4:
+			_, _ = tx.ExecContext(ctx, "no statement")
+		case 5:
+			return tx.Rollback()
 		}
 		return nil
 	}}}, &pgqueue.Config{Observer: observer})
-	require.ErrorIs(t, next(t, errs), errBad)
-	require.ErrorIs(t, next(t, errs), queue.ErrPanic)
-	require.ErrorContains(t, next(t, errs), "runtime.Goexit")
+	for _, want := range []string{"pgqueue: settle: bad", "panic in action: oops", "runtime.Goexit", "transaction is aborted", "already been committed"} {
+		err := next(t, errs)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, fmt.Sprintf(`: at the end of action %d, "work" of ["a"]`, id))
+	}
 	require.Equal(t, 1, next(t, e.finished).Attempt)
 	require.Equal(t, []string{"1"}, effects(t, db, "a"))
-	require.Equal(t, 4, calls)
+	require.Equal(t, 6, calls)
 }
 
 // When a worker stops, its handlers' contexts end, and what they did not complete is put

@@ -148,6 +148,26 @@ func TestCancelOfABreak(t *testing.T) {
 	require.ErrorIs(t, operator.Break(t.Context(), held.Token(), "stuck"), lock.ErrNotHeld)
 }
 
+// Close meets a renewal for which the locker does not wait any more, and which the engine has not
+// finished. The session ends all the same.
+func TestCloseDuringARenewal(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	long := &sqllock.Config{TTL: time.Hour}
+	a := d.open(t, tree, long)
+	take(t, a, at(lock.X, "/a"))
+	renewal, err := d.db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = renewal.Rollback() })
+	_, err = renewal.Exec("SELECT interlock_lock_tick(tree, id, true, '{}', '{}') FROM interlock_lock_sessions WHERE tree = $1", tree)
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	go func() { closed <- a.Close() }()
+	d.waiting(t, 1, "transactionid")
+	require.NoError(t, renewal.Commit())
+	require.NoError(t, <-closed)
+	require.NoError(t, take(t, d.open(t, tree, long), at(lock.X, "/a")).Unlock(t.Context()))
+}
+
 // A session ends while a transaction guards its grant. What waits for the grant is granted soon
 // after the end of the transaction, and not at the next renewal, which may be hours later.
 func TestCloseOfAGuardedGrant(t *testing.T) {

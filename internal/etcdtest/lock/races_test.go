@@ -128,6 +128,29 @@ func TestConversionWhileTheWatchHangs(t *testing.T) {
 	}
 }
 
+// After a downgrade that the watch does not show, another request gets the lock. An upgrade back is
+// not decided on the view from before the downgrade.
+func TestUpgradeWhileTheWatchHangs(t *testing.T) {
+	server, prefix := etcdtest.Start(t, nil), freshPrefix()
+	var hangs sync.RWMutex
+	var written func()
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		defer func() { written() }()
+		return execute()
+	}, hangingWatch(&hangs))
+	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g := take(t, l, at(lock.S, "/a"), "holder")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	written = cancel
+	hangs.Lock()
+	defer hangs.Unlock()
+	arm()
+	require.NoError(t, g.Downgrade(ctx, lock.IS))
+	take(t, other, at(lock.IX, "/a"), "other")
+	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
+}
+
 // A wait that ends before the watch has shown its claim lists what arrived before it, and not
 // what arrived later.
 func TestCancelWhileTheWatchHangs(t *testing.T) {
