@@ -397,7 +397,6 @@ func TestForeignRecord(t *testing.T) {
 	for _, foreign := range []struct{ name, state, origin, text string }{
 		{"state", "Melting", "Melting", `"Melting": not declared`},
 		{"origin", "Creating", "Melting", `"Creating": origin "Melting" is not declared`},
-		{"contradiction", "Ready", "None", `"Ready": the state rests, and cannot have the origin "None"`},
 	} {
 		for _, v := range verbs {
 			if v.name == "history" || v.name == "add" || v.name == "create" {

@@ -160,11 +160,14 @@ func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredReco
 // upgrade brings a record of an older version into the form of the manager's version.
 // Every decision is made on this form. It returns the record in the form of its own version:
 // r, if that is the manager's. A record that another program has written without a version
-// is of the version of new objects, see [Adopt]. The error matches [ErrForeign], and state
-// and payload are then unchanged.
+// is of the version of new objects, see [Adopt], and the origin of a state at rest is that
+// state. The error matches [ErrForeign], and state and payload are then unchanged.
 func (c *core) upgrade(r *StoredRecord) (stored *StoredRecord, err error) {
 	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
 		r.Version = c.newVersion()
+	}
+	if c.resting(r) { // the program may have written the state alone
+		r.Origin = r.State
 	}
 	if !r.Exists() || r.Version == c.version {
 		return r, nil

@@ -98,6 +98,22 @@ func growTo(bytes int) *lifecycle.Change[diskBytes] {
 	return &lifecycle.Change[diskBytes]{Edit: func(d *diskBytes) error { d.Bytes = bytes; return nil }}
 }
 
+// TestOriginOfAStateAtRest: another program has written the state alone. The origin that the
+// record has from before counts for no version.
+func TestOriginOfAStateAtRest(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	old, new := oldDisk(store), newDisk(store, false)
+	key := lifecycle.Key{Machine: "disk", ID: "a"}
+	plant(t, store, lifecycle.StoredRecord{Key: key, State: "Ready", Origin: "Used"})
+	require.Equal(t, fsm.Status[string]{State: "Ready", Origin: "Ready"}, get(t, old, "a").Status)
+	require.Equal(t, fsm.Status[string]{State: "Available", Origin: "Available"}, get(t, new, "a").Status)
+	rec := fire(t, new, "a", "attach", "user", nil)
+	require.Equal(t, fsm.Status[string]{State: "Connecting", Origin: "Available"}, rec.Status)
+	rows := rowsOf(t, new, "a", 0, 9)
+	require.Equal(t, []string{"Ready", "Ready", "Attaching", "Ready"},
+		[]string{rows[1].From, rows[1].FromOrigin, rows[1].To, rows[1].Origin})
+}
+
 // TestOlderVersion: before the switch, a new binary reads what an old one writes, and
 // writes what the old one reads.
 func TestOlderVersion(t *testing.T) {

@@ -45,7 +45,10 @@ func (b *builder) placeIn(t *table, v value, arg any) string {
 	if p, ok := arg.(param); ok {
 		return b.place(param{p.v, c}, c.sqlType)
 	}
-	written, _ := c.write(arg) // the caller has checked it
+	written, err := c.write(arg)
+	if err != nil { // see checkCursor; the caller has checked all others
+		written = arg
+	}
 	return b.place(written, c.sqlType)
 }
 
@@ -120,8 +123,8 @@ func (b *builder) assigned(v value) string {
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
 	condition := t.col(column) + " = " + b.placeIn(t, column, param{v: is})
-	if t.existing && t.column[column].typ == nil {
-		condition += fmt.Sprintf(b.exact, t.col(column), b.value(is))
+	if c := &t.column[column]; t.existing && (c.typ == nil || beginsAs(c.sqlType, b.collated)) {
+		condition += fmt.Sprintf(b.exact, t.col(column), b.placeIn(t, column, param{v: is}))
 	}
 	return condition
 }
@@ -156,8 +159,11 @@ func (b *builder) useIndex(t *table, end string) string {
 func (b *builder) read(t *table, list []value) string {
 	b.from, b.reads = t, list
 	return literals(list, func(v value) string {
-		switch name := t.col(v); {
-		case t.column[v].typ != nil:
+		name, c := t.col(v), &t.column[v]
+		switch {
+		case c.typ != nil && beginsAs(c.sqlType, b.misread):
+			return fmt.Sprintf(b.numberText, name)
+		case c.typ != nil:
 			// PostgreSQL would give the text the name of its column, and order rows by it.
 			return fmt.Sprintf(b.asText, name) + " AS as_text"
 		case v.isTime() && t.nativeTimes:

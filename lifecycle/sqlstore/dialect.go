@@ -38,7 +38,9 @@ type engine struct {
 	fromMicros string // microseconds as a time of the engine's type
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
-	asText     string // %s of any type as text
+	asText     string // %s of any other type as text
+	numberText string // %s of a type of misread as text: all digits of a float, and the number of bits
+	misread    []string
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
 	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
@@ -61,12 +63,13 @@ type engine struct {
 	// needs no row to lock an absent object.
 	claim string
 
-	exact    string // a condition that compares %s with %s byte by byte
-	bytewise string // %s for comparisons byte by byte
-	zeroByte string // the literal of one byte 0
-	hint     string // selects the index %s
-	fence    string // ends a subquery that is planned separately
-	pairs    string // begins the list of pairs in (a, b) IN (...)
+	collated []string // how the types of columns begin whose collation may take different texts for equal
+	exact    string   // a condition that compares %s with %s byte by byte
+	bytewise string   // %s for comparisons byte by byte
+	zeroByte string   // the literal of one byte 0
+	hint     string   // selects the index %s
+	fence    string   // ends a subquery that is planned separately
+	pairs    string   // begins the list of pairs in (a, b) IN (...)
 
 	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
 	columns   string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
@@ -153,6 +156,8 @@ var mysql = &engine{
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
 	asText:     "CAST(%s AS CHAR)",
+	numberText: "CAST(%s + 0 AS CHAR)",
+	misread:    []string{"float", "bit"},
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{
@@ -170,6 +175,7 @@ var mysql = &engine{
 
 	claim: " ON DUPLICATE KEY UPDATE id = id",
 
+	collated: []string{"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum"},
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 	zeroByte: "x'00'",
@@ -200,6 +206,7 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
+	collated: []string{"char", "varchar", "text"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",
@@ -208,8 +215,9 @@ var sqlite = &engine{
 
 	asText:   "CAST(%s AS TEXT)",
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
-	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s, 'main')" +
-		" WHERE %s IS NULL",
+	// With hidden > 1 the column is generated. A single INTEGER in the primary key is the row id.
+	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR hidden > 1 OR pk > 0 AND upper(type) = 'INTEGER' AND max(pk) OVER () = 1" +
+		" FROM pragma_table_xinfo(%s, 'main') WHERE %s IS NULL AND hidden <> 1",
 	storage: "SELECT CASE type WHEN 'view' THEN type ELSE '' END FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 	// An INTEGER PRIMARY KEY has no index.
 	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +

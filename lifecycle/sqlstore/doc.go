@@ -57,7 +57,8 @@
 //     conditions of a sweep: Overdue; NotOwnedBy; States with NoDeadline and Unowned.
 //     NotOwnedBy reads the ranges between the named owners, and none of their objects;
 //     with more than 20 owners it reads all owned objects. A query by age alone reads
-//     all objects of the machine.
+//     all objects of the machine. Indexes of an existing table are the caller's: a sweep of
+//     a large one needs them on State, on Deadline and on Owner.
 //   - The text of a statement contains identifiers that were validated, and no other
 //     data. All data are arguments.
 //
@@ -147,14 +148,18 @@
 // statement and one round trip, if the commit has no precondition, no message and no owner.
 // The admissions and outcomes of operations of an owner are transactions. With the simple
 // protocol, bytea_output must be hex, which is the default: the driver pgx reads no other
-// form, and every read then fails.
+// form, and every read then fails. If fields of a payload have columns of fractions or times
+// ([ExistingTable].Fields), leave extra_float_digits and DateStyle at their defaults. Otherwise
+// the text of such a value may be another value, which the next commit writes.
 //
 // MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
-// is two statements in a transaction. A statement with more than max_allowed_packet, 16 MiB by
-// default in MariaDB, is refused with [lifecycle.ErrInvalid]. The server may instead cut the
-// connection before the driver reads the answer, above all if the statement is much larger. That
-// is [lifecycle.ErrUnavailable]. With sql_safe_updates=1 the server refuses statements of
-// [Migrate], [Store.Trim] and [AfterRestore], which return its error 1175. All other calls work.
+// is two statements in a transaction. A field of a payload in a TIMESTAMP column is text in the
+// time zone of the connection: use one without daylight saving time. A statement with more than
+// max_allowed_packet, 16 MiB by default in MariaDB, is refused with [lifecycle.ErrInvalid]. The
+// server may instead cut the connection before the driver reads the answer, above all if the
+// statement is much larger. That is [lifecycle.ErrUnavailable]. With sql_safe_updates=1 the
+// server refuses statements of [Migrate], [Store.Trim] and [AfterRestore], which return its
+// error 1175. All other calls work.
 //
 // SQLite: use WAL, and a busy_timeout if other programs use the file. A commit acquires the
 // lock of the database with its first statement, so that no transaction is refused

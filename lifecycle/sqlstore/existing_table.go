@@ -46,7 +46,9 @@ import (
 // trigger must: the old one plus 1, which is what the store writes and reports. Every change
 // that was decided on the row before is then a conflict. If only State is written, a change
 // is a conflict until State is changed back. If only Payload is written, it may be
-// overwritten. A program that inserts a row while a commit
+// overwritten. With a transitional State the program also writes Origin, which is the last state
+// at rest, and the next Operation, so that late reports about the operation before are stale. In
+// a state at rest Origin has no effect. A program that inserts a row while a commit
 // requires the object to be absent does not wait for that commit.
 //
 // Another program may insert rows of new objects: the numbers of a new row are 0, and it is
@@ -62,6 +64,10 @@ import (
 // the columns of fields of the payload. In MySQL the table is an InnoDB table, and the
 // connections have the character set utf8mb4 and a strict mode. Open verifies what the engine
 // reports, and returns a [TableError]; of a view it reports little.
+//
+// Names of tables and columns are up to 63 ASCII letters, digits and _, with no digit first, and
+// keep their case. A view on PostgreSQL or MySQL gives a table with other names such names. The
+// id is one column, also if the key of the table has several.
 //
 // A CHECK, a foreign key or another unique index that refuses a row refuses the commit. The
 // error has that of the engine, and matches [lifecycle.ErrInvalid], or
@@ -82,15 +88,18 @@ type ExistingTable struct {
 	Micros bool
 	// Fields are columns of the caller's own that keep fields of the payload, which is a
 	// JSON object. The keys are the names of fields as in JSON, the values are the names of
-	// columns. Guards see the values in the columns, and commits write them; Payload keeps
-	// the other fields. Default: none.
+	// columns. Guards see the values in the columns, and commits write all of them; Payload
+	// keeps the other fields. NULL is a field that is missing, and the other way round: a
+	// nullable column wants a pointer in Go, or omitempty. Default: none.
 	Fields map[string]string
 	// Types are the types of columns that are not text, or not bytes: of ID, State, Origin,
 	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
 	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
 	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
 	// An empty Target, and From and FromOrigin of a creation, are NULL in a column with a type.
-	// [lifecycle.New] refuses a machine with a state that a type does not map.
+	// [lifecycle.New] refuses a machine with a state that the types of State and
+	// ExistingHistory.To do not map. The other columns of states need types that map the same
+	// states: a commit of another one is refused with [lifecycle.ErrInvalid].
 	Types map[string]Type
 }
 
@@ -110,7 +119,9 @@ type ExistingTable struct {
 //     are read without a column; FromOrigin is then From, and Origin is To. Without them
 //     a history cannot be checked against the table of its time.
 //
-// ID, Sequence and Token are NOT NULL. The types are those of [ExistingTable].
+// ID, Sequence and Token are NOT NULL. The types are those of [ExistingTable]. Rows from before
+// the library may stay, with 0 and -1 and so on in Sequence, from the newest of each object, and
+// any Token.
 type ExistingHistory struct {
 	Table                                string // the name, or schema.name, which SQLite does not have
 	Machine, ID                          string // columns

@@ -14,41 +14,47 @@ import (
 type TableError struct {
 	Table  string
 	Faults []string // each names a column and the reason
-	// Fix are SQL statements, each ended by a semicolon and a new line, that make the table
-	// fit. Empty: there are none. Read them before you execute them: they change types and
-	// defaults. SQLite cannot change a column: for such a fault there is no statement.
+	// Fix are SQL statements, each ended by a semicolon and a new line, that correct the
+	// faults. Empty: there are none. Read them before you execute them: they change types and
+	// defaults. To change a time, PostgreSQL takes one without a time zone for one in that of
+	// the session, and MySQL converts a timestamp to that of the session, which has to be UTC.
+	// A fault has no statement if the caller has a choice, or if SQLite, which cannot change a
+	// column, has none.
 	Fix string
 
-	unfixed string // how to correct the faults without a statement; empty: all have one
+	partly  bool   // a fault has no statement
+	rebuild string // how to correct the faults for which SQLite has no statement
 }
 
 // Error implements error.
 func (e *TableError) Error() string {
-	text := fmt.Sprintf("%v: %s", ErrSchema, strings.Join(e.Faults, "; "))
-	fits := "; this makes it fit: "
-	if e.unfixed != "" {
-		fits = "; this corrects the others: "
-		text += "; " + e.unfixed
+	text := fmt.Sprintf("%v: %s%s", ErrSchema, strings.Join(e.Faults, "; "), e.rebuild)
+	switch {
+	case e.Fix == "":
+		return text
+	case e.partly:
+		text += "; this corrects the others: "
+	default:
+		text += "; this makes it fit: "
 	}
-	if e.Fix != "" {
-		text += fits + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
-	}
-	return text
+	return text + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
 }
 
 // Unwrap returns [ErrSchema].
 func (e *TableError) Unwrap() error { return ErrSchema }
 
 // rebuild is how to correct a column in SQLite.
-const rebuild = "SQLite cannot change a column: name a new column of the right type, or make the table anew" +
+const rebuild = "; SQLite cannot change a column: name a new column of the right type, or make the table anew" +
 	" with the columns of ExistingTable.Schema (https://sqlite.org/lang_altertable.html#otheralter)"
 
 // add notes a fault and the statement that corrects it. Empty: there is none.
 func (e *TableError) add(fix, text string, args ...any) {
 	e.Faults = append(e.Faults, fmt.Sprintf(text, args...))
-	if fix != "" {
-		e.Fix += fix + ";\n"
+	if fix == "" {
+		e.partly = true
+		return
 	}
+	e.Fix += fix + ";\n"
 }
 
 // reported is what an engine reports about a column.
@@ -67,7 +73,7 @@ func (s *Store) fit(ctx context.Context, faults *TableError, t *table, objects, 
 		return err
 	}
 	if len(columns) == 0 {
-		faults.add(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "there is no table %s", faults.Table)
+		faults.add(strings.TrimSuffix(s.e.create(t, objects), ";\n"), "the user of the connection finds no table %s", faults.Table)
 		return faults
 	}
 	for _, v := range t.all() {
@@ -91,21 +97,24 @@ func (s *Store) fit(ctx context.Context, faults *TableError, t *table, objects, 
 		}
 	}
 	if !view {
-		s.checkOthers(faults, t, columns)
+		s.checkOthers(faults, columns)
 	}
 	return nil
 }
 
 // missing notes a column that the table lacks.
 func (s *Store) missing(faults *TableError, t *table, v value) {
-	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v))
+	fix, rows := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.col(v), s.e.typeOf(t, v)), ""
+	if v == vSequence && slices.Contains(t.key, v) { // of a history: the unique index needs other numbers
+		rows = ": number the rows that each object has, 0 and -1 and so on from the newest"
+	}
 	switch {
 	case v == vID || v == vState:
 		fix = "" // no value fits all rows
 	case slices.Contains(required, v):
 		fix += " NOT NULL DEFAULT 0"
 	}
-	faults.add(fix, "table %s lacks %s", faults.Table, s.e.unquoted(t.col(v)))
+	faults.add(fix, "table %s lacks %s%s", faults.Table, s.e.unquoted(t.col(v)), rows)
 }
 
 // checkNull notes a column that must not be NULL and may, and the other way round.
@@ -121,31 +130,25 @@ func (s *Store) checkNull(faults *TableError, t *table, v value, c *reported, ob
 		}
 		faults.add(fix, "column %s of table %s may be NULL, which equals no value that a commit expects%s", c.name, faults.Table, rows)
 	case !c.nullable && (v < values && v.emptied() || t.column[v].typ != nil && slices.Contains(unnamed, v)):
-		faults.add(s.nullable(faults, t, c), "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, faults.Table)
+		fix := faults.alter(s.e.alterNull, t.name, t.col(v), c.typ, "DROP", "NULL")
+		faults.add(fix, "column %s of table %s is NOT NULL, and the store writes NULL where a record has no value", c.name, faults.Table)
 	}
 }
 
 // checkOthers notes the other columns that a new row leaves empty, and must not.
-func (s *Store) checkOthers(faults *TableError, t *table, others map[string]reported) {
+func (s *Store) checkOthers(faults *TableError, others map[string]reported) {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		c := others[name]
-		if c.nullable || c.fills {
-			continue
+		if c := others[name]; !c.nullable && !c.fills {
+			faults.add("", "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
+				" name it in Fields, give it a default, or allow NULL", c.name, faults.Table)
 		}
-		faults.add(s.nullable(faults, t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it:"+
-			" name it in Fields, give it a default, or allow NULL", c.name, faults.Table)
 	}
-}
-
-// nullable returns the statement that allows NULL in a column.
-func (s *Store) nullable(faults *TableError, t *table, c *reported) string {
-	return faults.alter(s.e.alterNull, t.name, s.e.quoted(c.name), c.typ, "DROP", "NULL")
 }
 
 // alter returns a statement that changes a column, or an empty string if the engine has none.
 func (e *TableError) alter(format string, args ...any) string {
 	if format == "" {
-		e.unfixed = rebuild
+		e.rebuild = rebuild
 		return ""
 	}
 	return fmt.Sprintf(format, args...)
@@ -183,8 +186,11 @@ func (e *engine) takes(t *table, v value, typ string) bool {
 }
 
 // isOf reports whether the type of a column is one for values of a kind.
-func (e *engine) isOf(k kind, typ string) bool {
-	return slices.ContainsFunc(e.oldTypes[k], func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
+func (e *engine) isOf(k kind, typ string) bool { return beginsAs(typ, e.oldTypes[k]) }
+
+// beginsAs reports whether the type of a column begins as one of a list.
+func beginsAs(typ string, list []string) bool {
+	return slices.ContainsFunc(list, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
 }
 
 // create returns the statement that makes a table.

@@ -94,7 +94,7 @@ func (s *Store) Recent(
 ) ([]lifecycle.ChangedObject, error) {
 	l := s.of(machine)
 	h := &l.history
-	if _, err := h.column[vID].write(after); err != nil {
+	if err := s.e.checkCursor(&h.column[vID], after); err != nil {
 		return nil, err
 	}
 	b := &builder{engine: s.e, layout: l, from: h, reads: []value{vID, vSequence}}

@@ -25,7 +25,7 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 	if q.UnchangedFor > 0 && o.col(vChangedAt) == "" {
 		return nil, fmt.Errorf("%w: query by age: the table has no column for changed_at", errors.ErrUnsupported)
 	}
-	if _, err := o.column[vID].write(q.After); err != nil {
+	if err := s.e.checkCursor(&o.column[vID], q.After); err != nil {
 		return nil, err
 	}
 	given := len(q.States)
@@ -48,6 +48,16 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 		return b.page(&q, list)
 	})
 	return collect(ctx, s, st, nil, st.record)
+}
+
+// checkCursor refuses an id that no page ends with. The rows of a column of text may have ids that
+// its type does not write.
+func (e *engine) checkCursor(id *column, after string) error {
+	_, err := id.write(after)
+	if err != nil && beginsAs(id.sqlType, e.collated) {
+		return nil
+	}
+	return err
 }
 
 // page returns the query of a page. All its arguments are literals.
@@ -165,7 +175,7 @@ func (b *builder) byOwner(q *lifecycle.Query) (text string) {
 	case !existing && len(owners) <= maxRanges:
 		return text + b.between(owners)
 	}
-	text += " AND " + owner + " > ''" // a range of the index
+	text += " AND " + b.objects.col(vOwner) + " > ''" // a range of the index; NULL is not in it
 	if len(owners) > 0 {
 		pairs := literals(owners, func(o lifecycle.OwnerRef) string {
 			return "(" + b.literal(o.Name) + ", " + b.literal(int64(o.Epoch)) + ")"

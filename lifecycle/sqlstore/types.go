@@ -39,7 +39,8 @@ type Type struct {
 // The types of columns in which the text is the value, in one spelling.
 var (
 	// UUID is an id that is a uuid, in lower case with hyphens. Any other spelling is
-	// [lifecycle.ErrInvalid]: a service that accepts others converts them first.
+	// [lifecycle.ErrInvalid]: a service that accepts others converts them first. Rows with
+	// another spelling, in a column of text, are listed, and every verb refuses them.
 	UUID = Type{Write: canonicalUUID, Read: identity, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
 	Integer = Type{Write: canonicalInteger, Read: identity, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
@@ -87,7 +88,8 @@ func Codes(codes map[string]int64) Type {
 }
 
 // Enum is the type of a column that takes these values only. In PostgreSQL its name is that
-// of the enum type; MySQL has an enum, and SQLite text.
+// of the enum type, as SQL has it: with quotes and a schema, if need be. MySQL has an enum, and
+// SQLite text.
 func Enum(name string, list ...string) Type {
 	quoted := literals(list, func(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" })
 	return Type{

@@ -94,7 +94,8 @@ func (s *Store) verify(ctx context.Context, t *table, objects bool) error {
 	return err
 }
 
-var errNoTable = fmt.Errorf("%w: there is no table", ErrSchema)
+// errNoTable: an engine also hides tables from a user without rights on them.
+var errNoTable = fmt.Errorf("%w: the user of the connection finds no table", ErrSchema)
 
 // verifyColumns refuses a table that does not exist or lacks columns of a list. The names may
 // be in quotes.
@@ -215,11 +216,10 @@ func (s *Store) verifySession(ctx context.Context) error {
 // identifiers are at most as long as in PostgreSQL, the shortest of the three.
 var identifiers = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// identifier refuses a name that is not a letter or _, followed by letters, digits
-// and _.
+// identifier refuses a name that would need other quotes, or that an engine shortens.
 func identifier(name string) error {
 	if !identifiers.MatchString(name) {
-		return fmt.Errorf("%w: %q is not a valid identifier", lifecycle.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q: use up to 63 ASCII letters, digits and _, with no digit first", lifecycle.ErrInvalid, name)
 	}
 	return nil
 }

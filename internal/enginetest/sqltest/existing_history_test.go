@@ -3,6 +3,7 @@ package sqltest
 import (
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,6 +164,51 @@ func TestSmallestExistingHistory(t *testing.T) {
 	})
 }
 
+// A history has rows from before the library. They stay, and the numbers begin at 1 beside them,
+// also for an object that has no row of its own.
+func TestExistingHistoryWithRows(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table := fourColumns(t, db, "plain", ", op bigint")
+		exec(t, db, "INSERT INTO plain (id, state, rev, seq) VALUES ('a', 'open', 0, 0)")
+		_, moment := types(e)
+		exec(t, db, "CREATE TABLE events (thing varchar(20) NOT NULL, what varchar(20), at "+moment+")")
+		for _, id := range []string{"a", "a", "b", "b", "b"} {
+			exec(t, db, "INSERT INTO events (thing, what) VALUES ('"+id+"', 'open')")
+		}
+		table.Columns.Operation = "op"
+		table.ExistingHistory = sqlstore.ExistingHistory{Table: "events", ID: "thing", Sequence: "n", Revision: "rev", Token: "token", Operation: "op", To: "what", At: "at"}
+		_, err := openTable(t, db, e, table)
+		fault := requireTableError(t, err)
+		require.Contains(t, fault.Faults, "table events lacks n: number the rows that each object has, 0 and -1 and so on from the newest")
+		statements := strings.SplitAfter(fault.Fix, ";\n")
+		execAll(t, db, strings.Join(statements[:len(statements)-2], ""))
+		exec(t, db, "CREATE TABLE numbered AS SELECT thing, what, at, rev, op, token, 1 - row_number() OVER (PARTITION BY thing) AS n FROM events")
+		exec(t, db, "DELETE FROM events")
+		exec(t, db, "INSERT INTO events (thing, what, at, rev, op, token, n) SELECT thing, what, at, rev, op, token, n FROM numbered")
+		execAll(t, db, statements[len(statements)-2])
+
+		store := existing(t, db, e, table)
+		for _, id := range []string{"a", "b"} {
+			key := lifecycle.Key{Machine: "order", ID: id}
+			require.Zero(t, get(t, store, key).Sequence)
+			for range 12 {
+				require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+			}
+			rows, err := store.History(t.Context(), key, 0, 99)
+			require.NoError(t, err)
+			require.Len(t, rows, 12)
+			require.EqualValues(t, 1, rows[0].Sequence)
+		}
+		time.Sleep(time.Millisecond)
+		_, err = store.Trim(t.Context(), time.Microsecond, 0)
+		require.NoError(t, err)
+		var n, least int
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*), min(n) FROM events").Scan(&n, &least))
+		require.Equal(t, [2]int{16, 5}, [2]int{n, least})
+	})
+}
+
 func TestExistingHistoryIsRefusedAtOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
@@ -194,7 +240,7 @@ func TestExistingHistoryIsRefusedAtOpen(t *testing.T) {
 		}{
 			{"nothing", with(func(*sqlstore.ExistingTable) {}), nil, ""},
 			{"a view", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "viewed" }), nil, ""},
-			{"no table", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "none" }), sqlstore.ErrSchema, "there is no table none"},
+			{"no table", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "none" }), sqlstore.ErrSchema, "the user of the connection finds no table none"},
 			{"a hostile table", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "fine; DROP TABLE fine" }), lifecycle.ErrInvalid, ""},
 			{"a hostile column", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Reason = `new" --` }), lifecycle.ErrInvalid, ""},
 			{"a column that is not there", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Reason = "why" }), sqlstore.ErrSchema, "table fine lacks why"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -87,6 +88,29 @@ func TestExistingTableSecondWriter(t *testing.T) {
 			exec(t, db, bypass)
 			require.ErrorIs(t, store.Commit(t.Context(), late), lifecycle.ErrConflict, bypass)
 		}
+	})
+}
+
+// Another program writes a state and the next revision, and does not know the column of the
+// origin: the object is in that state at rest, and the next operation returns there.
+func TestExistingTableStateWithoutOrigin(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		m := manage(existing(t, db, e, userTable(t, db, e)))
+		create(t, m, "a")
+		exec(t, db, "UPDATE shop_things SET status = 'paid', rev = rev + 1 WHERE no = 'a'")
+		got, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, fsm.Status[state]{State: paid, Origin: paid}, got.Status)
+		list, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{paid}})
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.NoError(t, list[0].Err)
+		fire(t, m, "a", reopen, customer)
+		rows, err := m.History(t.Context(), "a", 1, 0)
+		require.NoError(t, err)
+		require.Len(t, rows, 1)
+		require.Equal(t, [2]string{"paid", "paid"}, [2]string{rows[0].From, rows[0].FromOrigin})
 	})
 }
 
@@ -250,7 +274,7 @@ func TestExistingTableOfAttachedDatabase(t *testing.T) {
 	a.Table = "there"
 	_, err := openTable(t, db, e, a)
 	require.ErrorIs(t, err, sqlstore.ErrSchema)
-	require.ErrorContains(t, err, "there is no table there")
+	require.ErrorContains(t, err, "finds no table there")
 	a.Table = "here"
 	existing(t, db, e, a)
 }

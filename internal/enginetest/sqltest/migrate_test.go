@@ -25,7 +25,7 @@ func TestMigrate(t *testing.T) {
 		config := &sqlstore.Config{Prefix: "app_"}
 		_, err := sqlstore.Open(t.Context(), db, e.dialect, config)
 		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		require.ErrorContains(t, err, "there is no table app_schema: call Migrate first")
+		require.ErrorContains(t, err, "the user of the connection finds no table app_schema: call Migrate first")
 
 		// Several processes start at once.
 		var group errgroup.Group
@@ -132,7 +132,7 @@ func TestChangedTables(t *testing.T) {
 		for _, x := range []struct{ change, text string }{
 			{"ALTER TABLE interlock_messages RENAME COLUMN topic TO subjects", "table interlock_messages lacks topic"},
 			{"DROP INDEX interlock_history_at", "table interlock_history has no index interlock_history_at on (at)"},
-			{"DROP TABLE interlock_history", "there is no table interlock_history"},
+			{"DROP TABLE interlock_history", "the user of the connection finds no table interlock_history"},
 			{"DROP INDEX interlock_objects_state", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"CREATE INDEX interlock_objects_state ON interlock_objects (state)", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"ALTER TABLE interlock_objects DROP COLUMN saved", "table interlock_objects lacks saved"},
