@@ -164,7 +164,7 @@
 //
 // [Manager.Fire] on PostgreSQL:
 //
-//  1. change.go: the event becomes an index, the Edit an edit of bytes. check.go:
+//  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes. check.go:
 //     request.check.
 //  2. transaction.go: transaction.gather calls request.prepare (request.go), which has the
 //     steps up to the plan. request.load calls Store.Get, one SELECT. Before it,

@@ -238,3 +238,107 @@ func checkConfig[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, c
 	}
 	return nil
 }
+
+// Create fires event e out of the absent state and creates the record. The payload
+// is what guards see after the change; before it they see the zero payload. The
+// change's Edit works on the payload.
+//
+// Errors: [ErrExists] with the present record, [ErrRepeated], those of
+// [fsm.Machine.Next], [ErrInvalid], and those of the store. Nothing is written then,
+// except after [ErrUnknownOutcome].
+func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.creating(id, e, actor, payload, change).apply(ctx)
+}
+
+func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.call(decide.Create, "create", id, &e, actor, change)
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+	return c
+}
+
+// Add creates a record in a state: the machine's initial one, or, for an object that exists
+// already, any declared state at rest, which is neither transitional nor absent. In another
+// state than the initial one the history row has the event [Overridden], because the table
+// lets no object begin there. A deadline of the state counts from now. The actor must be
+// declared. No guard runs.
+//
+// Errors: [fsm.ErrUnknownState], [ErrInvalid] for a state in which no object can be added,
+// and those of [Manager.Create].
+func (m *Manager[S, E, T]) Add(ctx context.Context, id string, state S, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.adding(id, state, actor, payload, change).apply(ctx)
+}
+
+func (m *Manager[S, E, T]) adding(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.call(decide.Add, "add", id, nil, actor, change)
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+	if c.ask.To = m.machine.StateIndex(state); c.ask.To < 0 {
+		c.invalid = m.unknownState(state, actor)
+	} else if kind := m.machine.Kind(state); kind == fsm.Absent || kind == fsm.Transitional && c.ask.To != m.core.table.Initial {
+		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
+	} else if c.Reason == "" && c.ask.To != m.core.table.Initial {
+		c.Reason = "added: it exists already"
+	}
+	return c
+}
+
+// unknownState returns the error for a state that a caller wants an object to enter.
+func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
+	return &fsm.TransitionError{
+		Machine: m.core.table.Name, To: fmt.Sprint(state), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
+	}
+}
+
+// Fire moves an object by event e, if the table permits it to this actor. The
+// order is fixed: candidate rows by state, event, actor and origin; the change's
+// Edit, on a copy; the guards in order of the rows; compare-and-set; observers.
+// Entering a transitional state from another kind of state starts an operation.
+// Entering an absent state removes the record. For an event that the table
+// ignores, nothing is written and the change is dropped: the result is the record
+// that was read.
+//
+// The error is [ErrConflict] if another writer has moved the object meanwhile; see
+// [Current]. Fire does not try again, because the request may be wrong for
+// the state that the object is in now. Further: [ErrNotFound], [ErrBusy], [ErrRepeated],
+// [ErrPrecondition], [ErrStale], [ErrInvalid], [ErrUnknownOutcome], those of
+// [fsm.Machine.Next], of Edit and of the store. Nothing is written then, except
+// after ErrUnknownOutcome.
+func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
+	return m.call(decide.Fire, "fire", id, &e, actor, change).apply(ctx)
+}
+
+// Override puts an object into a state without a row of the table. It skips rows,
+// actors and guards, never the compare-and-set, the history or the operation id:
+// an override is an operation of its own, so that reports about the present one
+// are stale. Actor and reason are mandatory. An absent state removes the object. In a
+// transitional state, the operation has no work and no owner, and sweeps fire the deadline
+// row, see [Manager.Sweep]. The payload stays as the present operation has left it, because
+// [Config].Undo is for events; Edit changes it. Prefer a forced row, if the table has one.
+//
+// The actor need not be declared, because the table permits nothing here: it is up to
+// 255 bytes of text for the history, such as the account of the operator. It cannot be
+// [fsm.Sweeper]. The caller decides which of its users may override.
+//
+// Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty or
+// blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of
+// Edit and of the store. Nothing is written then, except after [ErrUnknownOutcome].
+func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
+	return m.overriding(id, to, actor, reason, change).apply(ctx)
+}
+
+func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
+	c := m.call(decide.Override, "override", id, nil, actor, change)
+	c.ask.To, c.Reason = m.machine.StateIndex(to), reason
+	c.invalid = checkSigned("an override", actor, reason)
+	if c.ask.To < 0 {
+		c.invalid = m.unknownState(to, actor)
+	}
+	return c
+}
+
+// checkSigned refuses a verb that skips the table without an actor and a reason.
+func checkSigned(verb string, actor fsm.Actor, reason string) error {
+	if strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "" {
+		return fmt.Errorf("%w: %s needs an actor and a reason", ErrInvalid, verb)
+	}
+	return nil
+}
