@@ -63,7 +63,7 @@ type engine struct {
 	// needs no row to lock an absent object.
 	claim string
 
-	collated []string // how the types of columns begin whose collation may take different texts for equal
+	collated []string // how the types of columns begin in which different texts may be equal
 	exact    string   // a condition that compares %s with %s byte by byte
 	bytewise string   // %s for comparisons byte by byte
 	zeroByte string   // the literal of one byte 0
@@ -119,7 +119,8 @@ var postgres = &engine{
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 	claim:     " ON CONFLICT (machine, id) DO UPDATE SET id = EXCLUDED.id",
 
-	exact:    ` AND %s COLLATE "C" = %s`,
+	collated: []string{"text", "character", "bpchar", "citext"},
+	exact:    ` AND %s::text COLLATE "C" = %s`,
 	bytewise: `%s COLLATE "C"`,
 	zeroByte: "decode('00', 'hex')", // without a backslash, see standard_conforming_strings
 	fence:    " OFFSET 0",
@@ -206,7 +207,7 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
-	collated: []string{"char", "varchar", "text"},
+	collated: []string{"char", "varchar", "nchar", "nvarchar", "text", "clob"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",

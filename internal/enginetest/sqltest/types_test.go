@@ -392,32 +392,43 @@ func TestFieldOfABit(t *testing.T) {
 // object, and a page after one of them has the other objects.
 func TestIdsInAnotherSpelling(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		if e.name == "postgres" {
-			return // its type has one spelling
+		types := map[string][]string{
+			"sqlite":   {"char(36) COLLATE NOCASE", "nvarchar(36) COLLATE NOCASE"},
+			"mysql":    {"char(36)"},
+			"postgres": {"text", "varchar(36) COLLATE any_case", "char(40) COLLATE any_case", "citext"},
 		}
-		db := pool(t, e.open(t))
-		exec(t, db, "CREATE TABLE spelt (id char(36) NOT NULL PRIMARY KEY"+map[string]string{"sqlite": " COLLATE NOCASE"}[e.name]+
-			", state varchar(20) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, op bigint)")
-		table := sqlstore.ExistingTable{
-			Machine: "lamp", Table: "spelt",
-			Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Operation: "op"},
-			Types:   map[string]sqlstore.Type{"id": sqlstore.UUID},
+		for _, typ := range types[e.name] {
+			t.Run(typ, func(t *testing.T) { idsInAnotherSpelling(t, e, typ) })
 		}
-		const first, second, last = "0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "1B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "2b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"
-		exec(t, db, "INSERT INTO spelt (id, state, rev, seq) VALUES ('"+first+"', 'open', 0, 0), ('"+second+"', 'open', 0, 0), ('"+last+"', 'open', 0, 0)")
-		m := lifecycle.Must(lamps, existing(t, db, e, table), nil)
-		_, err := m.Get(t.Context(), strings.ToLower(first))
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
-		var ids []string
-		for r, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 1}) {
-			require.NoError(t, err)
-			ids = append(ids, r.ID)
-		}
-		require.Equal(t, []string{first, second, last}, ids)
-		adopted, unplaced, err := lifecycle.Adopt(t.Context(), m, "migration", "ticket 7")
-		require.NoError(t, err)
-		require.Equal(t, 1, adopted)
-		require.Len(t, unplaced, 2)
-		require.ErrorContains(t, unplaced[1].Err, `"`+second+`" is not a uuid in lower case with hyphens`)
 	})
+}
+
+func idsInAnotherSpelling(t *testing.T, e engine, typ string) {
+	db := pool(t, e.open(t))
+	if e.name == "postgres" {
+		exec(t, db, "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+		exec(t, db, "CREATE EXTENSION citext")
+	}
+	exec(t, db, "CREATE TABLE spelt (id "+typ+" NOT NULL PRIMARY KEY, state varchar(20) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, op bigint)")
+	table := sqlstore.ExistingTable{
+		Machine: "lamp", Table: "spelt",
+		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq", Operation: "op"},
+		Types:   map[string]sqlstore.Type{"id": sqlstore.UUID},
+	}
+	const first, second, last = "0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "1B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "2b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"
+	exec(t, db, "INSERT INTO spelt (id, state, rev, seq) VALUES ('"+first+"', 'open', 0, 0), ('"+second+"', 'open', 0, 0), ('"+last+"', 'open', 0, 0)")
+	m := lifecycle.Must(lamps, existing(t, db, e, table), nil)
+	_, err := m.Get(t.Context(), strings.ToLower(first))
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	var ids []string
+	for r, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 1}) {
+		require.NoError(t, err)
+		ids = append(ids, r.ID)
+	}
+	require.Equal(t, []string{first, second, last}, ids)
+	adopted, unplaced, err := lifecycle.Adopt(t.Context(), m, "migration", "ticket 7")
+	require.NoError(t, err)
+	require.Equal(t, 1, adopted)
+	require.Len(t, unplaced, 2)
+	require.ErrorContains(t, unplaced[1].Err, `"`+second+`" is not a uuid in lower case with hyphens`)
 }
