@@ -39,9 +39,6 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		err := s.send(ctx, p)
 		if errors.Is(err, errMissed) {
 			err = s.explain(ctx, p, err)
-			if c := classify(err); s.tx != nil && err != nil && !errors.Is(err, errMissed) && (!c.refused() || c == unable) {
-				s.ended = true
-			}
 		}
 		if errors.Is(err, errLost) {
 			p.lost = err

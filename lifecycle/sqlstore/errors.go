@@ -21,9 +21,9 @@ var (
 	// deleted and inserted a row of an [ExistingTable]. Nothing was written.
 	ErrHistory = errors.New("sqlstore: record and history do not fit")
 	// ErrRollback: a transaction of the caller cannot continue, because of a deadlock, a
-	// serialization failure or a concurrent commit, or because an earlier commit in it has
+	// serialization failure or a concurrent commit, or because an earlier call in it has
 	// failed. Roll it back and run it again from its beginning. The error matches
-	// [lifecycle.ErrUnavailable], and wraps the driver's error unless an earlier commit had it.
+	// [lifecycle.ErrUnavailable], and wraps the driver's error unless an earlier call had it.
 	ErrRollback = errors.New("sqlstore: the transaction must be rolled back and run again")
 )
 
@@ -37,7 +37,7 @@ var (
 	// errLost: the engine may or may not have committed.
 	errLost = errors.New("the answer was lost")
 	// errEnded: the engine may have ended the caller's transaction.
-	errEnded = fmt.Errorf("%w: %w: an earlier commit in it has failed", ErrRollback, lifecycle.ErrUnavailable)
+	errEnded = fmt.Errorf("%w: %w: an earlier call in it has failed", ErrRollback, lifecycle.ErrUnavailable)
 	// errTaken: no record has the key, but a unique index of the existing table
 	// rejects the row.
 	errTaken = errors.New("a unique index of the table takes another row for this one")

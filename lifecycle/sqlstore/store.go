@@ -63,7 +63,7 @@ type Store struct {
 	q  querier // executes the statements: the database, or a connection or transaction
 	tx *sql.Tx // the caller's transaction, which is then q; nil: none
 
-	ended bool // a commit has failed: tx may have ended, or has half of it
+	ended bool // a call has failed: tx may have ended, or has half of a commit
 }
 
 // querier is a database, a connection or a transaction.
@@ -240,13 +240,17 @@ func (s *Store) call(ctx context.Context, run func() error) error {
 	broken := 0
 	for attempts := 1; ; attempts++ {
 		err := run()
-		if err == nil || s.tx != nil {
+		if err == nil {
+			return nil
+		}
+		c := classify(err)
+		if s.tx != nil {
+			s.ended = s.ended || !errors.Is(err, errMissed) && (!c.refused() || c == unable)
 			return err
 		}
 		if attempts == 1 {
 			until = time.Now().Add(s.config.RetryFor)
 		}
-		c := classify(err)
 		if c != busy {
 			broken++
 		}

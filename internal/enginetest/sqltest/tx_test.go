@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,6 +106,48 @@ func TestWithTxIsolation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A deadlock of a read ends the transaction: MySQL would commit what the view writes after it.
+func TestWithTxDeadlockOfARead(t *testing.T) {
+	e := engines()[2]
+	require.Equal(t, "mysql", e.name)
+	store, db := fresh(t, e)
+	m := manage(store)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		create(t, m, id)
+	}
+	before := get(t, store, orderA)
+	exec(t, db, "CREATE TABLE ledger (entry bigint)")
+	begin := func() *sql.Tx {
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
+		require.NoError(t, err)
+		return tx
+	}
+	tx, other := begin(), begin()
+	defer tx.Rollback()
+	defer other.Rollback()
+	lock := "SELECT id FROM interlock_objects WHERE machine = 'order' AND id = ? FOR UPDATE"
+	_, err := tx.ExecContext(t.Context(), lock, "b")
+	require.NoError(t, err)
+	_, err = other.ExecContext(t.Context(), lock, "a")
+	require.NoError(t, err)
+	_, err = other.ExecContext(t.Context(), "INSERT INTO ledger SELECT 1 FROM interlock_objects") // the engine keeps the larger one
+	require.NoError(t, err)
+	waits := make(chan error)
+	go func() {
+		_, err := other.ExecContext(t.Context(), lock, "b")
+		waits <- err
+	}()
+	time.Sleep(50 * time.Millisecond) // if the other one begins to wait later, it still is the larger one
+	view := store.WithTx(tx)
+	_, err = view.Get(t.Context(), orderA)
+	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.NoError(t, <-waits)
+	require.NoError(t, other.Rollback())
+	require.ErrorIs(t, view.Commit(t.Context(), next(before, 0)), sqlstore.ErrRollback)
+	require.NoError(t, tx.Rollback())
+	require.Equal(t, before, get(t, store, orderA))
 }
 
 // A table that is changed while processes use it interrupts what began before: a call is made
