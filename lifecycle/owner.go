@@ -209,9 +209,10 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 	return nil
 }
 
-// stalled returns up to which TTL the heartbeats of this process show that no owner can send one: the
-// store takes none although this process sends them. The bad schedule without the latter: a heartbeat
-// fails, [Owner.Run] ends, and the sweeps of this process never declare an owner dead.
+// stalled returns the longest TTL of an owner that may be alive without a heartbeat, because the store
+// does not take those of this process either. It is 0 if this process sends none. The bad schedule
+// without that: a heartbeat fails, [Owner.Run] ends, and the sweeps of this process never declare an
+// owner dead.
 func (o *Owner) stalled() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
