@@ -59,9 +59,9 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 	for c := t.class; c != nil; c = c.parent {
 		top := c
 		switch {
-		case c.parent != nil && c.parent.crowded(c): // also if the class is paused
+		case c.parent != nil && c.parent.crowded(c):
 			top = c.parent
-		case c.open():
+		case !c.full(): // a pause needs the end of no action
 			continue
 		}
 		for _, l := range q.lanes {

@@ -426,6 +426,22 @@ func TestWaitForActionsOfAPausedClass(t *testing.T) {
 	})
 }
 
+// A pause needs the end of no action. So the wait ends when the pause ends.
+func TestWaitInsideAPausedClass(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {MaxRunning: 2}}})
+		outer := submit(t, q, "a", ofClass("c", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(time.Second)
+			return submit(t, q, "b", ofClass("c", takes("target", 0, nil))).Wait(ctx)
+		}}))
+		require.NoError(t, q.PauseClass("c"))
+		time.Sleep(time.Minute)
+		require.NoError(t, q.ResumeClass("c"))
+		require.NoError(t, outer.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // A pause of the class does not hide that the class needs the end of the action that waits.
 func TestWaitForAPausedClassThatIsCrowded(t *testing.T) {
 	in(t, func(t *testing.T) {
