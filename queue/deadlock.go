@@ -39,7 +39,10 @@ func (q *Queuer[K]) wouldDeadlock(self, target *Ticket[K]) bool {
 
 // waitsFor returns the tickets that have to end before t can end. REQUIRES: q.mu.
 func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
-	if t.hasShare || t.state == Ending || t.state == Ended {
+	if t.state == Ending || t.state == Ended {
+		return nil // a goroutine that Run has left behind may still wait
+	}
+	if t.hasShare {
 		for _, w := range q.waits {
 			if w.in == t {
 				list = append(list, w.target)

@@ -503,6 +503,29 @@ func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 	})
 }
 
+// A goroutine that an action left behind waits while the action is being settled. The action does
+// not wait for that.
+func TestWaitForAnActionThatLeavesAWait(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		var left *queue.Ticket[string]
+		waits := submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return left.Wait(ctx)
+		}})
+		left = submit(t, q, "a", &queue.Action{
+			Run: func(ctx context.Context) error {
+				go func() { _ = waits.Wait(ctx) }()
+				time.Sleep(time.Second)
+				return nil
+			},
+			Settle: func(context.Context, queue.Outcome, error) { time.Sleep(time.Hour) },
+		})
+		require.NoError(t, waits.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // An action that is being settled in the middle of a lane does not hide the action in front.
 func TestWaitBehindACanceledAction(t *testing.T) {
 	in(t, func(t *testing.T) {
