@@ -170,11 +170,13 @@ func (c *class[K]) precedes(a *Ticket[K], aShare share, b *Ticket[K], bShare sha
 	return cmp.Or(cmp.Compare(aShare.running, bShare.running), cmp.Compare(aShare.lastStart, bShare.lastStart), cmp.Compare(a.turn, b.turn)) < 0
 }
 
-// open reports whether an action may start: the class is not paused, and fewer than
-// MaxRunning actions run.
-func (c *class[K]) open() bool {
+// open reports whether an action may start: the class is neither paused nor full.
+func (c *class[K]) open() bool { return !c.rule.paused && !c.full() }
+
+// full reports whether MaxRunning actions run.
+func (c *class[K]) full() bool {
 	most := c.rule.limit.MaxRunning
-	return !c.rule.paused && (most == 0 || c.total.running < most)
+	return most > 0 && c.total.running >= most
 }
 
 // crowded reports whether MaxChildren keeps an idle child from starting an action.

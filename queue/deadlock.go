@@ -39,7 +39,10 @@ func (q *Queuer[K]) wouldDeadlock(self, target *Ticket[K]) bool {
 
 // waitsFor returns the tickets that have to end before t can end. REQUIRES: q.mu.
 func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
-	if t.hasShare || t.state == Ending || t.state == Ended {
+	if t.state == Ending || t.state == Ended {
+		return nil // a goroutine that Run has left behind may still wait
+	}
+	if t.hasShare {
 		for _, w := range q.waits {
 			if w.in == t {
 				list = append(list, w.target)
@@ -59,9 +62,9 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 	for c := t.class; c != nil; c = c.parent {
 		top := c
 		switch {
-		case c.parent != nil && c.parent.crowded(c): // also if the class is paused
+		case c.parent != nil && c.parent.crowded(c):
 			top = c.parent
-		case c.open():
+		case !c.full(): // a pause needs the end of no action
 			continue
 		}
 		for _, l := range q.lanes {

@@ -426,6 +426,22 @@ func TestWaitForActionsOfAPausedClass(t *testing.T) {
 	})
 }
 
+// A pause needs the end of no action. So the wait ends when the pause ends.
+func TestWaitInsideAPausedClass(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"c": {MaxRunning: 2}}})
+		outer := submit(t, q, "a", ofClass("c", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(time.Second)
+			return submit(t, q, "b", ofClass("c", takes("target", 0, nil))).Wait(ctx)
+		}}))
+		require.NoError(t, q.PauseClass("c"))
+		time.Sleep(time.Minute)
+		require.NoError(t, q.ResumeClass("c"))
+		require.NoError(t, outer.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
 // A pause of the class does not hide that the class needs the end of the action that waits.
 func TestWaitForAPausedClassThatIsCrowded(t *testing.T) {
 	in(t, func(t *testing.T) {
@@ -484,6 +500,29 @@ func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 		other <- early
 		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrPending)
 		require.NotErrorIs(t, late.Err(), queue.ErrWouldDeadlock)
+	})
+}
+
+// A goroutine that an action left behind waits while the action is being settled. The action does
+// not wait for that.
+func TestWaitForAnActionThatLeavesAWait(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		var left *queue.Ticket[string]
+		waits := submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return left.Wait(ctx)
+		}})
+		left = submit(t, q, "a", &queue.Action{
+			Run: func(ctx context.Context) error {
+				go func() { _ = waits.Wait(ctx) }()
+				time.Sleep(time.Second)
+				return nil
+			},
+			Settle: func(context.Context, queue.Outcome, error) { time.Sleep(time.Hour) },
+		})
+		require.NoError(t, waits.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
 	})
 }
 

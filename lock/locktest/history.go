@@ -41,6 +41,7 @@ type outcome struct {
 	holds   []int // the acquisitions that the refusal lists as holders
 	waits   bool  // it lists a waiting request too
 	more    bool
+	open    bool       // the call has no answer
 	token   lock.Token // of an acquisition or a conversion that was granted
 }
 
@@ -58,7 +59,7 @@ var sequential = porcupine.Model{
 			delete(c, o.hold)
 			return true, c
 		case !acquires(o.op) && c[o.hold] == nil: // without an answer, it may come after the end of its grant
-			return true, c
+			return out.open, c
 		}
 		var blockers []int
 		for hold := range c {
@@ -314,6 +315,7 @@ func (r *recorder) call(s step) error {
 }
 
 func (r *recorder) add(o operation, called int64, out outcome, returned int64) {
+	out.open = returned == never
 	r.log = append(r.log, porcupine.Operation{ClientId: r.number, Input: o, Call: called, Output: out, Return: returned})
 }
 

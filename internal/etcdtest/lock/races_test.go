@@ -256,6 +256,26 @@ func TestLostConfirmationOfARevocation(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
+// The watch hangs, and the renewal reads a revocation. The holder confirms it, although its view
+// does not show it.
+func TestRevocationWhileTheWatchHangs(t *testing.T) {
+	server, prefix := etcdtest.Start(t, nil), freshPrefix()
+	var hangs sync.RWMutex
+	l := open(t, server.Client(t, hangingWatch(&hangs)), prefix, &etcdlock.Config{TTL: 3 * time.Second})
+	direct := server.Client(t)
+	operator := open(t, direct, prefix, nil)
+	g := take(t, l, at(lock.X, "/a"), "holder")
+	hangs.Lock()
+	defer hangs.Unlock()
+	require.NoError(t, operator.Revoke(t.Context(), g.Token(), "maintenance"))
+	require.ErrorIs(t, g.Check(), lock.ErrRevoked)
+	all, err := direct.Get(t.Context(), prefix, clientv3.WithPrefix())
+	require.NoError(t, err)
+	for _, kv := range all.Kvs {
+		require.NotContains(t, string(kv.Value), "maintenance")
+	}
+}
+
 // A session whose lease is answered so late that little of its TTL is left is not used: a
 // grant in it would be lost before its first renewal.
 func TestLateLease(t *testing.T) {
