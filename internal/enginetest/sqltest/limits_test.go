@@ -59,7 +59,11 @@ func TestRefusedNames(t *testing.T) {
 			require.ErrorIs(t, err, lifecycle.ErrInvalid, "%q", after)
 		}
 		_, err := store.Recent(t.Context(), "vm", time.Minute, "no uuid", 1)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		if e.name == "postgres" {
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		} else { // the ids are in a column of text, where a row may have any
+			require.NoError(t, err)
+		}
 		c := next(get(t, store, orderA), 0)
 		c.Owner = lifecycle.OwnerRef{Name: "\xff", Epoch: 1}
 		require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
