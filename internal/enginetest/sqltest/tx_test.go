@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -139,7 +138,6 @@ func TestWithTxDeadlockOfARead(t *testing.T) {
 		_, err := other.ExecContext(t.Context(), lock, "b")
 		waits <- err
 	}()
-	time.Sleep(50 * time.Millisecond) // if the other one begins to wait later, it still is the larger one
 	view := store.WithTx(tx)
 	_, err = view.Get(t.Context(), orderA)
 	require.ErrorIs(t, err, lifecycle.ErrUnavailable)

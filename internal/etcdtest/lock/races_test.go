@@ -98,11 +98,7 @@ func TestBreakWhileTheWatchHangs(t *testing.T) {
 func TestConversionWhileTheWatchHangs(t *testing.T) {
 	server := etcdtest.Start(t, nil)
 	var hangs sync.RWMutex
-	var written func()
-	client, arm := nextTxn(t, server, func(execute func() error) error {
-		defer func() { written() }()
-		return execute()
-	}, hangingWatch(&hangs))
+	client, arm := unseenTxn(t, server, &hangs)
 	l := open(t, client, freshPrefix(), nil)
 	for _, to := range []lock.Mode{lock.X, lock.IS} {
 		g := take(t, l, at(lock.S, "/a"), "holder")
@@ -112,9 +108,8 @@ func TestConversionWhileTheWatchHangs(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		written = cancel
 		hangs.Lock()
-		arm()
+		arm(cancel)
 		err := convert(ctx, to)
 		token, has := g.Token(), g.Requests()
 		hangs.Unlock()
@@ -133,19 +128,14 @@ func TestConversionWhileTheWatchHangs(t *testing.T) {
 func TestUpgradeWhileTheWatchHangs(t *testing.T) {
 	server, prefix := etcdtest.Start(t, nil), freshPrefix()
 	var hangs sync.RWMutex
-	var written func()
-	client, arm := nextTxn(t, server, func(execute func() error) error {
-		defer func() { written() }()
-		return execute()
-	}, hangingWatch(&hangs))
+	client, arm := unseenTxn(t, server, &hangs)
 	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
 	g := take(t, l, at(lock.S, "/a"), "holder")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	written = cancel
 	hangs.Lock()
 	defer hangs.Unlock()
-	arm()
+	arm(cancel)
 	require.NoError(t, g.Downgrade(ctx, lock.IS))
 	take(t, other, at(lock.IX, "/a"), "other")
 	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
@@ -189,6 +179,17 @@ func TestCancelWhileTheWatchHangs(t *testing.T) {
 	require.Equal(t, "holder", conflict.Holders[0].Owner)
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, (<-later).Unlock(t.Context()))
+}
+
+// unseenTxn returns a client whose watches wait while the mutex is locked. Its next transaction
+// after arm calls written when etcd has written it.
+func unseenTxn(t testing.TB, server *etcdtest.Server, hangs *sync.RWMutex) (_ *clientv3.Client, arm func(written func())) {
+	var written func()
+	client, armed := nextTxn(t, server, func(execute func() error) error {
+		defer func() { written() }()
+		return execute()
+	}, hangingWatch(hangs))
+	return client, func(f func()) { written = f; armed() }
 }
 
 // hangingWatch makes the answers of watches wait while the mutex is locked.
