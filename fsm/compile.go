@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"math"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
@@ -39,8 +40,8 @@ type edge struct {
 	actors uint64 // mask
 	bits   uint64
 	keep   uint64 // originBits between transitional states, else 0
+	next   *edge  // of the same cell, in order of trial
 	row    int32
-	next   int32 // next edge of the same cell in order of trial; 0 none
 	flags  edgeFlags
 }
 
@@ -58,10 +59,9 @@ const (
 type compiled struct {
 	actors  []Actor
 	width   int     // events
-	dense   []int32 // [state*width+event] -> first edge, 0 none
-	sparse  map[int32]int32
-	edges   []edge    // [0] is unused
-	out     [][]int32 // edges of a state in order of declaration
+	dense   []*edge // [state*width+event] -> first edge, nil for none
+	sparse  map[int32]*edge
+	out     [][]*edge // edges of a state in order of declaration
 	origins [][]int
 	allowed []bitset.Set // by row: the origins of its condition; nil for no condition
 	resting bitset.Set
@@ -75,9 +75,8 @@ type compiled struct {
 func compile(t *Table) *compiled {
 	n := len(t.States)
 	c := &compiled{
-		actors: t.Actors, width: len(t.Events), edges: make([]edge, 1, len(t.Rows)+1),
-		out: make([][]int32, n), origins: possibleOrigins(t), allowed: conditions(t),
-		resting: bitset.New(n), eventNames: newIndex(t.Events),
+		actors: t.Actors, width: len(t.Events), out: make([][]*edge, n), origins: possibleOrigins(t),
+		allowed: conditions(t), resting: bitset.New(n), eventNames: newIndex(t.Events),
 	}
 	names := make([]string, n)
 	for i := range t.States {
@@ -88,39 +87,38 @@ func compile(t *Table) *compiled {
 	}
 	c.stateNames = newIndex(names)
 	if n*c.width <= maxDenseCells {
-		c.dense = make([]int32, n*c.width)
+		c.dense = make([]*edge, n*c.width)
 	} else {
-		c.sparse = make(map[int32]int32, len(t.Rows))
+		c.sparse = make(map[int32]*edge, len(t.Rows))
 	}
-	last := make(map[int32]int32) // last edge of a cell
+	last := make(map[int32]*edge) // last edge of a cell
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		for _, from := range r.From {
 			cell := int32(from*c.width + r.Event)
-			before, again := last[cell]
-			if again && c.edges[before].row == int32(i) {
+			before := last[cell]
+			if before != nil && before.row == int32(i) {
 				continue // the row names the source twice
 			}
-			c.edges = append(c.edges, c.edgeOf(t, i, from))
-			this := int32(len(c.edges) - 1)
-			c.out[from] = append(c.out[from], this)
+			ed := c.edgeOf(t, i, from)
+			c.out[from] = append(c.out[from], ed)
 			switch {
-			case again:
-				c.edges[before].next = this
+			case before != nil:
+				before.next = ed
 			case c.dense != nil:
-				c.dense[cell] = this
+				c.dense[cell] = ed
 			default:
-				c.sparse[cell] = this
+				c.sparse[cell] = ed
 			}
-			last[cell] = this
+			last[cell] = ed
 		}
 	}
 	return c
 }
 
-func (c *compiled) edgeOf(t *Table, row, from int) edge {
+func (c *compiled) edgeOf(t *Table, row, from int) *edge {
 	r := &t.Rows[row]
-	e := edge{row: int32(row)}
+	e := &edge{row: int32(row)}
 	if len(r.Actors) == 0 || len(t.Actors) == 0 {
 		e.actors = math.MaxUint64
 	}
@@ -154,8 +152,8 @@ func (c *compiled) edgeOf(t *Table, row, from int) edge {
 	return e
 }
 
-// first returns the first edge of a cell, 0 if there is none.
-func (c *compiled) first(state, event int) int32 {
+// first returns the first edge of a cell, nil if there is none.
+func (c *compiled) first(state, event int) *edge {
 	cell := state*c.width + event
 	if c.dense != nil {
 		return c.dense[cell]
@@ -206,23 +204,40 @@ func (c *compiled) actorBit(a Actor) uint64 {
 
 // index finds the number of a state or event by its value. The zero index finds
 // nothing.
-type index[K comparable] map[K]int32
+type index[K comparable] struct {
+	keys []K
+	by   map[K]int32 // nil for few keys
+}
 
-// newIndex numbers the keys in their order. Of equal keys, the first counts.
+// fewKeys is the largest number of keys that are compared one by one, which takes less
+// time than a hash.
+const fewKeys = 16
+
+// newIndex numbers the keys in their order and keeps the slice. Of equal keys, the first
+// counts.
 func newIndex[K comparable](keys []K) index[K] {
-	x := make(index[K], len(keys))
-	for i, k := range keys {
-		if _, taken := x[k]; !taken {
-			x[k] = int32(i)
+	x := index[K]{keys: keys}
+	if len(keys) > fewKeys {
+		x.by = make(map[K]int32, len(keys))
+		for i, k := range slices.Backward(keys) {
+			x.by[k] = int32(i)
 		}
 	}
 	return x
 }
 
 // of returns the number of k, or -1.
-func (x index[K]) of(k K) int {
-	if i, ok := x[k]; ok {
-		return int(i)
+func (x *index[K]) of(k K) int {
+	if x.by != nil {
+		if i, ok := x.by[k]; ok {
+			return int(i)
+		}
+		return -1
+	}
+	for i := range x.keys {
+		if x.keys[i] == k {
+			return i
+		}
 	}
 	return -1
 }

@@ -25,8 +25,8 @@ func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, fo
 	_, _, _ = t.States[state], t.States[origin], t.Events[event]
 	c, word := t.decider(), wordOf(state, origin)
 	bit, n := c.actorBit(actor), len(rows)
-	for i := c.first(state, event); i != 0; i = c.edges[i].next {
-		if ed := &c.edges[i]; ed.actors&bit != 0 && c.agrees(ed, origin, force) {
+	for ed := c.first(state, event); ed != nil; ed = ed.next {
+		if ed.actors&bit != 0 && c.agrees(ed, origin, force) {
 			rows = append(rows, int(ed.row))
 		}
 	}
@@ -51,8 +51,8 @@ func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []er
 // panics also if the row does not leave the state.
 func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 	c := t.decider()
-	for i := c.first(state, t.Rows[row].Event); i != 0; i = c.edges[i].next {
-		if ed := &c.edges[i]; int(ed.row) == row {
+	for ed := c.first(state, t.Rows[row].Event); ed != nil; ed = ed.next {
+		if int(ed.row) == row {
 			w := ed.move(wordOf(state, origin))
 			return wordState(w), wordOrigin(w)
 		}
@@ -67,10 +67,10 @@ func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 func (t *Table) Timeout(state, origin int) (timeout time.Duration, row int) {
 	c := t.decider()
 	row = -1
-	for _, i := range c.out[state] {
-		r := &t.Rows[c.edges[i].row]
-		if r.Timeout > 0 && (row < 0 || r.Timeout < timeout) && c.fits(&c.edges[i], origin) {
-			timeout, row = r.Timeout, int(c.edges[i].row)
+	for _, ed := range c.out[state] {
+		r := &t.Rows[ed.row]
+		if r.Timeout > 0 && (row < 0 || r.Timeout < timeout) && c.fits(ed, origin) {
+			timeout, row = r.Timeout, int(ed.row)
 		}
 	}
 	return timeout, row

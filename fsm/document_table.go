@@ -140,20 +140,24 @@ func (b *formBuilder) row(r joinedRow) {
 // names gives names their indexes: first the declared ones, then the others in the
 // order of their use.
 type names struct {
-	index    index[string]
+	index    map[string]int
 	declared int
 	others   []string
 }
 
 func newNames(declared []string) names {
-	return names{index: newIndex(declared), declared: len(declared)}
+	n := names{index: make(map[string]int, len(declared)), declared: len(declared)}
+	for i, name := range slices.Backward(declared) { // of equal names, the first counts
+		n.index[name] = i
+	}
+	return n
 }
 
 func (n *names) of(name string) int {
-	i := n.index.of(name)
-	if i < 0 {
+	i, known := n.index[name]
+	if !known {
 		i = n.declared + len(n.others)
-		n.index[name] = int32(i)
+		n.index[name] = i
 		n.others = append(n.others, name)
 	}
 	return i

@@ -65,9 +65,7 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 	}
 	bit := m.c.actorBit(actor)
 	var refused *TransitionError
-	for i := m.c.first(wordState(word), event); i != 0; {
-		ed := &m.c.edges[i]
-		i = ed.next
+	for ed := m.c.first(wordState(word), event); ed != nil; ed = ed.next {
 		if ed.actors&bit == 0 || ed.flags != 0 && !m.c.agrees(ed, wordOrigin(word), force) {
 			continue
 		}
@@ -105,8 +103,7 @@ func (m *Machine[S, E, T]) NextTo(ctx context.Context, at Status[S], to S, actor
 	}
 	word, bit := wordOf(state, origin), m.c.actorBit(actor)
 	refused := m.table.detail(word, "", actor)
-	for _, i := range m.c.out[state] {
-		ed := &m.c.edges[i]
+	for _, ed := range m.c.out[state] {
 		if ed.flags&ignores != 0 || !m.c.fits(ed, origin) || wordState(ed.move(word)) != target {
 			continue
 		}
@@ -142,8 +139,7 @@ func (m *Machine[S, E, T]) Permitted(at Status[S], actor Actor) iter.Seq[Row[S, 
 			return
 		}
 		bit := m.c.actorBit(actor)
-		for _, i := range m.c.out[state] {
-			ed := &m.c.edges[i]
+		for _, ed := range m.c.out[state] {
 			if ed.actors&bit != 0 && m.c.agrees(ed, origin, false) && !yield(m.rows[ed.row]) {
 				return
 			}

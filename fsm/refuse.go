@@ -14,8 +14,7 @@ func (t *Table) refuse(word uint64, event int, actor Actor) error {
 	err := t.detail(word, t.Events[event], actor)
 	c := t.decider()
 	bit, mine := c.actorBit(actor), false
-	for i := c.first(wordState(word), event); i != 0; i = c.edges[i].next {
-		ed := &c.edges[i]
+	for ed := c.first(wordState(word), event); ed != nil; ed = ed.next {
 		if ed.actors&bit == 0 {
 			continue
 		}
@@ -29,7 +28,7 @@ func (t *Table) refuse(word uint64, event int, actor Actor) error {
 	case mine:
 		err.Reason = errOrigin
 		return err
-	case c.first(wordState(word), event) != 0:
+	case c.first(wordState(word), event) != nil:
 		err.Err = ErrWrongActor
 	}
 	err.Origin = ""
