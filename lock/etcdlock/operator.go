@@ -121,7 +121,7 @@ func (a *acquisition) obey(c *claim) {
 		// the view shows the grant first and the deletion later.
 		a.end(a.lost(c.Order.Reason), deleteKey)
 		return
-	case a.state != held || c.modified <= a.obeyed:
+	case c.modified <= a.obeyed:
 		return
 	}
 	a.obeyed = c.modified

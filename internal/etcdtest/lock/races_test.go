@@ -277,6 +277,32 @@ func TestRevocationWhileTheWatchHangs(t *testing.T) {
 	}
 }
 
+// A revocation reaches a call that still waits because its watch hangs: etcd has granted its
+// request. The call then returns a grant that is revoked.
+func TestRevocationOfAGrantThatTheWatchDoesNotShow(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var hangs sync.RWMutex
+	client := server.Client(t, hangingWatch(&hangs))
+	direct, prefix := server.Client(t), freshPrefix()
+	l, operator := open(t, client, prefix, &etcdlock.Config{TTL: 3 * time.Second}), open(t, direct, prefix, nil)
+	g := take(t, operator, at(lock.X, "/a"), "first")
+	w := queue(t, l, direct, prefix, at(lock.X, "/a"), "second")
+	hangs.Lock()
+	shows := sync.OnceFunc(hangs.Unlock)
+	defer shows()
+	require.NoError(t, g.Unlock(t.Context()))
+	holders, err := operator.Holders(t.Context(), lock.MustParse("/a"), lock.At)
+	require.NoError(t, err)
+	require.NoError(t, operator.Revoke(t.Context(), holders[0].Token, "maintenance"))
+	all, err := direct.Get(t.Context(), prefix, clientv3.WithPrefix())
+	require.NoError(t, err)
+	for _, kv := range all.Kvs {
+		require.NotContains(t, string(kv.Value), "maintenance")
+	}
+	shows()
+	require.ErrorIs(t, w.granted(t).Check(), lock.ErrRevoked)
+}
+
 // A session whose lease is answered so late that little of its TTL is left is not used: a
 // grant in it would be lost before its first renewal.
 func TestLateLease(t *testing.T) {
