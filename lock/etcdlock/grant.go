@@ -118,16 +118,11 @@ func (a *acquisition) convert(ctx context.Context, when condition, change func(*
 		return lock.Ended(ctx)
 	}
 	l := a.locker
-	l.mu.Lock()
-	latest := a.claim.modified
-	l.mu.Unlock()
 	var next claim
 	revision, left, err := l.write(ctx, a.session, when, func(v *view) ([]*claim, error) {
 		c := v.claim(a.key)
-		// Bad schedule without the second condition: the watch hangs, the grant is downgraded,
-		// another request gets the lock, and an upgrade back finds nothing to raise.
-		if c == nil || c.modified < latest {
-			return nil, lock.ErrNotHeld // or write reads a view that has the claim
+		if c == nil {
+			return nil, lock.ErrNotHeld
 		}
 		next = *c
 		next.Requests, next.Token = slices.Clone(c.Requests), c.token()

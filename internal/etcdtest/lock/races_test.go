@@ -141,6 +141,27 @@ func TestUpgradeWhileTheWatchHangs(t *testing.T) {
 	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
 }
 
+// Etcd executes a downgrade and answers NOSPACE, and another request gets the lock before the watch
+// shows that. An upgrade back is decided on what etcd has.
+func TestUpgradeAfterADowngradeThatFails(t *testing.T) {
+	server, prefix := etcdtest.Start(t, nil), freshPrefix()
+	var hangs sync.RWMutex
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		if err := execute(); err != nil {
+			return err
+		}
+		return rpctypes.ErrGRPCNoSpace
+	}, hangingWatch(&hangs))
+	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g := take(t, l, at(lock.S, "/a"), "holder")
+	hangs.Lock()
+	defer hangs.Unlock()
+	arm()
+	require.ErrorIs(t, g.Downgrade(t.Context(), lock.IS), rpctypes.ErrNoSpace)
+	take(t, other, at(lock.IX, "/a"), "other")
+	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
+}
+
 // A wait that ends before the watch has shown its claim lists what arrived before it, and not
 // what arrived later.
 func TestCancelWhileTheWatchHangs(t *testing.T) {
