@@ -1,7 +1,10 @@
 package queue
 
 // wait is a call of Ticket.Wait inside a running action.
-type wait[K comparable] struct{ in, target *Ticket[K] }
+type wait[K comparable] struct {
+	in, target *Ticket[K]
+	ctxDone    <-chan struct{} // of the call's context
+}
 
 // wouldDeadlock reports whether the target may depend on the end of the running
 // action self. It follows everything that the target waits for. Under a full limit
@@ -44,8 +47,12 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 	}
 	if t.hasShare {
 		for _, w := range q.waits {
-			if w.in == t {
-				list = append(list, w.target)
+			select {
+			case <-w.ctxDone: // the call returns soon
+			default:
+				if w.in == t {
+					list = append(list, w.target)
+				}
 			}
 		}
 		return list
