@@ -307,10 +307,10 @@ func TestRevocationOfAGrantThatTheWatchDoesNotShow(t *testing.T) {
 	direct, prefix := server.Client(t), freshPrefix()
 	l, operator := open(t, client, prefix, &etcdlock.Config{TTL: 3 * time.Second}), open(t, direct, prefix, nil)
 	g := take(t, operator, at(lock.X, "/a"), "first")
-	w := queue(t, l, direct, prefix, at(lock.X, "/a"), "second")
 	hangs.Lock()
 	shows := sync.OnceFunc(hangs.Unlock)
 	defer shows()
+	w := queue(t, l, direct, prefix, at(lock.X, "/a"), "second")
 	require.NoError(t, g.Unlock(t.Context()))
 	holders, err := operator.Holders(t.Context(), lock.MustParse("/a"), lock.At)
 	require.NoError(t, err)
@@ -321,7 +321,9 @@ func TestRevocationOfAGrantThatTheWatchDoesNotShow(t *testing.T) {
 		require.NotContains(t, string(kv.Value), "maintenance")
 	}
 	shows()
-	require.ErrorIs(t, w.granted(t).Check(), lock.ErrRevoked)
+	lost, is := errors.AsType[*lock.LostError](w.granted(t).Check())
+	require.True(t, is)
+	require.Equal(t, lock.LostError{Token: w.grant.Token(), Reason: "maintenance", Err: lock.ErrRevoked}, *lost)
 }
 
 // A session whose lease is answered so late that little of its TTL is left is not used: a
