@@ -481,8 +481,8 @@ func TestWaitForAnActionWhoseWaitIsOver(t *testing.T) {
 	})
 }
 
-// An action cancels another one, which waits for an action behind the first one. That wait ends with
-// its context, so the first action may wait for the other one.
+// An action cancels another one, which waits for an action behind the first one. That wait ends
+// with its context, so the first action may wait for the other one.
 func TestWaitForAnActionThatIsCanceledInAWait(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)

@@ -79,7 +79,7 @@ func (a *acquisition) Unlock(ctx context.Context) error {
 // Upgrade implements [lock.GrantDriver].
 func (a *acquisition) Upgrade(ctx context.Context, m lock.Mode) error {
 	return a.convert(ctx, ifUnchanged, func(v *view, next *claim) ([]*claim, error) {
-		raised := &claim{key: a.key, arrival: never, record: record{Owner: a.options.Owner}}
+		raised := &claim{key: a.key, arrival: never}
 		for i, r := range next.Requests {
 			if r.Mode = lock.Join(r.Mode, m); r != next.Requests[i] {
 				next.Requests[i] = r

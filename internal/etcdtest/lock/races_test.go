@@ -141,8 +141,8 @@ func TestUpgradeWhileTheWatchHangs(t *testing.T) {
 	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
 }
 
-// Etcd executes a downgrade and answers NOSPACE, and another request gets the lock before the watch
-// shows that. An upgrade back is decided on what etcd has.
+// Etcd executes a downgrade and answers NOSPACE, and another request gets the lock before the
+// watch shows that. An upgrade back is decided on what etcd has.
 func TestUpgradeAfterADowngradeThatFails(t *testing.T) {
 	server, prefix := etcdtest.Start(t, nil), freshPrefix()
 	var hangs sync.RWMutex
