@@ -1,7 +1,10 @@
 package queue
 
 // wait is a call of Ticket.Wait inside a running action.
-type wait[K comparable] struct{ in, target *Ticket[K] }
+type wait[K comparable] struct {
+	in, target *Ticket[K]
+	ctxDone    <-chan struct{} // of the call's context
+}
 
 // wouldDeadlock reports whether the target may depend on the end of the running
 // action self. It follows everything that the target waits for. Under a full limit
@@ -20,21 +23,16 @@ func (q *Queuer[K]) wouldDeadlock(self, target *Ticket[K]) bool {
 	if target.state == Delayed {
 		return true
 	}
-	seen := map[*Ticket[K]]bool{target: true}
+	seen := map[*Ticket[K]]bool{}
 	for list := []*Ticket[K]{target}; len(list) > 0; {
 		t := list[len(list)-1]
 		list = list[:len(list)-1]
-		if t == self {
-			return true
-		}
-		for _, o := range q.waitsFor(t) {
-			if !seen[o] {
-				seen[o] = true
-				list = append(list, o)
-			}
+		if !seen[t] {
+			seen[t] = true
+			list = append(list, q.waitsFor(t)...)
 		}
 	}
-	return false
+	return seen[self]
 }
 
 // waitsFor returns the tickets that have to end before t can end. REQUIRES: q.mu.
@@ -44,8 +42,12 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 	}
 	if t.hasShare {
 		for _, w := range q.waits {
-			if w.in == t {
-				list = append(list, w.target)
+			select {
+			case <-w.ctxDone: // the call returns soon
+			default:
+				if w.in == t {
+					list = append(list, w.target)
+				}
 			}
 		}
 		return list
@@ -59,18 +61,18 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 			}
 		}
 	}
-	for c := t.class; c != nil; c = c.parent {
-		top := c
-		switch {
-		case c.parent != nil && c.parent.crowded(c):
-			top = c.parent
-		case !c.full(): // a pause needs the end of no action
-			continue
+	var below, top *class[K] // top is the highest class in which too many actions run
+	for c := t.class; c != nil; below, c = c, c.parent {
+		if c.full() || below != nil && c.crowded(below) { // a pause needs the end of no action
+			top = c
 		}
-		for _, l := range q.lanes {
-			if r := l.running(); r != nil && r.class.below(top) {
-				list = append(list, r)
-			}
+	}
+	if top == nil {
+		return list
+	}
+	for _, l := range q.lanes {
+		if r := l.running(); r != nil && r.class.below(top) {
+			list = append(list, r)
 		}
 	}
 	return list

@@ -481,6 +481,26 @@ func TestWaitForAnActionWhoseWaitIsOver(t *testing.T) {
 	})
 }
 
+// An action cancels another one, which waits for an action behind the first one. That wait ends
+// with its context, so the first action may wait for the other one.
+func TestWaitForAnActionThatIsCanceledInAWait(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		begin := make(chan *queue.Ticket[string])
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			other := <-begin
+			other.Cancel(errBoom)
+			return other.Wait(ctx)
+		}})
+		behind := submit(t, q, "a", takes("behind", 0, nil))
+		other := submit(t, q, "b", &queue.Action{Run: behind.Wait})
+		synctest.Wait()
+		begin <- other
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrCanceled)
+		require.NoError(t, behind.Wait(t.Context()))
+	})
+}
+
 // Two actions may wait for each other one after the other.
 func TestWaitThatHasEndedIsNoDeadlock(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -110,7 +110,7 @@ func (t *Ticket[K]) Err() error {
 // for another action for which this holds; and for a delayed action, whose place is not
 // known yet.
 func (t *Ticket[K]) Wait(ctx context.Context) error {
-	self := actionOf(ctx, t.q)
+	self, ctxDone := actionOf(ctx, t.q), ctx.Done() // not later: it may panic
 	t.q.mu.Lock()
 	if t.state == Ended {
 		defer t.q.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *Ticket[K]) Wait(ctx context.Context) error {
 			t.q.mu.Unlock()
 			return fmt.Errorf("%w: %q waits for %q", ErrWouldDeadlock, self.act.Name, t.act.Name)
 		}
-		w := wait[K]{self, t}
+		w := wait[K]{self, t, ctxDone}
 		t.q.waits = append(t.q.waits, w)
 		defer t.q.forget(w)
 	}
@@ -130,7 +130,7 @@ func (t *Ticket[K]) Wait(ctx context.Context) error {
 	select {
 	case <-done:
 		return t.err
-	case <-ctx.Done():
+	case <-ctxDone:
 		return fmt.Errorf("%w: %w", ErrPending, context.Cause(ctx))
 	}
 }

@@ -119,7 +119,7 @@ func (l *Locker) attempt(ctx context.Context, rs []lock.Request, o *lock.Options
 	if err == lock.ErrConflict && a.state != waiting || err == lock.ErrIDInUse && a.state == gone {
 		return nil, nil
 	}
-	refused := &claim{key: a.key, arrival: arrival, record: record{Requests: rs, ID: o.ID, Owner: o.Owner}}
+	refused := &claim{key: a.key, arrival: arrival, record: record{Requests: rs, ID: o.ID}}
 	return nil, v.refusal(refused, l.config.MaxHolders, err)
 }
 

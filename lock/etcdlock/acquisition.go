@@ -32,7 +32,7 @@ type acquisition struct {
 	// The Locker's mu guards these.
 	state   state
 	changed chan struct{} // closed and replaced after a change of state
-	claim   *claim        // nil while it enters
+	claim   *claim        // nil until it was read
 	written int64         // a revision at which the claim was there; 0: none is known
 	obeyed  int64         // the revision of the latest revocation
 	calls   int           // that wait for it or have returned its Grant

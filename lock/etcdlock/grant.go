@@ -79,7 +79,7 @@ func (a *acquisition) Unlock(ctx context.Context) error {
 // Upgrade implements [lock.GrantDriver].
 func (a *acquisition) Upgrade(ctx context.Context, m lock.Mode) error {
 	return a.convert(ctx, ifUnchanged, func(v *view, next *claim) ([]*claim, error) {
-		raised := &claim{key: a.key, arrival: never, record: record{Owner: a.options.Owner}}
+		raised := &claim{key: a.key, arrival: never}
 		for i, r := range next.Requests {
 			if r.Mode = lock.Join(r.Mode, m); r != next.Requests[i] {
 				next.Requests[i] = r
@@ -118,16 +118,11 @@ func (a *acquisition) convert(ctx context.Context, when condition, change func(*
 		return lock.Ended(ctx)
 	}
 	l := a.locker
-	l.mu.Lock()
-	latest := a.claim.modified
-	l.mu.Unlock()
 	var next claim
 	revision, left, err := l.write(ctx, a.session, when, func(v *view) ([]*claim, error) {
 		c := v.claim(a.key)
-		// Bad schedule without the second condition: the watch hangs, the grant is downgraded,
-		// another request gets the lock, and an upgrade back finds nothing to raise.
-		if c == nil || c.modified < latest {
-			return nil, lock.ErrNotHeld // or write reads a view that has the claim
+		if c == nil {
+			return nil, lock.ErrNotHeld
 		}
 		next = *c
 		next.Requests, next.Token = slices.Clone(c.Requests), c.token()

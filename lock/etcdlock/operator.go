@@ -121,7 +121,7 @@ func (a *acquisition) obey(c *claim) {
 		// the view shows the grant first and the deletion later.
 		a.end(a.lost(c.Order.Reason), deleteKey)
 		return
-	case a.state != held || c.modified <= a.obeyed:
+	case c.modified <= a.obeyed:
 		return
 	}
 	a.obeyed = c.modified
@@ -132,15 +132,12 @@ func (a *acquisition) obey(c *claim) {
 		a.lose(why)
 		// After an error the order may stay in the claim. The grant holds in any case.
 		_, _, _ = l.write(context.Background(), a.session, noRequest, func(v *view) ([]*claim, error) {
-			now := v.claim(a.key)
-			if now == nil || now.modified < c.modified { // renew has read the order, and the watch hangs
-				return nil, lock.ErrNotHeld // or write reads a view that has the order
-			}
-			if now.Order == nil || now.Order.Break {
+			c := v.claim(a.key)
+			if c == nil || c.Order == nil || c.Order.Break {
 				return nil, nil
 			}
-			next := *now
-			next.Token, next.Order = now.token(), nil
+			next := *c
+			next.Token, next.Order = c.token(), nil
 			return []*claim{&next}, nil
 		})
 	})

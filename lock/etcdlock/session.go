@@ -184,6 +184,7 @@ func (l *Locker) renew(ctx context.Context, s *session) error {
 	defer l.mu.Unlock()
 	for _, c := range v.claims {
 		if a := l.own[c.key]; a != nil {
+			a.replace(c)
 			a.obey(c)
 		}
 	}

@@ -26,9 +26,10 @@ const (
 )
 
 // write writes the claims that change returns for a view. An error is decided again on a view
-// that is not older than the call, and so is a write that came too late for its view. After an
-// error, left is how the claims are removed that the transaction may have written. Write
-// returns when the view shows the claims, if the context lets it.
+// that is not older than the call, and so are a write that came too late for its view and a
+// result without a write. After an error, left is how the claims are removed that the
+// transaction may have written. Write returns when the view shows the claims, if the context
+// lets it.
 //
 // An operator writes without a session.
 func (l *Locker) write(
@@ -55,7 +56,9 @@ func (l *Locker) write(
 	v := l.current()
 	for fresh := false; ; fresh = true {
 		next, err := change(v)
-		if err != nil && !fresh {
+		// Bad schedule without the second condition: the watch hangs, the grant is downgraded,
+		// another request gets the lock, and an upgrade back finds nothing to raise.
+		if (err != nil || next == nil) && !fresh {
 			if v, err = l.read(bounded, l.prefix); err == nil {
 				continue
 			}

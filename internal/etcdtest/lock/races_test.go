@@ -141,6 +141,27 @@ func TestUpgradeWhileTheWatchHangs(t *testing.T) {
 	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
 }
 
+// Etcd executes a downgrade and answers NOSPACE, and another request gets the lock before the
+// watch shows that. An upgrade back is decided on what etcd has.
+func TestUpgradeAfterADowngradeThatFails(t *testing.T) {
+	server, prefix := etcdtest.Start(t, nil), freshPrefix()
+	var hangs sync.RWMutex
+	client, arm := nextTxn(t, server, func(execute func() error) error {
+		if err := execute(); err != nil {
+			return err
+		}
+		return rpctypes.ErrGRPCNoSpace
+	}, hangingWatch(&hangs))
+	l, other := open(t, client, prefix, nil), open(t, server.Client(t), prefix, nil)
+	g := take(t, l, at(lock.S, "/a"), "holder")
+	hangs.Lock()
+	defer hangs.Unlock()
+	arm()
+	require.ErrorIs(t, g.Downgrade(t.Context(), lock.IS), rpctypes.ErrNoSpace)
+	take(t, other, at(lock.IX, "/a"), "other")
+	require.ErrorIs(t, g.Upgrade(t.Context(), lock.S), lock.ErrConflict)
+}
+
 // A wait that ends before the watch has shown its claim lists what arrived before it, and not
 // what arrived later.
 func TestCancelWhileTheWatchHangs(t *testing.T) {
@@ -275,6 +296,34 @@ func TestRevocationWhileTheWatchHangs(t *testing.T) {
 	for _, kv := range all.Kvs {
 		require.NotContains(t, string(kv.Value), "maintenance")
 	}
+}
+
+// A revocation reaches a call that still waits because its watch hangs: etcd has granted its
+// request. The call then returns a grant that is revoked.
+func TestRevocationOfAGrantThatTheWatchDoesNotShow(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	var hangs sync.RWMutex
+	client := server.Client(t, hangingWatch(&hangs))
+	direct, prefix := server.Client(t), freshPrefix()
+	l, operator := open(t, client, prefix, &etcdlock.Config{TTL: 3 * time.Second}), open(t, direct, prefix, nil)
+	g := take(t, operator, at(lock.X, "/a"), "first")
+	hangs.Lock()
+	shows := sync.OnceFunc(hangs.Unlock)
+	defer shows()
+	w := queue(t, l, direct, prefix, at(lock.X, "/a"), "second")
+	require.NoError(t, g.Unlock(t.Context()))
+	holders, err := operator.Holders(t.Context(), lock.MustParse("/a"), lock.At)
+	require.NoError(t, err)
+	require.NoError(t, operator.Revoke(t.Context(), holders[0].Token, "maintenance"))
+	all, err := direct.Get(t.Context(), prefix, clientv3.WithPrefix())
+	require.NoError(t, err)
+	for _, kv := range all.Kvs {
+		require.NotContains(t, string(kv.Value), "maintenance")
+	}
+	shows()
+	lost, is := errors.AsType[*lock.LostError](w.granted(t).Check())
+	require.True(t, is)
+	require.Equal(t, lock.LostError{Token: w.grant.Token(), Reason: "maintenance", Err: lock.ErrRevoked}, *lost)
 }
 
 // A session whose lease is answered so late that little of its TTL is left is not used: a
