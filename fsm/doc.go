@@ -62,7 +62,7 @@
 // # Limits
 //
 //   - A machine has at most [MaxStates] states, [MaxEvents] events, [MaxActors] actors
-//     and [MaxRows] rows.
+//     and [MaxRows] rows. A state has at most 256 rows for one event.
 //   - A guard runs before the move. Data that it has read may have changed when the
 //     object moves. A condition that must hold at the moment of the move belongs in the
 //     same commit; see package lifecycle.

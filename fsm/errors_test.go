@@ -107,7 +107,7 @@ var refusals = []struct {
 	},
 	{
 		"unknown origin", nexts("DELETING", "NOWHERE", "done", worker), fsm.ErrUnknownState,
-		"fsm: unknown state: disk: done in DELETING (origin NOWHERE) by worker",
+		`fsm: unknown state: disk: done in DELETING (origin NOWHERE) by worker: origin "NOWHERE" is not declared`,
 		fsm.TransitionError{From: "DELETING", Origin: "NOWHERE", Event: "done", Actor: worker, Row: -1},
 	},
 	{
@@ -127,6 +127,27 @@ var refusals = []struct {
 		}, fsm.ErrUnknownState,
 		"fsm: unknown state: disk: in NOWHERE",
 		fsm.TransitionError{From: "NOWHERE", Origin: "NOWHERE", Row: -1},
+	},
+	{
+		"forgotten origin", nexts("CREATED", "", "delete", user), fsm.ErrUnknownState,
+		`fsm: unknown state: disk: delete in CREATED by user: origin "" is not declared`,
+		fsm.TransitionError{From: "CREATED", Event: "delete", Actor: user, Row: -1},
+	},
+	{
+		"forgotten origin before the target", func(ctx context.Context, m *fsm.Machine[string, string, disk]) error {
+			_, err := m.NextTo(ctx, status("CREATED", ""), "DELETING", user, nil)
+			return err
+		}, fsm.ErrUnknownState,
+		`fsm: unknown state: disk: to DELETING in CREATED by user: origin "" is not declared`,
+		fsm.TransitionError{From: "CREATED", To: "DELETING", Actor: user, Row: -1},
+	},
+	{
+		"forgotten origin of an instance", func(_ context.Context, m *fsm.Machine[string, string, disk]) error {
+			_, err := m.InstanceAt(status("CREATED", ""))
+			return err
+		}, fsm.ErrUnknownState,
+		`fsm: unknown state: disk: in CREATED: origin "" is not declared`,
+		fsm.TransitionError{From: "CREATED", Row: -1},
 	},
 }
 

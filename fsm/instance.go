@@ -38,9 +38,7 @@ func (m *Machine[S, E, T]) Instance() (in Instance[S, E, T]) {
 func (m *Machine[S, E, T]) InstanceAt(at Status[S]) (in Instance[S, E, T], err error) {
 	state, origin := m.states.of(at.State), m.states.of(at.Origin)
 	if state < 0 || origin < 0 {
-		err = &TransitionError{
-			Machine: m.table.Name, From: nameOf(at.State), Origin: nameOf(at.Origin), Row: -1, Err: ErrUnknownState,
-		}
+		err = m.unknown(at, "", "")
 		return
 	}
 	in.machine = m

@@ -35,7 +35,7 @@ func (m *Machine[S, E, T]) next(ctx context.Context, at Status[S], e E, actor Ac
 		origin = m.states.of(at.Origin)
 	}
 	if state < 0 || origin < 0 {
-		return step, m.unknown(at, e, actor)
+		return step, m.unknown(at, nameOf(e), actor)
 	}
 	word := wordOf(state, origin)
 	ed, err := m.choose(ctx, word, e, actor, payload, force)
@@ -61,7 +61,7 @@ func (m *Machine[S, E, T]) statusOf(word uint64) Status[S] {
 func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor Actor, payload *T, force bool) (*edge, error) {
 	event := m.events.of(e)
 	if event < 0 {
-		return nil, m.unknown(m.statusOf(word), e, actor)
+		return nil, m.unknown(m.statusOf(word), nameOf(e), actor)
 	}
 	bit := m.c.actorBit(actor)
 	var refused *TransitionError
@@ -96,9 +96,8 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 func (m *Machine[S, E, T]) NextTo(ctx context.Context, at Status[S], to S, actor Actor, payload *T) (step Step[S], err error) {
 	state, origin, target := m.states.of(at.State), m.states.of(at.Origin), m.states.of(to)
 	if state < 0 || origin < 0 || target < 0 {
-		var unnamed E
-		refused := m.unknown(at, unnamed, actor)
-		refused.Event, refused.To, refused.Err = "", nameOf(to), ErrUnknownState
+		refused := m.unknown(at, "", actor)
+		refused.To, refused.Err = nameOf(to), ErrUnknownState
 		return step, refused
 	}
 	word, bit := wordOf(state, origin), m.c.actorBit(actor)

@@ -34,7 +34,7 @@ const (
 	NoName             = "no-name"              // a machine, state, event or actor has no name
 	BadName            = "bad-name"             // a name is not UTF-8, has a control character, or exceeds [MaxName]
 	DuplicateName      = "duplicate-name"       // two states, events or actors have the same name
-	TooLarge           = "too-large"            // the table exceeds one of the Max limits
+	TooLarge           = "too-large"            // the table exceeds one of its limits
 	NoInitial          = "no-initial"           // the initial state is not declared, or not among the entry states
 	UnknownState       = "unknown-state"        // a row names a state that is not declared
 	UnknownActor       = "unknown-actor"        // a row names an actor that is not declared

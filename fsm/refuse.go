@@ -63,14 +63,18 @@ func (t *Table) guardRefusal(first *TransitionError, row int, word uint64, actor
 	return err
 }
 
-// unknown returns the refusal of a request with an undeclared value.
-func (m *Machine[S, E, T]) unknown(at Status[S], e E, actor Actor) *TransitionError {
+// unknown returns the refusal of a request with an undeclared value. The event is empty if the
+// request has none.
+func (m *Machine[S, E, T]) unknown(at Status[S], event string, actor Actor) *TransitionError {
 	err := &TransitionError{
 		Machine: m.table.Name, From: nameOf(at.State), Origin: nameOf(at.Origin),
-		Event: nameOf(e), Actor: actor, Row: -1, Err: ErrUnknownEvent,
+		Event: event, Actor: actor, Row: -1, Err: ErrUnknownEvent,
 	}
-	if m.states.of(at.State) < 0 || m.states.of(at.Origin) < 0 {
+	switch {
+	case m.states.of(at.State) < 0:
 		err.Err = ErrUnknownState
+	case m.states.of(at.Origin) < 0:
+		err.Err, err.Reason = ErrUnknownState, fmt.Errorf("origin %q is not declared", err.Origin)
 	}
 	return err
 }

@@ -56,8 +56,9 @@
 //	explore.Receives(door, orders, obeys).Fair()
 //	sys.LeadsTo("the door opens", asked, opened)
 //
-// Explore checks in this order, and the properties of LeadsTo after it has visited every
-// state.
+// Explore ends at the first state that violates an invariant or is stuck, so that one fault
+// may hide another one. After it has visited every state, it looks for a livelock, and then
+// checks the properties of LeadsTo.
 //
 // # Guarantees
 //

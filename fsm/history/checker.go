@@ -74,7 +74,7 @@ func (c *checker) row(row *Row) {
 		c.found(row, "unknown-version", row.step()+" of version "+prose.Quote(row.Version), "a version that has a table")
 	}
 	o := m.objects[row.ID]
-	linked := o != nil // the row follows the last one of the object
+	var linked bool // the row follows the last one of the object
 	if o == nil {
 		o = c.first(row, m, v)
 		m.objects[row.ID] = o

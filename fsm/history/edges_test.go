@@ -40,6 +40,7 @@ func TestTwoAbsentStates(t *testing.T) {
 		history.Row{ID: "1", Sequence: 2, From: "A", FromOrigin: "A", To: "Gone", Event: "delete", Actor: "u"},
 		history.Row{ID: "1", Sequence: 3, From: "None", FromOrigin: "None", To: "A", Event: "create", Actor: "u"})
 	require.True(t, s.OK(), "%v", s)
+	require.Equal(t, []int{2, 1, 1}, []int{s.Objects, s.Alive, s.Most})
 }
 
 // A feed with gaps may have lost the rows between a removal and the next creation.

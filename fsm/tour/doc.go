@@ -28,5 +28,5 @@
 //   - A tour is short but not always the shortest.
 //   - A guard is a condition that may or may not hold. The package runs none.
 //   - A table with more than 32,768 statuses or 65,536 ways between them is
-//     [ErrTooLarge].
+//     [ErrTooLarge]. So is a table with several thousand guarded rows of one state and event.
 package tour

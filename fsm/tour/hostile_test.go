@@ -76,6 +76,15 @@ func TestToursOfHostileTables(t *testing.T) {
 			}
 			return large(2, fsm.Stable, rows...)
 		}, 1},
+		// The request that takes a row names the guards of all rows before it.
+		"guards of one event": {func() *fsm.Table {
+			rows := make([]fsm.TableRow, 12_000)
+			for i := range rows {
+				rows[i] = move(0, 0, 1)
+				rows[i].Guard = fmt.Sprint("g", i)
+			}
+			return large(2, fsm.Stable, rows...)
+		}, 0},
 		"every origin everywhere": {func() *fsm.Table {
 			var rows []fsm.TableRow
 			for i := range 300 {

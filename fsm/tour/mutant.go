@@ -197,7 +197,8 @@ func outcomes(t *fsm.Table, at status, event int, actor fsm.Actor, force bool) (
 	rows, _ := t.Candidates(nil, at.state, at.origin, event, actor, force)
 	for _, i := range rows {
 		r := &t.Rows[i]
-		x := outcome{guard: r.Guard, ignored: r.Then == fsm.ThenIgnore, supersede: r.Supersede}
+		x := outcome{guard: r.Guard, ignored: r.Then == fsm.ThenIgnore}
+		x.supersede = r.Supersede && !t.States[at.state].Kind.Resting()
 		x.to.state, x.to.origin = t.After(at.state, at.origin, i)
 		if x.guard != "" {
 			if !slices.ContainsFunc(list, func(before outcome) bool { return before.guard == x.guard }) {

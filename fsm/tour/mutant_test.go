@@ -168,6 +168,8 @@ func TestDeadlinesAreBehaviour(t *testing.T) {
 	require.True(t, equivalent(0), "the sweeper has a row of its own that does the same")
 	table.Rows[1].Supersede = true
 	require.False(t, equivalent(0), "but only one of them begins an operation")
+	table.States[0].Kind = fsm.Stable
+	require.True(t, equivalent(0), "an object at rest is in no operation that a row can supersede")
 }
 
 // Mutants of faulty tables, and the limits of all three functions.

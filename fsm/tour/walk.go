@@ -18,7 +18,7 @@ var ErrTooLarge = errors.New("tour: too many ways through the table")
 const (
 	maxStatuses = 1 << 15
 	maxWays     = 1 << 16 // rows, in each status
-	maxLooks    = 1 << 26 // rows that leave looks at
+	maxLooks    = 1 << 26 // rows that leave looks at, and guards that refuse before a way
 )
 
 // status is a state and an origin, by index.
@@ -81,7 +81,8 @@ func newWalk(t *fsm.Table) (*walk, error) {
 			w.ways = append(w.ways, x)
 		}
 		if w.looks > maxLooks || len(w.ways) > maxWays || len(w.statuses) > maxStatuses {
-			return nil, fmt.Errorf("%w: %s: more than %d statuses or %d ways between them", ErrTooLarge, visible.Text(t.Name), maxStatuses, maxWays)
+			return nil, fmt.Errorf("%w: %s: more than %d statuses or %d ways between them, or too many rows of one event",
+				ErrTooLarge, visible.Text(t.Name), maxStatuses, maxWays)
 		}
 	}
 	return w, nil
@@ -121,6 +122,7 @@ func (w *walk) leave(from, event int, found map[int]way) {
 				}
 				firsts[r.Guard] = row
 				if _, again := found[row]; !again && r.Forced == force {
+					w.looks += len(refuse)
 					found[row] = way{from: from, row: row, actor: actor, refuse: slices.Clip(refuse)}
 				}
 				if r.Guard != "" {

@@ -55,8 +55,10 @@
 // Users fire the rows of states at rest and the rows that supersede an operation. The peer
 // answers for all actors but the sweeper, once in each transitional state, with any other
 // event that has a row there. Once, it may report an event that the table ignores in the
-// state, and still answers.
-// The model has no forced rows.
+// state, and still answers. The model has no forced rows.
+//
+// A transitional state with the field manual counts as rest, because an operator moves the
+// objects that stay in it.
 //
 // If the table names no actors, any actor takes its rows. If it has no deadlines, there is
 // no sweeper, and an object is stuck after a lost message or the death of its owner. -loss 0

@@ -95,12 +95,13 @@ func (c *call) verifyHistory(h *historyOptions, form *string) (bool, error) {
 	show, clear := terminal.Progress(c.errs)
 	summary, err := history.Check(counted(history.Read(in), show), versions, &h.config)
 	clear()
-	if errors.Is(err, history.ErrEmpty) && summary.Unreadable > 0 {
-		// The file is not a history.
+	switch empty := errors.Is(err, history.ErrEmpty); {
+	case empty && summary.Ignored > 0:
+		return false, fmt.Errorf("%s: %w: all %d rows are of other machines", nameOf(file), err, summary.Ignored)
+	case empty && summary.Unreadable > 0: // the file is not a history
 		return false, fmt.Errorf("%s: %w: all %d lines are unreadable: %s",
 			nameOf(file), err, summary.Unreadable, summary.Findings[0])
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
 	}
 	return !summary.OK(), c.report(form, summary)
