@@ -38,7 +38,7 @@ func TestOddStuckObjects(t *testing.T) {
 		absent, err := store.Get(ctx, key)
 		require.NoError(t, err)
 		require.NoError(t, store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-			To:     lifecycle.StoredRecord{Key: key, State: "creating", Origin: "flying", Sequence: 1, Operation: 1},
+			To:     lifecycle.StoredRecord{Key: key, State: "creating", Origin: "flying", Sequence: 1, Operation: 1, Owner: "host-9", Epoch: 3},
 			Expect: absent.Revision, Timeout: time.Minute,
 		}}}))
 		page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
@@ -54,6 +54,9 @@ func TestOddStuckObjects(t *testing.T) {
 		require.Equal(t, "vm-odd", doc.StuckObjects[0].ID)
 		require.Empty(t, doc.StuckObjects[0].State)
 		require.Equal(t, lifecycle.Code(lifecycle.ErrForeign), doc.StuckObjects[0].Problem.Code)
+		html := body(t, ask(page, "GET", "/objects?machine=vm&stuck=1"))
+		require.Contains(t, html, "of epoch 3 is dead")
+		require.NotContains(t, html, "epoch 0", "of which nothing is known here")
 	})
 }
 
@@ -65,4 +68,26 @@ func TestManyStuckObjects(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Contains(t, body(t, ask(page, "GET", "/picture.dot?machine=vm")), `creating\n1001 (1000 or more stuck)"`)
 	})
+}
+
+// bare is a store over a table without columns for the last change.
+type bare struct{ *lifecycle.MemoryStore }
+
+func (s bare) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := s.MemoryStore.Get(ctx, key)
+	r.ChangedAt, r.Event, r.Actor, r.Reason = time.Time{}, "", "", ""
+	return r, err
+}
+
+// TestNoLastChange: the page of an object whose last change is not known has no empty fact about
+// it.
+func TestNoLastChange(t *testing.T) {
+	m := vms(bare{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{})
+	_, err := m.Create(t.Context(), "vm-1", "create", "user", vm{}, nil)
+	require.NoError(t, err)
+	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+	require.NoError(t, err)
+	html := body(t, ask(page, "GET", "/object?machine=vm&id=vm-1"))
+	require.Contains(t, html, "</span> transitional</p>")
+	require.NotContains(t, html, "Last change")
 }
