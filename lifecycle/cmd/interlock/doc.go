@@ -72,7 +72,7 @@
 //   - Guards run only in the service. An event with a guard is not possible here, and the
 //     reason is that the guard is unknown.
 //   - An owner counts as alive until it leaves or a sweeper declares it dead.
-//   - Queues and locks are in the processes of the service.
+//   - Queues and locks are not in the store.
 //   - Objects in tables of the service ([sqlstore.ExistingTable]) are not found: only
 //     the service can describe these tables. top, list and stuck omit the objects, and
 //     succeed.
