@@ -60,6 +60,40 @@ func TestOddStuckObjects(t *testing.T) {
 	})
 }
 
+// TestEndedStuckObject: the list leaves out an object that is no longer stuck when it is explained:
+// because its operation has ended, or because a sweep has started the next one.
+func TestEndedStuckObject(t *testing.T) {
+	for name, end := range map[string]func(*vmManager) error{
+		"ended": func(m *vmManager) error {
+			_, err := m.Report(context.Background(), "vm-gone", 1, "created", "worker", nil)
+			return err
+		},
+		"next": func(m *vmManager) error {
+			_, err := m.Override(context.Background(), "vm-gone", "creating", "ann", "again", nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &ending{MemoryStore: lifecycle.NewMemoryStore()}
+				m := vms(store, lifecycle.Config[string]{})
+				for _, id := range []string{"vm-gone", "vm-late"} {
+					_, err := m.Create(t.Context(), id, "create", "user", vm{}, nil)
+					require.NoError(t, err)
+				}
+				page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})
+				require.NoError(t, err)
+				time.Sleep(time.Hour)
+				store.before = func() { require.NoError(t, end(m)) }
+				doc := document[inspect.ObjectList](t, page, "/objects?machine=vm&stuck=1")
+				require.Nil(t, store.before)
+				require.Len(t, doc.Objects, 1)
+				require.Equal(t, "vm-late", doc.Objects[0].ID)
+			})
+		})
+	}
+}
+
 // TestManyStuckObjects: the picture shows that a state may have more stuck objects than one
 // answer finds.
 func TestManyStuckObjects(t *testing.T) {
