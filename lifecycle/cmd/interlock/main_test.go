@@ -295,10 +295,10 @@ func TestUnreadLock(t *testing.T) {
 	require.Contains(t, errs, "interlock locks: lock deploys: unavailable: ")
 }
 
-// TestNoLimitAndNoToken: a class without a limit does not look like one that lets nothing run, and
-// a request that waits has no token.
-func TestNoLimitAndNoToken(t *testing.T) {
-	q := queue.Must(&queue.Config[string]{Classes: map[string]queue.Limit{"aws": {Fair: true}, "gcp": {MaxRunning: 2}}})
+// TestLimitsAndTokens: a class without a limit does not look like one that lets nothing run, all
+// limits are shown, and a request that waits has no token.
+func TestLimitsAndTokens(t *testing.T) {
+	q := queue.Must(&queue.Config[string]{Classes: map[string]queue.Limit{"aws": {Fair: true}, "gcp": {MaxRunning: 2, MaxChildren: 1}}})
 	tree := lock.Must(nil)
 	_, err := tree.Try(lock.MustParse("/shop"), lock.X)
 	require.NoError(t, err)
@@ -308,8 +308,8 @@ func TestNoLimitAndNoToken(t *testing.T) {
 	require.Eventually(t, func() bool { return tree.Counts().Waiting == 1 }, time.Minute, time.Millisecond)
 	config := &inspect.Config{Queues: map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"racks": tree}}
 	_, out, _ := answered(t, config, "queues")
-	require.Regexp(t, `(?m)^disks +aws +0 +- +0 +false$`, out)
-	require.Regexp(t, `(?m)^disks +gcp +0 +2 +0 +false$`, out)
+	require.Regexp(t, `(?m)^disks +aws +0 +- +0 +false +-$`, out)
+	require.Regexp(t, `(?m)^disks +gcp +0 +2 +0 +false +1$`, out)
 	_, out, _ = answered(t, config, "locks")
 	require.Regexp(t, `(?m)^racks +/shop +X +- +[0-9ms]+ +false +1 +-$`, out)
 	require.Regexp(t, `(?m)^racks +/shop +S +- +[0-9ms]+ +true +- +-$`, out)

@@ -101,9 +101,9 @@ func runQueues(ctx context.Context, c *call, _ []string) error {
 	}
 	return c.show(doc, func(p *printer) {
 		for _, q := range doc.Queues {
-			p.table(len(q.Classes), "QUEUE, CLASS, RUNNING, LIMIT, READY, PAUSED")
+			p.table(len(q.Classes), "QUEUE, CLASS, RUNNING, LIMIT, READY, PAUSED, MOST CLASSES BELOW")
 			for _, l := range q.Classes {
-				p.row(q.Name, l.Path, l.Running, orNone(l.MaxRunning), l.Ready, l.Paused)
+				p.row(q.Name, l.Path, l.Running, orNone(l.MaxRunning), l.Ready, l.Paused, orNone(l.MaxChildren))
 			}
 			p.table(len(q.Lanes), "QUEUE, KEY, RUNNING, SINCE, WAITING, OLDEST, HALTED")
 			for _, l := range q.Lanes {
