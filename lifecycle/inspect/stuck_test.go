@@ -60,8 +60,8 @@ func TestOddStuckObjects(t *testing.T) {
 	})
 }
 
-// TestEndedStuckObject: the list leaves out an object that is no longer stuck when it is explained:
-// because its operation has ended, or because a sweep has started the next one.
+// TestEndedStuckObject: the list leaves out an object that is no longer stuck when it is
+// explained: its operation has ended, or is another one.
 func TestEndedStuckObject(t *testing.T) {
 	for name, end := range map[string]func(*vmManager) error{
 		"ended": func(m *vmManager) error {
@@ -113,8 +113,8 @@ func (s bare) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecor
 	return r, err
 }
 
-// TestNoLastChange: the page of an object whose last change is not known has no empty fact about
-// it.
+// TestNoLastChange: the page of an object whose last change is not known has no empty fact
+// about it.
 func TestNoLastChange(t *testing.T) {
 	m := vms(bare{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{})
 	_, err := m.Create(t.Context(), "vm-1", "create", "user", vm{}, nil)

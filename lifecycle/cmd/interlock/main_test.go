@@ -295,8 +295,8 @@ func TestUnreadLock(t *testing.T) {
 	require.Contains(t, errs, "interlock locks: lock deploys: unavailable: ")
 }
 
-// TestLimitsAndTokens: a class without a limit does not look like one that lets nothing run, all
-// limits are shown, and a request that waits has no token.
+// TestLimitsAndTokens: a class without a limit does not look like one that lets nothing run.
+// All limits are shown, and a request that waits has no token.
 func TestLimitsAndTokens(t *testing.T) {
 	q := queue.Must(&queue.Config[string]{Classes: map[string]queue.Limit{"aws": {Fair: true}, "gcp": {MaxRunning: 2, MaxChildren: 1}}})
 	tree := lock.Must(nil)

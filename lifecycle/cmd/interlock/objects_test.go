@@ -28,8 +28,8 @@ func TestLastChange(t *testing.T) {
 	}
 }
 
-// TestWholeCells: no cell lacks what an operator needs: the id for the next command, the process
-// to restart, the next move.
+// TestWholeCells: no cell lacks what an operator needs: the id for the next command, the
+// process to restart, the next move.
 func TestWholeCells(t *testing.T) {
 	o := inspect.Object{
 		ID:    "tenant-6ba7b810-9dad-11d1-80b4-00c04fd430c8/disk-6ba7b811-9dad-11d1-80b4-00c04fd430c8",
