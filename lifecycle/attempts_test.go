@@ -183,7 +183,7 @@ func TestNoAttemptLeft(t *testing.T) {
 		synctest.Wait()
 		rec := get(t, n, "a")
 		require.EqualValues(t, "failed", rec.State)
-		require.Equal(t, "lifecycle: the work has no attempt left: all 1 have failed", rec.Reason)
+		require.Equal(t, "lifecycle: the work has no attempt left: all 1 have failed; last error: the attempt was not completed", rec.Reason)
 	})
 }
 

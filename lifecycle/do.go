@@ -297,7 +297,7 @@ func (o *operation) run(ctx context.Context) error {
 		return err
 	}
 	if most := o.work.Retries.Attempts; most > 0 && o.failed >= most {
-		return fmt.Errorf("lifecycle: the work has no attempt left: all %d have failed", most)
+		return fmt.Errorf("lifecycle: the work has no attempt left: all %d have failed; last error: %s", most, o.lastError)
 	}
 	err := o.runWork(ctx)
 	if err != nil {

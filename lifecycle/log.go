@@ -2,8 +2,11 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+
+	"github.com/interlock-go/interlock/queue"
 )
 
 // Log returns an observer that logs, with the context of the event. A nil logger is
@@ -16,15 +19,16 @@ import (
 //	reported        Debug  machine id operation state event actor verdict error
 //	                Info   if the report was not applied
 //	attempt failed  Warn   machine id operation event attempt pause error
-//	work ended      Debug  machine id operation event took code error
+//	work ended      Debug  machine id operation event took code error stack
 //	                Warn   if the operation did not succeed
 //	stuck           Info   machine id operation from to event owner resolution cause error
 //	                Warn   if the sweep could not end it
 //	swept           Debug  machine results took error
 //	                Error  if the sweep failed
 //
-// An error that is nil is omitted. The code is that of [Code]. Calls of the store are not
-// logged.
+// An error that is nil is omitted, and so is the stack if there was no panic. The code is that
+// of [Code]. In a refusal, id, event and actor may be texts of a client: the log has up to 300
+// bytes of each. Calls of the store are not logged.
 func Log(logger *slog.Logger) Observer {
 	if logger == nil {
 		logger = slog.Default()
@@ -70,8 +74,8 @@ func (l eventLog) refused(ctx context.Context, err error) {
 		level = slog.LevelError
 	}
 	l.LogAttrs(
-		ctx, level, "refused", slog.String("machine", e.Machine), slog.String("id", e.ID), slog.String("verb", e.Verb),
-		slog.String("state", e.From), slog.String("event", e.Event), slog.String("actor", string(e.Actor)),
+		ctx, level, "refused", slog.String("machine", e.Machine), slog.String("id", shown(e.ID)), slog.String("verb", e.Verb),
+		slog.String("state", e.From), slog.String("event", shown(e.Event)), slog.String("actor", shown(string(e.Actor))),
 		slog.String("code", reply.code), errorAttr(err),
 	)
 }
@@ -96,8 +100,20 @@ func (l eventLog) finished(ctx context.Context, e Finished) {
 	l.LogAttrs(
 		ctx, unless(e.Err == nil, slog.LevelWarn), "work ended", slog.String("machine", e.Machine), slog.String("id", e.ID),
 		slog.Uint64("operation", uint64(e.Operation)), slog.String("event", e.Event), slog.Duration("took", e.Took),
-		slog.String("code", Code(e.Err)), errorAttr(e.Err),
+		slog.String("code", Code(e.Err)), errorAttr(e.Err), l.stackAttr(ctx, e.Err),
 	)
+}
+
+// stackAttr is an attribute that handlers drop if there was no panic.
+func (l eventLog) stackAttr(ctx context.Context, err error) slog.Attr {
+	if !l.Enabled(ctx, slog.LevelWarn) { // a search in the error allocates
+		return slog.Attr{}
+	}
+	panicked, ok := errors.AsType[*queue.PanicError](err)
+	if !ok {
+		return slog.Attr{}
+	}
+	return slog.String("stack", string(panicked.Stack))
 }
 
 func (l eventLog) swept(ctx context.Context, e Swept) {

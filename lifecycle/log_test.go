@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // withoutTime removes what differs from run to run.
@@ -114,6 +115,9 @@ func TestLogAllocations(t *testing.T) {
 	changed := lifecycle.CommittedChange{HistoryRow: lifecycle.HistoryRow{Key: key, From: "a", To: "b", Actor: "user"}, InState: time.Hour}
 	err := error(&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", Err: lifecycle.ErrUnavailable})
 	other := error(&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", Err: errBoom})
+	panicked := error(&lifecycle.OutcomeError{Outcome: lifecycle.Panicked, Err: &queue.EndError{
+		Outcome: queue.Panicked, Err: &queue.PanicError{Stack: make([]byte, 100)},
+	}})
 	results := []lifecycle.SweepResult{{Key: key, Resolution: lifecycle.NotMoved, Err: err}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -123,6 +127,7 @@ func TestLogAllocations(t *testing.T) {
 		o.Reported(ctx, lifecycle.Reported{Key: key, Verdict: lifecycle.Stale, Err: err})
 		o.Retried(ctx, lifecycle.FailedAttempt{Key: key, Err: err})
 		o.Finished(ctx, lifecycle.Finished{Key: key, Err: err})
+		o.Finished(ctx, lifecycle.Finished{Key: key, Err: panicked})
 		o.Swept(ctx, lifecycle.Swept{Machine: "vm", Results: results, Err: err})
 	}))
 	lifecycle.Log(nil).Swept(ctx, lifecycle.Swept{}) // the default logger drops this level
@@ -155,6 +160,31 @@ func TestLogLevels(t *testing.T) {
 			require.Equal(t, want, level())
 		})
 	}
+}
+
+// TestLogClientText: a request with a long id or event cannot fill the log.
+func TestLogClientText(t *testing.T) {
+	var out bytes.Buffer
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Log(slog.New(slog.NewTextHandler(&out, nil)))})
+	long := strings.Repeat("é", 1<<20)
+	_, err := m.Fire(t.Context(), long, event(long), fsm.Actor(long), nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = m.Report(t.Context(), long, 1, event(long), fsm.Actor(long), nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Contains(t, out.String(), "msg=refused")
+	require.Less(t, out.Len(), 10_000)
+}
+
+// TestLogPanic: the log has the stack of work that has panicked.
+func TestLogPanic(t *testing.T) {
+	var out bytes.Buffer
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Log(slog.New(slog.NewTextHandler(&out, nil)))})
+	running(t, m, "a")
+	_, err := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return panics() }), nil).Wait(t.Context())
+	require.ErrorIs(t, err, queue.ErrPanic)
+	_, ended, _ := strings.Cut(out.String(), `msg="work ended"`)
+	require.Contains(t, ended, "code=work-panicked")
+	require.Regexp(t, ` stack=".*lifecycle_test\.panics.*full_queue_test\.go:`, ended)
 }
 
 func ExampleCode() {

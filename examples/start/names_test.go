@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/instruments"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // names returns the tables of the README with the names of metrics, spans and messages.
@@ -51,6 +52,7 @@ func messages() []*message {
 	o.Retried(ctx, lifecycle.FailedAttempt{Err: failure})
 	o.Finished(ctx, lifecycle.Finished{})
 	o.Finished(ctx, lifecycle.Finished{Err: failure})
+	o.Finished(ctx, lifecycle.Finished{Err: &queue.PanicError{}})
 	o.Swept(ctx, lifecycle.Swept{Results: []lifecycle.SweepResult{
 		{Resolution: lifecycle.Moved}, {Resolution: lifecycle.NotMoved, Err: failure},
 	}})

@@ -62,8 +62,9 @@ var verbs = map[string]func(p *Page, ctx context.Context, a *Action) error{
 //	/break      lock, token          lock.Locker.Break: takes a grant away
 //
 // All of them need a reason. The parameter key replaces machine and id for the keys of
-// other queues. Queues and lock trees are those of this process. The answer is the [Action]
-// or the problem, as JSON.
+// other queues. Queues, and lock trees of type [lock.Tree], are those of this process; a token
+// of a lock driver may be that of another process. The answer is the [Action] or the problem,
+// as JSON.
 //
 // The function authorize returns the actor that sends a request, such as the account of an
 // operator, or an error, if it does not permit the action. The answer is then 403, or the

@@ -37,8 +37,9 @@
 //
 //   - An answer is not a snapshot: objects change while it reads. Counts, and the lists of
 //     the page of a machine, may be some seconds old, see [Page].
-//   - Queues and lock trees are those of this process; machines and owners are those of
-//     their stores. If several processes share one address, each answer may come from a
+//   - Queues, and lock trees of type [lock.Tree], are those of this process. Machines and
+//     owners are those of their stores, and the tree of a lock driver has the locks of all its
+//     processes. If several processes share one address, each answer may come from a
 //     different process. Put the name of the process into [Config].Title.
 //   - An owner is shown as alive until a sweeper declares it dead.
 //

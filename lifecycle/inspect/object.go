@@ -62,8 +62,8 @@ func (p *Page) objectList(ctx context.Context, r *http.Request) (view, error) {
 	return view{Heading: "Objects", Machine: doc.Machine, Doc: doc}, err
 }
 
-// explainStuck returns stuck objects with what moves them next. It leaves out those that
-// are gone meanwhile. An object that cannot be explained has a problem.
+// explainStuck returns stuck objects with what moves them next. It leaves out those that are
+// no longer stuck, or gone. An object that cannot be explained has a problem.
 func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.SweepResult) []Object {
 	list := []Object{}
 	failed := false
@@ -88,8 +88,11 @@ func (p *Page) explainStuck(ctx context.Context, m Machine, stuck []lifecycle.Sw
 			}
 		default:
 			o = explained(&x)
-			if x.Operation == found.Operation {
+			if x.Operation == found.Operation && x.State == found.From {
 				o.Cause = cmp.Or(o.Cause, found.Cause)
+			}
+			if o.Cause == "" { // its operation has ended, or is another one
+				continue
 			}
 		}
 		list = append(list, o)

@@ -177,7 +177,7 @@ func TestSpans(t *testing.T) {
 		require.Equal(t, []string{
 			"POST /vms: Unset ", "interlock.transition creating",
 			"interlock work boot: Error internal", "exception no room",
-			"interlock work boot: Unset ", "exception a bug",
+			"interlock work boot: Error work-panicked", "exception a bug",
 			"POST /vms/vm-1/create: Unset ", "interlock.refusal not-allowed",
 		}, got)
 

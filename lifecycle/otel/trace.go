@@ -82,6 +82,7 @@ func endSpan(span trace.Span) {
 		attribute.String("exception.type", fmt.Sprintf("%T", panicked)),
 		attribute.String("exception.message", strings.ToValidUTF8(fmt.Sprint(panicked), "?")),
 	))
+	span.SetStatus(codes.Error, lifecycle.Code(&lifecycle.OutcomeError{Outcome: lifecycle.Panicked}))
 	span.End()
 	panic(panicked)
 }

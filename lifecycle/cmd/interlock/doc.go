@@ -72,7 +72,7 @@
 //   - Guards run only in the service. An event with a guard is not possible here, and the
 //     reason is that the guard is unknown.
 //   - An owner counts as alive until it leaves or a sweeper declares it dead.
-//   - Queues and locks are in the processes of the service.
+//   - Queues and locks are not in the store.
 //   - Objects in tables of the service ([sqlstore.ExistingTable]) are not found: only
 //     the service can describe these tables. top, list and stuck omit the objects, and
 //     succeed.
@@ -81,11 +81,11 @@
 //
 // Columns are aligned, in an order that does not change. AGE is the time since the last
 // change, and DEADLINE the time until the deadline, negative if it has passed. A number with a
-// plus is a lower bound. A long cell ends in an ellipsis. The page shows at most 200 keys of a
-// queue, 200 holders of a lock and 50 changes of an object; a last row then notes that there
-// are more. If a machine, the owners or a lock tree cannot be read, top, stuck and locks print
-// the others, and fail. Characters that are not printable are escaped, so that no name can
-// control the terminal.
+// plus is a lower bound. A cell of more than 120 characters ends in an ellipsis, except the
+// last one of its row. The page shows at most 200 keys of a queue, 200 holders of a lock and 50
+// changes of an object; a last row then notes that there are more. If a machine, the owners or
+// a lock tree cannot be read, top, stuck and locks print the others, and fail. Characters that
+// are not printable are escaped, so that no name can control the terminal.
 //
 // With -o json the output is the document of the page: for top, queues and locks the
 // Overview, QueuePage and LockPage; for list the ObjectList of all pages; for stuck an array

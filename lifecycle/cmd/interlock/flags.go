@@ -91,7 +91,7 @@ func (c *call) wrong(args []string) string {
 	case c.dsn == "" && c.prefix != "":
 		return "-prefix needs -dsn"
 	case c.dsn != "" && (c.name == "queues" || c.name == "locks"):
-		return c.name + " needs -addr: they are in the processes of a service and not in the store"
+		return c.name + " needs -addr: they are not in the store"
 	}
 	return ""
 }

@@ -295,6 +295,26 @@ func TestUnreadLock(t *testing.T) {
 	require.Contains(t, errs, "interlock locks: lock deploys: unavailable: ")
 }
 
+// TestLimitsAndTokens: a class without a limit does not look like one that lets nothing run.
+// All limits are shown, and a request that waits has no token.
+func TestLimitsAndTokens(t *testing.T) {
+	q := queue.Must(&queue.Config[string]{Classes: map[string]queue.Limit{"aws": {Fair: true}, "gcp": {MaxRunning: 2, MaxChildren: 1}}})
+	tree := lock.Must(nil)
+	_, err := tree.Try(lock.MustParse("/shop"), lock.X)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { _, _ = tree.Lock(ctx, lock.Request{Path: lock.MustParse("/shop"), Mode: lock.S}, nil) }()
+	require.Eventually(t, func() bool { return tree.Counts().Waiting == 1 }, time.Minute, time.Millisecond)
+	config := &inspect.Config{Queues: map[string]inspect.Queue{"disks": inspect.OfQueue(q)}, Locks: map[string]lock.Locker{"racks": tree}}
+	_, out, _ := answered(t, config, "queues")
+	require.Regexp(t, `(?m)^disks +aws +0 +- +0 +false +-$`, out)
+	require.Regexp(t, `(?m)^disks +gcp +0 +2 +0 +false +1$`, out)
+	_, out, _ = answered(t, config, "locks")
+	require.Regexp(t, `(?m)^racks +/shop +X +- +[0-9ms]+ +false +1 +-$`, out)
+	require.Regexp(t, `(?m)^racks +/shop +S +- +[0-9ms]+ +true +- +-$`, out)
+}
+
 // TestStuckWithoutOneStore: a store that does not answer hides no stuck object of another.
 func TestStuckWithoutOneStore(t *testing.T) {
 	store := lifecycle.NewMemoryStore()

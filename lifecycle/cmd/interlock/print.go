@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/visible"
 )
 
-// maxCell is the greatest width of a cell in a table.
-const maxCell = 60
+// maxCell is the greatest width of a cell in a table, except the last one of its row.
+const maxCell = 120
 
 // show prints a document as JSON, or by a function that prints tables.
 func (c *call) show(doc any, tables func(p *printer)) error {
@@ -51,11 +51,11 @@ func (p *printer) table(n int, heads string) {
 	fmt.Fprintln(p.w, strings.ReplaceAll(heads, ", ", "\t"))
 }
 
-// row prints a row. A long cell is cut.
+// row prints a row. A long cell is cut, because it would widen its column. The last one is not.
 func (p *printer) row(cells ...any) {
 	for i, cell := range cells {
 		text := cmp.Or(visible.Escaped(fmt.Sprint(cell)), "-")
-		if utf8.RuneCountInString(text) > maxCell {
+		if utf8.RuneCountInString(text) > maxCell && i < len(cells)-1 {
 			text = string([]rune(text)[:maxCell-1]) + "…"
 		}
 		if i > 0 {

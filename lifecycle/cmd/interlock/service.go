@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/visible"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/inspect"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // runTop shows the overview.
@@ -74,6 +75,14 @@ func count(n int, more bool) string {
 	return fmt.Sprint(n)
 }
 
+// orNone returns a number, and an empty text for 0.
+func orNone[N int | lock.Token](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
 // states returns the states that have objects.
 func states(m *inspect.MachineSummary) string {
 	var list []string
@@ -92,9 +101,9 @@ func runQueues(ctx context.Context, c *call, _ []string) error {
 	}
 	return c.show(doc, func(p *printer) {
 		for _, q := range doc.Queues {
-			p.table(len(q.Classes), "QUEUE, CLASS, RUNNING, LIMIT, READY, PAUSED")
+			p.table(len(q.Classes), "QUEUE, CLASS, RUNNING, LIMIT, READY, PAUSED, MOST CLASSES BELOW")
 			for _, l := range q.Classes {
-				p.row(q.Name, l.Path, l.Running, l.MaxRunning, l.Ready, l.Paused)
+				p.row(q.Name, l.Path, l.Running, orNone(l.MaxRunning), l.Ready, l.Paused, orNone(l.MaxChildren))
 			}
 			p.table(len(q.Lanes), "QUEUE, KEY, RUNNING, SINCE, WAITING, OLDEST, HALTED")
 			for _, l := range q.Lanes {
@@ -116,7 +125,7 @@ func runLocks(ctx context.Context, c *call, _ []string) error {
 		for _, l := range doc.Locks {
 			p.table(len(l.Holders), "LOCK, PATH, MODE, OWNER, SINCE, WAITING, TOKEN, REASON")
 			for _, h := range l.Holders {
-				p.row(l.Name, h.Path, h.Mode, h.Owner, span(h.Since, doc.Time), h.Waiting, h.Token, h.Reason)
+				p.row(l.Name, h.Path, h.Mode, h.Owner, span(h.Since, doc.Time), h.Waiting, orNone(h.Token), h.Reason)
 			}
 			if len(l.Holders) == inspect.ShownLanes {
 				p.row(l.Name, "there may be more")
