@@ -39,7 +39,7 @@ type engine struct {
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
 	asText     string // %s of any other type as text
-	numberText string // %s of a type of misread as text: all digits of a float, and the number of bits
+	numberText string // %s of a type of misread as text: all digits of a float, no zeros before, the number of bits
 	misread    []string
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
@@ -158,9 +158,9 @@ var mysql = &engine{
 	fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
-	asText:     "CAST(%s AS CHAR)",
+	asText:     "CONCAT(%s, '')", // bytes stay as they are, where CAST AS CHAR gives ? for some
 	numberText: "CAST(%s + 0 AS CHAR)",
-	misread:    []string{"float", "bit"},
+	misread:    []string{"float", "bit", "tinyint", "smallint", "mediumint", "int", "bigint"},
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{

@@ -25,9 +25,10 @@ type Type struct {
 	// of a text for which it returns an error is refused with [lifecycle.ErrInvalid]. It
 	// must accept one spelling of each value only.
 	Write func(text string) (any, error)
-	// Read returns the text for a value, which the engine has converted to text. If it
-	// returns an error, the converted value is the text, as a JSON string in a field. The
-	// object is then foreign, or commits of it are refused, until the value is corrected.
+	// Read returns the text for a value, which the engine has converted to text: MySQL leaves
+	// bytes as they are, and PostgreSQL writes them in hexadecimal. If it returns an error, the
+	// converted value is the text, as a JSON string in a field. The object is then foreign, or
+	// commits of it are refused, until the value is corrected.
 	Read func(value string) (string, error)
 	// Postgres, MySQL and SQLite are the types of the column, for [ExistingTable.Schema].
 	// Empty: that of names.

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -386,6 +387,66 @@ func TestFieldOfABit(t *testing.T) {
 	c.Changes[0].To.Payload = []byte(`{"lamp": false, "colour": 66}`)
 	require.NoError(t, store.Commit(t.Context(), c))
 	require.JSONEq(t, `{"lamp": false, "colour": 66}`, string(get(t, store, orderA).Payload))
+}
+
+// MySQL shows a number with zeros before it, if the column is to show them. It is the same number
+// for a Type.
+func TestNumbersWithZeros(t *testing.T) {
+	e := engines()[2]
+	require.Equal(t, "mysql", e.name)
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE filled (id int(8) zerofill NOT NULL PRIMARY KEY, state smallint(3) zerofill NOT NULL,"+
+		" rev bigint NOT NULL, seq bigint NOT NULL, size bigint(9) zerofill)")
+	exec(t, db, "INSERT INTO filled VALUES (7, 1, 0, 0, 65), (12, 1, 0, 0, 66)")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "filled",
+		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		Fields:  map[string]string{"size": "size"},
+		Types:   map[string]sqlstore.Type{"id": sqlstore.Integer, "state": vmCodes, "size": sqlstore.Integer},
+	})
+	var after string
+	for id, size := range map[string]string{"7": `{"size": 65}`, "12": `{"size": 66}`} {
+		r := get(t, store, lifecycle.Key{Machine: "order", ID: id})
+		require.Equal(t, "open", r.State)
+		require.JSONEq(t, size, string(r.Payload))
+		require.NoError(t, store.Commit(t.Context(), next(r, 0)))
+	}
+	for _, id := range []string{"7", "12"} {
+		page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		require.Equal(t, id, page[0].ID)
+		after = id
+	}
+}
+
+// The Type of a column of bytes reads the bytes on MySQL, which are not text in its character set.
+func TestIdsOfBytes(t *testing.T) {
+	e := engines()[2]
+	require.Equal(t, "mysql", e.name)
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE keyed (id binary(4) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+	exec(t, db, "INSERT INTO keyed VALUES (x'00f0ff27', 'open', 0, 0), (x'e97f5c01', 'open', 0, 0)")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "keyed",
+		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		Types: map[string]sqlstore.Type{"id": {
+			Write: func(text string) (any, error) { id, err := hex.DecodeString(text); return string(id), err },
+			Read:  func(id string) (string, error) { return hex.EncodeToString([]byte(id)), nil },
+		}},
+	})
+	var after string
+	for _, id := range []string{"00f0ff27", "e97f5c01"} {
+		page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		require.Equal(t, id, page[0].ID)
+		require.NoError(t, store.Commit(t.Context(), next(page[0], 0)))
+		after = id
+	}
+	page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+	require.NoError(t, err)
+	require.Empty(t, page)
 }
 
 // A table of text has ids in another spelling than their type writes. None is that of another
