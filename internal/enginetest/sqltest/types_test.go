@@ -398,11 +398,14 @@ func TestNumbersWithZeros(t *testing.T) {
 	exec(t, db, "CREATE TABLE filled (id int(8) zerofill NOT NULL PRIMARY KEY, state smallint(3) zerofill NOT NULL,"+
 		" rev bigint NOT NULL, seq bigint NOT NULL, size bigint(9) zerofill)")
 	exec(t, db, "INSERT INTO filled VALUES (7, 1, 0, 0, 65), (12, 1, 0, 0, 66)")
+	exec(t, db, "CREATE TABLE filled_log (id int(8) zerofill NOT NULL, state smallint(3) zerofill, rev bigint, seq bigint NOT NULL,"+
+		" token binary(16) NOT NULL, at datetime(6), PRIMARY KEY (id, seq))")
 	store := existing(t, db, e, sqlstore.ExistingTable{
 		Machine: "order", Table: "filled",
-		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-		Fields:  map[string]string{"size": "size"},
-		Types:   map[string]sqlstore.Type{"id": sqlstore.Integer, "state": vmCodes, "size": sqlstore.Integer},
+		Columns:         sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		ExistingHistory: sqlstore.ExistingHistory{Table: "filled_log", ID: "id", To: "state", Revision: "rev", Sequence: "seq", Token: "token", At: "at"},
+		Fields:          map[string]string{"size": "size"},
+		Types:           map[string]sqlstore.Type{"id": sqlstore.Integer, "state": vmCodes, "size": sqlstore.Integer},
 	})
 	var after string
 	for id, size := range map[string]string{"7": `{"size": 65}`, "12": `{"size": 66}`} {
@@ -416,6 +419,9 @@ func TestNumbersWithZeros(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, page, 1)
 		require.Equal(t, id, page[0].ID)
+		recent, err := store.Recent(t.Context(), "order", time.Hour, after, 1)
+		require.NoError(t, err)
+		require.Equal(t, []lifecycle.ChangedObject{{ID: id, Sequence: 1}}, recent)
 		after = id
 	}
 }
