@@ -41,7 +41,8 @@ type Type struct {
 var (
 	// UUID is an id that is a uuid, in lower case with hyphens. Any other spelling is
 	// [lifecycle.ErrInvalid]: a service that accepts others converts them first. Rows with
-	// another spelling, in a column of text, are listed, and every verb refuses them.
+	// another spelling, in a column of text, are listed. Every verb refuses them, and
+	// [Store.Trim] keeps their history.
 	UUID = Type{Write: canonicalUUID, Read: identity, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
 	Integer = Type{Write: canonicalInteger, Read: identity, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}

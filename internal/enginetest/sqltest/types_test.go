@@ -423,7 +423,14 @@ func TestNumbersWithZeros(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []lifecycle.ChangedObject{{ID: id, Sequence: 1}}, recent)
 		after = id
+		for range 8 {
+			require.NoError(t, store.Commit(t.Context(), next(get(t, store, page[0].Key), 0)))
+		}
 	}
+	time.Sleep(time.Millisecond)
+	deleted, err := store.Trim(t.Context(), time.Microsecond, 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, deleted)
 }
 
 // The Type of a column of bytes reads the bytes on MySQL, which are not text in its character set.
@@ -467,6 +474,30 @@ func TestIdsInAnotherSpelling(t *testing.T) {
 		for _, typ := range types[e.name] {
 			t.Run(typ, func(t *testing.T) { idsInAnotherSpelling(t, e, typ) })
 		}
+	})
+}
+
+// A history keeps the rows from before the library of an id in another spelling. Trim deletes those
+// of the others.
+func TestTrimOfIdsInAnotherSpelling(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table := fourColumns(t, db, "spelt", "")
+		blob, moment := types(e)
+		exec(t, db, "CREATE TABLE spelt_log (id varchar(36) NOT NULL, n bigint NOT NULL, rev bigint, token "+blob+" NOT NULL,"+
+			" state varchar(9), at "+moment+", PRIMARY KEY (id, n))")
+		const other, id = "0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "2b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"
+		table.ExistingHistory = sqlstore.ExistingHistory{Table: "spelt_log", ID: "id", Sequence: "n", Revision: "rev", Token: "token", To: "state", At: "at"}
+		table.Types = map[string]sqlstore.Type{"id": sqlstore.UUID}
+		store := existing(t, db, e, table)
+		for range 9 {
+			require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: id}), 0)))
+		}
+		exec(t, db, "INSERT INTO spelt_log (id, n, rev, token, state, at) SELECT '"+other+"', n - 9, rev, token, state, at FROM spelt_log")
+		time.Sleep(time.Millisecond)
+		deleted, err := store.Trim(t.Context(), time.Microsecond, 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, deleted)
 	})
 }
 
