@@ -157,8 +157,11 @@ func (b *builder) useIndex(t *table, end string) string {
 
 // text returns the text of a value of a column with a type.
 func (b *builder) text(c *column, name string) string {
-	if beginsAs(c.sqlType, b.misread) {
+	switch {
+	case beginsAs(c.sqlType, b.misread):
 		return fmt.Sprintf(b.numberText, name)
+	case beginsAs(c.sqlType, b.asTheyAre):
+		return name
 	}
 	return fmt.Sprintf(b.asText, name)
 }

@@ -41,6 +41,7 @@ type engine struct {
 	asText     string // %s of any other type as text
 	numberText string // %s of a type of misread as text: all digits of a float, no zeros before, the number of bits
 	misread    []string
+	asTheyAre  []string // how the types of columns begin whose bytes need not be text
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
 	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
@@ -158,9 +159,10 @@ var mysql = &engine{
 	fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
-	asText:     "CONCAT(%s, '')", // bytes stay as they are, where CAST AS CHAR gives ? for some
+	asText:     "CAST(%s AS CHAR)",
 	numberText: "CAST(%s + 0 AS CHAR)",
 	misread:    []string{"float", "bit", "tinyint", "smallint", "mediumint", "int", "bigint"},
+	asTheyAre:  []string{"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"},
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{
