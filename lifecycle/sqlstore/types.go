@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -53,7 +54,8 @@ var (
 	// Text is a field of the payload that is a JSON string without NUL. The column has the
 	// string, and may be text, a uuid or an enum. A column of other values that no Type here
 	// has, such as fractions and times, is a string too: a field that is a number in Go needs
-	// a Type of the caller's own.
+	// a Type of the caller's own. So does a column of bytes that are not UTF-8: commits of the
+	// object are refused.
 	Text = Type{Write: writeText, Read: readText}
 	// Bool is a field of the payload that is true or false.
 	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN", unfit: []kind{ofText, ofBytes}}
@@ -154,6 +156,9 @@ func writeText(text string) (any, error) {
 }
 
 func readText(value string) (string, error) {
+	if !utf8.ValidString(value) { // no string: the payload does not decode, and commits of it are refused
+		return fmt.Sprintf(`["%x"]`, value), nil
+	}
 	text, err := json.Marshal(value)
 	return string(text), err
 }

@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
@@ -460,6 +461,29 @@ func TestIdsOfBytes(t *testing.T) {
 	page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
 	require.NoError(t, err)
 	require.Empty(t, page)
+}
+
+// A Text cannot keep bytes that are not UTF-8: a commit does not overwrite them with other ones.
+// PostgreSQL converts them to text and back.
+func TestFieldOfBytes(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		blob, _ := types(e)
+		table := fourColumns(t, db, "keyed", ", secret "+blob)
+		table.Fields = map[string]string{"secret": "secret"}
+		bytes := map[string]string{"postgres": `'\xf0ff27e9'`}[e.name]
+		exec(t, db, "INSERT INTO keyed (id, state, rev, seq, secret) VALUES ('a', 'open', 0, 0, "+cmp.Or(bytes, "x'f0ff27e9'")+")")
+		store := existing(t, db, e, table)
+		err := store.Commit(t.Context(), next(get(t, store, orderA), 0))
+		if e.name == "postgres" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		}
+		var secret []byte
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT secret FROM keyed").Scan(&secret))
+		require.Equal(t, "f0ff27e9", hex.EncodeToString(secret))
+	})
 }
 
 // A table of text has ids in another spelling than their type writes. None is that of another
