@@ -173,6 +173,7 @@ func TestWritesWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		owned, unknown bool
 		cancels        bool // the program sends the heartbeats, and cancels them after a third of the TTL
+		patient        bool // the program of the sweeper sends its heartbeats, and cancels none
 		ttl, lock      time.Duration
 		sweeper        time.Duration // the TTL of the sweeper's own owner
 	}{
@@ -180,6 +181,7 @@ func TestWritesWait(t *testing.T) {
 		"the sweeper of the owner":      {owned: true, ttl: ownersTTL, lock: ownersTTL + 2*time.Second},
 		"a sweeper with a longer TTL":   {ttl: ownersTTL, lock: ownersTTL + ownersTTL/3 - 1, sweeper: 3 * ownersTTL},
 		"heartbeats are canceled":       {owned: true, cancels: true, ttl: ownersTTL, lock: ownersTTL + 2*time.Second},
+		"no heartbeat is canceled":      {patient: true, ttl: ownersTTL, lock: 2*ownersTTL + 2*time.Second, sweeper: ownersTTL},
 		"the outcome of one is unknown": {unknown: true, ttl: time.Second, lock: 2100 * time.Millisecond},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -208,6 +210,10 @@ func TestWritesWait(t *testing.T) {
 						time.AfterFunc(c.ttl/3, stop)
 						_ = o.Heartbeat(limited)
 						time.Sleep(time.Until(next))
+					}
+					for c.patient && o == config.Owner && ctx.Err() == nil {
+						_ = o.Heartbeat(ctx)
+						time.Sleep(c.ttl / 3)
 					}
 					_ = o.Run(ctx)
 				})

@@ -156,11 +156,9 @@ func (o *Owner) Lost() <-chan struct{} { return o.alive.Done() }
 
 // Run sends three heartbeats in each TTL until ctx ends, and then returns nil. It
 // returns [ErrStale] if the ownership is lost. After an error of the store it
-// tries again at the next heartbeat. A heartbeat that takes longer than a third of the
-// TTL is such an error.
+// tries again at the next heartbeat.
 func (o *Owner) Run(ctx context.Context) error {
-	interval := max(o.ttl/3, 1)
-	ticker := time.NewTicker(interval)
+	ticker := time.NewTicker(o.interval())
 	defer ticker.Stop()
 	for {
 		select {
@@ -169,25 +167,28 @@ func (o *Owner) Run(ctx context.Context) error {
 		case <-o.alive.Done():
 			return context.Cause(o.alive)
 		case <-ticker.C:
-			// The bad schedule without a limit: one connection hangs, and no other heartbeat
-			// is sent for the TTL, although the store answers on other connections.
-			limited, stop := context.WithTimeout(ctx, interval)
-			err := o.Heartbeat(limited)
-			stop()
-			if errors.Is(err, ErrStale) {
+			if err := o.Heartbeat(ctx); errors.Is(err, ErrStale) {
 				return err
 			}
 		}
 	}
 }
 
+// interval is the time between two heartbeats, and the longest that one may take.
+func (o *Owner) interval() time.Duration { return max(o.ttl/3, 1) }
+
 // Heartbeat reports that the process is alive. The error is [ErrStale] if it is
 // considered dead or was replaced, and the ownership is then lost for good; or the
-// store's, after which Heartbeat may be called again.
+// store's, after which Heartbeat may be called again. A heartbeat that takes longer than a
+// third of the TTL is such an error.
 func (o *Owner) Heartbeat(ctx context.Context) error {
 	if o.alive.Err() != nil {
 		return context.Cause(o.alive)
 	}
+	// The bad schedule without a limit: one connection hangs, or a write waits for a lock, and no
+	// other heartbeat is sent for the TTL, although the store answers on other connections.
+	ctx, stop := context.WithTimeout(ctx, o.interval())
+	defer stop()
 	o.mu.Lock()
 	o.sent = time.Now()
 	o.unanswered = cmp.Or(o.unanswered, o.sent)

@@ -123,7 +123,7 @@ func (b *builder) assigned(v value) string {
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
 	condition := t.col(column) + " = " + b.placeIn(t, column, param{v: is})
-	if c := &t.column[column]; t.existing && (c.typ == nil || beginsAs(c.sqlType, b.collated)) {
+	if c := &t.column[column]; t.existing && (c.typ == nil || !beginsAs(c.sqlType, b.definite)) {
 		condition += fmt.Sprintf(b.exact, t.col(column), b.placeIn(t, column, param{v: is}))
 	}
 	return condition
@@ -155,17 +155,26 @@ func (b *builder) useIndex(t *table, end string) string {
 	return fmt.Sprintf(b.hint, b.quoted(b.unquoted(t.name)+end))
 }
 
+// text returns the text of a value of a column with a type.
+func (b *builder) text(c *column, name string) string {
+	switch {
+	case beginsAs(c.sqlType, b.misread):
+		return fmt.Sprintf(b.numberText, name)
+	case beginsAs(c.sqlType, b.asTheyAre):
+		return name
+	}
+	return fmt.Sprintf(b.asText, name)
+}
+
 // read returns the expressions that read columns of a table; see statement.scan.
 func (b *builder) read(t *table, list []value) string {
 	b.from, b.reads = t, list
 	return literals(list, func(v value) string {
 		name, c := t.col(v), &t.column[v]
 		switch {
-		case c.typ != nil && beginsAs(c.sqlType, b.misread):
-			return fmt.Sprintf(b.numberText, name)
 		case c.typ != nil:
 			// PostgreSQL would give the text the name of its column, and order rows by it.
-			return fmt.Sprintf(b.asText, name) + " AS as_text"
+			return b.text(c, name) + " AS as_text"
 		case v.isTime() && t.nativeTimes:
 			return fmt.Sprintf(b.toMicros, name)
 		default:

@@ -39,8 +39,9 @@ type engine struct {
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
 	asText     string // %s of any other type as text
-	numberText string // %s of a type of misread as text: all digits of a float, and the number of bits
+	numberText string // %s of a type of misread as text: all digits of a float, no zeros before, the number of bits
 	misread    []string
+	asTheyAre  []string // how the types of columns begin whose bytes need not be text
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
 	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
@@ -63,13 +64,15 @@ type engine struct {
 	// needs no row to lock an absent object.
 	claim string
 
-	collated []string // how the types of columns begin in which different texts may be equal
-	exact    string   // a condition that compares %s with %s byte by byte
-	bytewise string   // %s for comparisons byte by byte
-	zeroByte string   // the literal of one byte 0
-	hint     string   // selects the index %s
-	fence    string   // ends a subquery that is planned separately
-	pairs    string   // begins the list of pairs in (a, b) IN (...)
+	// definite: how the types of columns begin in which equal values have the same text. Other
+	// types may ignore the case of letters, also those that are declared in the database.
+	definite []string
+	exact    string // a condition that compares %s with %s byte by byte
+	bytewise string // %s for comparisons byte by byte
+	zeroByte string // the literal of one byte 0
+	hint     string // selects the index %s
+	fence    string // ends a subquery that is planned separately
+	pairs    string // begins the list of pairs in (a, b) IN (...)
 
 	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
 	columns   string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
@@ -119,8 +122,8 @@ var postgres = &engine{
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 	claim:     " ON CONFLICT (machine, id) DO UPDATE SET id = EXCLUDED.id",
 
-	collated: []string{"text", "character", "bpchar", "citext"},
-	exact:    ` AND %s::text COLLATE "C" = %s`,
+	definite: []string{"smallint", "integer", "bigint", "numeric", "uuid"},
+	exact:    ` AND %s::text COLLATE "C" = %s::text`,
 	bytewise: `%s COLLATE "C"`,
 	zeroByte: "decode('00', 'hex')", // without a backslash, see standard_conforming_strings
 	fence:    " OFFSET 0",
@@ -158,7 +161,8 @@ var mysql = &engine{
 	timeType:   "datetime(6)",
 	asText:     "CAST(%s AS CHAR)",
 	numberText: "CAST(%s + 0 AS CHAR)",
-	misread:    []string{"float", "bit"},
+	misread:    []string{"float", "bit", "tinyint", "smallint", "mediumint", "int", "bigint"},
+	asTheyAre:  []string{"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"},
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{
@@ -176,7 +180,10 @@ var mysql = &engine{
 
 	claim: " ON DUPLICATE KEY UPDATE id = id",
 
-	collated: []string{"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum"},
+	definite: []string{
+		"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "bit", "date", "time", "year",
+		"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "uuid", "inet",
+	},
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 	zeroByte: "x'00'",
@@ -207,7 +214,7 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
-	collated: []string{"char", "varchar", "nchar", "nvarchar", "text", "clob"},
+	definite: []string{"int", "tinyint", "smallint", "mediumint", "bigint", "unsigned big int"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",

@@ -99,8 +99,8 @@ func (s *Store) Recent(
 	}
 	b := &builder{engine: s.e, layout: l, from: h, reads: []value{vID, vSequence}}
 	text := "found.id" // PostgreSQL takes a bare id in ORDER BY for the text of the result
-	if h.column[vID].typ != nil {
-		text = fmt.Sprintf(s.e.asText, text)
+	if c := &h.column[vID]; c.typ != nil {
+		text = b.text(c, text)
 	}
 	text = "SELECT " + text + ", MAX(sequence) FROM (SELECT " + b.ordered(h, vID, h.col(vID)) + " AS id, " + h.col(vSequence) +
 		" AS sequence FROM " + h.name + b.useIndex(h, "_at") + " WHERE " + h.col(vNow) + " >= " + b.ago(h, within)

@@ -54,7 +54,7 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 // its type does not write.
 func (e *engine) checkCursor(id *column, after string) error {
 	_, err := id.write(after)
-	if err != nil && beginsAs(id.sqlType, e.collated) {
+	if err != nil && !beginsAs(id.sqlType, e.definite) {
 		return nil
 	}
 	return err

@@ -114,8 +114,8 @@ func (s *Store) excess(l *layout, now *trimmed, side string, since int64) *state
 	}
 	id, machine := "older."+h.col(vID), "older."+h.col(vMachine)
 	text := b.ordered(h, vID, id)
-	if h.column[vID].typ != nil {
-		text = fmt.Sprintf(s.e.asText, id)
+	if c := &h.column[vID]; c.typ != nil {
+		text = b.text(c, id)
 	}
 	if l.machine != "" {
 		machine = b.literal(l.machine)
@@ -165,6 +165,9 @@ func (s *Store) trim(ctx context.Context, l *layout, find *statement, deleted *i
 		}
 		last = list
 		for _, x := range list {
+			if _, err := l.history.column[vID].write(x.ID); err != nil {
+				continue // the rows are from before the library, see UUID
+			}
 			if err := s.deleteRows(ctx, l, x, deleted); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -25,9 +26,10 @@ type Type struct {
 	// of a text for which it returns an error is refused with [lifecycle.ErrInvalid]. It
 	// must accept one spelling of each value only.
 	Write func(text string) (any, error)
-	// Read returns the text for a value, which the engine has converted to text. If it
-	// returns an error, the converted value is the text, as a JSON string in a field. The
-	// object is then foreign, or commits of it are refused, until the value is corrected.
+	// Read returns the text for a value, which the engine has converted to text: MySQL leaves
+	// bytes as they are, and PostgreSQL writes them in hexadecimal. If it returns an error, the
+	// converted value is the text, as a JSON string in a field. The object is then foreign, or
+	// commits of it are refused, until the value is corrected.
 	Read func(value string) (string, error)
 	// Postgres, MySQL and SQLite are the types of the column, for [ExistingTable.Schema].
 	// Empty: that of names.
@@ -40,7 +42,8 @@ type Type struct {
 var (
 	// UUID is an id that is a uuid, in lower case with hyphens. Any other spelling is
 	// [lifecycle.ErrInvalid]: a service that accepts others converts them first. Rows with
-	// another spelling, in a column of text, are listed, and every verb refuses them.
+	// another spelling, in a column of text, are listed. Every verb refuses them, and
+	// [Store.Trim] keeps their history.
 	UUID = Type{Write: canonicalUUID, Read: identity, Postgres: "uuid", MySQL: "char(36)", unfit: []kind{ofNumber, ofBytes}}
 	// Integer is an integer of 64 bits. The caller of a creation draws serial ids.
 	Integer = Type{Write: canonicalInteger, Read: identity, Postgres: "bigint", MySQL: "bigint", SQLite: "INTEGER", unfit: []kind{ofText, ofBytes}}
@@ -51,7 +54,8 @@ var (
 	// Text is a field of the payload that is a JSON string without NUL. The column has the
 	// string, and may be text, a uuid or an enum. A column of other values that no Type here
 	// has, such as fractions and times, is a string too: a field that is a number in Go needs
-	// a Type of the caller's own.
+	// a Type of the caller's own. So does a column of bytes that are not UTF-8: commits of the
+	// object are refused.
 	Text = Type{Write: writeText, Read: readText}
 	// Bool is a field of the payload that is true or false.
 	Bool = Type{Write: writeBool, Read: readBool, Postgres: "boolean", MySQL: "boolean", SQLite: "BOOLEAN", unfit: []kind{ofText, ofBytes}}
@@ -152,6 +156,9 @@ func writeText(text string) (any, error) {
 }
 
 func readText(value string) (string, error) {
+	if !utf8.ValidString(value) { // no string: the payload does not decode, and commits of it are refused
+		return fmt.Sprintf(`["%x"]`, value), nil
+	}
 	text, err := json.Marshal(value)
 	return string(text), err
 }

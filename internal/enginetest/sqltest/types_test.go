@@ -1,8 +1,10 @@
 package sqltest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -388,18 +390,138 @@ func TestFieldOfABit(t *testing.T) {
 	require.JSONEq(t, `{"lamp": false, "colour": 66}`, string(get(t, store, orderA).Payload))
 }
 
+// MySQL shows a number with zeros before it, if the column is to show them. It is the same number
+// for a Type.
+func TestNumbersWithZeros(t *testing.T) {
+	e := engines()[2]
+	require.Equal(t, "mysql", e.name)
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE filled (id int(8) zerofill NOT NULL PRIMARY KEY, state smallint(3) zerofill NOT NULL,"+
+		" rev bigint NOT NULL, seq bigint NOT NULL, size bigint(9) zerofill)")
+	exec(t, db, "INSERT INTO filled VALUES (7, 1, 0, 0, 65), (12, 1, 0, 0, 66)")
+	exec(t, db, "CREATE TABLE filled_log (id int(8) zerofill NOT NULL, state smallint(3) zerofill, rev bigint, seq bigint NOT NULL,"+
+		" token binary(16) NOT NULL, at datetime(6), PRIMARY KEY (id, seq))")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "filled",
+		Columns:         sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		ExistingHistory: sqlstore.ExistingHistory{Table: "filled_log", ID: "id", To: "state", Revision: "rev", Sequence: "seq", Token: "token", At: "at"},
+		Fields:          map[string]string{"size": "size"},
+		Types:           map[string]sqlstore.Type{"id": sqlstore.Integer, "state": vmCodes, "size": sqlstore.Integer},
+	})
+	var after string
+	for id, size := range map[string]string{"7": `{"size": 65}`, "12": `{"size": 66}`} {
+		r := get(t, store, lifecycle.Key{Machine: "order", ID: id})
+		require.Equal(t, "open", r.State)
+		require.JSONEq(t, size, string(r.Payload))
+		require.NoError(t, store.Commit(t.Context(), next(r, 0)))
+	}
+	for _, id := range []string{"7", "12"} {
+		page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		require.Equal(t, id, page[0].ID)
+		recent, err := store.Recent(t.Context(), "order", time.Hour, after, 1)
+		require.NoError(t, err)
+		require.Equal(t, []lifecycle.ChangedObject{{ID: id, Sequence: 1}}, recent)
+		after = id
+		for range 8 {
+			require.NoError(t, store.Commit(t.Context(), next(get(t, store, page[0].Key), 0)))
+		}
+	}
+	time.Sleep(time.Millisecond)
+	deleted, err := store.Trim(t.Context(), time.Microsecond, 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, deleted)
+}
+
+// The Type of a column of bytes reads the bytes on MySQL, which are not text in its character set.
+func TestIdsOfBytes(t *testing.T) {
+	e := engines()[2]
+	require.Equal(t, "mysql", e.name)
+	db := pool(t, e.open(t))
+	exec(t, db, "CREATE TABLE keyed (id binary(4) NOT NULL PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+	exec(t, db, "INSERT INTO keyed VALUES (x'00f0ff27', 'open', 0, 0), (x'e97f5c01', 'open', 0, 0)")
+	store := existing(t, db, e, sqlstore.ExistingTable{
+		Machine: "order", Table: "keyed",
+		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+		Types: map[string]sqlstore.Type{"id": {
+			Write: func(text string) (any, error) { id, err := hex.DecodeString(text); return string(id), err },
+			Read:  func(id string) (string, error) { return hex.EncodeToString([]byte(id)), nil },
+		}},
+	})
+	var after string
+	for _, id := range []string{"00f0ff27", "e97f5c01"} {
+		page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		require.Equal(t, id, page[0].ID)
+		require.NoError(t, store.Commit(t.Context(), next(page[0], 0)))
+		after = id
+	}
+	page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+	require.NoError(t, err)
+	require.Empty(t, page)
+}
+
+// A Text cannot keep bytes that are not UTF-8: a commit does not overwrite them with other ones.
+// PostgreSQL converts them to text and back.
+func TestFieldOfBytes(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		blob, _ := types(e)
+		table := fourColumns(t, db, "keyed", ", secret "+blob)
+		table.Fields = map[string]string{"secret": "secret"}
+		bytes := map[string]string{"postgres": `'\xf0ff27e9'`}[e.name]
+		exec(t, db, "INSERT INTO keyed (id, state, rev, seq, secret) VALUES ('a', 'open', 0, 0, "+cmp.Or(bytes, "x'f0ff27e9'")+")")
+		store := existing(t, db, e, table)
+		err := store.Commit(t.Context(), next(get(t, store, orderA), 0))
+		if e.name == "postgres" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		}
+		var secret []byte
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT secret FROM keyed").Scan(&secret))
+		require.Equal(t, "f0ff27e9", hex.EncodeToString(secret))
+	})
+}
+
 // A table of text has ids in another spelling than their type writes. None is that of another
 // object, and a page after one of them has the other objects.
 func TestIdsInAnotherSpelling(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		types := map[string][]string{
-			"sqlite":   {"char(36) COLLATE NOCASE", "nvarchar(36) COLLATE NOCASE"},
+			"sqlite":   {"char(36) COLLATE NOCASE", "nvarchar(36) COLLATE NOCASE", "uuid COLLATE NOCASE", "COLLATE NOCASE"},
 			"mysql":    {"char(36)"},
-			"postgres": {"text", "varchar(36) COLLATE any_case", "char(40) COLLATE any_case", "citext"},
+			"postgres": {"text", "varchar(36) COLLATE any_case", "char(40) COLLATE any_case", "citext", "any_spelling"},
 		}
 		for _, typ := range types[e.name] {
 			t.Run(typ, func(t *testing.T) { idsInAnotherSpelling(t, e, typ) })
 		}
+	})
+}
+
+// A history keeps the rows from before the library of an id in another spelling. Trim deletes those
+// of the others.
+func TestTrimOfIdsInAnotherSpelling(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		table := fourColumns(t, db, "spelt", "")
+		blob, moment := types(e)
+		exec(t, db, "CREATE TABLE spelt_log (id varchar(36) NOT NULL, n bigint NOT NULL, rev bigint, token "+blob+" NOT NULL,"+
+			" state varchar(9), at "+moment+", PRIMARY KEY (id, n))")
+		const other, id = "0B0E7A5C-5F0E-4C7B-9F6E-0D1C5A3B2E10", "2b0e7a5c-5f0e-4c7b-9f6e-0d1c5a3b2e10"
+		table.ExistingHistory = sqlstore.ExistingHistory{Table: "spelt_log", ID: "id", Sequence: "n", Revision: "rev", Token: "token", To: "state", At: "at"}
+		table.Types = map[string]sqlstore.Type{"id": sqlstore.UUID}
+		store := existing(t, db, e, table)
+		for range 9 {
+			require.NoError(t, store.Commit(t.Context(), next(get(t, store, lifecycle.Key{Machine: "order", ID: id}), 0)))
+		}
+		exec(t, db, "INSERT INTO spelt_log (id, n, rev, token, state, at) SELECT '"+other+"', n - 9, rev, token, state, at FROM spelt_log")
+		time.Sleep(time.Millisecond)
+		deleted, err := store.Trim(t.Context(), time.Microsecond, 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, deleted)
 	})
 }
 
@@ -408,6 +530,7 @@ func idsInAnotherSpelling(t *testing.T, e engine, typ string) {
 	if e.name == "postgres" {
 		exec(t, db, "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
 		exec(t, db, "CREATE EXTENSION citext")
+		exec(t, db, "CREATE DOMAIN any_spelling AS citext")
 	}
 	exec(t, db, "CREATE TABLE spelt (id "+typ+" NOT NULL PRIMARY KEY, state varchar(20) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, op bigint)")
 	table := sqlstore.ExistingTable{
