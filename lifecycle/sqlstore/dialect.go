@@ -39,7 +39,7 @@ type engine struct {
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
 	asText     string // %s of any other type as text
-	numberText string // %s of a type of misread as text: all digits of a float, no zeros before, the number of bits
+	numberText string // %s of a type of misread as text: all digits, no zeros before, the number of bits
 	misread    []string
 	asTheyAre  []string // how the types of columns begin whose bytes need not be text
 
