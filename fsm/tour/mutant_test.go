@@ -264,3 +264,24 @@ func TestMutantsOfActors(t *testing.T) {
 		})
 	}
 }
+
+// Behind a row with the same guard no row is tried, behind one with another guard it is.
+func TestSecondGuardIsBehaviour(t *testing.T) {
+	for second, equivalent := range map[string]bool{"p": true, "q": false} {
+		t.Run(second, func(t *testing.T) {
+			all, err := tour.Mutants(tabletest.Parse(t, `{"name":"m","initial":"S",
+				"states":[{"name":"S","kind":"stable"},{"name":"A","kind":"stable"},{"name":"B","kind":"stable"}],
+				"transitions":[
+				 {"from":"S","event":"go","actor":"a","to":"A","guard":"p"},
+				 {"from":"S","event":"go","actor":"a","to":"B","guard":"`+second+`"}]}`))
+			require.NoError(t, err)
+			for m := range all {
+				if m.Text == "row 1 (S -go-> B) is dropped" {
+					require.Equal(t, equivalent, m.Equivalent)
+					return
+				}
+			}
+			t.Fatal("no such mutant")
+		})
+	}
+}
