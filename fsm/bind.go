@@ -47,8 +47,9 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 
 // With returns a machine with the states and events of m and other rows: those of a
 // table with the same states, events and actors. guard returns the guard of a row that
-// names one. The table may lack the timeouts that [New] demands. A test kit makes
-// machines with a small fault this way. The error is an [*InvalidError].
+// names one. The table may lack the timeouts that [New] demands. The new machine has the
+// observer of m. A test kit makes machines with a small fault this way. The error is an
+// [*InvalidError].
 func (m *Machine[S, E, T]) With(t *Table, guard func(row int) Guard[T]) (*Machine[S, E, T], error) {
 	problems := slices.DeleteFunc(t.Problems(), func(p Problem) bool { return p.Severity == SeverityDemand })
 	if len(problems) > 0 {
@@ -60,5 +61,7 @@ func (m *Machine[S, E, T]) With(t *Table, guard func(row int) Guard[T]) (*Machin
 			guards[i] = guard(i)
 		}
 	}
-	return newMachine(t, m.names, m.eventsBy, guards), nil
+	other := newMachine(t, m.names, m.eventsBy, guards)
+	other.observer = m.observer
+	return other, nil
 }

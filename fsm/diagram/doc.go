@@ -48,7 +48,8 @@
 //   - The program that draws the picture determines the layout. Mermaid refuses sources
 //     of more than 50,000 characters by default. Use DOT for such a table.
 //   - Mermaid shows the escapes if its htmlLabels are off. Names of letters, digits,
-//     spaces and single - _ . / inside are not escaped.
+//     spaces and single - _ . / inside are not escaped. The exception is the space in
+//     "direction LR" and its like, which Mermaid reads as a statement.
 //   - Name and title of the machine are not shown: write them above the picture. Neither
 //     are source, codes, sections and actions of an imported table.
 //   - Each row is drawn alone. If an earlier row of the same event takes all objects of an

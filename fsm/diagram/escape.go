@@ -2,6 +2,7 @@ package diagram
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -43,6 +44,7 @@ func inner(before, after rune) bool {
 // Mermaid replaces before it parses the text.
 func mermaidText(s string) string {
 	s = mermaidInternal.Replace(visible.Text(s))
+	s = mermaidDirection.ReplaceAllString(s, "${1}"+string(noBreak)+"${2}")
 	numbered := strings.HasPrefix(strings.TrimLeftFunc(s, unicode.IsDigit), ")") // 1) begins a list
 	return escapeWith(s, func(before, r, after rune) string {
 		keep := word(r)
@@ -68,6 +70,9 @@ func mermaidText(s string) string {
 // mermaidInternal separates, by a character without width, the pairs of characters
 // that Mermaid uses internally for # and ;.
 var mermaidInternal = strings.NewReplacer("\ufb02\u00b0", "\ufb02\u2060\u00b0", "\u00b6\u00df", "\u00b6\u2060\u00df")
+
+// mermaidDirection matches what Mermaid reads as a statement wherever it is in a line.
+var mermaidDirection = regexp.MustCompile(`(?i)(direction) (TB|BT|LR|RL)`)
 
 const noBreak = '\u00a0' // a space that a layout program keeps
 

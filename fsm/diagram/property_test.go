@@ -16,7 +16,7 @@ import (
 // hostile has names with a meaning for the programs that read pictures.
 var hostile = []string{
 	"does-not-exist", "a b", "x; y", "<script>", "end", "end note", "state", "note", "class", "classDef x fill:#abc;",
-	"direction", "default", "style s0 fill:#abc;", "as", `a" as b`, "fork", "<<fork>>", "hide empty description",
+	"direction", "direction LR", "new Direction tbd", "default", "style s0 fill:#abc;", "as", `a" as b`, "fork", "<<fork>>", "hide empty description",
 	"accTitle: x", "accDescr {", "click s0", "title", "---", "--", "-->", "[*]", ":", "a:b", ":::x", "|", "||", "`code`",
 	"```", "#", "#35;", "# head", "%%", "%%{init: {}}%%", "&amp;", "&lt;b&gt;", "&#65;", "<br/>", "<!-- -->", "{", "}",
 	"$$x$$", "_x_", "__b__", "*x*", "**b**", "~~s~~", "1. one", "1) one", "12)", "- item", "* item", "+ item", "-", "> q",

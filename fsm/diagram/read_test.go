@@ -37,6 +37,7 @@ var (
 	mermaidArrow = regexp.MustCompile(`^    (s[0-9]+) --> (s[0-9]+) : (` + mermaidSafe + `(?:<br/>` + mermaidSafe + `)*)$`)
 	mermaidDef   = regexp.MustCompile(`^    classDef (transitional|failed|final|absent|undeclared|current) (?:[a-z-]+:[a-z0-9# ]+,?)+$`)
 	mermaidClass = regexp.MustCompile(`^    class ((?:s[0-9]+,?)+) (transitional|failed|final|absent|undeclared|current)$`)
+	mermaidLine  = regexp.MustCompile(`(?i)direction\s+(TB|BT|RL|LR)`) // in any line it is a statement
 	mermaidCode  = regexp.MustCompile(`#([0-9]+);`)
 	markdownList = regexp.MustCompile(`^([-+*]|[0-9]+[.)])( |$)`)
 )
@@ -53,6 +54,7 @@ func readMermaid(t require.TestingT, source string) picture {
 	require.Equal(t, "stateDiagram-v2", lines[0])
 	require.Equal(t, "    direction TB", lines[1])
 	for _, l := range lines[2:] {
+		require.NotRegexp(t, mermaidLine, l)
 		if m := mermaidState.FindStringSubmatch(l); m != nil {
 			require.NotContains(t, p.states, m[2], "declared twice")
 			p.states[m[2]] = mermaidPlain(t, m[1])

@@ -10,7 +10,7 @@ import (
 // Drive returns a driver for instances of a machine. The function returns a payload
 // for which the guards return the results that the request wants. It returns false if
 // there is none, which is [ErrUnsupported]. If the function is nil, the driver uses
-// [ScriptedGuards].
+// [ScriptedGuards], so that a machine of [Watch] counts no results of guards.
 func Drive[S, E comparable, T any](m *fsm.Machine[S, E, T], payload func(Request) (*T, bool)) Driver {
 	if payload == nil {
 		m = ScriptedGuards(m)

@@ -1,6 +1,7 @@
 package fsmtest_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,6 +46,17 @@ func TestMutateNamesSurvivors(t *testing.T) {
 		"survived: "+survivor+": not explained", "the test does not detect 1 mutants")
 	passes(t, func(t testing.TB) {
 		fsmtest.Mutate(t, lampsOfTwo, few, &fsmtest.MutateConfig{Survivors: map[string]string{survivor: "trusted"}})
+	}, "survived: "+survivor+": trusted")
+	moves := 0
+	observed := lampsOfTwo.Observe(fsm.Observer{Moved: func(context.Context, fsm.Moved) { moves++ }})
+	passes(t, func(t testing.TB) {
+		fsmtest.Mutate(t, observed, func(t testing.TB, m diskMachine) {
+			moves = 0
+			few(t, m)
+			if moves == 0 {
+				t.Error("a mutant has the observer of the machine")
+			}
+		}, &fsmtest.MutateConfig{Survivors: map[string]string{survivor: "trusted"}})
 	}, "survived: "+survivor+": trusted")
 	const detected = "row 0 (off -switch-> on) is for every actor"
 	for fault, survivors := range map[string]map[string]string{

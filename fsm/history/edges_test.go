@@ -175,3 +175,18 @@ func TestOverrideOfAnotherState(t *testing.T) {
 		history.Row{ID: "1", Sequence: 3, From: "A", To: "Gone", Event: "(override)", Actor: "operator"})
 	require.Equal(t, map[string]int{"broken-chain": 1}, s.Counts, "%v", s)
 }
+
+// A table that the caller has put together may have rows without an event. No step is theirs.
+func TestRowsWithoutAnEvent(t *testing.T) {
+	table := &fsm.Table{
+		Name: "x", States: []fsm.TableState{{Name: "A", Target: -1}, {Name: "B", Target: -1}}, Events: []string{"go"},
+		Rows: []fsm.TableRow{
+			{From: []int{0}, Event: -1, To: 1}, {From: []int{0}, Event: 1, To: 1}, {From: []int{0}, Event: 0, To: 1},
+		},
+	}
+	s, err := history.Check(seq(nil, history.Row{ID: "1", To: "A"}, history.Row{ID: "1", From: "A", To: "B", Event: "fly"}),
+		[]history.TableVersion{{Table: table}}, nil)
+	require.NoError(t, err)
+	require.Len(t, s.Findings, 1)
+	require.Equal(t, "go to B", s.Findings[0].Expected)
+}

@@ -147,6 +147,12 @@ func TestSummaryCounts(t *testing.T) {
 	require.Len(t, sum.Findings, 100)
 	require.True(t, strings.HasSuffix(sum.String(), "\nand 3 more"), sum)
 	require.Equal(t, 4, sum.Findings[0].Row)
+	require.Regexp(t, `^row 4 "b": illegal-step: `, sum.Findings[0].String())
+
+	lines := "{\n" + `{"id":"a","to":"Off"}` + "\n[]\n"
+	sum, err = history.Check(history.Read(strings.NewReader(lines)), []history.TableVersion{{Table: lamp}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, 2, sum.Unreadable)
 }
 
 // TestManyRows: a finding names some of the rows that the table has, and counts the others.

@@ -230,3 +230,58 @@ func TestActorNamedStranger(t *testing.T) {
 	}
 	require.Equal(t, equivalents("user"), equivalents("stranger"))
 }
+
+// A row with a deadline stays one of the sweeper. It is for every actor if the table has a
+// third one.
+func TestMutantsOfActors(t *testing.T) {
+	for actors, want := range map[string][]string{
+		`"a","sweeper"`: {
+			"row 0 (S -go-> W) is for sweeper", "row 0 (S -go-> W) is for every actor",
+			"row 1 (W -late-> S) is for a and sweeper",
+			"row 2 (W -tick-> S) is for a", "row 2 (W -tick-> S) is for every actor",
+		},
+		`"a","b","sweeper"`: {
+			"row 0 (S -go-> W) is for b", "row 0 (S -go-> W) is for every actor",
+			"row 1 (W -late-> S) is for a and sweeper", "row 1 (W -late-> S) is for every actor",
+			"row 2 (W -tick-> S) is for a", "row 2 (W -tick-> S) is for every actor",
+		},
+	} {
+		t.Run(actors, func(t *testing.T) {
+			all, err := tour.Mutants(tabletest.Parse(t, `{"name":"m","initial":"S","actors":[`+actors+`],
+				"states":[{"name":"S","kind":"stable"},{"name":"W","kind":"transitional"}],
+				"transitions":[
+				 {"from":"S","event":"go","actor":"a","to":"W"},
+				 {"from":"W","event":"late","actor":"sweeper","to":"S","within":"1m"},
+				 {"from":"W","event":"tick","actor":"sweeper","to":"S"}]}`))
+			require.NoError(t, err)
+			var texts []string
+			for m := range all {
+				if strings.Contains(m.Text, " is for ") {
+					texts = append(texts, m.Text)
+				}
+			}
+			require.Equal(t, want, texts)
+		})
+	}
+}
+
+// Behind a row with the same guard no row is tried, behind one with another guard it is.
+func TestSecondGuardIsBehaviour(t *testing.T) {
+	for second, equivalent := range map[string]bool{"p": true, "q": false} {
+		t.Run(second, func(t *testing.T) {
+			all, err := tour.Mutants(tabletest.Parse(t, `{"name":"m","initial":"S",
+				"states":[{"name":"S","kind":"stable"},{"name":"A","kind":"stable"},{"name":"B","kind":"stable"}],
+				"transitions":[
+				 {"from":"S","event":"go","actor":"a","to":"A","guard":"p"},
+				 {"from":"S","event":"go","actor":"a","to":"B","guard":"`+second+`"}]}`))
+			require.NoError(t, err)
+			for m := range all {
+				if m.Text == "row 1 (S -go-> B) is dropped" {
+					require.Equal(t, equivalent, m.Equivalent)
+					return
+				}
+			}
+			t.Fatal("no such mutant")
+		})
+	}
+}
