@@ -54,7 +54,7 @@ func (d *database) through(t testing.TB, tree string, ttl time.Duration, all boo
 	if !all {
 		listen = configOf(t, d.dsn)
 	}
-	l, err := sqllock.Open(t.Context(), way.db, listen, tree, &sqllock.Config{TTL: ttl})
+	l, err := openLocker(t.Context(), way.db, listen, tree, &sqllock.Config{TTL: ttl})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, way.db, way.Proxy
@@ -216,7 +216,7 @@ func TestAnswerIsNotReceived(t *testing.T) {
 		"refusal":         function + "acquire(tree, session, 100, 10000, false, " + conflicts + ", '', '', '', 0, 100000)" + from,
 		"refused upgrade": function + "convert(tree, session, attempt, true, " + conflicts + ", 100000)" + from,
 		"end of a session": `UPDATE interlock_lock_requests SET mark = 1, why = reason, attempt = hashtext(path || number);
-			INSERT INTO interlock_lock_sessions SELECT tree, 0, ttl, now() FROM interlock_lock_sessions;` +
+			INSERT INTO interlock_lock_sessions SELECT tree, -1, ttl, now() FROM interlock_lock_sessions;` +
 			function + "tick(tree, session, false, '{}', '{}')" + from,
 	} {
 		t.Run(name, func(t *testing.T) {
