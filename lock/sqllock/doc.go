@@ -85,6 +85,9 @@
 //     socket, it stands still until the server notices: keep MaxHolders small there.
 //   - A renewal needs a connection of the pool in time. LISTEN needs a direct connection, not
 //     one of a pooler that shares connections between transactions.
+//   - While a process receives no notification, for example because a firewall has dropped the
+//     connection that listens, it notices a grant, a revocation and a Break at its next
+//     renewal, after at most a third of the TTL.
 //   - The connections have the isolation level READ COMMITTED. Others are refused.
 //
 // # Rejected
