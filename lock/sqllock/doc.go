@@ -79,8 +79,15 @@
 //     tree each.
 //   - A request above many held requests reads all of them. So do Revoke, Break and
 //     Snapshot.
+//   - The server sends an answer before its commit. If a process is stopped or cut off
+//     meanwhile, and the holders of a refusal exceed what the connection can hold, the tree
+//     stands still for about a second. On a server that is not on Linux, or behind a Unix
+//     socket, it stands still until the server notices: keep MaxHolders small there.
 //   - A renewal needs a connection of the pool in time. LISTEN needs a direct connection, not
 //     one of a pooler that shares connections between transactions.
+//   - While a process receives no notification, for example because a firewall has dropped the
+//     connection that listens, it notices a grant, a revocation and a Break at its next
+//     renewal, after at most a third of the TTL.
 //   - The connections have the isolation level READ COMMITTED. Others are refused.
 //
 // # Rejected

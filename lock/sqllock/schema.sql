@@ -78,6 +78,15 @@ RETURNS SETOF interlock_lock_requests LANGUAGE sql STABLE AS $$
 	SELECT r.* FROM interlock_lock_requests r WHERE i <> '' AND r.tree = t AND r.id = i AND r.id <> ''
 $$;
 
+-- impatient ends the connection if the process takes nothing of a large result for a second. The
+-- result is sent before the commit. Bad schedule without it: the process is stopped or cut off,
+-- the server waits for it, and all others wait for the latch. A server that is not on Linux does
+-- not have this timeout, and writes that to its log.
+CREATE OR REPLACE FUNCTION interlock_lock_impatient() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('tcp_user_timeout', '1000', true);
+END $$;
+
 -- report lists conflicts that arrived before a number, without an acquisition, as JSON. The
 -- place sorts as a walk of the tree does: a slash comes before all other bytes.
 CREATE OR REPLACE FUNCTION interlock_lock_report(t text, l text[], h text[], m integer[], i text, before bigint, own bigint, most integer)
@@ -195,7 +204,9 @@ BEGIN
 		PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s AND e.expires > clock_timestamp();
 	END IF;
 	alive := FOUND;
-	PERFORM interlock_lock_sweep(t, 0);
+	IF interlock_lock_sweep(t, 0) THEN
+		PERFORM interlock_lock_impatient();
+	END IF;
 	SELECT coalesce(min(CASE WHEN e.expires > '-infinity' THEN extract(epoch FROM e.expires - clock_timestamp()) ELSE 1 END), 0) INTO due
 	FROM interlock_lock_sessions e WHERE e.tree = t;
 	SELECT json_agg(f) INTO news FROM (
@@ -236,6 +247,7 @@ BEGIN
 			SELECT count(DISTINCT r.number) FROM interlock_lock_requests r WHERE r.tree = t AND r.token IS NULL) THEN 'full'
 		ELSE 'waiting' END;
 	IF outcome IN ('conflict', 'full') THEN
+		PERFORM interlock_lock_impatient();
 		holders := interlock_lock_report(t, l, h, m, i, 9223372036854775807, 0, most);
 		RETURN;
 	END IF;
@@ -304,6 +316,7 @@ BEGIN
 		END LOOP;
 		outcome := 'conflict';
 		IF holders IS NOT NULL THEN
+			PERFORM interlock_lock_impatient();
 			RETURN;
 		END IF;
 		drawn := nextval('interlock_lock_numbers');

@@ -39,7 +39,7 @@ func hold(o orders) error {
 	if err != nil {
 		return err
 	}
-	l, err := sqllock.Open(ctx, db, c, o.Tree, &sqllock.Config{TTL: o.TTL})
+	l, err := openLocker(ctx, db, c, o.Tree, &sqllock.Config{TTL: o.TTL})
 	if err != nil {
 		return err
 	}

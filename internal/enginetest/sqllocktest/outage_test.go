@@ -54,7 +54,7 @@ func (d *database) through(t testing.TB, tree string, ttl time.Duration, all boo
 	if !all {
 		listen = configOf(t, d.dsn)
 	}
-	l, err := sqllock.Open(t.Context(), way.db, listen, tree, &sqllock.Config{TTL: ttl})
+	l, err := openLocker(t.Context(), way.db, listen, tree, &sqllock.Config{TTL: ttl})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, way.db, way.Proxy
@@ -194,6 +194,49 @@ func TestShortOutages(t *testing.T) {
 		}()
 		require.NoError(t, g.Unlock(t.Context()))
 		require.NoError(t, take(t, other, at(lock.X, "/a")).Unlock(t.Context()))
+	}
+}
+
+// A process is stopped, or cut off, while the server sends it an answer that the connection cannot
+// hold. The server ends the connection, and the other processes of the tree go on.
+func TestAnswerIsNotReceived(t *testing.T) {
+	d, tree := newDatabase(t), newTree()
+	l := d.open(t, tree, nil)
+	var requests []lock.Request
+	for i := range lock.MaxRequests {
+		requests = append(requests, at(lock.S, fmt.Sprint("/a/", i)))
+	}
+	for range 20 {
+		_, err := l.TryLockAll(t.Context(), requests, &lock.Options{Reason: strings.Repeat("x", lock.MaxText)})
+		require.NoError(t, err)
+	}
+	from := fmt.Sprintf(" AS f WHERE token = %d", take(t, l, at(lock.IS, "/a")).Token())
+	const function, conflicts = "SELECT f.* FROM interlock_lock_requests, interlock_lock_", "'{/a}', '{5}', '{/a/}', '{/a0}', '{62}'"
+	for name, query := range map[string]string{
+		"refusal":         function + "acquire(tree, session, 100, 10000, false, " + conflicts + ", '', '', '', 0, 100000)" + from,
+		"refused upgrade": function + "convert(tree, session, attempt, true, " + conflicts + ", 100000)" + from,
+		"end of a session": `UPDATE interlock_lock_requests SET mark = 1, why = reason, attempt = hashtext(path || number);
+			INSERT INTO interlock_lock_sessions SELECT tree, -1, ttl, now() FROM interlock_lock_sessions;` +
+			function + "tick(tree, session, false, '{}', '{}')" + from,
+	} {
+		t.Run(name, func(t *testing.T) {
+			deaf, err := pgconn.Connect(t.Context(), d.dsn)
+			require.NoError(t, err)
+			defer deaf.Close(context.Background())
+			// The result is not read.
+			deaf.Exec(t.Context(), query)
+			eventually(t, func() bool {
+				var waits bool
+				err := d.db.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+					WHERE pid = $1 AND wait_event = 'ClientWrite')`, deaf.PID()).Scan(&waits)
+				return err == nil && waits
+			}, "the server does not wait for the process")
+			soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			g, err := l.TryLock(soon, at(lock.X, "/z"), nil)
+			require.NoError(t, err)
+			require.NoError(t, g.Unlock(t.Context()))
+		})
 	}
 }
 

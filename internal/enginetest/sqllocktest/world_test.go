@@ -58,18 +58,23 @@ func configOf(t testing.TB, dsn string) *pgx.ConnConfig {
 	return c
 }
 
-// open opens a locker that the test closes at its end. On a busy machine a session may begin too
-// late for its TTL; then it is tried again.
+// open opens a locker that the test closes at its end.
 func (d *database) open(t testing.TB, tree string, c *sqllock.Config) *sqllock.Locker {
 	t.Helper()
-	var l *sqllock.Locker
-	err := context.DeadlineExceeded
-	for attempt := 0; attempt < 10 && errors.Is(err, context.DeadlineExceeded); attempt++ {
-		l, err = sqllock.Open(t.Context(), d.db, configOf(t, d.dsn), tree, c)
-	}
+	l, err := openLocker(t.Context(), d.db, configOf(t, d.dsn), tree, c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
+}
+
+// openLocker opens a locker. On a busy machine a session may begin too late for its TTL; then it is
+// tried again.
+func openLocker(ctx context.Context, db *sql.DB, listen *pgx.ConnConfig, tree string, c *sqllock.Config) (l *sqllock.Locker, err error) {
+	err = context.DeadlineExceeded
+	for attempt := 0; attempt < 10 && errors.Is(err, context.DeadlineExceeded); attempt++ {
+		l, err = sqllock.Open(ctx, db, listen, tree, c)
+	}
+	return l, err
 }
 
 // expire moves the end of the session that has a grant to the past, as a clock that steps does.
