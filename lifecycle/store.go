@@ -44,8 +44,8 @@ type Store interface {
 	// that was acknowledged before Get was called. For an object that does not
 	// exist Get returns a record without State and no error. The Sequence,
 	// Operation and Revision of such a record are where a new record of the same
-	// key continues, so that none of them ever repeats. Its Event and Actor are
-	// those that removed the object, if the store still has them.
+	// key continues, so that none of them ever repeats. Its other fields are those
+	// that [StoredChange.Result] keeps of the removal, if the store still has them.
 	Get(ctx context.Context, key Key) (StoredRecord, error)
 
 	// Commit writes all changes, their history rows and the messages, or
@@ -92,7 +92,7 @@ func Ended(ctx context.Context) error {
 // for anything else is refused with [errors.ErrUnsupported], never emulated. A store is a
 // [Follower] or [Partial] by its methods alone.
 type Capabilities struct {
-	Changes  int  // most changes and preconditions in one commit; at least 1
+	Changes  int  // most changes and preconditions in one commit, without its owner; at least 1
 	History  bool // the store is a [Historian]
 	Messages bool // commits carry messages, as many as the store documents, and the store is an [Outbox]
 	OwnClock bool // ChangedAt and ages are of the store's clock, not of this process' clock

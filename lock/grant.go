@@ -27,7 +27,8 @@ type Grant struct {
 
 // GrantDriver is the part of a [Grant] that a lock driver implements. Its methods
 // are called without any lock held, from any goroutine, and several at once. So an Upgrade
-// may meet a Downgrade or the Unlock of its grant.
+// may meet a Downgrade or the Unlock of its grant: Requests and Token then show what the engine
+// has, in whatever order the answers arrive.
 //
 // The Grant keeps the end of the grant itself: after Unlock, and after a call of lose, its
 // Check and conversions do not ask the driver, and its Unlock returns the loss. It asks for

@@ -51,10 +51,12 @@ type Options struct {
 	// same grant: a caller that lost an answer repeats its call. The first release
 	// ends the grant for all callers and frees the id, so concurrent workers must not
 	// share one. While the acquisition waits, a Lock waits with it, and a TryLock is refused;
-	// the acquisition leaves the queue when the last of its calls is cancelled. A grant that
+	// the acquisition leaves the queue when the last of its calls is cancelled. A cancelled
+	// call never ends a grant that another call has, or that it still waits for. A grant that
 	// was upgraded meanwhile is returned unchanged. The error is [ErrIDInUse] for other
 	// requests, and after a downgrade below the requests. Only the calls of one [Locker] share
-	// a grant: another process never gets it by the id. Default, "": no id.
+	// a grant: another process never gets it by the id. It is refused or waits, as the driver
+	// documents. Default, "": no id.
 	ID string
 	// Owner and Reason appear in refusals and lists of holders. They have no other
 	// effect. Default: "".

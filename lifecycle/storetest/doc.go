@@ -67,6 +67,8 @@
 //   - Without [Config.Network] and [Config.Restart], nothing is known about lost
 //     answers and killed engines. An exclusive store without [Config.Kill] may lose what
 //     its process buffers.
+//   - Without [Config.Age], Config.Synctest and Config.WrongClock, ages and deadlines are
+//     tested for a millisecond and an hour only.
 //   - Config.Kill and Config.Restart end processes. What the operating system has not yet
 //     written to the disk survives that, and would not survive a power failure.
 //   - A revision that is a time is found with [Config.Synctest] or [Config.WrongClock], and
@@ -89,7 +91,8 @@
 //     request.
 //   - Lists are in the bytewise order of ids. A store with another order fails
 //     Names/any_id_machine_and_state.
-//   - A removed object's record has no Admission.
+//   - A removed object's record has no other fields than StoredChange.Result keeps. Without its
+//     fence, or without its event and actor, it passes: a table without its row has none.
 //   - The numbers of an object that does not exist may grow. Its revision then
 //     changes.
 //   - Names of machines and states follow the rule of ids: 1 to 255 bytes of UTF-8

@@ -312,6 +312,7 @@ var listFaults = map[string]map[string]fault{
 			time.Sleep(time.Millisecond)
 			q.UnchangedFor *= 1 << 40
 		}},
-		"the caller's time": {ownClock: true, query: wait},
+		"the caller's time":         {ownClock: true, query: wait},
+		"every deadline has passed": {timeless: true, query: func(_ *faulty, q *lifecycle.Query) { q.Overdue = false }},
 	},
 }

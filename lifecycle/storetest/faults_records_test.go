@@ -71,6 +71,18 @@ var recordFaults = map[string]map[string]fault{
 		"keeps payload bytes: blanks are removed":     shown(func(r *record) { r.Payload = bytes.ReplaceAll(r.Payload, []byte("  "), []byte(" ")) }),
 		"removed object is absent: keeps its origin":  {record: removedHas(func(r *record) { r.Origin = idle })},
 		"removed object is absent: keeps its owner":   {record: removedHas(func(r *record) { r.Owner, r.Epoch = "one", 1 })},
+		"removed object is absent: keeps its version": {
+			change: func(s *faulty, ch *edit) {
+				if ch.Remove {
+					s.lives[ch.To.Key] = ch.To
+				}
+			},
+			record: func(s *faulty, r *record) {
+				if !r.Exists() {
+					r.Version = s.lives[r.Key].Version
+				}
+			},
+		},
 		"removed object is absent: is listed": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
 			return append(list, s.now(key("a")))
 		}},
@@ -136,6 +148,13 @@ var recordFaults = map[string]map[string]fault{
 				return strings.TrimRight(state, " ") == strings.TrimRight(r.State, " ")
 			})
 		}),
+		"a key of a history is a path": {history: func(s *faulty, k lifecycle.Key, list rows) rows {
+			if k == (lifecycle.Key{Machine: "m", ID: "x/y/z"}) {
+				other, _ := s.MemoryStore.History(context.Background(), lifecycle.Key{Machine: "m/x", ID: "y/z"}, 0, all)
+				list = slices.Concat(list, other)
+			}
+			return list
+		}},
 		"a key is a path": keyed(func(k lifecycle.Key) lifecycle.Key {
 			machine, rest, _ := strings.Cut(k.Machine+"/"+k.ID, "/")
 			return lifecycle.Key{Machine: machine + "/", ID: rest}

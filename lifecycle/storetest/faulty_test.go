@@ -46,6 +46,7 @@ type fault struct {
 	remote    *remoteFault // the store is a remote one
 	ownClock  bool         // the store has a clock of its own
 	aged      bool         // Config.Age moves the clock of the store
+	timeless  bool         // Config has nothing about time
 	apart     bool         // nothing is wrong with one store
 	alone     bool         // there is one store
 }

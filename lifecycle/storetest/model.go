@@ -120,7 +120,8 @@ func (m *model) states() (list []string) {
 func (m *model) key(id string) lifecycle.Key { return lifecycle.Key{Machine: m.machine, ID: id} }
 
 // read reads an object. The numbers of an absent object may have grown. Its record has no
-// other field than its revision and, of its removal, time, reason, event and actor.
+// other field than its revision and, of its removal, fence, time, reason, event and actor. A
+// store that keeps no row for it keeps no fence.
 func (m *model) read(id string) lifecycle.StoredRecord {
 	r, want := m.get(m.key(id)), m.now[id]
 	m.hold(r)
@@ -130,6 +131,9 @@ func (m *model) read(id string) lifecycle.StoredRecord {
 		want.ChangedAt, want.Reason = r.ChangedAt, r.Reason
 		if r.Event == "" && r.Actor == "" {
 			want.Event, want.Actor = "", ""
+		}
+		if r.Fence == 0 {
+			want.Fence = 0
 		}
 	}
 	equal(m.tester, want, r, "the record of "+id)
@@ -157,8 +161,11 @@ func (m *model) change(before lifecycle.StoredRecord) lifecycle.StoredChange {
 	}
 	o := pick(m, owner("", 0), owner("one", 1), owner("one", 2), owner("two", 1), owner("three", 1<<62))
 	switch pick(m, kinds...) {
-	case "remove":
-		return removal(before)
+	case "remove": // most of the record that was removed does not stay
+		ch, full := removal(before), m.fullChange(before).To
+		full.State, full.Operation, full.Event = gone, before.Operation, ch.To.Event
+		ch.To = full
+		return ch
 	case "metadata":
 		ch := takeOver(before, o.Name, o.Epoch)
 		ch.Timeout, ch.To.Work = pick(m, 0, hour), pick(m, "", "lower", before.Work)
@@ -344,7 +351,7 @@ func (m *model) accept(c *lifecycle.Commit) {
 		m.now[id] = ch.To
 		if ch.Remove {
 			m.now[id] = lifecycle.StoredRecord{
-				Sequence: ch.To.Sequence, Operation: ch.To.Operation, Event: ch.To.Event, Actor: ch.To.Actor,
+				Sequence: ch.To.Sequence, Operation: ch.To.Operation, Fence: ch.To.Fence, Event: ch.To.Event, Actor: ch.To.Actor,
 			}
 		}
 	}

@@ -50,6 +50,12 @@ func anyName(t *tester) {
 		ids[k.Machine] = append(ids[k.Machine], k.ID)
 	}
 	t.unchanged("the creation of others", records...)
+	for _, k := range keys {
+		if rows := t.rows(k, 0, all); t.has.History {
+			require.Len(t, rows, 1, "the history of %q of machine %q", k.ID, k.Machine)
+			require.Equal(t, k.ID, rows[0].To)
+		}
+	}
 	for name, list := range ids {
 		slices.Sort(list)
 		t.finds(lifecycle.Query{Machine: name}, list...)
@@ -61,10 +67,6 @@ func anyName(t *tester) {
 		q.After, q.Limit = id, 3
 		t.finds(q, list[i+1:min(i+4, len(list))]...)
 		t.finds(query(id), id)
-		if rows := t.rows(key(id), 0, all); t.has.History {
-			require.Len(t, rows, 1, "the history of %q", id)
-			require.Equal(t, id, rows[0].To)
-		}
 		other, wrong := list[(i+1)%len(list)], change(t.get(key(id)), idle)
 		wrong.From = other
 		conflict := t.conflict(commitOf(wrong), "state "+other+" instead of "+id)

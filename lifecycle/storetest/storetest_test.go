@@ -52,7 +52,7 @@ func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]str
 		}
 		return wrap(first)
 	}
-	config := &Config{Synctest: true, WrongClock: f.ownClock, Exclusive: f.alone}
+	config := &Config{Synctest: !f.timeless, WrongClock: f.ownClock, Exclusive: f.alone}
 	config.Second = func(_ testing.TB, s store) store {
 		switch s := s.(type) {
 		case *remote:

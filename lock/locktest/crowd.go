@@ -184,7 +184,7 @@ func oneCancelled(e *env) {
 		e.cancelAsUnlocked(round, g, leaving...)
 		held := e.granted(staying)
 		_, err := e.l.TryLock(e.Context(), at(lock.X, "/a"), nil)
-		require.ErrorIs(e, err, lock.ErrConflict, "TryLock beside the grant")
+		require.ErrorIs(e, err, lock.ErrConflict, "TryLock beside the grant of a call that stays: a cancelled call of its id has released it")
 		for _, c := range leaving {
 			if c.err == nil {
 				require.Equal(e, held.Token(), c.grant.Token(), "the tokens of one id")

@@ -14,6 +14,7 @@ var faults = []struct{ fault, demand string }{
 	{"a granted wait keeps a node", "G3_nothing_when_idle/waits_and_losses"},
 	{"a second Unlock releases another grant", "G4_release/second_unlock_releases_nothing"},
 	{"Unlock releases all of the owner", "G4_release/releases_exactly_one_grant"},
+	{"Unlock finds its grant by owner and requests", "G4_release/releases_exactly_one_grant"},
 	{"Unlock is checked, then done", "G4_release/from_any_goroutine"},
 	{"a released grant has no requests", "G4_release/stale_grants_do_nothing"},
 	{"the last waiter is granted first", "G5_order_of_arrival/waiters_are_granted_in_order"},
