@@ -144,6 +144,7 @@ BEGIN
 	-- the renewal has locked, and the session lives for another TTL.
 	PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s FOR UPDATE;
 	PERFORM interlock_lock_latch(t);
+	PERFORM interlock_lock_impatient(); -- a tick returns more, also if the sweep ends nothing
 	UPDATE interlock_lock_sessions e SET expires = '-infinity' WHERE e.tree = t AND e.id IN (
 		SELECT f.id FROM interlock_lock_sessions f
 		WHERE f.tree = t AND (f.expires < clock_timestamp() OR f.id = s) AND f.expires > '-infinity' FOR UPDATE SKIP LOCKED);
@@ -204,9 +205,7 @@ BEGIN
 		PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s AND e.expires > clock_timestamp();
 	END IF;
 	alive := FOUND;
-	IF interlock_lock_sweep(t, 0) THEN
-		PERFORM interlock_lock_impatient();
-	END IF;
+	PERFORM interlock_lock_sweep(t, 0);
 	SELECT coalesce(min(CASE WHEN e.expires > '-infinity' THEN extract(epoch FROM e.expires - clock_timestamp()) ELSE 1 END), 0) INTO due
 	FROM interlock_lock_sessions e WHERE e.tree = t;
 	SELECT json_agg(f) INTO news FROM (
