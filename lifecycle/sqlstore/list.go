@@ -50,11 +50,14 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 	return collect(ctx, s, st, nil, st.record)
 }
 
-// checkCursor refuses an id that no page ends with. The rows of a column of text may have ids that
-// its type does not write.
+// checkCursor refuses an id that no page ends with. The rows may have ids that its type does not
+// read and, in a column of text, ids that it does not write.
 func (e *engine) checkCursor(id *column, after string) error {
 	_, err := id.write(after)
-	if err != nil && !beginsAs(id.sqlType, e.definite) {
+	if err == nil || !beginsAs(id.sqlType, e.definite) {
+		return nil
+	}
+	if _, unread := id.typ.Read(after); unread != nil {
 		return nil
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -483,6 +484,44 @@ func TestFieldOfBytes(t *testing.T) {
 		var secret []byte
 		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT secret FROM keyed").Scan(&secret))
 		require.Equal(t, "f0ff27e9", hex.EncodeToString(secret))
+	})
+}
+
+// A column has numbers that its type does not read. A page after one of them has the other objects.
+func TestIdsThatNoTypeReads(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		exec(t, db, "CREATE TABLE numbered (id bigint NOT NULL PRIMARY KEY, state varchar(9) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL)")
+		exec(t, db, "INSERT INTO numbered VALUES (-7, 'open', 0, 0), (-3, 'open', 0, 0), (5, 'open', 0, 0)")
+		store := existing(t, db, e, sqlstore.ExistingTable{
+			Machine: "order", Table: "numbered",
+			Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+			Types: map[string]sqlstore.Type{"id": {
+				Write: func(text string) (any, error) {
+					number, named := strings.CutPrefix(text, "order-")
+					if !named {
+						return nil, errors.New("no order")
+					}
+					return strconv.ParseInt(number, 10, 64)
+				},
+				Read: func(number string) (string, error) {
+					if strings.HasPrefix(number, "-") {
+						return "", errors.New("a negative number")
+					}
+					return "order-" + number, nil
+				},
+			}},
+		})
+		var after string
+		for _, id := range []string{"-7", "-3", "order-5"} {
+			page, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: after})
+			require.NoError(t, err)
+			require.Len(t, page, 1)
+			require.Equal(t, id, page[0].ID)
+			after = id
+		}
+		_, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: "5"})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	})
 }
 
