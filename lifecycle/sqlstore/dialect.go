@@ -161,7 +161,7 @@ var mysql = &engine{
 	timeType:   "datetime(6)",
 	asText:     "CAST(%s AS CHAR)",
 	numberText: "CAST(%s + 0 AS CHAR)",
-	misread:    []string{"float", "bit", "tinyint", "smallint", "mediumint", "int", "bigint"},
+	misread:    []string{"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "bit"},
 	asTheyAre:  []string{"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"},
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},

@@ -398,19 +398,21 @@ func TestNumbersWithZeros(t *testing.T) {
 	require.Equal(t, "mysql", e.name)
 	db := pool(t, e.open(t))
 	exec(t, db, "CREATE TABLE filled (id int(8) zerofill NOT NULL PRIMARY KEY, state smallint(3) zerofill NOT NULL,"+
-		" rev bigint NOT NULL, seq bigint NOT NULL, size bigint(9) zerofill)")
-	exec(t, db, "INSERT INTO filled VALUES (7, 1, 0, 0, 65), (12, 1, 0, 0, 66)")
+		" rev bigint NOT NULL, seq bigint NOT NULL, size bigint(9) zerofill, price decimal(8,2) zerofill, mass double(9,3) zerofill)")
+	exec(t, db, "INSERT INTO filled VALUES (7, 1, 0, 0, 65, 7.5, 0.5), (12, 1, 0, 0, 66, 7.5, 0.5)")
 	exec(t, db, "CREATE TABLE filled_log (id int(8) zerofill NOT NULL, state smallint(3) zerofill, rev bigint, seq bigint NOT NULL,"+
 		" token binary(16) NOT NULL, at datetime(6), PRIMARY KEY (id, seq))")
 	store := existing(t, db, e, sqlstore.ExistingTable{
 		Machine: "order", Table: "filled",
 		Columns:         sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
 		ExistingHistory: sqlstore.ExistingHistory{Table: "filled_log", ID: "id", To: "state", Revision: "rev", Sequence: "seq", Token: "token", At: "at"},
-		Fields:          map[string]string{"size": "size"},
+		Fields:          map[string]string{"size": "size", "price": "price", "mass": "mass"},
 		Types:           map[string]sqlstore.Type{"id": sqlstore.Integer, "state": vmCodes, "size": sqlstore.Integer},
 	})
 	var after string
-	for id, size := range map[string]string{"7": `{"size": 65}`, "12": `{"size": 66}`} {
+	for id, size := range map[string]string{
+		"7": `{"size": 65, "price": "7.50", "mass": "0.500"}`, "12": `{"size": 66, "price": "7.50", "mass": "0.500"}`,
+	} {
 		r := get(t, store, lifecycle.Key{Machine: "order", ID: id})
 		require.Equal(t, "open", r.State)
 		require.JSONEq(t, size, string(r.Payload))
