@@ -64,8 +64,9 @@ type engine struct {
 	// needs no row to lock an absent object.
 	claim string
 
-	// definite: how the types of columns begin in which equal values have the same text. Other
-	// types may ignore the case of letters, also those that are declared in the database.
+	// definite: how the types of columns begin in which equal values have the same text, but
+	// for zeros at an end of a number. Other types may ignore the case of letters, also those
+	// that are declared in the database.
 	definite []string
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte

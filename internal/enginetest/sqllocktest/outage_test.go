@@ -211,8 +211,8 @@ func TestAnswerIsNotReceived(t *testing.T) {
 		require.NoError(t, err)
 	}
 	from := fmt.Sprintf(" AS f WHERE token = %d", take(t, l, at(lock.IS, "/a")).Token())
-	// The row of a guarded grant stays after the end of its session. Each sweep takes the latch then, and
-	// may end nothing.
+	// The row of a guarded grant stays after the end of its session. Each sweep takes the latch
+	// then, and may end nothing.
 	guarded := d.open(t, tree, nil)
 	_, held := begin(t, d.db, take(t, guarded, at(lock.X, "/guarded")))
 	require.True(t, held)

@@ -489,7 +489,8 @@ func TestFieldOfBytes(t *testing.T) {
 	})
 }
 
-// A column has numbers that its type does not read. A page after one of them has the other objects.
+// A column has numbers that its type does not read. A page after one of them has the other
+// objects.
 func TestIdsThatNoTypeReads(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
