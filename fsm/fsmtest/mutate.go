@@ -30,6 +30,7 @@ type MutateConfig struct {
 // that survived. It fails t if the test does not detect a mutant that the config does not
 // name, if the test fails with m itself, or if no mutant counts. A mutant that behaves like
 // the table does not count, nor one that fsm.New refuses for more than a missing timeout.
+// Mutants have the observer of m: the [Coverage] of a machine of [Watch] counts their moves.
 //
 // The test gets a testing.TB of its own that records failures. It cannot start
 // subtests. Directories and environment variables are those of t, but diagramtest.Doc
