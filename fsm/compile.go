@@ -206,31 +206,36 @@ func (c *compiled) actorBit(a Actor) uint64 {
 // nothing.
 type index[K comparable] struct {
 	keys []K
-	by   map[K]int32 // nil for few keys
+	by   map[K]int // nil for few keys
 }
 
 // fewKeys is the largest number of keys that are compared one by one, which takes less
 // time than a hash.
 const fewKeys = 16
 
-// newIndex numbers the keys in their order and keeps the slice. Of equal keys, the first
-// counts.
+// newIndex returns the index of the keys in their order, and keeps the slice.
 func newIndex[K comparable](keys []K) index[K] {
 	x := index[K]{keys: keys}
 	if len(keys) > fewKeys {
-		x.by = make(map[K]int32, len(keys))
-		for i, k := range slices.Backward(keys) {
-			x.by[k] = int32(i)
-		}
+		x.by = numbered(keys)
 	}
 	return x
+}
+
+// numbered numbers the keys in their order. Of equal keys, the first counts.
+func numbered[K comparable](keys []K) map[K]int {
+	numbers := make(map[K]int, len(keys))
+	for i, k := range slices.Backward(keys) {
+		numbers[k] = i
+	}
+	return numbers
 }
 
 // of returns the number of k, or -1.
 func (x *index[K]) of(k K) int {
 	if x.by != nil {
 		if i, ok := x.by[k]; ok {
-			return int(i)
+			return i
 		}
 		return -1
 	}

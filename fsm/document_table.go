@@ -146,11 +146,7 @@ type names struct {
 }
 
 func newNames(declared []string) names {
-	n := names{index: make(map[string]int, len(declared)), declared: len(declared)}
-	for i, name := range slices.Backward(declared) { // of equal names, the first counts
-		n.index[name] = i
-	}
-	return n
+	return names{index: numbered(declared), declared: len(declared)}
 }
 
 func (n *names) of(name string) int {

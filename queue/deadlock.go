@@ -42,12 +42,13 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 	}
 	if t.hasShare {
 		for _, w := range q.waits {
+			if w.in != t {
+				continue
+			}
 			select {
 			case <-w.ctxDone: // the call returns soon
 			default:
-				if w.in == t {
-					list = append(list, w.target)
-				}
+				list = append(list, w.target)
 			}
 		}
 		return list

@@ -110,7 +110,7 @@ func (t *Ticket[K]) Err() error {
 // for another action for which this holds; and for a delayed action, whose place is not
 // known yet.
 func (t *Ticket[K]) Wait(ctx context.Context) error {
-	self, ctxDone := actionOf(ctx, t.q), ctx.Done() // not later: it may panic
+	self, ctxDone := actionOf(ctx, t.q), ctx.Done() // the caller's code: before the lock
 	t.q.mu.Lock()
 	if t.state == Ended {
 		defer t.q.mu.Unlock()

@@ -156,7 +156,7 @@ func writeText(text string) (any, error) {
 }
 
 func readText(value string) (string, error) {
-	if !utf8.ValidString(value) { // the payload does not decode, and commits of it are refused
+	if !utf8.ValidString(value) { // a list is no JSON string: writeText refuses it, and keeps the bytes
 		return fmt.Sprintf(`["%x"]`, value), nil
 	}
 	text, err := json.Marshal(value)

@@ -132,12 +132,12 @@ func (a *acquisition) obey(c *claim) {
 		a.lose(why)
 		// After an error the order may stay in the claim. The grant holds in any case.
 		_, _, _ = l.write(context.Background(), a.session, noRequest, func(v *view) ([]*claim, error) {
-			c := v.claim(a.key)
-			if c == nil || c.Order == nil || c.Order.Break {
+			now := v.claim(a.key)
+			if now == nil || now.Order == nil || now.Order.Break {
 				return nil, nil
 			}
-			next := *c
-			next.Token, next.Order = c.token(), nil
+			next := *now
+			next.Token, next.Order = now.token(), nil
 			return []*claim{&next}, nil
 		})
 	})

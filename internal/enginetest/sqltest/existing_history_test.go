@@ -200,7 +200,6 @@ func TestExistingHistoryWithRows(t *testing.T) {
 			require.Len(t, rows, 12)
 			require.EqualValues(t, 1, rows[0].Sequence)
 		}
-		time.Sleep(time.Millisecond)
 		_, err = store.Trim(t.Context(), time.Microsecond, 0)
 		require.NoError(t, err)
 		var n, least int
