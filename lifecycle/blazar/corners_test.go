@@ -158,40 +158,30 @@ func TestUpdateDuringUpdate(t *testing.T) {
 // An operator has added the record of a reservation that is not in the content of the lease:
 // it gets the new times, and its amount stays.
 func TestUpdateOfAddedReservation(t *testing.T) {
-	for name, added := range map[string]string{
-		"like those of the lease": "l/1/reservation-10",
-		"in front of them":        "l/added",
-		"without an operation":    "l/reservation-1",
-		"of another operation":    "l/2/reservation-1",
-		"with a zero":             "l/1/reservation-01",
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := t.Context()
-			updated := map[string]int{}
-			s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-				Update: func(_ context.Context, a blazar.Allocation) error { updated[a.Reservation] = a.Amount; return nil },
-			}}})
-			lease := createLease(t, s, inAnHour("host"))
-			own := lease.Reservations[0].ID
-			require.Equal(t, "l/1/reservation-1", own)
-			_, err := s.Reservations.Add(ctx, added, blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{
-				Lease: "l", Request: blazar.Request{Resource: "host", Amount: 7},
-			}, nil)
-			require.NoError(t, err)
-			_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
-			require.NoError(t, err)
-			require.Equal(t, map[string]int{own: 1, added: 7}, updated)
-			_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{added: 8}})
-			require.ErrorIs(t, err, lifecycle.ErrInvalid)
-			lease, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{own: 2}})
-			require.NoError(t, err)
-			amounts := map[string]int{}
-			for _, r := range lease.Reservations {
-				amounts[r.ID] = r.Amount
-			}
-			require.Equal(t, map[string]int{own: 2, added: 7}, amounts)
-		})
+	ctx := t.Context()
+	updated := map[string]int{}
+	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+		Update: func(_ context.Context, a blazar.Allocation) error { updated[a.Reservation] = a.Amount; return nil },
+	}}})
+	lease := createLease(t, s, inAnHour("host"))
+	own, added := lease.Reservations[0].ID, "l/1/reservation-2"
+	require.Equal(t, "l/1/reservation-1", own)
+	_, err := s.Reservations.Add(ctx, added, blazar.ReservationPending, blazar.Manager, blazar.ReservationSpec{
+		Lease: "l", Request: blazar.Request{Resource: "host", Amount: 7},
+	}, nil)
+	require.NoError(t, err)
+	_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: lease.Spec.End.Add(time.Hour)})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{own: 1, added: 7}, updated)
+	_, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{added: 8}})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	lease, err = s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Amounts: map[string]int{own: 2}})
+	require.NoError(t, err)
+	amounts := map[string]int{}
+	for _, r := range lease.Reservations {
+		amounts[r.ID] = r.Amount
 	}
+	require.Equal(t, map[string]int{own: 2, added: 7}, amounts)
 }
 
 // The delete of a lease that has not begun hangs. The next lease on resources of its
@@ -351,28 +341,6 @@ func TestIDs(t *testing.T) {
 			require.Len(t, requireLease(t, s, "l", blazar.LeasePending).Reservations, 1)
 		})
 	}
-}
-
-// The reservations of a lease have their requests also if an operator has removed start_lease.
-func TestUpdateWithoutStartEvent(t *testing.T) {
-	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-		Update: func(context.Context, blazar.Allocation) error { return nil },
-	}}})
-	lease := createLease(t, s, inAnHour("host"))
-	_, err := s.Leases.Override(t.Context(), "l", blazar.LeaseError, "operator", "repair", nil)
-	require.NoError(t, err)
-	for _, e := range lease.Events {
-		to := blazar.EventUndone // the end is to come
-		if e.Type == blazar.StartLease {
-			to = blazar.EventAbsent
-		}
-		_, err := s.Events.Override(t.Context(), e.ID, to, "operator", "repair", nil)
-		require.NoError(t, err)
-	}
-	own := lease.Reservations[0].ID
-	lease, err = s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Amounts: map[string]int{own: 2}})
-	require.NoError(t, err)
-	require.Equal(t, 2, lease.Reservations[0].Amount)
 }
 
 func TestUpdateIntoThePast(t *testing.T) {

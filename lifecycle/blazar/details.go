@@ -122,15 +122,13 @@ func (l *LeaseDetails) event(eventType string) EventDetails {
 	return EventDetails{Status: EventAbsent}
 }
 
-func (l *LeaseDetails) eventID(eventType string) string { return l.event(eventType).ID }
-
 // allocations returns a reservation before and after an update, and whether that changes it.
 // The amount of a reservation that is not in the content, which an operator has added, stays.
 func (l *LeaseDetails) allocations(i int, content *LeaseSpec) (before, after Allocation, changes bool) {
 	before = l.allocation(&l.Reservations[i])
 	after = before
 	after.Start, after.End = content.Start, content.End
-	if request := requestOf(content, creation(l.eventID), l.Reservations[i].ID); request != nil {
+	if request := content.request(l.Reservations[i].Number); request != nil {
 		after.Amount = request.Amount
 	}
 	same := before.Start.Equal(after.Start) && before.End.Equal(after.End) && before.Amount == after.Amount

@@ -99,10 +99,14 @@ func (s *Service) contentAfter(lease *LeaseDetails, update *LeaseUpdate) (LeaseS
 	}
 	spec.Reservations = slices.Clone(spec.Reservations)
 	for id, amount := range update.Amounts {
-		has := slices.ContainsFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == id })
-		request := requestOf(&spec, creation(lease.eventID), id)
+		var request *Request
+		for _, r := range lease.Reservations {
+			if r.ID == id {
+				request = spec.request(r.Number)
+			}
+		}
 		switch {
-		case !has || request == nil:
+		case request == nil:
 			return spec, &InputError{"reservation " + id, "the lease has no such reservation"}
 		case amount < 0:
 			return spec, &InputError{"reservation", fmt.Sprintf("an amount of %d", amount)}

@@ -23,6 +23,14 @@ type LeaseSpec struct {
 	Attributes json.RawMessage `json:",omitempty"`
 }
 
+// request returns the request of the reservation with a number, nil if there is none.
+func (l *LeaseSpec) request(number int) *Request {
+	if number < 1 || number > len(l.Reservations) {
+		return nil
+	}
+	return &l.Reservations[number-1]
+}
+
 // Request is what a reservation reserves. The zero value reserves nothing. A
 // Request is a plain value.
 type Request struct {

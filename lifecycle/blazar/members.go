@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -47,38 +45,6 @@ func membersOf[S comparable, T any](
 // not find the reservations of a later lease with the same id.
 func memberID(ch *lifecycle.StoredChange, name string) string {
 	return fmt.Sprintf("%s/%d/%s", ch.To.ID, ch.To.Operation, name)
-}
-
-// requestOf returns the request in the content of a lease that a reservation was made for, or
-// nil for one that an operator has added. See creation for the prefix.
-func requestOf(content *LeaseSpec, prefix, reservation string) *Request {
-	number, made := strings.CutPrefix(reservation, prefix+"reservation-")
-	n, err := strconv.Atoi(number)
-	if !made || err != nil || n < 1 || n > len(content.Reservations) || number != strconv.Itoa(n) {
-		return nil
-	}
-	return &content.Reservations[n-1]
-}
-
-// creation returns the prefix of the ids of the reservations and events that were made in the
-// commit of a lease, from the id of such an event. An operator may have removed an event.
-func creation(eventID func(eventType string) string) string {
-	for _, eventType := range []string{StartLease, EndLease} {
-		if prefix, ok := strings.CutSuffix(eventID(eventType), eventType); ok {
-			return prefix
-		}
-	}
-	return ""
-}
-
-// eventID returns the id of the event of a type, "" if there is none.
-func (m *members) eventID(eventType string) string {
-	for _, e := range m.events {
-		if e.Payload.Type == eventType {
-			return e.ID
-		}
-	}
-	return ""
 }
 
 // beforeCommit adds to the commit of a change of a lease: its reservations and
@@ -134,9 +100,8 @@ func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) 
 // moveReservations changes the amounts of reservations whose lease was updated. It
 // returns all reservations for the check of the combination.
 func (s *Service) moveReservations(tx *lifecycle.Tx, m members, spec LeaseSpec, updated bool) (related []relation.Related) {
-	prefix := creation(m.eventID)
 	for _, r := range m.reservations {
-		request := requestOf(&spec, prefix, r.ID)
+		request := spec.request(r.Payload.Number)
 		if !updated || request == nil || request.Amount == r.Payload.Amount || r.State == ReservationDeleted {
 			related = append(related, reservationRole.Saw(r.ID, r.State))
 			continue
@@ -226,7 +191,7 @@ func (s *Service) addMembers(tx *lifecycle.Tx, ch *lifecycle.StoredChange, spec 
 	line := combinationOf(LeaseState(ch.To.State))
 	for i, r := range spec.Reservations {
 		id := memberID(ch, fmt.Sprint("reservation-", i+1))
-		s.Reservations.In(tx).Add(id, line.Reservations[0], Manager, ReservationSpec{Lease: ch.To.ID, Request: r}, nil)
+		s.Reservations.In(tx).Add(id, line.Reservations[0], Manager, ReservationSpec{Lease: ch.To.ID, Number: i + 1, Request: r}, nil)
 	}
 	addEvent := func(t string, status EventState) {
 		s.Events.In(tx).Add(memberID(ch, t), status, Manager, EventSpec{Lease: ch.To.ID, Type: t, Time: dueAt(spec, t)}, nil)

@@ -10,6 +10,7 @@ import (
 // nothing. A ReservationSpec is a plain value.
 type ReservationSpec struct {
 	Lease   string // id of the lease that it is part of
+	Number  int    // of its request in [LeaseSpec].Reservations, from 1; 0: an operator has added it
 	Request        // its ResourceID is the result of Plugin.Reserve, and may be empty
 	Flags
 }
