@@ -2,7 +2,6 @@ package conform
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -41,18 +40,18 @@ func Check(t testing.TB, machine *fsm.Table, documentFile, mapFile string) {
 // compare returns the faults that [Check] reports.
 func compare(machine, document *fsm.Table, m *mapping) (faults []string) {
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	original := lines(document, func(_, name string) string { return name })
-	used := make(map[string]bool)
+	original := lines(document)
+	for _, entry := range m.rename(document) {
+		add("the document has no %s", entry)
+	}
 	var want []string
-	for i, line := range lines(document, m.rename) {
-		if slices.Contains(m.missing, original[i]) {
-			used[original[i]] = true
-			continue
+	for i, line := range lines(document) {
+		if !slices.Contains(m.missing, original[i]) {
+			want = append(want, line)
 		}
-		want = append(want, line)
 	}
 	for _, line := range m.missing {
-		if !used[line] {
+		if !slices.Contains(original, line) {
 			add("the document has no line %q", line)
 		}
 	}
@@ -62,19 +61,11 @@ func compare(machine, document *fsm.Table, m *mapping) (faults []string) {
 		}
 		want = append(want, line)
 	}
-	for _, entry := range slices.Sorted(maps.Keys(m.names)) {
-		if !m.used[entry] {
-			add("the document has no %s", entry)
-		}
-	}
 	slices.Sort(want)
 	want = slices.Compact(want) // two rows of a document may become one
-	got := slices.DeleteFunc(lines(machine, func(_, name string) string { return name }), func(line string) bool {
-		state, isTarget := strings.CutPrefix(line, "state ")
-		state, _, leads := strings.Cut(state, " leads to ")
-		return isTarget && leads && !slices.ContainsFunc(want, func(line string) bool {
-			return strings.HasPrefix(line, "state "+state+" leads to ")
-		})
+	got := slices.DeleteFunc(lines(machine), func(line string) bool {
+		state, _, leads := strings.Cut(line, " leads to ")
+		return leads && !slices.ContainsFunc(want, func(line string) bool { return strings.HasPrefix(line, state+" leads to ") })
 	})
 	if diff := cmp.Diff(count(want), count(got)); diff != "" {
 		add("the tables differ (-document +machine):\n%s", diff)
@@ -94,7 +85,7 @@ func count(lines []string) map[string]int {
 // additionFaults returns the faults of rows that go beyond the document, and of rows
 // of the sweeper.
 func additionFaults(machine *fsm.Table, additions []string) (faults []string) {
-	for e, line := range rowLines(machine, func(_, name string) string { return name }) {
+	for e, line := range rowLines(machine) {
 		row := &machine.Rows[e.Row]
 		switch {
 		case strings.Contains(line, " by sweeper-->") && row.Timeout == 0:

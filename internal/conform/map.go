@@ -1,32 +1,47 @@
 package conform
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
 )
 
 // mapping is a map file.
 type mapping struct {
 	names     map[string]string // "event Create" to the name in the machine
-	used      map[string]bool   // entries of names that rename something
 	missing   []string          // lines of the document that the machine lacks
 	added     []string          // lines of the machine that the document lacks
 	additions []string          // added lines that go beyond the document
 }
 
-// rename returns the name in the machine for a name of the document.
-func (m *mapping) rename(of, name string) string {
-	entry := of + " " + name
-	if to, ok := m.names[entry]; ok {
-		m.used[entry] = true
-		return to
+// rename gives the states, events and actors of a document the names of the machine. It
+// returns the entries that rename nothing.
+func (m *mapping) rename(document *fsm.Table) (unused []string) {
+	left := maps.Clone(m.names)
+	name := func(of, name string) string {
+		entry := of + " " + name
+		delete(left, entry)
+		return cmp.Or(m.names[entry], name)
 	}
-	return name
+	for i, s := range document.States {
+		document.States[i].Name = name("state", s.Name)
+	}
+	for i, e := range document.Events {
+		document.Events[i] = name("event", e)
+	}
+	for i, a := range document.Actors {
+		document.Actors[i] = fsm.Actor(name("actor", string(a)))
+	}
+	return slices.Sorted(maps.Keys(left))
 }
 
 // parseMap reads the text of a map file.
 func parseMap(text string) (*mapping, error) {
-	m := &mapping{names: make(map[string]string), used: make(map[string]bool)}
+	m := &mapping{names: map[string]string{}}
 	reason, entries := "", false
 	number := 0
 	for line := range strings.Lines(text) {
