@@ -33,8 +33,8 @@
 //   - An unknown command and an argument that no command reads fail the test.
 //   - The command "advance DURATION" exists in every harness. It lets virtual time pass.
 //
-// [Process] and [Store] are memory stores for tests of systems: of a process that dies, and
-// with functions of the test at the calls.
+// [Store] is a memory store for tests of systems: with functions of the test at the calls, with
+// outages, and of a process that dies.
 package scripttest
 
 import (

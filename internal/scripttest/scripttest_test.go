@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 		start := time.Now()
 		var trace strings.Builder
 		var notes *lifecycle.Manager[string, string, int]
-		process := &scripttest.Process{MemoryStore: lifecycle.NewMemoryStore(), Committed: func(c *lifecycle.Commit) {
+		process := &scripttest.Store{MemoryStore: lifecycle.NewMemoryStore(), Committed: func(c *lifecycle.Commit) {
 			trace.WriteString("committed " + c.Changes[0].To.ID + " at +" + time.Since(start).String())
 		}}
 		notes = lifecycle.Must(note, process, nil)

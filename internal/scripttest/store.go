@@ -2,6 +2,7 @@ package scripttest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,17 +11,28 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Store is a memory store that calls functions of a test before and after its calls. The
-// functions run without a lock and may call the store. It is safe for concurrent use.
+// ErrDied is the error of every call after the death of a process, see [Store.Die].
+var ErrDied = errors.New("scripttest: the process has died")
+
+// Store is the connection of one simulated process to a memory store, which several of them
+// may share. It calls functions of a test before and after its calls. The functions run
+// without a lock and may call the store. It is safe for concurrent use.
 type Store struct {
 	*lifecycle.MemoryStore
+	// Committed receives every commit that succeeded, in the order of the commits.
+	// It must not be changed while the Store is in use. Nil: no call.
+	Committed func(*lifecycle.Commit)
+
+	committing sync.Mutex // held during a commit and its call of Committed
 
 	mu            sync.Mutex
 	before, after func(Call) error // nil: none
 	until         time.Time        // the end of an outage
+	dies          bool             // after left more commits
+	left          int
 }
 
-// NewStore returns a store without functions.
+// NewStore returns a store of its own, without functions.
 func NewStore() *Store { return &Store{MemoryStore: lifecycle.NewMemoryStore()} }
 
 // Call is a call of a [Store].
@@ -99,6 +111,27 @@ func (s *Store) Outage(d time.Duration) {
 	s.until = time.Now().Add(d)
 }
 
+// Die ends the process: every call returns [ErrDied], at once for 0, or after so many more
+// commits that succeed.
+func (s *Store) Die(commits int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dies, s.left = true, commits
+}
+
+// broken returns the error of every call during an outage and after the death.
+func (s *Store) broken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.dies && s.left == 0:
+		return ErrDied
+	case time.Now().Before(s.until):
+		return lifecycle.ErrUnavailable
+	}
+	return nil
+}
+
 // run makes a call between the two functions.
 func (s *Store) run(c Call, call func(*Call) error) error {
 	s.mu.Lock()
@@ -109,13 +142,10 @@ func (s *Store) run(c Call, call func(*Call) error) error {
 			return err
 		}
 	}
-	s.mu.Lock()
-	down := time.Now().Before(s.until)
-	s.mu.Unlock()
-	if down {
-		return lifecycle.ErrUnavailable
+	err := s.broken()
+	if err == nil {
+		err = call(&c)
 	}
-	err := call(&c)
 	s.mu.Lock()
 	after := s.after
 	s.mu.Unlock()
@@ -160,6 +190,20 @@ func (s *Store) History(ctx context.Context, k lifecycle.Key, after uint64, limi
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	to := c.Changes[0].To
 	return s.run(Call{Method: "Commit", Machine: to.Machine, ID: to.ID, State: to.State, Commit: c}, func(*Call) error {
-		return s.MemoryStore.Commit(ctx, c)
+		s.committing.Lock()
+		defer s.committing.Unlock()
+		if err := s.broken(); err != nil { // another commit was the last one
+			return err
+		}
+		if err := s.MemoryStore.Commit(ctx, c); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.left--
+		s.mu.Unlock()
+		if s.Committed != nil {
+			s.Committed(c)
+		}
+		return nil
 	})
 }

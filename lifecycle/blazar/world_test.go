@@ -46,7 +46,7 @@ func requireLease(t testing.TB, s *blazar.Service, id string, status blazar.Leas
 // checked is a store that records every commit, and checks after each one that the
 // statuses of the lease, its reservations and its events match.
 type checked struct {
-	scripttest.Process
+	scripttest.Store
 	service *blazar.Service // on the store itself
 
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ type checked struct {
 }
 
 func newChecked(t testing.TB) *checked {
-	c := &checked{Process: scripttest.Process{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}}
+	c := &checked{Store: scripttest.Store{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}}
 	c.service = newService(t, c.MemoryStore, nil)
 	c.Committed = c.record
 	return c

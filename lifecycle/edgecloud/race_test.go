@@ -83,7 +83,7 @@ func (j *judge) requireAll(key lifecycle.Key, machine string, states []string) {
 func TestDependentObjectsInParallel(t *testing.T) {
 	ctx := t.Context()
 	j := newJudge()
-	store := &scripttest.Process{MemoryStore: lifecycle.NewMemoryStore(), Committed: j.saw}
+	store := &scripttest.Store{MemoryStore: lifecycle.NewMemoryStore(), Committed: j.saw}
 	both := []*edgecloud.Coordinator{newCoordinator(t, store), nil}
 	createCluster(t, both[0], "c")
 	var err error

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,28 +54,14 @@ type world struct {
 // process is one life of the controller.
 type process struct {
 	*lattice.Controller
-	store *refusingStore
+	store *scripttest.Store
 	work  map[string]chan error // running work; guarded by world.mu
 	ended context.Context
 	end   context.CancelFunc
 }
 
-// refusingStore is the store of one process. It can refuse commits.
-type refusingStore struct {
-	scripttest.Process
-	down atomic.Bool
-}
-
-func (s *refusingStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if s.down.Load() {
-		return errors.New("the store is down")
-	}
-	return s.Process.Commit(ctx, c)
-}
-
 func (w *world) start(t *testing.T) {
-	p := &process{store: &refusingStore{}, work: map[string]chan error{}}
-	p.store.MemoryStore = w.store
+	p := &process{store: &scripttest.Store{MemoryStore: w.store}, work: map[string]chan error{}}
 	p.ended, p.end = context.WithCancel(t.Context())
 	owner, err := lifecycle.Join(t.Context(), p.store, "backend", time.Hour)
 	require.NoError(t, err)
@@ -209,7 +194,10 @@ func (w *world) commands() map[string]scripttest.Command {
 			return err
 		}),
 		"store": command(func(_ context.Context, p *process, a *scripttest.Args) error {
-			p.store.down.Store(a.Word() == "down")
+			p.store.Before(nil)
+			if a.Word() == "down" {
+				p.store.Refuse(scripttest.Call{Method: "Commit"}, errors.New("the store is down"))
+			}
 			return nil
 		}),
 		"answer": w.answer,

@@ -364,10 +364,10 @@ func TestTimeouts(t *testing.T) {
 // the end of the base of the system.
 func starts(
 	t *testing.T, store *lifecycle.MemoryStore, clouds tumblebug.Provider, limits map[string]tumblebug.Limit,
-) func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
-	return func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+) func() (*tumblebug.System, *scripttest.Store, context.CancelFunc) {
+	return func() (*tumblebug.System, *scripttest.Store, context.CancelFunc) {
 		base, stop := context.WithCancel(t.Context())
-		process := &scripttest.Process{MemoryStore: store}
+		process := &scripttest.Store{MemoryStore: store}
 		owner, err := lifecycle.Join(t.Context(), process, "tb", 24*time.Hour)
 		require.NoError(t, err)
 		return tumblebug.Must(process, clouds, &tumblebug.Config{Base: base, Owner: owner, Limits: limits}), process, stop

@@ -51,7 +51,7 @@ type script struct {
 	end     context.CancelFunc
 	cloud   *cloud
 	store   *lifecycle.MemoryStore
-	process *scripttest.Process
+	process *scripttest.Store
 	system  *tumblebug.System
 	stop    context.CancelFunc // of the context of the process
 }
@@ -67,7 +67,7 @@ func (s *script) restart(t *testing.T) {
 		s.stop()
 	}
 	base, stop := context.WithCancel(s.base)
-	s.stop, s.process = stop, &scripttest.Process{MemoryStore: s.store}
+	s.stop, s.process = stop, &scripttest.Store{MemoryStore: s.store}
 	owner, err := lifecycle.Join(s.base, s.process, "tb", time.Hour)
 	require.NoError(t, err)
 	s.system, err = tumblebug.New(s.process, s.cloud, &tumblebug.Config{Base: base, Owner: owner})

@@ -23,21 +23,8 @@ type succession struct {
 	*testing.T
 	clouds *cloud
 	second *tumblebug.System
-	broken *atomic.Bool // a-1 panics, and a-3 has no answer
-	outage *atomic.Bool // of reads of the store by the second process
-}
-
-// outageStore is a store that may be out of reach.
-type outageStore struct {
-	*scripttest.Process
-	outage atomic.Bool
-}
-
-func (s *outageStore) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if s.outage.Load() {
-		return lifecycle.StoredRecord{}, lifecycle.ErrUnavailable
-	}
-	return s.Process.Get(ctx, k)
+	broken *atomic.Bool      // a-1 panics, and a-3 has no answer
+	store  *scripttest.Store // of the second process
 }
 
 // brokenCloud is a cloud that can be broken.
@@ -64,9 +51,9 @@ func takenOver(t *testing.T, test func(s *succession)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := t.Context(), lifecycle.NewMemoryStore()
 		clouds := &brokenCloud{cloud: newCloud()}
-		start := func() (*tumblebug.System, *outageStore, context.CancelFunc) {
+		start := func() (*tumblebug.System, *scripttest.Store, context.CancelFunc) {
 			base, stop := context.WithCancel(ctx)
-			process := &outageStore{Process: &scripttest.Process{MemoryStore: store}}
+			process := &scripttest.Store{MemoryStore: store}
 			owner, err := lifecycle.Join(ctx, process, "tb", 24*time.Hour)
 			require.NoError(t, err)
 			return tumblebug.Must(process, clouds, &tumblebug.Config{
@@ -86,7 +73,7 @@ func takenOver(t *testing.T, test func(s *succession)) {
 		require.Len(t, clouds.newCalls(), 2)
 		second, reached, end := start()
 		defer end()
-		test(&succession{t, clouds.cloud, second, &clouds.broken, &reached.outage})
+		test(&succession{t, clouds.cloud, second, &clouds.broken, reached})
 		require.NoError(t, second.Close(ctx))
 	})
 }
@@ -174,10 +161,10 @@ func TestTakenOverVMInAnOutage(t *testing.T) {
 	takenOver(t, func(s *succession) {
 		s.sweep()
 		time.Sleep(9 * time.Minute)
-		s.outage.Store(true)
+		s.store.Refuse(scripttest.Call{Method: "Get"}, lifecycle.ErrUnavailable)
 		time.Sleep(4 * time.Minute)
 		require.Empty(s, s.clouds.newCalls())
-		s.outage.Store(false)
+		s.store.Before(nil)
 		time.Sleep(time.Minute)
 		s.sweep() // the operation of the MCI
 		require.Equal(s, "Suspended:6 (R:0/6)", wait(s.Context(), s.T, s.second).Status)
