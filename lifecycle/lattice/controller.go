@@ -24,7 +24,8 @@ import (
 // and may be copied.
 type Infrastructure struct {
 	// Initialize validates a new system and creates its resources. If it ignores the
-	// end of its context, Remove is called while it still runs.
+	// end of its context, Remove is called while it still runs, and [Controller.Close] does
+	// not wait for it.
 	Initialize func(ctx context.Context, system SystemID) error
 	// Remove ends a system gracefully and cleans up. No deploy and no teardown of
 	// the system runs any more.
@@ -84,8 +85,6 @@ type Controller struct {
 	deploys   *kind
 	teardowns *kind
 	term      term
-
-	inits sync.WaitGroup // calls of Infrastructure.Initialize
 
 	// The end of closed cancels the runs of deploys and teardowns. A later run ends before its
 	// work.
@@ -207,28 +206,14 @@ func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error)
 }
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for
-// the work on systems, also for an Initialize that ignores its context. Deploys and
-// teardowns stay as they are in the store, for the next controller. The error is
-// [queue.ErrNotDrained] if ctx ends first; call Close again then. Close neither ends the queue
-// of [Config] nor waits for its work.
+// the work on systems. Deploys and teardowns stay as they are in the store, for the next
+// controller. The error is [queue.ErrNotDrained] if ctx ends first; call Close again then.
+// Close neither ends the queue of [Config] nor waits for its work.
 func (c *Controller) Close(ctx context.Context) error {
 	c.end()
 	var err error
 	if c.own != nil {
 		err = c.own.Terminate(ctx)
 	}
-	if err = errors.Join(err, lifecycle.Drain(ctx, c.systems)); err != nil {
-		return err
-	}
-	done := make(chan struct{})
-	go func() { // it ends with the last Initialize
-		c.inits.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(queue.ErrNotDrained, lifecycle.Ended(ctx))
-	}
+	return errors.Join(err, lifecycle.Drain(ctx, c.systems))
 }

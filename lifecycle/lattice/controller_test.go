@@ -196,7 +196,7 @@ func (w *world) commands() map[string]scripttest.Command {
 		"store": command(func(_ context.Context, p *process, a *scripttest.Args) error {
 			p.store.Before(nil)
 			if a.Word() == "down" {
-				p.store.Refuse(scripttest.Call{Method: "Commit"}, errors.New("the store is down"))
+				p.store.Refuse(scripttest.Call{Method: "Commit"}, lifecycle.ErrUnavailable)
 			}
 			return nil
 		}),

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -141,12 +141,12 @@ func (c *Controller) step(ctx, work context.Context, k *kind, rec ActionRecord) 
 		return c.fail(ctx, k, rec, err.Error())
 	}
 	if next.work != nil {
-		err = recovered(func() error {
+		err = withStack(protect.Call(func() error {
 			return next.work(work, Running{
 				System: systemID, ID: id, Path: pathOf(rec.Payload.Path), Attributes: rec.Payload.Attributes,
 				Operation: rec.Operation, Token: token,
 			})
-		})
+		}))
 	}
 	switch {
 	case err != nil && c.closing(ctx):
@@ -169,10 +169,8 @@ func (c *Controller) closing(ctx context.Context) bool {
 	return ctx.Err() != nil || c.closed.Err() != nil
 }
 
-// recovered calls a function of the user. A panic is a failure, with its stack in the record, and
-// so is runtime.Goexit, which would end the caller before the outcome is stored.
-func recovered(f func() error) error {
-	err := protect.Call(f)
+// withStack adds the stack to the error of a panic, so that the record has it.
+func withStack(err error) error {
 	if p, ok := err.(*queue.PanicError); ok && !p.Goexit {
 		return fmt.Errorf("panic: %v\n%s", p.Value, p.Stack)
 	}
@@ -184,24 +182,16 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable.Reason(reason)})
 }
 
-// write moves an action, if the term of this controller lasts. After an error of the
-// store it tries again, so that the work need not be repeated.
+// write moves an action, if the term of this controller lasts. An outage of the store delays
+// it, so that the work need not be repeated.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
-	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+	err := outage.Outlast(c.closed, func() error {
 		_, err := k.m.Fire(ctx, id, e, Backend, change)
-		if c.term.over(err) {
-			c.end()
-			return errStale
-		}
-		if err == nil || overtaken(err) || errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrClosed) {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-c.closed.Done():
-			return errClosing
-		case <-ctx.Done():
-			return lifecycle.Ended(ctx)
-		}
+		return err
+	})
+	if c.term.over(err) {
+		c.end()
+		return errStale
 	}
+	return err
 }

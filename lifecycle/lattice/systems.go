@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/outage"
+	"github.com/interlock-go/interlock/internal/protect"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -95,19 +96,15 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 
 // initialize is the work of a system that is pending. It returns when its context ends,
 // although [Infrastructure].Initialize may ignore that and go on: a deletion, which
-// waits for this work, is not held up. [Controller.Close] waits for the goroutine.
+// waits for this work, is not held up. The goroutine ends when Initialize does.
 func (c *Controller) initialize(ctx context.Context, _ []byte) error {
 	if c.infra.Initialize == nil {
 		return nil
 	}
 	system := SystemID(lifecycle.TaskOf(ctx).ID)
-	result := make(chan error, 1)
-	c.inits.Go(func() {
-		result <- recovered(func() error { return c.infra.Initialize(ctx, system) })
-	})
 	select {
-	case err := <-result:
-		return err
+	case err := <-protect.Start(func() error { return c.infra.Initialize(ctx, system) }):
+		return withStack(err)
 	case <-ctx.Done():
 		return lifecycle.Ended(ctx)
 	}
