@@ -58,7 +58,7 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	event, why := Succeed, ""
 	// A panic of the provider is its failure, as in the work of a VM: nothing else receives it.
 	if failed := protect.Call(func() error { return s.prepareAll(ctx, mci) }); failed != nil {
-		event, why = Fail, reason(failed)
+		event, why = Fail, storable.Reason(failed.Error())
 	}
 	// The store refuses this if the context has ended, which a forced action does.
 	_, err := s.mcis.Fire(ctx, mci.ID, event, Tumblebug, &mciChange{Expect: mci.Revision, Reason: why})
@@ -111,15 +111,4 @@ func (s *System) release(ctx context.Context, mci *mciRecord) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// maxReason is the greatest length of a reason in bytes.
-const maxReason = 500
-
-// reason returns the part of an error text that every store accepts.
-func reason(err error) string {
-	if err == nil {
-		return ""
-	}
-	return storable.Text(err.Error(), maxReason)
 }

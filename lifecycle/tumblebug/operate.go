@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/storable"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -87,7 +88,9 @@ func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, 
 		case event == "":
 			return mci, vms, nil
 		case event == SeeTerminated, event == Succeed && mci.State == Terminating:
-			why = reason(s.release(ctx, &mci)) // no VM uses them any more
+			if failed := s.release(ctx, &mci); failed != nil { // no VM uses them any more
+				why = storable.Reason(failed.Error())
+			}
 		}
 		_, err = s.mcis.Fire(ctx, id, event, by, &mciChange{Expect: mci.Revision, Force: true, Reason: why})
 		switch {
