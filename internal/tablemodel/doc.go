@@ -9,9 +9,8 @@
 //
 // Every actor that may fire a row at rest does so, a few times. In every transitional
 // state the object asks the peer once. The peer answers once, with any event that the
-// table permits there to any actor but the sweeper. Once, it may report an event that the
-// table ignores in the state, and still answers. Orders and reports are lost, duplicated and
-// reordered. The process that owns the object dies. The sweeper finds
+// table permits there to any actor but the sweeper, and does not ignore. Orders and reports
+// are lost, duplicated and reordered. The process that owns the object dies. The sweeper finds
 // the deadline passed at any time. Guards return any result.
 //
 // The exploration shows whether the object can come to rest from every state without a

@@ -103,9 +103,8 @@ func (s objectState) String() string {
 
 // peerState is the state of the peer.
 type peerState struct {
-	At    order
-	Owes  bool // the answer
-	Noted bool // it has sent a report that the table ignores
+	At   order
+	Owes bool // the answer
 }
 
 func (p peerState) String() string {
@@ -140,27 +139,20 @@ type model struct {
 	unattended []int // transitional states with neither a deadline nor an operator
 	t          *fsm.Table
 	last       uint64              // all later operations have this number too
-	answers    map[string][]answer // of the peer in each state, without operation
-}
-
-// answer is a report of the peer in a state. After a report that every row of the state
-// ignores, the peer still owes its answer.
-type answer struct {
-	report
-	ignored bool
+	answers    map[string][]report // of the peer in each state, without operation
 }
 
 func newModel(t *fsm.Table, o Options) *model {
-	m := &model{Options: o, t: t, last: uint64(o.Operations) + 2, answers: map[string][]answer{}}
+	m := &model{Options: o, t: t, last: uint64(o.Operations) + 2, answers: map[string][]report{}}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		if r.Forced || r.Supersede {
+		if r.Forced || r.Supersede || r.Then == fsm.ThenIgnore {
 			continue
 		}
 		for _, actor := range m.actors(r) {
 			for _, from := range r.From {
 				if t.States[from].Kind == fsm.Transitional {
-					m.add(t.States[from].Name, report{Event: t.Events[r.Event], Actor: actor}, r.Then == fsm.ThenIgnore)
+					m.add(t.States[from].Name, report{Event: t.Events[r.Event], Actor: actor})
 				}
 			}
 		}
@@ -169,14 +161,10 @@ func newModel(t *fsm.Table, o Options) *model {
 }
 
 // add adds an answer of the peer in a state.
-func (m *model) add(state string, r report, ignored bool) {
-	list := m.answers[state]
-	i := slices.IndexFunc(list, func(a answer) bool { return a.report == r })
-	if i < 0 {
-		m.answers[state] = append(list, answer{r, ignored})
-		return
+func (m *model) add(state string, r report) {
+	if !slices.Contains(m.answers[state], r) {
+		m.answers[state] = append(m.answers[state], r)
 	}
-	list[i].ignored = list[i].ignored && ignored
 }
 
 // actors returns the actors that may fire a row, without the sweeper.
@@ -318,27 +306,18 @@ func (m *model) orders(s objectState, send func(string, order, objectState)) {
 // takes is the peer that gets an order: one of an older operation is too late.
 func (m *model) takes(p peerState, o order, next func(string, peerState)) {
 	if o.Operation >= p.At.Operation {
-		next("", peerState{At: o, Owes: true, Noted: p.Noted})
+		next("", peerState{At: o, Owes: true})
 	}
 }
 
-// answer is the peer, which answers with any report. It sends one report that the table
-// ignores: with any number of them, their pairs in the channel would multiply the states.
+// answer is the peer, which answers with any report that the table does not ignore.
 func (m *model) answer(p peerState, send func(string, report, peerState)) {
 	if !p.Owes {
 		return
 	}
-	answered := peerState{At: order{Operation: p.At.Operation}, Noted: p.Noted}
-	for _, a := range m.answers[p.At.State] {
-		r, after := a.report, answered
+	for _, r := range m.answers[p.At.State] {
 		r.Operation = p.At.Operation
-		switch {
-		case a.ignored && p.Noted:
-			continue
-		case a.ignored:
-			after = peerState{At: p.At, Owes: true, Noted: true}
-		}
-		send("", r, after)
+		send("", r, peerState{At: order{Operation: p.At.Operation}})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -148,7 +147,7 @@ func TestLivelock(t *testing.T) {
 	require.Equal(t, 2, v.Trace.Loop)
 }
 
-// A report that the table ignores is no answer: the peer still works, and answers later.
+// An event that the table ignores is no answer of the peer.
 func TestIgnoredReport(t *testing.T) {
 	m, err := fsm.New[struct{}](fsm.Spec[state, event]{
 		Name: "ignores", Initial: "idle", Actors: []fsm.Actor{"user", "worker", "monitor"},
@@ -164,35 +163,6 @@ func TestIgnoredReport(t *testing.T) {
 	v := explored(t, m.Table(), tablemodel.Usual())
 	require.NoError(t, v.Err())
 	require.Empty(t, v.Unused)
-}
-
-// Many events that the table ignores do not make the exploration inconclusive.
-func TestManyIgnoredEvents(t *testing.T) {
-	spec := fsm.Spec[state, event]{
-		Name: "ignores many", Initial: "idle", Actors: []fsm.Actor{"user", "worker", "monitor"},
-		States: []fsm.State[state]{{Name: "idle"}},
-		Rows:   fsm.Rows(fsm.Move[state, event]("idle", "go", "s0").By("user")),
-	}
-	for i := range 6 {
-		s, next := state(fmt.Sprint("s", i)), state(fmt.Sprint("s", i+1))
-		if i == 5 {
-			next = "idle"
-		}
-		spec.States = append(spec.States, fsm.State[state]{Name: s, Kind: fsm.Transitional})
-		spec.Rows = append(spec.Rows,
-			fsm.Move[state, event](s, "done", next).By("worker"),
-			fsm.Move[state, event](s, "late", "idle").After(time.Minute))
-		for n := range 20 {
-			spec.Rows = append(spec.Rows, fsm.Ignore[state](s, event(fmt.Sprint("alarm", n))).By("monitor"))
-		}
-	}
-	m, err := fsm.New[struct{}](spec)
-	require.NoError(t, err)
-	sys, err := tablemodel.System(m.Table(), tablemodel.Usual())
-	require.NoError(t, err)
-	v, err := sys.Explore(t.Context(), &explore.Config{MaxBytes: 128 << 20})
-	require.NoError(t, err)
-	require.NoError(t, v.Err())
 }
 
 // A state that the table leaves to an operator is at rest. Without an operator the object
