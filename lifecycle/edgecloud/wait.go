@@ -92,27 +92,23 @@ func (in *Instances[T]) failed(ctx context.Context, rec Record[T]) (Record[T], e
 // past returns the outcome of an operation from the history: the object was removed, or
 // another operation has started since.
 func (in *Instances[T]) past(ctx context.Context, begun *Record[T], now Record[T]) (Record[T], error) {
+	// The rows of an operation are few, and follow each other.
+	rows, err := in.m.History(ctx, begun.ID, begun.Sequence, lifecycle.MaxPage)
 	var last, failure lifecycle.HistoryRow
-	for after, more := begun.Sequence, true; more; {
-		rows, err := in.m.History(ctx, begun.ID, after, lifecycle.MaxPage)
-		switch {
-		case errors.Is(err, errors.ErrUnsupported): // the store keeps no history
-			return now, errors.Join(lifecycle.ErrStale, err)
-		case err != nil:
-			return now, err
+	for _, row := range rows {
+		if row.Operation != begun.Operation {
+			continue
 		}
-		for _, row := range rows {
-			if after = row.Sequence; row.Operation != begun.Operation {
-				continue
-			}
-			if last = row; isError(State(row.To)) {
-				failure = row
-			}
+		if last = row; isError(State(row.To)) {
+			failure = row
 		}
-		more = len(rows) == lifecycle.MaxPage
 	}
 	end := State(last.To)
 	switch {
+	case errors.Is(err, errors.ErrUnsupported): // the store keeps no history
+		return now, errors.Join(lifecycle.ErrStale, err)
+	case err != nil:
+		return now, err
 	case last.To == "" || inTransition(end), failure.To == "" && last.Event == string(Undo): // the history is cut
 		return now, refused("wait", in.key(begun.ID), "", User, lifecycle.ErrStale)
 	case failure.To != "":
