@@ -11,7 +11,8 @@ import (
 // changes them for a [Service].
 const (
 	// StuckAfter is the time in a transition state after which self-healing moves an
-	// object back. It must exceed the duration of every action.
+	// object back. It must exceed the duration of every action; without [Config.Owner], with
+	// its wait for its turn.
 	StuckAfter = 30 * time.Minute
 	// Retention is the time of an object in the recycle bin.
 	Retention = 7 * 24 * time.Hour
