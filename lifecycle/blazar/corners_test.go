@@ -92,8 +92,7 @@ func TestUpdateJudgesWhatItCommits(t *testing.T) {
 	})
 	_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Start: lease.Spec.Start.Add(time.Minute)})
 	require.Greater(t, reads, 3)
-	var input *blazar.InputError
-	require.ErrorAs(t, err, &input)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.True(t, requireLease(t, s, "l", blazar.LeaseActive).Spec.Start.Equal(lease.Spec.Start))
 }
 
@@ -331,9 +330,8 @@ func TestIDs(t *testing.T) {
 			_, added := s.AddLease(ctx, id, blazar.LeaseActive, inAnHour("host"))
 			_, byManager := s.Leases.Add(ctx, id, blazar.LeaseActive, blazar.User, inAnHour("host"), nil)
 			for _, err := range []error{created, added, byManager} {
-				var input *blazar.InputError
-				require.ErrorAs(t, err, &input)
-				require.Equal(t, "id", input.Field)
+				require.ErrorIs(t, err, lifecycle.ErrInvalid)
+				require.ErrorContains(t, err, ": id: ")
 			}
 			detail, ok := errors.AsType[*lifecycle.Error](added)
 			require.True(t, ok)
@@ -347,8 +345,7 @@ func TestUpdateIntoThePast(t *testing.T) {
 	s := newService(t, newChecked(t), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
 	lease := createLease(t, s, inAnHour("host"))
 	_, err := s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Start: time.Now().Add(-time.Hour)})
-	var input *blazar.InputError
-	require.ErrorAs(t, err, &input)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.ErrorContains(t, err, "start: it must not be in the past")
 	require.True(t, requireLease(t, s, "l", blazar.LeasePending).Spec.Start.Equal(lease.Spec.Start))
 }

@@ -10,15 +10,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// InputError is a fault in a requested lease or update. It matches
-// [lifecycle.ErrInvalid]. Nothing was changed.
-type InputError struct{ Field, Reason string }
-
-// Error returns one line.
-func (e *InputError) Error() string { return fmt.Sprintf("blazar: %s: %s", e.Field, e.Reason) }
-
-// Is matches [lifecycle.ErrInvalid].
-func (e *InputError) Is(target error) bool { return target == lifecycle.ErrInvalid }
+// invalid returns the error about a field of a requested lease or update.
+func invalid(field, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: "+format, append([]any{lifecycle.ErrInvalid, field}, args...)...)
+}
 
 // LeaseUpdate is a change of a lease. Fields that are zero change nothing. A
 // LeaseUpdate is read only.
@@ -34,9 +29,9 @@ func checkID(id string) error {
 	const room = 80 // for the rest of such an id
 	switch {
 	case strings.Contains(id, "/"):
-		return &InputError{"id", "it contains a slash"}
+		return invalid("id", "it contains a slash")
 	case len(id) > lifecycle.MaxID-room:
-		return &InputError{"id", fmt.Sprintf("%d bytes, more than %d", len(id), lifecycle.MaxID-room)}
+		return invalid("id", "%d bytes, more than %d", len(id), lifecycle.MaxID-room)
 	}
 	return nil
 }
@@ -47,11 +42,11 @@ func (s *Service) checkNew(spec *LeaseSpec) error {
 		spec.Start = s.config.Now()
 	}
 	if spec.Start.Before(s.minute()) {
-		return &InputError{"start", "it must not be in the past"}
+		return invalid("start", "it must not be in the past")
 	}
 	for i, r := range spec.Reservations {
 		if r.ResourceID != "" {
-			return &InputError{fmt.Sprintf("reservation %d", i+1), fmt.Sprintf("its plugin assigns the resources, not %q", r.ResourceID)}
+			return invalid(fmt.Sprintf("reservation %d", i+1), "its plugin assigns the resources, not %q", r.ResourceID)
 		}
 	}
 	return s.checkSpec(spec)
@@ -60,15 +55,15 @@ func (s *Service) checkNew(spec *LeaseSpec) error {
 // checkSpec refuses an invalid lease.
 func (s *Service) checkSpec(spec *LeaseSpec) error {
 	if !spec.End.After(spec.Start) {
-		return &InputError{"end", "it must be after the start"}
+		return invalid("end", "it must be after the start")
 	}
 	for i, r := range spec.Reservations {
 		field := fmt.Sprintf("reservation %d", i+1)
 		if _, known := s.config.Plugins[r.Resource]; !known {
-			return &InputError{field, fmt.Sprintf("there is no plugin for resources of type %q", r.Resource)}
+			return invalid(field, "there is no plugin for resources of type %q", r.Resource)
 		}
 		if r.Amount < 0 {
-			return &InputError{field, fmt.Sprintf("an amount of %d", r.Amount)}
+			return invalid(field, "an amount of %d", r.Amount)
 		}
 	}
 	return nil
@@ -89,13 +84,13 @@ func (s *Service) contentAfter(lease *LeaseDetails, update *LeaseUpdate) (LeaseS
 	switch {
 	case onlyName:
 	case lease.event(EndLease).Status != EventUndone || before.End.Before(now):
-		return spec, &InputError{"end", "only name and attributes of a lease that has ended can change"}
+		return spec, invalid("end", "only name and attributes of a lease that has ended can change")
 	case moved && (lease.event(StartLease).Status != EventUndone || before.Start.Before(now)):
-		return spec, &InputError{"start", "the lease has started"}
+		return spec, invalid("start", "the lease has started")
 	case moved && spec.Start.Before(now):
-		return spec, &InputError{"start", "it must not be in the past"}
+		return spec, invalid("start", "it must not be in the past")
 	case !spec.End.After(spec.Start) || spec.End.Before(now):
-		return spec, &InputError{"end", "it must be after the start, and not in the past"}
+		return spec, invalid("end", "it must be after the start, and not in the past")
 	}
 	spec.Reservations = slices.Clone(spec.Reservations)
 	for id, amount := range update.Amounts {
@@ -107,9 +102,9 @@ func (s *Service) contentAfter(lease *LeaseDetails, update *LeaseUpdate) (LeaseS
 		}
 		switch {
 		case request == nil:
-			return spec, &InputError{"reservation " + id, "the lease has no such reservation"}
+			return spec, invalid("reservation "+id, "the lease has no such reservation")
 		case amount < 0:
-			return spec, &InputError{"reservation", fmt.Sprintf("an amount of %d", amount)}
+			return spec, invalid("reservation "+id, "an amount of %d", amount)
 		}
 		request.Amount = amount
 	}

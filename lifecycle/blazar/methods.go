@@ -16,8 +16,8 @@ import (
 // If a plugin refuses ([ErrRefused]), the earlier reservations are released, and the lease
 // does not exist. Any other failure leaves it in ERROR, to be deleted.
 //
-// Errors: [*InputError] for an invalid lease, which matches
-// [lifecycle.ErrInvalid], [lifecycle.ErrExists], and those of [Service.Guard].
+// Errors: [lifecycle.ErrInvalid] for an invalid lease, [lifecycle.ErrExists], and those of
+// [Service.Guard].
 func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (LeaseDetails, error) {
 	if err := s.checkNew(&spec); err != nil {
 		return LeaseDetails{}, refused("create", id, Create, err)
@@ -34,7 +34,7 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 // [Combinations]; a lease in ERROR has been started, so it can be ended. The start may be
 // in the past.
 //
-// Errors: [*InputError]; [lifecycle.ErrInvalid] for another status,
+// Errors: [lifecycle.ErrInvalid] for an invalid lease and for another status,
 // [fsm.ErrUnknownState], [lifecycle.ErrExists], and those of [lifecycle.Manager.Add].
 // After [lifecycle.ErrUnavailable] the lease may have been added: then only the answer was
 // not read.
@@ -116,7 +116,7 @@ func (s *Service) allOrNone(
 // The update is judged by the lease, and the statuses of its events, that it begins with.
 // Of several simultaneous updates one begins, and the others get [lifecycle.ErrBusy].
 //
-// Errors: [*InputError], [lifecycle.ErrBusy] for a lease with a method at work,
+// Errors: [lifecycle.ErrInvalid] for an invalid update, [lifecycle.ErrBusy] for a lease with a method at work,
 // [lifecycle.ErrPrecondition] while an event of it is in progress,
 // [lifecycle.ErrMisconfigured] if this process lacks the plugin of a reservation that
 // changes, and those of [Service.Guard].

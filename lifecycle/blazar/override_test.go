@@ -127,8 +127,7 @@ func TestUpdateWithoutEvents(t *testing.T) {
 		{Amounts: map[string]int{lease.Reservations[0].ID: 2}},
 	} {
 		_, err := s.UpdateLease(t.Context(), "l", update)
-		var input *blazar.InputError
-		require.ErrorAs(t, err, &input)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
 	_, err := s.StartLease(t.Context(), "l")
 	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
