@@ -11,8 +11,7 @@ import (
 // changes them for a [Service].
 const (
 	// StuckAfter is the time in a transition state after which self-healing moves an
-	// object back. It must exceed the duration of every action; without [Config.Owner], with
-	// its wait for its turn.
+	// object back. It must exceed the duration of every action.
 	StuckAfter = 30 * time.Minute
 	// Retention is the time of an object in the recycle bin.
 	Retention = 7 * 24 * time.Hour
