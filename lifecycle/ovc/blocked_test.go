@@ -18,8 +18,8 @@ func deaf(until <-chan struct{}) *ovc.Options {
 	return &ovc.Options{Run: func(context.Context) error { <-until; return nil }}
 }
 
-// A canceled method that does not end keeps the object's queue. Without an owner, an action that
-// waits behind it is stuck as well: it is reported, and its object returns to its origin.
+// A canceled method that does not end keeps the object's queue. An action that waits behind it
+// is stuck as well: it is reported, and its object returns to its origin.
 func TestBlockedActionIsStuck(t *testing.T) {
 	type step struct {
 		kind    ovc.Kind
@@ -101,6 +101,58 @@ func TestBlockedByBlocked(t *testing.T) {
 	})
 }
 
+// An action that waits behind a migration is not stuck, nor are the actions behind it, also
+// if its object was moved back by hand.
+func TestWaitsForMigration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := attached(t)
+		migration := migrate(t, s, "m", &ovc.Options{Run: func(context.Context) error {
+			time.Sleep(5 * ovc.StuckAfter)
+			return nil
+		}})
+		first := begin(t, s, ovc.KindDisk, "d", ovc.Delete, nil)
+		update(t, s, ovc.KindDisk, "d", ovc.Deleting, ovc.Assigned)
+		time.Sleep(ovc.StuckAfter / 2)
+		require.Empty(t, heal(t, s).Stuck)
+		second := begin(t, s, ovc.KindDisk, "d", ovc.Destroy, nil)
+		for range 4 {
+			time.Sleep(ovc.StuckAfter + time.Second)
+			require.Empty(t, heal(t, s).Stuck)
+		}
+		require.NoError(t, migration.Wait(t.Context()))
+		_, err := first.Wait(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		require.Equal(t, ovc.Destroyed, outcome(t, second).State)
+	})
+}
+
+// A method hangs, and another action waits behind it. That does not extend the deadline of
+// the first one.
+func TestHangsBeforeAnother(t *testing.T) {
+	for name, migration := range map[string]bool{"the disk": false, "a migration": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, store := attached(t)
+				end := make(chan struct{})
+				hang := func() { begin(t, s, ovc.KindVM, "m", ovc.Reboot, deaf(end)) }
+				if migration {
+					store.OnceAfter(reading(ovc.KindVM, "m"), hang)
+					migrate(t, s, "m", nil)
+				} else {
+					hang()
+					begin(t, s, ovc.KindDisk, "d", ovc.Delete, nil)
+				}
+				for range 7 {
+					time.Sleep(5 * time.Minute)
+					heal(t, s)
+				}
+				require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+				close(end)
+			})
+		})
+	}
+}
+
 // Abandon releases the queue of a method that does not end.
 func TestAbandon(t *testing.T) {
 	for name, healed := range map[string]bool{"before it is stuck": false, "put back": true} {
@@ -134,6 +186,26 @@ func TestAbandon(t *testing.T) {
 				require.Equal(t, ovc.Paused, get(t, s, ovc.KindVM, "m").State)
 				require.Zero(t, q.Stats().Abandoned)
 			})
+		})
+	}
+}
+
+// A program has actions of its own in the queues, under keys that belong to no object. Self
+// healing leaves them.
+func TestHealLeavesOtherKeys(t *testing.T) {
+	for _, machine := range []string{"backup", "vm"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := ovc.Must(lifecycle.NewMemoryStore(), nil)
+			end := make(chan struct{})
+			for range 2 { // the second one waits for the first one
+				_, err := s.Queuer().Submit(t.Context(), lifecycle.Key{Machine: machine, ID: "x"}, &queue.Action{
+					Run: func(context.Context) error { <-end; return nil },
+				})
+				require.NoError(t, err)
+			}
+			time.Sleep(ovc.StuckAfter / 2)
+			require.Empty(t, heal(t, s))
+			close(end)
 		})
 	}
 }

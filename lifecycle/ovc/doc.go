@@ -55,8 +55,8 @@
 //   - Actions on one machine and on its disks run one at a time, in one process; with
 //     [Config.Shared], in all processes.
 //   - Every transition state has a deadline. An object that is stuck returns to its
-//     origin, status and model. With [Config.Owner], the time of an action begins with its
-//     turn: an action that waits is not stuck as long as its process is alive.
+//     origin, status and model. An action that waits for its turn is not stuck, unless
+//     it waits for a method that has run for longer than StuckAfter.
 //   - [TransitionStates] and [ValidateTransition] have the same source as the machines.
 //
 // # Limits
@@ -65,12 +65,10 @@
 //     whose process died, may have done half of its work. [Config.Observe] may look.
 //   - Without [Config.Shared], queues do not keep actions of different processes apart: see
 //     below.
-//   - Without [Config.Owner], the time of an action includes the wait for its turn. An action
-//     behind a migration that takes longer than StuckAfter is moved back. A migration itself is
-//     never considered stuck: see [Options.Timeout].
-//   - A method that ignores its context does not end. It keeps the queue of its objects, and
-//     an action that is requested meanwhile waits until the method ends, or until
-//     [queue.Queuer.Abandon]. Without [Config.Owner] it is moved back after StuckAfter too.
+//   - A method that ignores its context does not end. It keeps the queue of its objects,
+//     and an action that is requested meanwhile is moved back after StuckAfter too. Its
+//     ticket has the outcome when the method ends, or after [queue.Queuer.Abandon]. A
+//     migration is never considered stuck: see [Options.Timeout].
 //   - Self-healing does not start by itself: the program calls [Service.SelfHeal] or
 //     [Service.Sweep].
 //
@@ -85,8 +83,8 @@
 //     If that process dies, the self-healing of another one moves the object back:
 //     after StuckAfter, or with [Config.Owner] as soon as the process is considered
 //     dead. A later result of the dead process is stale, and its ticket reports that.
-//   - An action that waits in one process without [Config.Owner] for longer than StuckAfter
-//     is moved back.
+//   - An action that waits in one process for longer than StuckAfter is moved back by
+//     the others if its own process does not heal.
 //   - An object whose retention is over is destroyed by the first process that finds
 //     it.
 //

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // Healing is the result of self-healing.
@@ -20,12 +23,11 @@ type Healing struct {
 
 // SelfHeal looks once at all objects. An object that has been in a transition state
 // for longer than StuckAfter, or whose process is dead, returns to its origin. An object
-// that has been in the recycle bin for the retention period is destroyed. With
-// [Config.Owner], an action that waits for its turn is not stuck: its time starts with its
-// turn. Without, the wait counts.
+// that has been in the recycle bin for the retention period is destroyed. An action that
+// waits for its turn in this process is not stuck, unless it waits for one that is.
 //
-// Several processes may call it at once. Call it at the start of a process that has an
-// owner: it finds the actions of an earlier process of the same name without
+// Several processes may call it at once. Call it at the start of a process that has
+// [Config.Owner]: it finds the actions of an earlier process of the same name without
 // waiting for deadlines. An object that takes part in the action of another one may
 // return to its origin at the end of that action, without an entry in the result;
 // [Config.Observer] receives its change.
@@ -34,6 +36,7 @@ type Healing struct {
 // [queue.ErrTerminated]. The results until then are returned too, and the next call
 // looks again.
 func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
+	err = s.keepWaiting(ctx)
 	for kind := range Kinds() {
 		results, failed := s.managers[kind].Sweep(ctx)
 		err = errors.Join(err, failed)
@@ -53,6 +56,44 @@ func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
 func (s *Service) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	h, err := s.SelfHeal(ctx)
 	return h.Stuck, err
+}
+
+// keepWaiting extends the deadlines of actions that have waited here for a while, so that
+// neither this process nor another one considers them stuck.
+func (s *Service) keepWaiting(ctx context.Context) (err error) {
+	for key := range s.queuer.All() {
+		kind, ok := kindOf(key.Machine)
+		if !ok {
+			continue // an action of the program, under a key of its own
+		}
+		for _, i := range s.queuer.Inspect(key) {
+			long := i.State == queue.Waiting && time.Since(i.Accepted) >= s.config.StuckAfter/4
+			if !long || i.Keys[0] != key || i.Name == string(Migrate) || s.blocked(&i) {
+				continue
+			}
+			// The turn of a stale action ends it.
+			if failed := s.managers[kind].Heartbeat(ctx, key.ID); !errors.Is(failed, lifecycle.ErrStale) {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	return err
+}
+
+// blocked reports whether an action waits for one that is stuck: its method has run for
+// longer than StuckAfter, although its context has ended.
+func (s *Service) blocked(i *queue.Info[lifecycle.Key]) bool {
+	return slices.ContainsFunc(i.Keys, func(key lifecycle.Key) bool {
+		lane := s.queuer.Inspect(key)
+		if len(lane) == 0 || lane[0].Seq >= i.Seq {
+			return false
+		}
+		first := &lane[0]
+		if first.State == queue.Waiting { // for its turn at another object
+			return s.blocked(first)
+		}
+		return first.Name != string(Migrate) && time.Since(first.Started) >= s.config.StuckAfter
+	})
 }
 
 // errNotStuck keeps a sweep from moving an object.

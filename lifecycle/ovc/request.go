@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/outage"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -185,7 +186,12 @@ func (r *request) ownChange(edit func(*Model) error) *change {
 func (r *request) work(j job) lifecycle.Work {
 	work := lifecycle.Named(methods, j.encode())
 	if run := r.options.Run; run != nil {
-		work = lifecycle.Func(run)
+		work = lifecycle.Func(func(ctx context.Context) error {
+			if err := r.s.extendDeadline(ctx); err != nil {
+				return err
+			}
+			return run(ctx)
+		})
 	}
 	work.Timeout = r.options.Timeout
 	return work
@@ -240,6 +246,9 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 	if err := json.Unmarshal(args, &j); err != nil {
 		return fmt.Errorf("ovc: %w: %w", lifecycle.ErrForeign, err)
 	}
+	if err := s.extendDeadline(ctx); err != nil {
+		return err
+	}
 	if s.config.Method == nil {
 		return nil
 	}
@@ -252,6 +261,19 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 		}
 	}
 	return nil
+}
+
+// extendDeadline extends the deadline of an action that had to wait for its turn, so that
+// the action has the whole time from here on. A store that is unavailable delays the action.
+func (s *Service) extendDeadline(ctx context.Context) error {
+	task, action := lifecycle.TaskOf(ctx), queue.Current[lifecycle.Key](ctx)
+	if task == nil || action == nil {
+		return nil
+	}
+	if i := action.Info(); i.Started.Sub(i.Accepted) < s.config.StuckAfter/10 {
+		return nil
+	}
+	return outage.Outlast(ctx, func() error { return task.Heartbeat(ctx) })
 }
 
 func (j *job) encode() []byte {

@@ -35,9 +35,9 @@ import (
 //	heal
 //	states | queues
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.Harness {
+	scripttest.Run(t, "testdata/*.script", func(*testing.T) scripttest.Harness {
 		s := &script{start: time.Now(), takes: map[string]time.Duration{}, fails: map[string]string{}}
-		s.service = owned(t, lifecycle.NewMemoryStore(), "alpha", &ovc.Config{
+		s.service = ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{
 			Method: s.method, Observer: lifecycle.Observer{Changed: s.changed},
 		})
 		return scripttest.Harness{

@@ -20,7 +20,7 @@ type Config struct {
 	// a time. Default: methods do nothing and succeed.
 	Method func(ctx context.Context, call Call) error
 	// StuckAfter is the time in a transition state after which [Service.SelfHeal] moves
-	// an object back. With Owner, it begins with the turn of the action. Default: [StuckAfter].
+	// an object back. Default: [StuckAfter].
 	StuckAfter time.Duration
 	// Retention is the time of objects in the recycle bin. Default: [Retention].
 	Retention time.Duration
@@ -29,8 +29,7 @@ type Config struct {
 	// to it, and the actor, such as [Done] by [Worker]. Without an actor, the object
 	// returns to its origin. Default: none.
 	Observe func(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error)
-	// Owner is this process. Every process needs one if several work on one store, or if
-	// an action may wait for its turn for longer than StuckAfter. Default: none; the
+	// Owner is this process, if several work on one store. Default: none; the
 	// actions of a dead process are then found by their deadlines only.
 	Owner *lifecycle.Owner
 	// Shared: the processes that work on one store share the turns of its objects, see

@@ -1,7 +1,6 @@
 package ovc_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -307,12 +306,12 @@ func TestSelfHealAfterJoin(t *testing.T) {
 	})
 }
 
-// An action that waits for its turn is not stuck, for any process, if its own process has an
-// owner. A method that runs for too long is.
+// An action that waits in one process is not stuck for another one while the first one heals.
+// A method that runs for too long is.
 func TestWaitingAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		alpha, beta := owned(t, store, "alpha", nil), ovc.Must(store, nil)
+		alpha, beta := ovc.Must(store, nil), ovc.Must(store, nil)
 		running(t, alpha, "m")
 		add(t, alpha, ovc.KindDisk, "d", ovc.Model{})
 		perform(t, alpha, ovc.KindVM, "m", ovc.AddDisk, &ovc.Options{With: "d"})
@@ -337,17 +336,6 @@ func TestWaitingAcrossProcesses(t *testing.T) {
 		require.Equal(t, ovc.Model{Disks: []string{"d"}}, get(t, alpha, ovc.KindVM, "m").Payload)
 		require.Equal(t, ovc.Model{VM: "m"}, get(t, alpha, ovc.KindDisk, "d").Payload)
 	})
-}
-
-// owned returns the service of a process that sends heartbeats until the test ends.
-func owned(t *testing.T, store lifecycle.Store, name string, config *ovc.Config) *ovc.Service {
-	t.Helper()
-	owner, err := lifecycle.Join(t.Context(), store, name, 0)
-	require.NoError(t, err)
-	go owner.Run(t.Context())
-	config = cmp.Or(config, &ovc.Config{})
-	config.Owner = owner
-	return ovc.Must(store, config)
 }
 
 // A machine was added with a disk that does not exist. It is destroyed without the disk.
