@@ -157,7 +157,7 @@ func (s *Store) columnsOf(ctx context.Context, table string) (map[string]reporte
 		columns[s.e.bare(c.name)] = c
 		return err
 	})
-	return columns, s.e.hinted(err)
+	return columns, err
 }
 
 // about executes a query about a table; see engine.columns. The name of the table may be in
