@@ -61,7 +61,7 @@ func TestLongestTimeout(t *testing.T) {
 	c := moved()
 	ch := &c.Changes[0]
 	ch.MetadataOnly, ch.From, ch.To.State, ch.To.Sequence, ch.Timeout = true, "idle", "idle", 2, math.MaxInt64
-	deadline := time.Now().UnixMicro() + micros(ch.Timeout)
+	deadline := time.Now().UnixMicro() + ch.Timeout.Microseconds()
 	record := craneRow("idle", 5, 2, c.Token)
 	record[0][vDeadline] = deadline
 	store, _, _ := opened(t, MySQL, nil, answers(map[string][]reply{"COMMIT": {cut}, isUpdate: {done}, isRecord: {{rows: record}}}))

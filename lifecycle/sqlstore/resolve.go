@@ -165,7 +165,7 @@ func (s *Store) inRecords(ctx context.Context, ch *change) (*row, error) {
 	case !ch.MetadataOnly:
 		found.at = now.ChangedAt
 	case ch.Timeout > 0:
-		found.at = time.UnixMicro(now.Deadline.UnixMicro() - micros(ch.Timeout)).UTC()
+		found.at = time.UnixMicro(now.Deadline.UnixMicro() - ch.Timeout.Microseconds()).UTC()
 	}
 	return found, nil
 }

@@ -320,7 +320,7 @@ func (s *Store) hold(ctx context.Context, t target) (state string, err error) {
 func (s *Store) addMessages(ctx context.Context, list []lifecycle.Message) error {
 	return s.do(ctx, s.own, func(b *builder) string {
 		rows := literals(list, func(m lifecycle.Message) string {
-			return "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
+			return "(" + b.literal(m.Topic) + ", " + b.literal(m.Key) + ", " + b.literal(m.Payload) + ")"
 		})
 		return "INSERT INTO " + s.table("messages") + " (topic, subject, payload) VALUES " + rows
 	})
