@@ -41,7 +41,8 @@
 //     completion_type=CHAIN on MySQL and MariaDB.
 //   - If an answer is lost, because a connection breaks or a context ends during COMMIT,
 //     the store searches the history for the commit, and sends it again with its token
-//     while the context lasts. If the engine does not answer, the error is
+//     while the context lasts. If the engine does not answer, or if all changes are
+//     MetadataOnly, which have no history, and a record has changed, the error is
 //     [lifecycle.ErrUnknownOutcome] with the token.
 //   - A commit of an owner ([lifecycle.Commit.Owner]) reads the owner's record in the same
 //     transaction, after its own writes and without a lock: heartbeats and commits do not

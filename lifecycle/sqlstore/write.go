@@ -266,9 +266,12 @@ func (s *Store) execRow(ctx context.Context, p *plan, ch *change, write *stateme
 		return n, err
 	}
 	// The table has a trigger of the caller, which hides what the statement reports.
-	written, err := s.inRecords(ctx, ch)
-	if err == nil && written != nil {
-		p.at = written.at
+	now, _, err := s.record(ctx, ch.l, ch.To.Key, false)
+	switch {
+	case !ch.MetadataOnly:
+		p.at = now.ChangedAt
+	case ch.Timeout > 0:
+		p.at = now.Deadline.Add(-ch.Timeout.Truncate(time.Microsecond))
 	}
 	return n, err
 }
