@@ -467,7 +467,6 @@ func TestTxThatHasEnded(t *testing.T) {
 		"by a trigger":              {SQLite, map[string][]reply{isUpdate: {{err: codeError(1811)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
 		"by a full disk":            {SQLite, map[string][]reply{isUpdate: {{err: codeError(13)}}, "ROLLBACK TO": {{err: codeError(1)}}}},
 		"by a statement before":     {MySQL, map[string][]reply{isUpdate: {done}, "RELEASE": {{err: &numberError{Number: 1305}}}}},
-		"by an error":               {Postgres, map[string][]reply{"WITH changed": {{err: stateError("P0001")}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, f, db := opened(t, c.dialect, nil, answers(c.replies))

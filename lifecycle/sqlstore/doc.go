@@ -146,7 +146,8 @@
 // # Engines
 //
 // PostgreSQL: the encoding is UTF8. A change of one object in the store's own tables is one
-// statement and one round trip, if the commit has no precondition, no message and no owner.
+// statement and one round trip, if the commit has no precondition, no message and no owner, and
+// is not in a transaction of the caller.
 // The admissions and outcomes of operations of an owner are transactions. With the simple
 // protocol, bytea_output must be hex, which is the default: the driver pgx reads no other
 // form, and every read then fails. If fields of a payload have columns of fractions or times

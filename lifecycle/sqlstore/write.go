@@ -98,11 +98,6 @@ func finish(ctx context.Context, end func() error) error {
 // every one until the end of the transaction, and slows down with their number. After any other
 // error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
-	if p.single {
-		err := s.write(ctx, p)
-		s.ended = err != nil && !errors.Is(err, errMissed) // PostgreSQL aborts it after any error
-		return err
-	}
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 		return err
 	}
@@ -244,7 +239,7 @@ func (s *Store) change(ctx context.Context, p *plan, ch *change) (err error) {
 		_, err = s.exec(ctx, st.addRow, &ch.row)
 	}
 	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
-		return err // perhaps without a savepoint, or the transaction may not see the row that has the request
+		return err // the transaction may not see the row that is in the way
 	}
 	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
 	return fmt.Errorf("%w: %w", errMissed, err)
