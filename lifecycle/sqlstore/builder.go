@@ -86,7 +86,7 @@ func (b *builder) clock() string {
 
 // ago returns the time before a duration, as a table keeps it.
 func (b *builder) ago(t *table, d time.Duration) string {
-	return b.time(t, b.clock()+" - "+b.literal(micros(d)))
+	return b.time(t, b.clock()+" - "+b.literal(d.Microseconds()))
 }
 
 // reported has the statement return a time. MySQL has no RETURNING: the statement

@@ -28,8 +28,7 @@ import (
 // [errors.ErrUnsupported] for values that an existing table, or the store's own table of an
 // older version, has no column for;
 // [ErrRollback] in a transaction of the caller; [ErrHistory] if a table was restored without
-// the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what is not
-// UTF-8.
+// the other.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	p, err := s.plan(c)
 	if err != nil {
@@ -151,10 +150,10 @@ func (ch *change) fill(p *plan) error {
 		request:     sql.NullString{String: ch.Request, Valid: ch.Request != ""},
 		fingerprint: sql.NullString{String: ch.Fingerprint, Valid: ch.Request != ""},
 		expect:      expect, expectToken: before,
-		timeout: sql.NullInt64{Int64: micros(ch.Timeout), Valid: ch.Timeout > 0 && !ch.Remove},
+		timeout: sql.NullInt64{Int64: ch.Timeout.Microseconds(), Valid: ch.Timeout > 0 && !ch.Remove},
 		fields:  make([]sql.NullString, len(l.objects.column)-int(values)),
 	}
-	ch.row.Version, ch.row.Reason = to.Version, cleaned(to.Reason)
+	ch.row.Version = to.Version
 	if len(ch.row.fields) > 0 {
 		if err := l.objects.split(&ch.row); err != nil {
 			return err
@@ -229,9 +228,7 @@ func (p *plan) stamp() {
 	for i := range p.changes {
 		ch := &p.changes[i]
 		ch.Stamp(ch.l.revision(ch.row.number, p.commit.Token[:]), p.at)
-		if ch.Timeout > 0 { // as the table keeps it
-			ch.To.Deadline = time.UnixMicro(p.at.UnixMicro() + micros(ch.Timeout)).UTC()
-		}
+		ch.To.Deadline = ch.To.Deadline.Truncate(time.Microsecond) // as the table keeps it
 		// A token that the table does not keep must not be sent to peers: a report with it
 		// would be stale.
 		if ch.l.objects.col(vAdmission) == "" {

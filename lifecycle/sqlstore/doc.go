@@ -41,7 +41,8 @@
 //     completion_type=CHAIN on MySQL and MariaDB.
 //   - If an answer is lost, because a connection breaks or a context ends during COMMIT,
 //     the store searches the history for the commit, and sends it again with its token
-//     while the context lasts. If the engine does not answer, the error is
+//     while the context lasts. If the engine does not answer, or if all changes are
+//     MetadataOnly, which have no history, and a record has changed, the error is
 //     [lifecycle.ErrUnknownOutcome] with the token.
 //   - A commit of an owner ([lifecycle.Commit.Owner]) reads the owner's record in the same
 //     transaction, after its own writes and without a lock: heartbeats and commits do not
@@ -145,7 +146,8 @@
 // # Engines
 //
 // PostgreSQL: the encoding is UTF8. A change of one object in the store's own tables is one
-// statement and one round trip, if the commit has no precondition, no message and no owner.
+// statement and one round trip, if the commit has no precondition, no message and no owner, and
+// is not in a transaction of the caller.
 // The admissions and outcomes of operations of an owner are transactions. With the simple
 // protocol, bytea_output must be hex, which is the default: the driver pgx reads no other
 // form, and every read then fails. If fields of a payload have columns of fractions or times

@@ -3,11 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql/driver"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,19 +52,6 @@ func TestEmptyTypedPayload(t *testing.T) {
 	r, err := store.Get(t.Context(), crane)
 	require.NoError(t, err)
 	require.Nil(t, r.Payload)
-}
-
-// The commit whose answer was lost is found by the deadline in the record, also the latest one.
-func TestLongestTimeout(t *testing.T) {
-	c := moved()
-	ch := &c.Changes[0]
-	ch.MetadataOnly, ch.From, ch.To.State, ch.To.Sequence, ch.Timeout = true, "idle", "idle", 2, math.MaxInt64
-	deadline := time.Now().UnixMicro() + micros(ch.Timeout)
-	record := craneRow("idle", 5, 2, c.Token)
-	record[0][vDeadline] = deadline
-	store, _, _ := opened(t, MySQL, nil, answers(map[string][]reply{"COMMIT": {cut}, isUpdate: {done}, isRecord: {{rows: record}}}))
-	require.NoError(t, store.Commit(t.Context(), c))
-	require.Equal(t, time.UnixMicro(deadline).UTC(), ch.To.Deadline)
 }
 
 // Close waits for a call that reads the schema, because the engine did not know a name.

@@ -22,22 +22,16 @@ type TableError struct {
 	// column, has none.
 	Fix string
 
-	partly  bool   // a fault has no statement
 	rebuild string // how to correct the faults for which SQLite has no statement
 }
 
 // Error implements error.
 func (e *TableError) Error() string {
 	text := fmt.Sprintf("%v: %s%s", ErrSchema, strings.Join(e.Faults, "; "), e.rebuild)
-	switch {
-	case e.Fix == "":
+	if e.Fix == "" {
 		return text
-	case e.partly:
-		text += "; this corrects the others: "
-	default:
-		text += "; this makes it fit: "
 	}
-	return text + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
+	return text + "; this corrects what a statement can: " + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
 }
 
 // Unwrap returns [ErrSchema].
@@ -50,11 +44,9 @@ const rebuild = "; SQLite cannot change a column: name a new column of the right
 // add notes a fault and the statement that corrects it. Empty: there is none.
 func (e *TableError) add(fix, text string, args ...any) {
 	e.Faults = append(e.Faults, fmt.Sprintf(text, args...))
-	if fix == "" {
-		e.partly = true
-		return
+	if fix != "" {
+		e.Fix += fix + ";\n"
 	}
-	e.Fix += fix + ";\n"
 }
 
 // reported is what an engine reports about a column.

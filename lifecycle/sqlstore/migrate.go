@@ -113,21 +113,10 @@ func (s *Store) beginMigrate(ctx context.Context) error {
 			err = errLocked
 		}
 		if err != nil {
-			return s.e.hinted(failed(ctx, err))
+			return failed(ctx, err)
 		}
 	}
 	return nil
-}
-
-// hinted adds the usual reason to an error of the first statement: the dialect is
-// that of another engine. A file that cannot be opened, and the error of a PostgreSQL
-// server in its dialect, have other reasons.
-func (e *engine) hinted(err error) error {
-	var state postgresError
-	if c := classify(err); err == nil || !c.refused() || c == unable || e == postgres && errors.As(err, &state) {
-		return err
-	}
-	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
 }
 
 // upgrade executes the statements of the versions that the tables lack.

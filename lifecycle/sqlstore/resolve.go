@@ -118,56 +118,30 @@ func (s *Store) compare(ctx context.Context, p *plan) error {
 	return errBusy
 }
 
-// find reports whether a commit was written, and sets its time; or whether it is superseded. A
-// commit with a MetadataOnly change is searched in the records, because that change has no
-// history row, and only after a lost answer: otherwise a commit that is sent again is a conflict.
+// find reports whether a commit was written, and sets its time; or whether it is superseded. The
+// history row of any change proves it. A MetadataOnly change has none: a commit with one is
+// searched only after a lost answer, because otherwise a commit that is sent again is a conflict.
 func (s *Store) find(ctx context.Context, p *plan) (written bool, err error) {
 	p.superseded = false
 	if p.metadataOnly && p.lost == nil {
 		return false, nil
 	}
-	look := s.place
-	if p.metadataOnly {
-		look = s.inRecords
-	}
 	for i := range p.changes {
+		if p.changes[i].MetadataOnly {
+			continue
+		}
 		// Without a row or a token nothing is proved: a history row may have been trimmed.
-		found, err := look(ctx, &p.changes[i])
+		found, err := s.place(ctx, &p.changes[i])
 		if err != nil || found == nil || len(found.token) == 0 {
 			return false, err
 		}
 		if !bytes.Equal(found.token, p.commit.Token[:]) {
-			// Several records prove nothing, because they are read one after the other.
-			p.superseded = !p.metadataOnly || len(p.changes) == 1
+			p.superseded = true
 			return false, nil
 		}
-		if !found.at.IsZero() {
-			p.at = found.at
-		}
+		written, p.at = true, found.at
 	}
-	return true, nil
-}
-
-// inRecords returns the token of the record, which is that of its last commit, if the record has
-// the number that a change would have written, or nil. The time is zero if the record does not
-// show it.
-func (s *Store) inRecords(ctx context.Context, ch *change) (*row, error) {
-	now, _, err := s.record(ctx, ch.l, ch.To.Key, s.tx != nil)
-	number, token := ch.l.parse(now.Revision)
-	if err != nil || number != ch.row.number {
-		return nil, err
-	}
-	if token == nil && ch.l.objects.col(vToken) != "" { // another program has written the row
-		token = ch.l.noToken
-	}
-	found := &row{token: token}
-	switch {
-	case !ch.MetadataOnly:
-		found.at = now.ChangedAt
-	case ch.Timeout > 0:
-		found.at = time.UnixMicro(now.Deadline.UnixMicro() - micros(ch.Timeout)).UTC()
-	}
-	return found, nil
+	return written, nil
 }
 
 // place returns the token and the time of the history row at the place of a change, or nil. In

@@ -248,17 +248,3 @@ func checkKey(key lifecycle.Key) error {
 	}
 	return checkName("id", key.ID, maxName)
 }
-
-// cleaned replaces what is not UTF-8, and NUL, in a text for people: the text of an
-// error must not keep the outcome from being written.
-func cleaned(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
-}
-
-// micros returns a duration in microseconds, rounded up.
-func micros(d time.Duration) int64 {
-	if d%time.Microsecond > 0 {
-		return d.Microseconds() + 1
-	}
-	return d.Microseconds()
-}

@@ -156,11 +156,9 @@ func newStore(db *sql.DB, d Dialect, config *Config) (*Store, error) {
 // tx.Statement.ConnPool.(*sql.Tx) with gorm.
 //
 // The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict, and any
-// other refusal of the request, is reported at once and leaves the transaction as it was,
-// with one exception: PostgreSQL aborts it if a trigger on the store's own tables, or the
-// encoding of the database, refuses a commit of one change. After any other error, roll
-// back: the engine may have ended the transaction, and the view then refuses every call with
-// [ErrRollback].
+// other refusal of the request, is reported at once and leaves the transaction as it was:
+// every commit has a savepoint. After any other error, roll back: the engine may have ended the
+// transaction, and the view then refuses every call with [ErrRollback].
 //
 // The caller's COMMIT decides whether the commit was written, and the history has its
 // token. Reads see what the transaction sees: at isolation levels above READ COMMITTED that

@@ -54,7 +54,7 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 	if err != nil {
 		return 0, s.refusal(ctx, err)
 	}
-	now.to, now.keep = now.at-micros(age), min(max(int64(keep), leastKept), mostKept)
+	now.to, now.keep = now.at-age.Microseconds(), min(max(int64(keep), leastKept), mostKept)
 	for _, l := range s.layouts {
 		if l != s.own && !l.history.existing {
 			continue

@@ -98,11 +98,6 @@ func finish(ctx context.Context, end func() error) error {
 // every one until the end of the transaction, and slows down with their number. After any other
 // error the caller rolls back.
 func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
-	if p.single {
-		err := s.write(ctx, p)
-		s.ended = err != nil && !errors.Is(err, errMissed) // PostgreSQL aborts it after any error
-		return err
-	}
 	if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 		return err
 	}
@@ -244,7 +239,7 @@ func (s *Store) change(ctx context.Context, p *plan, ch *change) (err error) {
 		_, err = s.exec(ctx, st.addRow, &ch.row)
 	}
 	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
-		return err // perhaps without a savepoint, or the transaction may not see the row that has the request
+		return err // the transaction may not see the row that is in the way
 	}
 	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
 	return fmt.Errorf("%w: %w", errMissed, err)
@@ -266,9 +261,12 @@ func (s *Store) execRow(ctx context.Context, p *plan, ch *change, write *stateme
 		return n, err
 	}
 	// The table has a trigger of the caller, which hides what the statement reports.
-	written, err := s.inRecords(ctx, ch)
-	if err == nil && written != nil {
-		p.at = written.at
+	now, _, err := s.record(ctx, ch.l, ch.To.Key, false)
+	switch {
+	case !ch.MetadataOnly:
+		p.at = now.ChangedAt
+	case ch.Timeout > 0:
+		p.at = now.Deadline.Add(-ch.Timeout.Truncate(time.Microsecond))
 	}
 	return n, err
 }
@@ -320,7 +318,7 @@ func (s *Store) hold(ctx context.Context, t target) (state string, err error) {
 func (s *Store) addMessages(ctx context.Context, list []lifecycle.Message) error {
 	return s.do(ctx, s.own, func(b *builder) string {
 		rows := literals(list, func(m lifecycle.Message) string {
-			return "(" + b.literal(cleaned(m.Topic)) + ", " + b.literal(cleaned(m.Key)) + ", " + b.literal(m.Payload) + ")"
+			return "(" + b.literal(m.Topic) + ", " + b.literal(m.Key) + ", " + b.literal(m.Payload) + ")"
 		})
 		return "INSERT INTO " + s.table("messages") + " (topic, subject, payload) VALUES " + rows
 	})

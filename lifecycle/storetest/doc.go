@@ -49,8 +49,8 @@
 // thirty, and -rapid.nofailfile writes no file to testdata/rapid. The other demands state what
 // no random sequence shows.
 //
-// The functions of [Config] enable further demands: a process that is killed, a clock that
-// moves, a connection that breaks, an engine that is killed.
+// The functions of [Config] enable further demands: a clock that moves, a connection that
+// breaks, an engine that is killed.
 //
 // # Guarantees
 //
@@ -65,12 +65,11 @@
 //   - A store that passes may still have races. Run the suite with the race detector,
 //     repeatedly, and with more [Config.Attempts].
 //   - Without [Config.Network] and [Config.Restart], nothing is known about lost
-//     answers and killed engines. An exclusive store without [Config.Kill] may lose what
-//     its process buffers.
+//     answers and killed engines. An exclusive store may lose what its process buffers.
 //   - Without [Config.Age], Config.Synctest and Config.WrongClock, ages and deadlines are
 //     tested for a millisecond and an hour only.
-//   - Config.Kill and Config.Restart end processes. What the operating system has not yet
-//     written to the disk survives that, and would not survive a power failure.
+//   - Config.Restart ends processes. What the operating system has not yet written to the
+//     disk survives that, and would not survive a power failure.
 //   - A revision that is a time is found with [Config.Synctest] or [Config.WrongClock], and
 //     only if it is the time of this process.
 //   - Numbers/never_repeat finds a store that forgets the numbers of a removed

@@ -280,10 +280,6 @@ var listFaults = map[string]map[string]fault{
 		"recent: whole minutes": {within: func(d time.Duration) time.Duration { return d.Truncate(time.Minute) }},
 		"recent: minutes up":    {within: func(d time.Duration) time.Duration { return (d + time.Minute - 1).Truncate(time.Minute) }},
 		"recent: metadata too":  metadataIsRecent(),
-		"times are whole seconds": shown(func(r *record) {
-			r.ChangedAt, r.Deadline = r.ChangedAt.Truncate(time.Second), r.Deadline.Truncate(time.Second)
-		}),
-		"times are whole seconds, which Age moves": {aged: true, record: shownEvery(time.Second)},
 		"overdue or owned by another": selecting(func(q lifecycle.Query, r record) bool {
 			owned := q
 			owned.Overdue = false

@@ -44,11 +44,11 @@ var runFaults = map[string]map[string]fault{
 		}},
 	},
 	"Kill/keeps_everything": {
-		"no messages": {kill: func(s *faulty) store {
+		"no messages": {left: func(s *faulty) store {
 			_ = s.MemoryStore.Discard(context.Background(), 1)
-			return s
+			return s.second()
 		}},
-		"nothing": {kill: func(*faulty) store { return newFaulty(fault{}) }},
+		"nothing": {left: func(*faulty) store { return newFaulty(fault{}) }},
 		"not what the process has buffered": {
 			after: func(s *faulty, _, sent *commits, err error) error {
 				if err == nil {
@@ -56,7 +56,10 @@ var runFaults = map[string]map[string]fault{
 				}
 				return err
 			},
-			kill: func(s *faulty) store {
+			left: func(s *faulty) store {
+				if len(s.log) == 0 { // at the beginning
+					return s.second()
+				}
 				left := newFaulty(fault{})
 				for _, c := range s.log[:len(s.log)-1] {
 					_ = left.MemoryStore.Commit(context.Background(), c)

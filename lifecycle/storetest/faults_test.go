@@ -157,11 +157,6 @@ func afterTheFirstCall() func(has *lifecycle.Capabilities) {
 	}
 }
 
-// shownEvery shows ChangedAt by a clock that runs in steps, and that Config.Age moves.
-func shownEvery(step time.Duration) func(*faulty, *record) {
-	return func(s *faulty, r *record) { r.ChangedAt = r.ChangedAt.Add(-s.age).Truncate(step).Add(s.age) }
-}
-
 // metadataIsRecent counts a MetadataOnly change as a recent one.
 func metadataIsRecent() fault {
 	var extended []lifecycle.ChangedObject

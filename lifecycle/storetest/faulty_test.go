@@ -42,13 +42,12 @@ type fault struct {
 	messages  func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage
 	discard   func(s *faulty, numbers []uint64) []uint64
 	ended     func(call string, err error) error // changes the errors of contexts and of a closed store
-	kill      func(s *faulty) store
-	remote    *remoteFault // the store is a remote one
-	ownClock  bool         // the store has a clock of its own
-	aged      bool         // Config.Age moves the clock of the store
-	timeless  bool         // Config has nothing about time
-	apart     bool         // nothing is wrong with one store
-	alone     bool         // there is one store
+	left      func(s *faulty) store              // replaces Second
+	remote    *remoteFault                       // the store is a remote one
+	ownClock  bool                               // the store has a clock of its own
+	timeless  bool                               // Config has nothing about time
+	apart     bool                               // nothing is wrong with one store
+	alone     bool                               // there is one store
 }
 
 // faulty is a memory store with one fault, as one process has it.
@@ -69,7 +68,6 @@ type engine struct {
 	lives    map[lifecycle.Key]record // where the numbers of an object begin
 	removed  []lifecycle.Key
 	calls    int
-	age      time.Duration // by which Config.Age has moved the clock
 	buffer   []byte
 	log      []*commits
 	sent     []lifecycle.Message

@@ -20,6 +20,7 @@ import (
 // Random commits have the results that a naive model has. The model decides about
 //   - changes: creations, moves, removals, MetadataOnly changes, the same content;
 //   - the fields that a store sets, and all others, in records and in the history;
+//   - times, which are not rounded to seconds: a deadline would come early;
 //   - conflicts: outdated revisions and wrong states, and which change they name;
 //   - preconditions on states and on absence, also of objects of the same commit;
 //   - the owner of a commit, which must be alive in its epoch, whatever heartbeats it sends:
@@ -33,7 +34,7 @@ import (
 //
 // The package pgregory.net/rapid draws the sequences and shortens one that fails.
 func randomCommitsAgree(t *tester) {
-	runs, keepsRequests := 0, t.keepsRequests()
+	runs, keepsRequests, fractions := 0, t.keepsRequests(), false
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
 		m := &model{
@@ -54,7 +55,9 @@ func randomCommitsAgree(t *tester) {
 			"":       func(*rapid.T) { m.compare() },
 		})
 		require.Equal(m, m.copies, m.held, "bytes that the store has returned")
+		fractions = fractions || m.fractions
 	})
+	require.True(t, fractions, "every ChangedAt is a whole second, so deadlines come early: keep fractions of seconds")
 }
 
 // rapidTB is a test that reports failures to rapid.
@@ -84,6 +87,7 @@ type model struct {
 	discarded []uint64
 
 	held, copies [][]byte // bytes that the store has returned, and what they were
+	fractions    bool     // a ChangedAt was no whole second
 }
 
 // modelIDs are the ids of the objects, and otherIDs those of no object, for pages after them.
@@ -342,6 +346,7 @@ func (m *model) accept(c *lifecycle.Commit) {
 		}
 		require.False(m, ch.To.ChangedAt.IsZero() || ch.To.ChangedAt.Equal(wrong), "ChangedAt is %v", ch.To.ChangedAt)
 		require.True(m, deadline.Equal(ch.To.Deadline), "the deadline is %v, not %v", ch.To.Deadline, deadline)
+		m.fractions = m.fractions || ch.To.ChangedAt.Nanosecond() != 0
 		m.past[id] = append(m.past[id], ch.Expect)
 		require.NotContains(m, m.past[id], ch.To.Revision, "a revision is repeated")
 		m.requests = slices.DeleteFunc(m.requests, func(request string) bool { return request == ch.Request })

@@ -49,11 +49,6 @@ type Config struct {
 	// of the store. It is for stores that declare OwnClock.
 	WrongClock bool
 
-	// Kill returns a store over what the process of a store leaves when it is killed.
-	// Kill does not close the killed store: what it has not written yet is lost. The
-	// demand closes that store at its end. nil: Second.
-	Kill func(t testing.TB, store lifecycle.Store) lifecycle.Store
-
 	// Restart kills the engine of a store and starts it again. The store stays open,
 	// and other goroutines use it meanwhile.
 	Restart func(t testing.TB, store lifecycle.Store)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -47,9 +48,6 @@ func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]str
 			return newRemote(f.remote)
 		}
 		first = newFaulty(f)
-		if f.aged {
-			time.Sleep(400 * time.Millisecond) // a bubble begins at a whole second
-		}
 		return wrap(first)
 	}
 	config := &Config{Synctest: !f.timeless, WrongClock: f.ownClock, Exclusive: f.alone}
@@ -58,19 +56,12 @@ func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]str
 		case *remote:
 			return s.second()
 		case *faulty:
+			if f.left != nil {
+				return f.left(s)
+			}
 			return s.second()
 		}
 		return wrap(first.second())
-	}
-	if f.aged {
-		config.Synctest, config.WrongClock = false, true
-		config.Age = func(_ testing.TB, _ store, d time.Duration) {
-			time.Sleep(d)
-			first.age += d
-		}
-	}
-	if f.kill != nil {
-		config.Kill = func(_ testing.TB, s store) store { return f.kill(s.(*faulty)) }
 	}
 	if f.remote != nil {
 		config.Network = func(testing.TB) (store, Network) {
@@ -111,18 +102,19 @@ func TestStoreWithoutFaultPasses(t *testing.T) {
 		failed, _ = judge(t, fault{has: func(has *lifecycle.Capabilities) { has.Changes = n + 1 }}, "Commit/as_many_as_declared")
 		require.Empty(t, failed, "a store that takes %d changes", n+1)
 	}
-	for name, f := range map[string]fault{
-		"runs":   {aged: true},
-		"jumps":  {aged: true, record: shownEvery(time.Second / 2)},
-		"stands": {aged: true, record: shownEvery(2 * time.Second)}, // the demand does not take so long
-	} {
-		failed, skipped = judge(t, f, "Time/conditions_combine")
-		require.Empty(t, failed, "a clock that Age moves, and that %s meanwhile", name)
-		require.Empty(t, skipped)
-	}
 	failed, skipped = judge(t, fault{ownClock: true, record: shift, query: wait}, "Time/clock_of_the_store")
 	require.Empty(t, failed)
 	require.Empty(t, skipped)
+}
+
+// A clock of whole seconds is found. That of a bubble begins at one, and stands still.
+func TestWholeSecondsAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := suitetest.Record(t, func(t testing.TB) {
+			randomCommitsAgree(newTester(t, lifecycle.NewMemoryStore(), &Config{Exclusive: true}))
+		})
+		require.Contains(t, r.Text(), "every ChangedAt is a whole second")
+	})
 }
 
 // A config must open a second store or declare that there is none. A group that does not

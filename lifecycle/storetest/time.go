@@ -40,11 +40,10 @@ func overdue(states ...string) lifecycle.Query {
 // duration has not passed for any object. The deadline of a MetadataOnly change counts from
 // the present time of the store, and the change does not make the object younger.
 //
-// Recent finds a change if it is at most so old, and no MetadataOnly change. No time and no
-// duration is rounded to seconds: a deadline would come early.
+// Recent finds a change if it is at most so old, and no MetadataOnly change. No duration is
+// rounded to seconds.
 func conditionsCombine(t *tester) {
 	t.needsConfig("Age", t.config.Synctest || t.config.Age != nil)
-	t.keepsFractions()
 	t.due("a", moving, hour)
 	t.due("b", broken, hour)
 	t.due("c", moving, 5*hour)
@@ -97,23 +96,6 @@ func conditionsCombine(t *tester) {
 	t.due("h", moving, math.MaxInt64)
 	t.finds(overdue(), "a", "c")
 	t.finds(unchangedFor(math.MaxInt64))
-}
-
-// keepsFractions requires that ChangedAt has fractions of a second. The clock of a store may be
-// at a whole second by chance, above all if it is coarse, and at every change if only Age moves it.
-func (t *tester) keepsFractions() {
-	change := func() time.Time { return t.put("a", moving).ChangedAt }
-	first := change()
-	at := first
-	for tries := 0; at.Nanosecond() == 0 && tries < 1_100; tries++ { // more than a second
-		time.Sleep(time.Millisecond)
-		at = change()
-	}
-	if at.Nanosecond() == 0 && at.Equal(first) { // the clock stands
-		t.pass(300 * time.Millisecond)
-		at = change()
-	}
-	require.NotZero(t, at.Nanosecond(), "every ChangedAt is a whole second, so deadlines come early: keep fractions of seconds")
 }
 
 // follows reports whether the store finds recent changes.

@@ -18,7 +18,7 @@ func TestFind(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, nil, mode))
 		return path
 	}
-	v9, v15 := program("lib/9.6/bin/serve", 0o755), program("lib/15/bin/serve", 0o755)
+	v14, v15 := program("lib/14/bin/serve", 0o755), program("lib/15/bin/serve", 0o755)
 	program("lib/16/bin/serve", 0o644) // no program
 	first, inPath := program("path/first", 0o755), program("path/both", 0o755)
 	both := program("lib/15/bin/both", 0o755)
@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 	}{
 		"the highest version": {"", []string{"serve"}, []string{v15}},
 		"PATH first":          {"", []string{"first", "both"}, []string{first, inPath}},
-		"chosen":              {"lib/9.6/bin", []string{"serve"}, []string{v9}},
+		"chosen":              {"lib/14/bin", []string{"serve"}, []string{v14}},
 		"chosen, not PATH":    {"lib/15/bin", []string{"both"}, []string{both}},
 		"one is missing":      {"", []string{"serve", "none"}, nil},
 		"chosen, missing":     {"lib", []string{"serve"}, nil},

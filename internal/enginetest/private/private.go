@@ -18,7 +18,6 @@
 package private
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -129,7 +128,7 @@ func StartMariaDB(config *Config) (*Server, error) {
 
 // find returns the paths of the programs of an engine. The variable of the environment, a
 // list of directories, replaces PATH and the patterns if it is set. A pattern stands for
-// the highest version first.
+// the highest version first: all have two digits.
 func find(variable string, patterns []string, names ...string) (paths []string, err error) {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	for _, pattern := range patterns {
@@ -137,7 +136,7 @@ func find(variable string, patterns []string, names ...string) (paths []string, 
 		if err != nil {
 			return nil, fmt.Errorf("private: %w", err)
 		}
-		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(version(b), version(a)) })
+		slices.Reverse(found)
 		dirs = append(dirs, found...)
 	}
 	if chosen := os.Getenv(variable); chosen != "" {
@@ -155,14 +154,4 @@ func find(variable string, patterns []string, names ...string) (paths []string, 
 		paths = append(paths, filepath.Join(dirs[i], name))
 	}
 	return paths, nil
-}
-
-// version returns the last number of a path such as lib/postgresql/15/bin, or 0.
-func version(path string) (last float64) {
-	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '-' }) {
-		if v, err := strconv.ParseFloat(part, 64); err == nil {
-			last = v
-		}
-	}
-	return last
 }

@@ -20,17 +20,22 @@ const (
 	mysqlDSN    = "INTERLOCK_MYSQL_DSN"
 )
 
-// Postgres returns the DSN, for the driver pgx, of a database that is this
-// test's own. It is dropped at the end of the test, connections or not.
+// Postgres returns the DSN, for the driver pgx, of a database that is this test's own. It is
+// dropped at the end of the test, connections or not. The parameters are those of the variable.
 func Postgres(t testing.TB) (dsn string) {
 	t.Helper()
 	server := os.Getenv(postgresDSN)
 	if server == "" {
 		missing(t, "PostgreSQL", "set "+postgresDSN+", or call make engines")
 	}
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme == "" {
+		t.Fatalf("%s is no URL: %v", postgresDSN, err)
+	}
 	name := newName()
 	create(t, "pgx", server, "CREATE DATABASE "+name, "DROP DATABASE "+name+" WITH (FORCE)")
-	return postgresDatabase(server, name)
+	u.Path = "/" + name
+	return u.String()
 }
 
 // MySQL returns the DSN, for the driver mysql, of a database that is this test's
@@ -54,20 +59,6 @@ func MySQL(t testing.TB) (dsn string) {
 // newName returns a name that needs no quotes and is unique on a server that several test
 // processes use.
 func newName() string { return "interlock_" + strings.ToLower(rand.Text()) }
-
-// postgresDatabase returns a DSN for another database, in both of its forms: a
-// URL, or words of which the last of a kind counts.
-func postgresDatabase(dsn, name string) string {
-	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
-		return dsn + " dbname=" + name
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return dsn // the driver has parsed it before
-	}
-	u.Path = "/" + name
-	return u.String()
-}
 
 // create performs one statement now and another at the end of the test, on
 // connections of their own, so that none is open in between.

@@ -4,7 +4,7 @@
 //
 //   - [SQLite] runs in the test's own process.
 //   - [Postgres] and [MySQL] use the servers of INTERLOCK_POSTGRES_DSN and
-//     INTERLOCK_MYSQL_DSN, in the form of pgx and of go-sql-driver/mysql. The user of
+//     INTERLOCK_MYSQL_DSN, a URL and the form of go-sql-driver/mysql. The user of
 //     either must be able to create databases. Their names are interlock_ and 26 letters
 //     and digits. A test process that was killed leaves its databases.
 //   - [PrivatePostgres] and [PrivateMariaDB] start a server of the test's own from the

@@ -2,7 +2,6 @@ package sqltest
 
 import (
 	"database/sql"
-	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -116,12 +115,6 @@ func (w way) with(t testing.TB, query string) way {
 	if w.driver == "pgx" {
 		values, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		if !strings.Contains(w.dsn, "://") { // words
-			for name := range values {
-				w.dsn += fmt.Sprintf(" %s='%s'", name, values.Get(name))
-			}
-			return w
-		}
 		query = strings.ReplaceAll(values.Encode(), "+", "%20")
 	}
 	before, there, _ := strings.Cut(w.dsn, "?")

@@ -92,7 +92,7 @@ func TestExistingTableFix(t *testing.T) {
 		}
 		require.Equal(t, want, fault.Faults)
 		require.ErrorContains(t, err, strings.Join(want, "; "))
-		require.ErrorContains(t, err, "this corrects the others: ALTER TABLE ")
+		require.ErrorContains(t, err, "this corrects what a statement can: ALTER TABLE ")
 		execAll(t, db, fault.Fix)
 		_, err = openTable(t, db, e, table)
 		if e.name == "sqlite" {

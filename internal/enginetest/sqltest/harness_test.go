@@ -3,9 +3,6 @@ package sqltest
 import (
 	"database/sql"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,30 +89,10 @@ func (s *stores) second(t testing.TB, store lifecycle.Store) lifecycle.Store {
 	return s.over(t, m)
 }
 
-// killed opens what a killed process leaves, while the store is still open. For SQLite
-// that is a copy of the file and its log.
-func (s *stores) killed(t testing.TB, store lifecycle.Store) lifecycle.Store {
-	t.Helper()
-	if s.e.networked() {
-		return s.second(t, store)
-	}
-	m := s.made[store]
-	_, query, _ := strings.Cut(m.way.dsn, "?")
-	from, to := m.way.file(t), filepath.Join(t.TempDir(), "copy.db")
-	for _, part := range []string{"", "-wal"} {
-		data, err := os.ReadFile(from + part)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(to+part, data, 0o600))
-	}
-	m.way = way{"sqlite", "file:" + to}.with(t, query)
-	m.db = pool(t, m.way)
-	return s.over(t, m)
-}
-
 // testConfig enables every demand that needs no server of the test's own.
 func (s *stores) testConfig() *storetest.Config {
 	config := testConfig(s.e, s.age, s.by, s.way)
-	config.Second, config.Kill = s.second, s.killed
+	config.Second = s.second
 	return config
 }
 

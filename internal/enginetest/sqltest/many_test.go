@@ -56,19 +56,3 @@ func TestManyObjectsAtOnce(t *testing.T) {
 		require.ErrorIs(t, store.Commit(t.Context(), all), errors.ErrUnsupported)
 	})
 }
-
-// A reason that is not UTF-8, such as the error of work, is written.
-func TestReasonOfBytes(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		store, _ := fresh(t, e)
-		c := next(get(t, store, orderA), 0)
-		c.Changes[0].To.Reason = "exit 1: \x00\xff\xfe"
-		c.Messages = []lifecycle.Message{{Topic: "\x00", Key: "\xff", Payload: []byte("\x00\xff")}}
-		require.NoError(t, store.Commit(t.Context(), c))
-		require.Equal(t, "\x00", c.Messages[0].Topic, "the commit is the caller's")
-		require.Equal(t, "exit 1: \ufffd\ufffd", get(t, store, c.Changes[0].To.Key).Reason)
-		list, err := store.Messages(t.Context(), 1)
-		require.NoError(t, err)
-		require.Equal(t, lifecycle.Message{Topic: "\ufffd", Key: "\ufffd", Payload: []byte("\x00\xff")}, list[0].Message)
-	})
-}

@@ -3,7 +3,6 @@ package sqltest
 import (
 	"database/sql"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -140,46 +139,5 @@ func TestLostAnswerOfMetadataAndState(t *testing.T) {
 			}
 		}
 		require.Positive(t, found)
-	})
-}
-
-// Another program writes a row, without a token, in the place of a commit that was cut off. That
-// commit never will be written, which is a conflict and no unknown outcome.
-func TestRowOfAnotherProgramInThePlaceOfALostCommit(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		if !e.networked() {
-			t.Skip("skipped: the engine is in this process")
-		}
-		w := e.open(t)
-		db := pool(t, w)
-		table := labelled(t, e, db, word(func() {}))
-		direct := existing(t, db, e, table)
-		by, p := w.through(t)
-		through := existing(t, pool(t, by), e, table)
-		moveTo(t, direct, orderA, "open", "one")
-		for n := 1; ; n++ {
-			before := get(t, direct, orderA)
-			c := &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-				{Expect: before.Revision, From: before.State, MetadataOnly: true, To: before},
-			}}
-			var other sync.WaitGroup
-			struck := p.Hold(storetest.BeforeRequest, n, func() {
-				other.Add(1)
-				defer other.Done()
-				p.SetDown(true)
-				defer p.SetDown(false)
-				exec(t, db, "UPDATE labelled SET rev = rev + 1, token = NULL WHERE id = 'a'")
-			})
-			err := through.Commit(t.Context(), c)
-			if !struck() {
-				p.Cut(storetest.BeforeRequest, 0)
-				require.NoError(t, err)
-				require.Greater(t, n, 2)
-				return
-			}
-			other.Wait()
-			require.Error(t, err)
-			require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome, "request %d", n)
-		}
 	})
 }

@@ -13,8 +13,7 @@ import (
 
 // Durable servers of the test's own are killed by SIGKILL and started again, under a store
 // that stays open. SQLite runs in this process: its connections are closed instead, and
-// the last one moves the log into the file. stores.killed opens what a killed process
-// leaves.
+// the last one moves the log into the file. Package crash kills processes.
 func TestRestart(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		e, server := durable(t, e)
