@@ -75,7 +75,7 @@ type engine struct {
 	fence    string // ends a subquery that is planned separately
 	pairs    string // begins the list of pairs in (a, b) IN (...)
 
-	// Queries about a table; the argument is its name.
+	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
 	columns   string // of each column: its name, its type, whether it may be NULL, whether a row without it gets a value
 	storage   string // "view", or what keeps the table if that has no transactions, or ""
 	indexes   string // of each column of an index, in order: the index, whether it is unique, the column
@@ -96,9 +96,9 @@ type engine struct {
 	endMigration, undoMigration string
 }
 
-// visible is the table that a statement with this name uses on PostgreSQL: the first one in
-// search_path.
-const visible = "to_regclass(quote_ident(%s))"
+// visible is the table that a statement with this name uses on PostgreSQL: without a
+// schema it is the first one in search_path.
+const visible = "to_regclass(COALESCE(quote_ident(%[2]s) || '.', '') || quote_ident(%[1]s))"
 
 var postgres = &engine{
 	name: "postgres", quote: `"`, numbered: true,
@@ -192,11 +192,11 @@ var mysql = &engine{
 
 	columns: "SELECT column_name, column_type, is_nullable = 'YES'," +
 		" column_default IS NOT NULL OR extra LIKE '%%auto_increment%%' OR extra LIKE '%%GENERATED%%' FROM information_schema.columns" +
-		" WHERE table_name = %s AND table_schema = DATABASE()",
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 	storage: "SELECT CASE WHEN table_type = 'VIEW' THEN 'view' WHEN engine = 'InnoDB' THEN '' ELSE engine END FROM information_schema.tables" +
-		" WHERE table_name = %s AND table_schema = DATABASE()",
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 	indexes: "SELECT index_name, 1 - non_unique, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
-		" WHERE table_name = %s AND table_schema = DATABASE() ORDER BY index_name, seq_in_index",
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) ORDER BY index_name, seq_in_index",
 
 	sessionProbe: "SELECT @@SESSION.sql_mode, @@SESSION.autocommit AND @@SESSION.completion_type <> 'CHAIN', HEX(CONVERT(? USING utf8mb4))",
 	// MySQL 8 has the second name only, MariaDB before 11.1 the first one.
@@ -226,13 +226,13 @@ var sqlite = &engine{
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
 	// With hidden > 1 the column is generated. A single INTEGER in the primary key is the row id.
 	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR hidden > 1 OR pk > 0 AND upper(type) = 'INTEGER' AND max(pk) OVER () = 1" +
-		" FROM pragma_table_xinfo(%s, 'main') WHERE hidden <> 1",
-	storage: "SELECT CASE type WHEN 'view' THEN type ELSE '' END FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view')",
+		" FROM pragma_table_xinfo(%s, 'main') WHERE %s IS NULL AND hidden <> 1",
+	storage: "SELECT CASE type WHEN 'view' THEN type ELSE '' END FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 	// An INTEGER PRIMARY KEY has no index.
-	indexes: "WITH x AS (SELECT %s AS t), f AS (" +
+	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
 		"SELECT l.name, l.\"unique\" AND NOT l.partial AS u, i.name AS c, i.seqno AS n" +
-		" FROM x JOIN pragma_index_list(x.t, 'main') l JOIN pragma_index_info(l.name, 'main') i UNION ALL" +
-		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t, 'main') k WHERE k.pk > 0 AND upper(k.type) = 'INTEGER'" +
+		" FROM x JOIN pragma_index_list(x.t, 'main') l JOIN pragma_index_info(l.name, 'main') i WHERE x.s IS NULL UNION ALL" +
+		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t, 'main') k WHERE x.s IS NULL AND k.pk > 0 AND upper(k.type) = 'INTEGER'" +
 		" AND (SELECT count(*) FROM pragma_table_info(x.t, 'main') o WHERE o.pk > 0) = 1)" +
 		" SELECT name, u, c FROM f ORDER BY name, n",
 

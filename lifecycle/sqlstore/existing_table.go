@@ -66,8 +66,8 @@ import (
 // reports, and returns a [TableError]; of a view it reports little.
 //
 // Names of tables and columns are up to 63 ASCII letters, digits and _, with no digit first, and
-// keep their case. A view on PostgreSQL or MySQL gives such names to a table with other names, or
-// in another schema. The id is one column, also if the key of the table has several.
+// keep their case. A view on PostgreSQL or MySQL gives a table with other names such names. The
+// id is one column, also if the key of the table has several.
 //
 // A CHECK, a foreign key or another unique index that refuses a row refuses the commit. The
 // error has that of the engine, and matches [lifecycle.ErrInvalid], or
@@ -75,8 +75,8 @@ import (
 // with a reason that a client can read.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table, not one of the library ("interlock.")
-	// Table is the name, without a schema. No other machine has it. PostgreSQL finds the table
-	// through search_path, MySQL in the database of the connection, and SQLite in its main file.
+	// Table is the name, or schema.name, which SQLite does not have. No other machine has it.
+	// Two tables of one name in different schemas are both named with the schema.
 	Table   string
 	Columns ColumnMap
 	// ExistingHistory is a table of the caller where every change leaves a row. Zero: the
@@ -123,7 +123,7 @@ type ExistingTable struct {
 // the library may stay, with 0 and -1 and so on in Sequence, from the newest of each object, and
 // any Token.
 type ExistingHistory struct {
-	Table                                string // the name, without a schema
+	Table                                string // the name, or schema.name, which SQLite does not have
 	Machine, ID                          string // columns
 	Sequence, Revision, Token, Operation string
 	From, FromOrigin, To, Origin         string
@@ -181,8 +181,8 @@ var typedValues = []value{vID, vState, vOrigin, vTarget, vPayload, vSaved, vFrom
 // table returns a table with these columns, and those of the fields in their order. It refuses
 // invalid names, and a column that is named twice.
 func (t *ExistingTable) table(e *engine, name string, key []value, names [values]string, fields map[string]string) (in table, err error) {
-	in = table{name: e.quoted(name), existing: true, nativeTimes: !t.Micros && e.timeType != "", key: key}
-	if err := identifier(name); err != nil {
+	in = table{existing: true, nativeTimes: !t.Micros && e.timeType != "", key: key}
+	if in.name, err = e.quotedTable(name); err != nil {
 		return in, err
 	}
 	for _, name := range names {

@@ -179,12 +179,12 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 		all = append(all, []driver.Value{name, "text", int64(0), int64(0)})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {
-		switch name := d.placeholder(1, "text"); {
-		case query == fmt.Sprintf(d.columns, name):
+		switch {
+		case len(args) > 1 && query == fmt.Sprintf(d.columns, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: all}
-		case query == fmt.Sprintf(d.storage, name):
+		case len(args) > 1 && query == fmt.Sprintf(d.storage, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: [][]driver.Value{{""}}}
-		case query == fmt.Sprintf(d.indexes, name):
+		case len(args) > 1 && query == fmt.Sprintf(d.indexes, d.placeholder(1, "text"), d.placeholder(2, "text")):
 			return reply{rows: indexRows(d, args[0].Value.(string))}
 		case query == d.sessionProbe:
 			return reply{rows: [][]driver.Value{{"STRICT_ALL_TABLES", int64(1), "F09F9880"}}}

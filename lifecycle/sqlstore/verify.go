@@ -52,13 +52,20 @@ func (e *engine) apart(a, b *layout) error {
 	switch {
 	case a.machine == b.machine:
 		return fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, a.machine)
-	case strings.EqualFold(a.objects.name, b.objects.name):
+	case mayBeOne(a.objects.name, b.objects.name):
 		return fmt.Errorf("%w: two machines in the table %s", lifecycle.ErrInvalid, e.unquoted(a.objects.name))
-	case a.history.existing && strings.EqualFold(a.history.name, b.history.name) &&
+	case a.history.existing && mayBeOne(a.history.name, b.history.name) &&
 		(a.history.col(vMachine) == "" || b.history.col(vMachine) == ""):
 		return fmt.Errorf("%w: two machines in the history %s without a column for Machine", lifecycle.ErrInvalid, e.unquoted(a.history.name))
 	}
 	return nil
+}
+
+// mayBeOne reports whether two names may be those of one table: without a schema, a name is that
+// of a table in any schema.
+func mayBeOne(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
 }
 
 // verify refuses a table that lacks what the store needs, and a table without transactions. The
@@ -142,7 +149,7 @@ func (s *Store) verifyIndexes(ctx context.Context, faults *TableError, t *table)
 	if !t.existing {
 		return fmt.Errorf("%w: "+missing, ErrSchema, faults.Table, strings.Join(key, ", "))
 	}
-	name := s.e.quoted(faults.Table + "_key")
+	name := s.e.quoted(strings.ReplaceAll(faults.Table, ".", "_") + "_key")
 	faults.add("CREATE UNIQUE INDEX "+name+" ON "+t.name+" ("+t.list(t.key)+")", missing, faults.Table, strings.Join(key, ", "))
 	return nil
 }
@@ -160,10 +167,15 @@ func (s *Store) columnsOf(ctx context.Context, table string) (map[string]reporte
 	return columns, err
 }
 
-// about executes a query about a table; see engine.columns. The name of the table may be in
-// quotes.
+// about executes a query about a table; see engine.columns. The name of the table
+// may be in quotes and have a schema.
 func (s *Store) about(ctx context.Context, query, table string, scan func(*sql.Rows) error) error {
-	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, "text")), args: []any{s.e.unquoted(table)}}
+	var schema any
+	table = s.e.unquoted(table)
+	if before, after, ok := strings.Cut(table, "."); ok {
+		schema, table = before, after
+	}
+	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, "text"), s.e.placeholder(2, "text")), args: []any{table, schema}}
 	return failed(ctx, s.query(ctx, st, nil, scan))
 }
 
@@ -210,4 +222,20 @@ func identifier(name string) error {
 		return fmt.Errorf("%w: name %q: use up to 63 ASCII letters, digits and _, with no digit first", lifecycle.ErrInvalid, name)
 	}
 	return nil
+}
+
+// quotedTable returns the quoted name of an existing table.
+func (e *engine) quotedTable(name string) (string, error) {
+	if e == sqlite && strings.Contains(name, ".") {
+		return "", fmt.Errorf("%w: table %q: SQLite commits to one file: name a table of the main database, without a schema",
+			lifecycle.ErrInvalid, name)
+	}
+	parts := strings.SplitN(name, ".", 2)
+	for i, part := range parts {
+		if err := identifier(part); err != nil {
+			return "", err
+		}
+		parts[i] = e.quoted(part)
+	}
+	return strings.Join(parts, "."), nil
 }

@@ -122,6 +122,12 @@ func TestTwoExistingTables(t *testing.T) {
 		_, err = openTable(t, db, e, first, same)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.ErrorContains(t, err, `two machines in the table a_`)
+		if e.dialect != sqlstore.SQLite { // has no schemas
+			same.Table = "a_schema." + first.Table
+			_, err = openTable(t, db, e, first, same)
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+			require.ErrorContains(t, err, `two machines in the table a_schema.a_`)
+		}
 		same.Table, same.ExistingHistory.Machine = second.Table, ""
 		_, err = openTable(t, db, e, first, same)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)

@@ -267,7 +267,7 @@ func TestExistingTableOfAttachedDatabase(t *testing.T) {
 	for _, a.Table = range []string{"other.there", "main.here"} {
 		_, err := openTable(t, db, e, a)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		require.ErrorContains(t, err, "name \""+a.Table+"\": use up to 63 ASCII letters")
+		require.ErrorContains(t, err, "table \""+a.Table+"\": SQLite commits to one file: name a table of the main database, without a schema")
 		_, err = a.Schema(e.dialect)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
