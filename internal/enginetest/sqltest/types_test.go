@@ -530,9 +530,9 @@ func onePerPage(t *testing.T, store *sqlstore.Store) (ids []string) {
 func TestIdsInAnotherSpelling(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		types := map[string][]string{
-			"sqlite":   {"char(36) COLLATE NOCASE", "nvarchar(36) COLLATE NOCASE", "uuid COLLATE NOCASE", "COLLATE NOCASE"},
+			"sqlite":   {"char(36) COLLATE NOCASE", "nvarchar(36) COLLATE NOCASE", "uuid COLLATE NOCASE", "COLLATE NOCASE", "internal_id COLLATE NOCASE"},
 			"mysql":    {"char(36)"},
-			"postgres": {"text", "varchar(36) COLLATE any_case", "char(40) COLLATE any_case", "citext", "any_spelling"},
+			"postgres": {"text", "varchar(36) COLLATE any_case", "char(40) COLLATE any_case", "citext", "any_spelling", "uuid_spelling"},
 		}
 		for _, typ := range types[e.name] {
 			t.Run(typ, func(t *testing.T) { idsInAnotherSpelling(t, e, typ) })
@@ -569,6 +569,7 @@ func idsInAnotherSpelling(t *testing.T, e engine, typ string) {
 		exec(t, db, "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
 		exec(t, db, "CREATE EXTENSION citext")
 		exec(t, db, "CREATE DOMAIN any_spelling AS citext")
+		exec(t, db, "CREATE DOMAIN uuid_spelling AS citext")
 	}
 	exec(t, db, "CREATE TABLE spelt (id "+typ+" NOT NULL PRIMARY KEY, state varchar(20) NOT NULL, rev bigint NOT NULL, seq bigint NOT NULL, op bigint)")
 	table := sqlstore.ExistingTable{
