@@ -66,7 +66,7 @@ type engine struct {
 
 	// definite: the names of the types of columns in which equal values have the same text, but
 	// for zeros at an end of a number. Other types may ignore the case of letters, also those
-	// that are declared in the database.
+	// that are declared in the database. SQLite has none: it keeps any text in any column.
 	definite []string
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte
@@ -215,7 +215,6 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
-	definite: []string{"int", "integer", "tinyint", "smallint", "mediumint", "bigint"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",

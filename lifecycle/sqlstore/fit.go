@@ -194,7 +194,7 @@ func beginsAs(typ string, list []string) bool {
 }
 
 // isDefinite reports whether the first word of the type of a column is one of definite. It is the
-// whole word: a type that is declared in the database, or any type of SQLite, may begin as one.
+// whole word: a type that is declared in the database may begin as one.
 func (e *engine) isDefinite(typ string) bool {
 	name, _, _ := strings.Cut(strings.ToLower(typ), "(")
 	name, _, _ = strings.Cut(name, " ")
