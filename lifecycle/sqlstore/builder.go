@@ -123,7 +123,7 @@ func (b *builder) assigned(v value) string {
 // the collation.
 func (b *builder) same(t *table, column, is value) string {
 	condition := t.col(column) + " = " + b.placeIn(t, column, param{v: is})
-	if c := &t.column[column]; t.existing && (c.typ == nil || !beginsAs(c.sqlType, b.definite)) {
+	if c := &t.column[column]; t.existing && (c.typ == nil || !b.isDefinite(c.sqlType)) {
 		condition += fmt.Sprintf(b.exact, t.col(column), b.placeIn(t, column, param{v: is}))
 	}
 	return condition

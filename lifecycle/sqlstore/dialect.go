@@ -64,9 +64,9 @@ type engine struct {
 	// needs no row to lock an absent object.
 	claim string
 
-	// definite: how the types of columns begin in which equal values have the same text, but
+	// definite: the names of the types of columns in which equal values have the same text, but
 	// for zeros at an end of a number. Other types may ignore the case of letters, also those
-	// that are declared in the database.
+	// that are declared in the database. SQLite has none: it keeps any text in any column.
 	definite []string
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte
@@ -182,8 +182,8 @@ var mysql = &engine{
 	claim: " ON DUPLICATE KEY UPDATE id = id",
 
 	definite: []string{
-		"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "bit", "date", "time", "year",
-		"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "uuid", "inet",
+		"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "bit", "date", "time", "datetime",
+		"timestamp", "year", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "uuid", "inet4", "inet6",
 	},
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
@@ -215,7 +215,6 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
-	definite: []string{"int", "tinyint", "smallint", "mediumint", "bigint", "unsigned big int"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",

@@ -185,6 +185,14 @@ func beginsAs(typ string, list []string) bool {
 	return slices.ContainsFunc(list, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
 }
 
+// isDefinite reports whether the first word of the type of a column is one of definite. It is the
+// whole word: a type that is declared in the database may begin as one.
+func (e *engine) isDefinite(typ string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(typ), "(")
+	name, _, _ = strings.Cut(name, " ")
+	return slices.Contains(e.definite, name)
+}
+
 // create returns the statement that makes a table.
 func (e *engine) create(t *table, objects bool) string {
 	var lines []string

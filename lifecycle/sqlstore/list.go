@@ -51,10 +51,10 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stored
 }
 
 // checkCursor refuses an id that no page ends with. The rows may have ids that its type does not
-// read and, in a column of text, ids that it does not write.
+// read and, in a column of a type that is not definite, ids that it does not write.
 func (e *engine) checkCursor(id *column, after string) error {
 	_, err := id.write(after)
-	if err == nil || !beginsAs(id.sqlType, e.definite) {
+	if err == nil || !e.isDefinite(id.sqlType) {
 		return nil
 	}
 	if _, unread := id.typ.Read(after); unread != nil {

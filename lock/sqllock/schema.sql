@@ -80,8 +80,9 @@ $$;
 
 -- impatient ends the connection if the process takes nothing of a large result for a second. The
 -- result is sent before the commit. Bad schedule without it: the process is stopped or cut off,
--- the server waits for it, and all others wait for the latch. A server that is not on Linux does
--- not have this timeout, and writes that to its log.
+-- the server waits for it, and all others wait for the latch. A renewal would keep the row of its
+-- session: no later renewal changes it, and no sweep. A server that is not on Linux does not have
+-- this timeout, and writes that to its log.
 CREATE OR REPLACE FUNCTION interlock_lock_impatient() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM set_config('tcp_user_timeout', '1000', true);
@@ -144,7 +145,6 @@ BEGIN
 	-- the renewal has locked, and the session lives for another TTL.
 	PERFORM FROM interlock_lock_sessions e WHERE e.tree = t AND e.id = s FOR UPDATE;
 	PERFORM interlock_lock_latch(t);
-	PERFORM interlock_lock_impatient(); -- a tick returns more, also if the sweep ends nothing
 	UPDATE interlock_lock_sessions e SET expires = '-infinity' WHERE e.tree = t AND e.id IN (
 		SELECT f.id FROM interlock_lock_sessions f
 		WHERE f.tree = t AND (f.expires < clock_timestamp() OR f.id = s) AND f.expires > '-infinity' FOR UPDATE SKIP LOCKED);
@@ -215,6 +215,10 @@ BEGIN
 		UNION
 		SELECT r.attempt, r.number, r.token, r.mark, r.why FROM interlock_lock_requests r
 		WHERE r.tree = t AND r.session = s AND r.mark > 0) f;
+	-- A sweep may have the latch, also if it has ended nothing, and a renewal has its session.
+	IF news IS NOT NULL THEN
+		PERFORM interlock_lock_impatient();
+	END IF;
 END $$;
 
 -- acquire grants or refuses requests, or lets them wait.

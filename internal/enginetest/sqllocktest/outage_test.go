@@ -211,14 +211,36 @@ func TestAnswerIsNotReceived(t *testing.T) {
 		require.NoError(t, err)
 	}
 	from := fmt.Sprintf(" AS f WHERE token = %d", take(t, l, at(lock.IS, "/a")).Token())
+	// The server executes a query whose result is not read.
+	deafen := func(t *testing.T, query string) {
+		deaf, err := pgconn.Connect(t.Context(), d.dsn)
+		require.NoError(t, err)
+		defer deaf.Close(context.Background())
+		deaf.Exec(t.Context(), query)
+		eventually(t, func() bool {
+			var waits bool
+			err := d.db.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+				WHERE pid = $1 AND wait_event = 'ClientWrite')`, deaf.PID()).Scan(&waits)
+			return err == nil && waits
+		}, "the server does not wait for the process")
+		soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		g, err := l.TryLock(soon, at(lock.X, "/z"), nil)
+		require.NoError(t, err)
+		require.NoError(t, g.Unlock(t.Context()))
+		// The next renewal of the session does not wait for the one of that connection.
+		_, err = d.db.ExecContext(soon, "SELECT FROM interlock_lock_sessions WHERE tree = $1 FOR UPDATE", tree)
+		require.NoError(t, err)
+	}
+	const marked = "UPDATE interlock_lock_requests SET mark = 1, why = reason, attempt = hashtext(path || number) WHERE path LIKE '/a/%';"
+	const function, conflicts = "SELECT f.* FROM interlock_lock_requests, interlock_lock_", "'{/a}', '{5}', '{/a/}', '{/a0}', '{62}'"
+	t.Run("renewal", func(t *testing.T) { deafen(t, marked+function+"tick(tree, session, true, '{}', '{}')"+from) })
 	// The row of a guarded grant stays after the end of its session. Each sweep takes the latch
 	// then, and may end nothing.
 	guarded := d.open(t, tree, nil)
 	_, held := begin(t, d.db, take(t, guarded, at(lock.X, "/guarded")))
 	require.True(t, held)
 	require.NoError(t, guarded.Close())
-	const marked = "UPDATE interlock_lock_requests SET mark = 1, why = reason, attempt = hashtext(path || number) WHERE path LIKE '/a/%';"
-	const function, conflicts = "SELECT f.* FROM interlock_lock_requests, interlock_lock_", "'{/a}', '{5}', '{/a/}', '{/a0}', '{62}'"
 	for name, query := range map[string]string{
 		"refusal":         function + "acquire(tree, session, 100, 10000, false, " + conflicts + ", '', '', '', 0, 100000)" + from,
 		"refused upgrade": function + "convert(tree, session, attempt, true, " + conflicts + ", 100000)" + from,
@@ -226,24 +248,7 @@ func TestAnswerIsNotReceived(t *testing.T) {
 			function + "tick(tree, session, false, '{}', '{}')" + from,
 		"sweep that ends nothing": marked + function + "tick(tree, session, false, '{}', '{}')" + from,
 	} {
-		t.Run(name, func(t *testing.T) {
-			deaf, err := pgconn.Connect(t.Context(), d.dsn)
-			require.NoError(t, err)
-			defer deaf.Close(context.Background())
-			// The result is not read.
-			deaf.Exec(t.Context(), query)
-			eventually(t, func() bool {
-				var waits bool
-				err := d.db.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
-					WHERE pid = $1 AND wait_event = 'ClientWrite')`, deaf.PID()).Scan(&waits)
-				return err == nil && waits
-			}, "the server does not wait for the process")
-			soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			g, err := l.TryLock(soon, at(lock.X, "/z"), nil)
-			require.NoError(t, err)
-			require.NoError(t, g.Unlock(t.Context()))
-		})
+		t.Run(name, func(t *testing.T) { deafen(t, query) })
 	}
 }
 
