@@ -47,6 +47,8 @@ func demands() []demand {
 		{name: "Conversions/cancelled_in_flight", test: conversionsInFlight, crowd: true},
 		// After conversions of one grant at once, the grant shows what the locker holds.
 		{name: "Conversions/of_one_grant_at_once", test: concurrentConversions, crowd: true},
+		// A grant that is held for longer than a session lives without a renewal is not lost.
+		{name: "Sessions/are_renewed", test: renewedSessions, faulty: true, expires: true, crowd: true},
 		// Random sequences of calls are answered as the Tree answers them.
 		{name: "Model/random_sequences_agree", test: randomSequences},
 		// Histories of concurrent callers are linearizable.

@@ -102,7 +102,7 @@ var faults = []struct{ fault, demand string }{
 	{"a try overtakes waiters", "Model/random_sequences_agree"},
 	{"intentions are stored on the ancestors", "Histories/are_linearizable"},
 	{"a late removal takes another grant", "Histories/are_linearizable_with_faults"},
-	{"a session is not renewed", "Histories/are_linearizable_with_faults"},
+	{"a session is not renewed", "Sessions/are_renewed"},
 	{"a lost grant is given away before it is announced", "Histories/are_linearizable_with_faults"},
 	{"a request is checked, then granted", "Histories/are_linearizable_with_faults"},
 }

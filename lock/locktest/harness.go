@@ -28,8 +28,8 @@ type Config struct {
 	// of the driver has left. Unknown reports that an error of such a locker leaves open
 	// whether the call was executed, or is executed later; [lock.ErrLost] always does. A call
 	// that hangs fails in any case. A demand about faults needs both. TTL is how long such a
-	// session lives without a renewal. Some clients hold for longer than that, and at least
-	// one of many such grants must hold then. Default, 0: they do not.
+	// session lives without a renewal. Default, 0: the suite does not test whether sessions are
+	// renewed.
 	Faulty  func(t testing.TB, c lock.Config) lock.Locker
 	Unknown func(err error) bool
 	TTL     time.Duration
@@ -106,19 +106,22 @@ func (h *harness) undeclared(d *demand) string {
 		return "Faulty"
 	case d.faulty && h.Unknown == nil:
 		return "Unknown"
+	case d.expires && h.TTL == 0:
+		return "TTL"
 	}
 	return ""
 }
 
 // demand is one requirement of the contract. It has either a sequence of steps or a test.
 type demand struct {
-	name   string // group/requirement
-	states string // the sentence of a script
-	config lock.Config
-	faulty bool // it needs a locker with faults
-	crowd  bool // many goroutines run at once: no bubble
-	steps  []step
-	test   func(*env)
+	name    string // group/requirement
+	states  string // the sentence of a script
+	config  lock.Config
+	faulty  bool // it needs a locker with faults
+	expires bool // and the TTL of its sessions
+	crowd   bool // many goroutines run at once: no bubble
+	steps   []step
+	test    func(*env)
 }
 
 func (d *demand) run(t *testing.T, h *harness) {
@@ -157,8 +160,6 @@ type env struct {
 	config lock.Config
 	l      lock.Locker // of a demand with a test
 	calls  []*call
-
-	pauses, outlived atomic.Int64 // in histories: grants that were kept for long, and that still held
 }
 
 func (e *env) fresh() lock.Locker {

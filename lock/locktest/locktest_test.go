@@ -120,18 +120,23 @@ func TestTreeWithoutDeclarations(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"skipped: the configuration does not declare MaxWaiters", "skipped: the configuration does not declare MaxHolders",
 		"skipped: the configuration does not declare FirstToken", "skipped: the configuration does not declare Faulty",
+		"skipped: the configuration does not declare Faulty",
 	}, skipped)
 }
 
 // A demand about faults needs Unknown beside Faulty.
 func TestFaultyWithoutUnknown(t *testing.T) {
-	h := naiveHarness("")
-	h.Unknown = nil
 	for _, d := range demands() {
-		if d.faulty {
-			r := verdict(t, &d, h)
-			require.Equal(t, "skipped: the configuration does not declare Unknown", r.Text(), d.name)
+		if !d.faulty {
+			continue
 		}
+		h := naiveHarness("")
+		h.TTL = 0
+		if d.expires {
+			require.Equal(t, "skipped: the configuration does not declare TTL", verdict(t, &d, h).Text(), d.name)
+		}
+		h.Unknown = nil
+		require.Equal(t, "skipped: the configuration does not declare Unknown", verdict(t, &d, h).Text(), d.name)
 	}
 }
 

@@ -90,6 +90,25 @@ func revokedByAnother(e *env) {
 	e.idle()
 }
 
+// manySessions are so many that a fault does not end each of them.
+const manySessions = 10
+
+func renewedSessions(e *env) {
+	for range manySessions {
+		ctx, cancel := e.bounded(e.h.Patience)
+		g, err := e.h.Faulty(e, e.config).TryLock(ctx, at(lock.X, "/a"), by("holder"))
+		cancel()
+		if err != nil { // a fault
+			continue
+		}
+		time.Sleep(2 * e.h.TTL)
+		if g.Check() == nil {
+			return
+		}
+	}
+	e.Errorf("every grant was lost that was held for twice the TTL of %s: is the session renewed?", e.h.TTL)
+}
+
 // crowded is more requests than a driver may read at a time.
 const crowded = 40
 

@@ -62,6 +62,11 @@ func conforms(t *testing.T, lockers int) {
 	}
 	if lockers > 1 {
 		config.Faulty, config.Unknown, config.TTL = o.faulty, unknown, faultyTTL
+		for range lockers {
+			o.lines = append(o.lines, o.line(t))
+		}
+		o.stop = func() {}
+		t.Cleanup(func() { o.stop() })
 	}
 	if scale.Full {
 		config.Steps, config.Histories, config.Attempts = 10_000, 400, 100
