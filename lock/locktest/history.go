@@ -197,7 +197,7 @@ type recorder struct {
 // run makes random calls.
 func (r *recorder) run(random *rand.Rand) error {
 	for range callsOfClient {
-		if err := r.call(draw(random, false)); err != nil {
+		if err := r.call(draw(random)); err != nil {
 			return err
 		}
 		if random.IntN(3) == 0 {

@@ -57,7 +57,6 @@ func (o *opener) close(t testing.TB, left int) {
 func conforms(t *testing.T, lockers int) {
 	o := &opener{database: newDatabase(t), each: lockers, open: map[testing.TB][]*sqllock.Locker{}}
 	config := &locktest.Config{
-		MaxWaiters: true, MaxHolders: true,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
 	if lockers > 1 {
