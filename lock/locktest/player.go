@@ -199,10 +199,10 @@ func (p *player) obstacle() error {
 // answer returns the kind of the answer to the last call, see kindOf, and the clients that a
 // refusal lists or that a wait waits for.
 func (p *player) answer() (kind string, names []string) {
-	kind, err := kindOf(p.last.err), p.last.err
+	kind, err := "waiting", p.obstacle()
 	waiting := !p.last.returned()
-	if waiting {
-		kind, err = "waiting", p.obstacle()
+	if !waiting {
+		kind, err = kindOf(p.last.err), p.last.err
 	}
 	if refused, ok := errors.AsType[*lock.ConflictError](err); ok {
 		for _, h := range refused.Holders {
