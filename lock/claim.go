@@ -31,7 +31,6 @@ type claim struct {
 	// the handles of one generation.
 	one        [1]entry // the memory of entries
 	generation uint64
-	spare      *claim
 	cause      error // of its loss
 
 	// The fields of all other claims.

@@ -88,15 +88,16 @@ func (h Handle) Token() Token {
 	return h.claim.token
 }
 
+// spareClaim returns a claim for Try, a used one if there is one.
 func (t *Tree) spareClaim() *claim {
-	c := t.spare
-	if c == nil {
-		c = &claim{tree: t}
-		c.one[0].claim = c
-		c.entries = c.one[:]
+	if last := len(t.spare) - 1; last >= 0 {
+		c := t.spare[last]
+		t.spare = t.spare[:last]
 		return c
 	}
-	t.spare, t.spares, c.spare = c.spare, t.spares-1, nil
+	c := &claim{tree: t}
+	c.one[0].claim = c
+	c.entries = c.one[:]
 	return c
 }
 
@@ -105,7 +106,7 @@ func (t *Tree) spareClaim() *claim {
 func (t *Tree) recycle(c *claim) {
 	c.generation++
 	c.cause = nil
-	if t.spares < maxSpare {
-		c.spare, t.spare, t.spares = t.spare, c, t.spares+1
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, c)
 	}
 }

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -112,20 +113,7 @@ func (p Path) Covers(other Path) bool {
 // compare orders paths as a walk of the tree: parents before children, and
 // children by the bytes of their segments.
 func (p Path) compare(other Path) int {
-	a, b := p.key(), other.key()
-	for i := range min(len(a), len(b)) {
-		x, y := a[i], b[i]
-		switch {
-		case x == y:
-		case x == '/': // the shorter segment comes first
-			return -1
-		case y == '/':
-			return 1
-		default:
-			return int(x) - int(y)
-		}
-	}
-	return len(a) - len(b)
+	return slices.Compare(strings.Split(p.key(), "/"), strings.Split(other.key(), "/"))
 }
 
 // MarshalText returns the text of the path. The error is [ErrInvalid] for the zero

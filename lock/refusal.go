@@ -59,7 +59,10 @@ func (t *Tree) refusal(rs []Request, why error, own *claim) *ConflictError {
 // in the order of their paths.
 func (t *Tree) holders(entries []*entry) []Holder {
 	slices.SortFunc(entries, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), a.Path.compare(b.Path))
+		if a.claim != b.claim {
+			return cmp.Compare(a.claim.arrival, b.claim.arrival)
+		}
+		return a.Path.compare(b.Path)
 	})
 	holders := make([]Holder, len(entries))
 	for i, e := range entries {

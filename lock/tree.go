@@ -31,8 +31,7 @@ type Tree struct {
 	waiting int
 	all     claim     // the anchor of a ring of all claims in the order of their arrival
 	base    time.Time // claims count their time from here
-	spare   *claim    // a list of claims for Try, of at most maxSpare
-	spares  int
+	spare   []*claim  // for Try, at most maxSpare
 }
 
 // Config has the settings of a [Tree]. Nil and the zero Config mean the defaults.

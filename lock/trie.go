@@ -11,10 +11,9 @@ import (
 // segment or many. It stores no intentions; two counters per node count what lies
 // below it. The zero trie is empty.
 type trie struct {
-	root   node
-	nodes  int   // without the root
-	spare  *node // a list, linked by parent, of at most maxSpare nodes
-	spares int
+	root  node
+	nodes int     // without the root
+	spare []*node // at most maxSpare
 }
 
 // maxSpare bounds what an idle tree keeps for its next requests, so that Try does
@@ -364,11 +363,12 @@ func (n *node) replaceKid(old, by *node) {
 
 func (t *trie) newNode(key string, parent *node) *node {
 	t.nodes++
-	n := t.spare
-	if n == nil {
+	last := len(t.spare) - 1
+	if last < 0 {
 		return &node{key: key, parent: parent}
 	}
-	t.spare, t.spares = n.parent, t.spares-1
+	n := t.spare[last]
+	t.spare = t.spare[:last]
 	n.key, n.parent = key, parent
 	return n
 }
@@ -378,8 +378,8 @@ func (t *trie) recycle(n *node) {
 	t.nodes--
 	clear(n.kids)
 	*n = node{kids: n.kids[:0]}
-	if t.spares < maxSpare {
-		n.parent, t.spare, t.spares = t.spare, n, t.spares+1
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, n)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -57,28 +56,29 @@ func (e *env) endCalls() {
 // not depend on it. No request blocks the call any more, or the call was cancelled.
 func (e *env) wait(c *call) {
 	e.Helper()
-	require.NoError(e, e.eventually(func() error {
-		if !c.returned() {
-			return fmt.Errorf("%s does not return", c.what)
-		}
-		return nil
-	}))
+	select {
+	case <-c.done:
+	case <-time.After(e.patience()):
+		e.h.hangs.Store(true)
+		require.FailNow(e, c.what+" does not return")
+	}
 	require.Nil(e, c.panics, "%s panics", c.what)
 	c.cancel(errCancelled)
+}
+
+// patience returns how long a call may take now.
+func (e *env) patience() time.Duration {
+	if e.h.hangs.Load() { // every demand may meet the same fault
+		return e.h.Patience / 10
+	}
+	return e.h.Patience
 }
 
 // eventually polls until check returns nil, and returns the last error. The result
 // must follow from what has happened already.
 func (e *env) eventually(check func() error) error {
-	patience := e.h.Patience
-	if e.h.hangs.Load() { // every demand may meet the same fault
-		patience /= 10
-	}
-	end := time.Now().Add(patience)
+	end := time.Now().Add(e.patience())
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		if e.bubble {
-			synctest.Wait() // until nothing more happens
-		}
 		err := check()
 		if err == nil {
 			return nil

@@ -74,7 +74,7 @@
 // # Rejected
 //
 //   - A clock that the suite hands to the locker: the driver would have to support it.
-//     Bubbles of testing/synctest need no support.
+//   - Bubbles of testing/synctest: a locker that does I/O cannot run in them.
 //   - A wait that reports when it has joined the queue: the driver would have to
 //     support it, too. The suite takes snapshots.
 package locktest

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +16,9 @@ import (
 // Config describes the lockers that are tested. Nil and the zero Config mean the
 // defaults.
 type Config struct {
-	// FirstToken, MaxWaiters and MaxHolders declare that the lockers obey the field of
-	// [lock.Config] with that name. A demand that needs an undeclared field is
-	// skipped.
-	FirstToken, MaxWaiters, MaxHolders bool
+	// FirstToken declares that the lockers obey the field of [lock.Config] with that name. A
+	// demand that needs it is skipped otherwise.
+	FirstToken bool
 
 	// Faulty opens a locker with faults: connections that are cut at random before a request,
 	// after it and before the answer; requests that arrive after their call has returned; and
@@ -28,17 +26,11 @@ type Config struct {
 	// of the driver has left. Unknown reports that an error of such a locker leaves open
 	// whether the call was executed, or is executed later; [lock.ErrLost] always does. A call
 	// that hangs fails in any case. A demand about faults needs both. TTL is how long such a
-	// session lives without a renewal. Some clients hold for longer than that, and at least
-	// one of many such grants must hold then. Default, 0: they do not.
+	// session lives without a renewal. Default, 0: the suite does not test whether sessions are
+	// renewed.
 	Faulty  func(t testing.TB, c lock.Config) lock.Locker
 	Unknown func(err error) bool
 	TTL     time.Duration
-
-	// Synctest declares that the locker does no I/O and uses the clock and the
-	// goroutines of this process only. Its tests then run in bubbles of
-	// testing/synctest, which wait until all goroutines are blocked. Without it, the
-	// suite polls the locker.
-	Synctest bool
 
 	// Patience is how long a call may take that waits for no other request, or only for
 	// clients that release soon. The suite reports a call that takes longer as hanging, and
@@ -66,8 +58,8 @@ type Config struct {
 //
 // open returns a fresh, idle locker that shares nothing with those it returned before: a
 // tree, or its own prefix or schema on a server. It registers its clean-up with t.Cleanup
-// and fails the test if it cannot make a locker. It obeys the fields of the [lock.Config]
-// that config declares. The other fields are zero.
+// and fails the test if it cannot make a locker. It obeys MaxWaiters and MaxHolders of the
+// [lock.Config], and FirstToken if config declares that. The observer is zero.
 func Run(t *testing.T, open func(t testing.TB, c lock.Config) lock.Locker, config *Config) {
 	t.Helper()
 	h := newHarness(open, config)
@@ -95,48 +87,36 @@ func newHarness(open func(testing.TB, lock.Config) lock.Locker, config *Config) 
 
 // undeclared returns a field that a demand needs and the configuration does not declare.
 func (h *harness) undeclared(d *demand) string {
-	switch c := d.config; {
-	case c.FirstToken > 0 && !h.FirstToken:
+	switch {
+	case d.config.FirstToken > 0 && !h.FirstToken:
 		return "FirstToken"
-	case c.MaxWaiters > 0 && !h.MaxWaiters:
-		return "MaxWaiters"
-	case c.MaxHolders > 0 && !h.MaxHolders:
-		return "MaxHolders"
 	case d.faulty && h.Faulty == nil:
 		return "Faulty"
 	case d.faulty && h.Unknown == nil:
 		return "Unknown"
+	case d.expires && h.TTL == 0:
+		return "TTL"
 	}
 	return ""
 }
 
 // demand is one requirement of the contract. It has either a sequence of steps or a test.
 type demand struct {
-	name   string // group/requirement
-	states string // the sentence of a script
-	config lock.Config
-	faulty bool // it needs a locker with faults
-	crowd  bool // many goroutines run at once: no bubble
-	steps  []step
-	test   func(*env)
+	name    string // group/requirement
+	states  string // the sentence of a script
+	config  lock.Config
+	faulty  bool // it needs a locker with faults
+	expires bool // and the TTL of its sessions
+	steps   []step
+	test    func(*env)
 }
 
-func (d *demand) run(t *testing.T, h *harness) {
-	if h.Synctest && !d.crowd {
-		synctest.Test(t, func(t *testing.T) { d.try(t, h, true) })
-		return
-	}
-	d.try(t, h, false)
-}
-
-func (d *demand) try(t testing.TB, h *harness, bubble bool) {
+func (d *demand) run(t testing.TB, h *harness) {
 	if field := h.undeclared(d); field != "" {
 		t.Skipf("skipped: the configuration does not declare %s", field)
 	}
-	e := &env{TB: t, h: h, bubble: bubble, config: d.config}
-	if h.MaxHolders && d.config.MaxHolders == 0 {
-		e.config.MaxHolders = allHolders
-	}
+	e := &env{TB: t, h: h, config: d.config}
+	e.config.MaxHolders = allHolders
 	defer e.endCalls()
 	if d.test == nil {
 		e.play(d.states, d.steps)
@@ -153,12 +133,9 @@ const allHolders = 1000
 type env struct {
 	testing.TB
 	h      *harness
-	bubble bool
 	config lock.Config
 	l      lock.Locker // of a demand with a test
 	calls  []*call
-
-	pauses, outlived atomic.Int64 // in histories: grants that were kept for long, and that still held
 }
 
 func (e *env) fresh() lock.Locker {

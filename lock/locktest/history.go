@@ -22,7 +22,6 @@ import (
 const (
 	mostClients   = 8
 	callsOfClient = 40
-	pausesFor     = 2 // times the TTL of a faulty locker
 )
 
 // operation is the input of a call of a history. A client holds at most one grant, so a
@@ -106,18 +105,8 @@ func check(e *env, faulty bool) {
 			e.Fatalf("history %d (Seed %d) is not linearizable, or was not checked in a minute: %s", i+1, e.h.Seed, verdict)
 		}
 	}
-	pauses, outlived := e.pauses.Load(), e.outlived.Load()
 	e.Logf("%d histories of %d operations, %d of them without an answer", e.h.Histories, operations, open)
-	if faulty && e.h.TTL > 0 {
-		e.Logf("%d of %d grants that were kept for %d times the TTL were not lost", outlived, pauses, pausesFor)
-		if pauses >= manyPauses && outlived == 0 {
-			e.Errorf("every grant was lost that was kept for %d times the TTL of %s: is the session renewed?", pausesFor, e.h.TTL)
-		}
-	}
 }
-
-// manyPauses are so many that at least one session is not ended by a fault in its pause.
-const manyPauses = 10
 
 // never is the return of an operation without an answer. It has happened at any time after
 // its call. An acquisition may not have happened either.
@@ -205,33 +194,17 @@ type recorder struct {
 	log     []porcupine.Operation
 }
 
-// run makes random calls. With faults, a client that holds after a quarter of them makes a
-// pause in which its session can end.
+// run makes random calls.
 func (r *recorder) run(random *rand.Rand) error {
-	for n := range callsOfClient {
-		if err := r.call(draw(random, false)); err != nil {
+	for range callsOfClient {
+		if err := r.call(draw(random)); err != nil {
 			return err
 		}
 		if random.IntN(3) == 0 {
 			runtime.Gosched()
 		}
-		if r.faulty && n == callsOfClient/4 && r.holds() {
-			r.pause()
-		}
 	}
 	return nil
-}
-
-// pause holds for longer than a session lives that is not renewed.
-func (r *recorder) pause() {
-	pause := pausesFor * r.e.h.TTL
-	for end := time.Now().Add(pause); r.holds() && time.Now().Before(end); {
-		time.Sleep(pause / 100)
-	}
-	r.e.pauses.Add(1)
-	if r.holds() {
-		r.e.outlived.Add(1)
-	}
 }
 
 // unknown reports whether an error leaves open whether the call was executed.
@@ -239,20 +212,12 @@ func (r *recorder) unknown(err error) bool {
 	return r.faulty && (errors.Is(err, lock.ErrLost) || r.e.h.Unknown(err))
 }
 
-// holds reports whether the client certainly holds, and notes the time.
-func (r *recorder) holds() bool {
-	now := r.clock.Add(1)
-	holds := r.held && r.grant.Check() == nil
-	if holds {
-		r.since = now
-	}
-	return holds
-}
-
 // call makes a call and records it, unless it does not fit what the client holds. A client
 // unlocks its last grant now and then once more.
 func (r *recorder) call(s step) error {
-	r.holds()
+	if now := r.clock.Add(1); r.held && r.grant.Check() == nil {
+		r.since = now
+	}
 	o := operation{op: s.op, hold: r.hold}
 	switch {
 	case acquires(o.op) && !r.held:
@@ -272,11 +237,7 @@ func (r *recorder) call(s step) error {
 	default:
 		return nil
 	}
-	patience := r.e.h.Patience
-	if r.faulty { // it may wait for the pauses of all other clients
-		patience += mostClients * pausesFor * r.e.h.TTL
-	}
-	ctx, cancel := r.e.bounded(patience)
+	ctx, cancel := r.e.bounded(r.e.h.Patience)
 	defer cancel()
 	called := r.clock.Add(1)
 	g, err := s.call(ctx, r.l, r.grant)

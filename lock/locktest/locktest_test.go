@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -39,8 +38,8 @@ func naiveHarness(fault string) *harness {
 		},
 		Unknown:    func(err error) bool { return errors.Is(err, errNoAnswer) },
 		TTL:        naiveTTL,
-		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
-		Steps: 2_000, Attempts: 40, Histories: 60, Seed: 1,
+		FirstToken: true,
+		Steps:      2_000, Attempts: 40, Histories: 60, Seed: 1,
 	})
 }
 
@@ -50,16 +49,8 @@ type deaf struct{ *naive }
 func (deaf) Revoke(context.Context, lock.Token, string) error { return nil }
 
 // verdict runs a demand as Run does, but on a recorder.
-func verdict(t *testing.T, d *demand, h *harness) (r *suitetest.Recorder) {
-	try := func(t testing.TB, bubble bool) {
-		r = suitetest.Record(t, func(t testing.TB) { d.try(t, h, bubble) })
-	}
-	if h.Synctest && !d.crowd {
-		synctest.Test(t, func(t *testing.T) { try(t, true) })
-	} else {
-		try(t, false)
-	}
-	return r
+func verdict(t *testing.T, d *demand, h *harness) *suitetest.Recorder {
+	return suitetest.Record(t, func(t testing.TB) { d.run(t, h) })
 }
 
 // A correct locker passes. The Tree, with which the suite compares it, is tested too: it
@@ -105,7 +96,7 @@ func TestHangsAreNoUnknownAnswers(t *testing.T) {
 	require.Contains(t, verdict(t, &all[i], h).Text(), "the call hangs")
 }
 
-// Without declarations the suite polls, and skips the demands that need more.
+// Without declarations the suite skips the demands that need more.
 func TestTreeWithoutDeclarations(t *testing.T) {
 	open := func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) }
 	h := newHarness(open, &Config{Steps: 500, Histories: 5, Attempts: 10})
@@ -118,20 +109,24 @@ func TestTreeWithoutDeclarations(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{
-		"skipped: the configuration does not declare MaxWaiters", "skipped: the configuration does not declare MaxHolders",
 		"skipped: the configuration does not declare FirstToken", "skipped: the configuration does not declare Faulty",
+		"skipped: the configuration does not declare Faulty",
 	}, skipped)
 }
 
 // A demand about faults needs Unknown beside Faulty.
 func TestFaultyWithoutUnknown(t *testing.T) {
-	h := naiveHarness("")
-	h.Unknown = nil
 	for _, d := range demands() {
-		if d.faulty {
-			r := verdict(t, &d, h)
-			require.Equal(t, "skipped: the configuration does not declare Unknown", r.Text(), d.name)
+		if !d.faulty {
+			continue
 		}
+		h := naiveHarness("")
+		h.TTL = 0
+		if d.expires {
+			require.Equal(t, "skipped: the configuration does not declare TTL", verdict(t, &d, h).Text(), d.name)
+		}
+		h.Unknown = nil
+		require.Equal(t, "skipped: the configuration does not declare Unknown", verdict(t, &d, h).Text(), d.name)
 	}
 }
 
@@ -141,8 +136,8 @@ func TestSeveral(t *testing.T) {
 		tree := lock.Must(&c)
 		return Several(tree, tree)
 	}, &Config{
-		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
-		Steps: 500, Histories: 5, Attempts: 10,
+		FirstToken: true,
+		Steps:      500, Histories: 5, Attempts: 10,
 	})
 }
 

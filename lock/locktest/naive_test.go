@@ -304,6 +304,9 @@ func (n *naive) wait(ctx context.Context, p *place) (*lock.Grant, error) {
 	if ctx.Err() != nil {
 		why = lock.Ended(ctx)
 	}
+	if why != nil && n.fault == "a deadline is a cancellation" {
+		why = context.Canceled
+	}
 	n.mu.Lock()
 	if why == nil {
 		p.waiters--

@@ -181,7 +181,7 @@ func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
 		}
 	}
 	if n.fault == "a downgrade returns before its effect" {
-		time.AfterFunc(time.Millisecond, func() {
+		time.AfterFunc(effectLater, func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			p.lower(m)
@@ -191,6 +191,9 @@ func (p *place) downgrade(ctx context.Context, m lock.Mode) error {
 	p.lower(m)
 	return nil
 }
+
+// effectLater is how long after its return a call has its effect if that is planted.
+const effectLater = 50 * time.Millisecond
 
 func (p *place) lower(m lock.Mode) {
 	p.has = slices.Clone(p.has)
@@ -211,7 +214,7 @@ func (n *naive) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.
 	defer n.mu.Unlock()
 	var found []lock.Holder
 	for _, other := range n.all {
-		if n.fault == "Holders does not list the latest grant at once" && time.Since(other.since) < time.Millisecond {
+		if n.fault == "Holders does not list the latest grant at once" && time.Since(other.since) < time.Minute {
 			continue
 		}
 		for _, r := range other.has {
@@ -301,7 +304,7 @@ func (n *naive) Revoke(ctx context.Context, token lock.Token, reason string) err
 	}
 	lose := func() { p.lose(&lock.LostError{Token: token, Reason: reason, Err: lock.ErrRevoked}) }
 	if n.fault == "Revoke returns before its effect" {
-		time.AfterFunc(time.Millisecond, lose)
+		time.AfterFunc(effectLater, lose)
 		return nil
 	}
 	lose()

@@ -63,9 +63,7 @@ type system struct {
 }
 
 func (e *env) newSystem() *system {
-	c := e.config
-	c.MaxHolders = allHolders
-	tree := lock.Must(&c)
+	tree := lock.Must(&e.config)
 	return &system{env: e, tree: tree, want: e.newPlayer(tree), got: e.newPlayer(e.fresh())}
 }
 
@@ -78,17 +76,16 @@ func (sys *system) take(s step) {
 	sys.settle()
 	sys.got.start(s)
 	sys.compare()
-	kind, names := sys.answer(s)
-	if !s.random {
-		require.Equal(sys, cmp.Or(s.want, "ok"), kind, "the answer")
+	granted := sys.finish()
+	if s.random {
+		return
 	}
+	kind, names := sys.want.answer()
+	require.Equal(sys, cmp.Or(s.want, "ok"), kind, "the answer")
 	if s.with != nil {
 		require.Equal(sys, sorted(s.with), sorted(names), "the names in the answer")
 	}
-	granted := sys.finish()
-	if !s.random {
-		require.Equal(sys, strings.Join(s.granted, " "), strings.Join(granted, " "), "the waits that the step grants")
-	}
+	require.Equal(sys, strings.Join(s.granted, " "), strings.Join(granted, " "), "the waits that the step grants")
 }
 
 // compare requires that the calls have the same answers, and that the locker then shows what
@@ -112,6 +109,7 @@ func (sys *system) compare() {
 		sys.compareCalls() // a wait may have failed meanwhile
 	}
 	require.Equal(sys, want, got, "the snapshots of the Tree and of the locker")
+	require.Equal(sys, sys.want.show(sys.want.obstacle()), sys.got.show(sys.got.obstacle()), "the holders for which a call waits")
 }
 
 // compareCalls requires that each call and its grant show the same in both lockers, one after
@@ -131,8 +129,8 @@ func sorted(names []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), " ")
 }
 
-// settle waits until the calls of the Tree have returned that no request blocks any
-// more. Only in a bubble several calls may wait for one id.
+// settle waits until the calls of the Tree have returned that no request blocks any more. No
+// two calls wait for one id.
 func (sys *system) settle() {
 	require.NoError(sys, sys.eventually(func() error {
 		waiting := 0
@@ -141,58 +139,11 @@ func (sys *system) settle() {
 				waiting++
 			}
 		}
-		if counts := sys.tree.Counts(); !sys.bubble && counts.Waiting != waiting {
+		if counts := sys.tree.Counts(); counts.Waiting != waiting {
 			return fmt.Errorf("the Tree has %d waits, and %d calls have not returned", counts.Waiting, waiting)
 		}
 		return nil
 	}))
-}
-
-// answer returns the kind of the answer to a step, see kindOf, and the clients that a refusal
-// lists or that a wait waits for.
-func (sys *system) answer(s step) (kind string, names []string) {
-	kind = "waiting"
-	var holders []lock.Holder
-	if want, got := sys.want.last, sys.got.last; want.returned() {
-		kind, holders = kindOf(want.err), sys.sameHolders(want.err, got.err)
-	} else {
-		// A try is refused for the same holders and for the wait, and has no effect.
-		_, err := acquire(sys.Context(), sys.tree, "try", s.requests, nil)
-		_, same := acquire(sys.Context(), sys.got.l, "try", s.requests, nil)
-		require.Equal(sys, sys.want.show(err), sys.got.show(same), "the answer to a try")
-		holders = slices.DeleteFunc(sys.sameHolders(err, same), func(h lock.Holder) bool { return h.Waiting && h.Owner == s.options.Owner })
-	}
-	for _, h := range holders {
-		names = append(names, cmp.Or(h.Owner, "-"))
-	}
-	for i, a := range sys.want.all { // the step may have cancelled a wait
-		if a.returned() {
-			sys.sameHolders(a.err, sys.got.all[i].err)
-		}
-	}
-	return kind, names
-}
-
-// sameHolders requires that the refusal of the locker lists the holders that the refusal of
-// the Tree lists, and returns these. A refusal with More lists some of them.
-func (sys *system) sameHolders(want, got error) []lock.Holder {
-	expected, ok := errors.AsType[*lock.ConflictError](want)
-	if !ok || len(expected.Holders) == 0 { // the context had ended before the call
-		return nil
-	}
-	var refused *lock.ConflictError
-	require.ErrorAs(sys, got, &refused)
-	all, listed := sys.want.holders(expected.Holders), sys.got.holders(refused.Holders)
-	if limit := sys.config.MaxHolders; limit > 0 {
-		require.Len(sys, listed, min(limit, len(all)), "holders of a refusal")
-	}
-	if refused.More {
-		require.NotEmpty(sys, listed, "holders of a refusal with More")
-		require.Less(sys, len(listed), len(all), "holders of a refusal with More")
-		all = slices.DeleteFunc(all, func(h string) bool { return !slices.Contains(listed, h) })
-	}
-	require.Equal(sys, all, listed, "holders of a refusal")
-	return expected.Holders
 }
 
 // finish ends a step, after which both lockers show the same. It returns the clients whose

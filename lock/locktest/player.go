@@ -186,7 +186,35 @@ func (p *player) outcome(c *call) string {
 	return p.show(c.err)
 }
 
-// show describes an error, without the holders that it lists.
+// obstacle returns the error of a try of what the last call waits for, and nil if that call has
+// returned. The try is refused for the same holders and for the wait. It has no effect.
+func (p *player) obstacle() error {
+	if p.last.returned() {
+		return nil
+	}
+	_, err := acquire(p.Context(), p.l, "try", p.step.requests, nil)
+	return err
+}
+
+// answer returns the kind of the answer to the last call, see kindOf, and the clients that a
+// refusal lists or that a wait waits for.
+func (p *player) answer() (kind string, names []string) {
+	kind, err := "waiting", p.obstacle()
+	waiting := !p.last.returned()
+	if !waiting {
+		kind, err = kindOf(p.last.err), p.last.err
+	}
+	if refused, ok := errors.AsType[*lock.ConflictError](err); ok {
+		for _, h := range refused.Holders {
+			if !waiting || !h.Waiting || h.Owner != p.step.options.Owner {
+				names = append(names, cmp.Or(h.Owner, "-"))
+			}
+		}
+	}
+	return kind, names
+}
+
+// show describes an error.
 func (p *player) show(err error) string {
 	text := kindOf(err)
 	if text == "cancelled" && !errors.Is(err, context.Canceled) {
@@ -196,7 +224,7 @@ func (p *player) show(err error) string {
 		text += fmt.Sprintf(" of grant %d, reason %q", p.number(lost.Token), lost.Reason)
 	}
 	if refused, ok := errors.AsType[*lock.ConflictError](err); ok && len(refused.Holders) > 0 {
-		text += fmt.Sprintf(" of %s", refused.Requests)
+		text += fmt.Sprintf(" of %s, more: %t\n%s", refused.Requests, refused.More, strings.Join(p.holders(refused.Holders), "\n"))
 	}
 	return text
 }

@@ -28,19 +28,17 @@ var world = []string{"/", "/a", "/a/b", "/a/c", "/a/b/d", "/ab", "/a!", "/c/d/e"
 func randomSequences(e *env) {
 	play := func(sequence []step) *suitetest.Recorder {
 		d := demand{steps: sequence}
-		return suitetest.Record(e, func(t testing.TB) { d.try(t, e.h, e.bubble) })
+		return suitetest.Record(e, func(t testing.TB) { d.run(t, e.h) })
 	}
 	for i := range (e.h.Steps + sequenceLength - 1) / sequenceLength {
 		random := rand.New(rand.NewPCG(e.h.Seed, uint64(i)))
 		sequence := make([]step, sequenceLength)
 		for k := range sequence {
-			sequence[k] = draw(random, e.bubble)
+			sequence[k] = draw(random)
 		}
 		if failure := play(sequence); failure.Failed() {
 			e.Errorf("a random sequence (Seed %d) fails: %s", e.h.Seed, failure.Text())
-			end := time.Now().Add(e.h.Patience)
-			inTime := func() bool { return e.bubble || time.Now().Before(end) }
-			sequence, failure = shorten(sequence, failure, inTime, play)
+			sequence, failure = shorten(sequence, failure, time.Now().Add(e.h.Patience), play)
 			e.Logf("the shortest one that was found fails: %s", failure.Text())
 			for k, s := range sequence {
 				e.Logf("%3d %s", k+1, s.text)
@@ -51,12 +49,12 @@ func randomSequences(e *env) {
 }
 
 // shorten removes steps as long as the rest fails too, and returns the rest and its failure.
-// A play of a locker that hangs takes long, except in a bubble, so there is a limit.
+// It has a time limit, because a play of a locker that hangs takes long.
 func shorten(
-	steps []step, failure *suitetest.Recorder, inTime func() bool, play func([]step) *suitetest.Recorder,
+	steps []step, failure *suitetest.Recorder, end time.Time, play func([]step) *suitetest.Recorder,
 ) ([]step, *suitetest.Recorder) {
 	for size := len(steps) / 2; size > 0; size /= 2 {
-		for at := 0; at+size <= len(steps) && inTime(); {
+		for at := 0; at+size <= len(steps) && time.Now().Before(end); {
 			fewer := slices.Concat(steps[:at], steps[at+size:])
 			if shorter := play(fewer); shorter.Failed() {
 				steps, failure = fewer, shorter
@@ -73,28 +71,21 @@ var drawn = strings.Fields(`
 	try try try try lock lock lock lock unlock unlock unlock unlock unlock unlock
 	upgrade upgrade downgrade downgrade cancel revoke break holders`)
 
-// draw returns a random call. Ids repeat only in bubbles: otherwise the suite
-// cannot find out when a second call has joined a wait.
-func draw(random *rand.Rand, ids bool) step {
+// draw returns a random call. It has no id: the suite cannot find out when a second call has
+// joined a wait.
+func draw(random *rand.Rand) step {
 	op := drawn[random.IntN(len(drawn))]
 	line := fmt.Sprintf("client%d %s", random.IntN(12), op)
 	mode := func() string { return " " + lock.Modes[random.IntN(len(lock.Modes))].String() }
 	path := func() string { return " " + world[random.IntN(len(world))] }
 	switch op {
 	case "try", "lock":
-		requests, id := mode()+path(), ""
+		line += mode() + path()
 		if random.IntN(4) == 0 {
 			for range random.IntN(mostRequests) {
-				requests += mode() + path()
+				line += mode() + path()
 			}
 		}
-		if n := random.IntN(6); ids && n < 2 {
-			id = fmt.Sprint(" id=", n)
-			if random.IntN(4) > 0 { // mostly the same requests, so that calls join
-				requests = " X " + world[1+n]
-			}
-		}
-		line += requests + id
 	case "upgrade", "downgrade":
 		line += mode()
 	case "holders":

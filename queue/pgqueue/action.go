@@ -89,6 +89,16 @@ func Enqueue(ctx context.Context, tx Tx, a *Action) (id int64, err error) {
 	return id, err
 }
 
+// Cancel removes an action that does not run, when the transaction commits. It locks the
+// lanes as [Enqueue] does. It returns false, and nothing has changed, if the action runs,
+// also if its lease is over, or is gone. Settle is not called.
+func Cancel(ctx context.Context, tx Tx, id int64) (removed bool, err error) {
+	if err := queryRow(ctx, tx, leave, []any{id, 0}, &removed); err != nil || !removed {
+		return false, err
+	}
+	return true, queryRow(ctx, tx, notify, nil, new(string)) // for the next actions of its keys
+}
+
 // maxKey limits a key and a class in bytes. PostgreSQL indexes no more than 2,704. An index would
 // refuse the key of a delayed action only when its delay is over. Each claim with limits reads all
 // paths above the classes of running actions: those of 20,000 parts took longer than a minute.

@@ -47,7 +47,7 @@ type Task struct {
 
 // Config configures a [Worker]. A nil *Config and the zero value mean the defaults.
 type Config struct {
-	// Owner is the name of the worker in [Inspect]. Default: host name and process id.
+	// Owner is the name of the worker in the view interlock_queue. Default: host name and process id.
 	Owner string
 	// MaxRunning limits the actions that this worker runs at once. 0: 16.
 	MaxRunning int

@@ -20,6 +20,11 @@
 // An object that is kept by sqlstore changes in the same transaction through
 // sqlstore.Store.WithTx.
 //
+// The view interlock_queue shows the actions to an operator, with their states. Those of an object,
+// in their order, delayed ones last:
+//
+//	SELECT * FROM interlock_queue WHERE 'vm1' = ANY (keys) ORDER BY seq, at, id
+//
 // # Guarantees
 //
 //  1. Order. Actions of one key run in the order in which their transactions got the lock

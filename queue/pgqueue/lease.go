@@ -2,16 +2,20 @@ package pgqueue
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"maps"
 	"time"
 )
 
 // lease is an action that this worker has claimed, until its end is written.
 type lease struct {
-	*Info
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	timer  *time.Timer // ends ctx when the lease is over on this worker's clock
+	Task
+	lastError string // of the attempt before
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	timer     *time.Timer // ends ctx when the lease is over on this worker's clock
 }
 
 // left returns how long a lease is valid whose claim or renewal was sent at a time. It ends
@@ -22,15 +26,26 @@ func (w *Worker) left(sent time.Time) time.Duration {
 	return time.Until(sent.Add(w.config.Lease / 10 * 9))
 }
 
+// leases returns the actions of a claim.
+func leases(ctx context.Context, on Tx, args ...any) (list []*lease, err error) {
+	err = query(ctx, on, claim, args, func(rows *sql.Rows) error {
+		l := new(lease)
+		var keys []byte
+		err := rows.Scan(&l.ID, &l.Token, &keys, &l.Name, &l.Args, &l.Class, &l.Attempt,
+			&l.Retries.Attempts, &l.Timeout, &l.Retries.Delay, &l.Retries.MaxDelay, &l.lastError)
+		list = append(list, l)
+		return errors.Join(err, json.Unmarshal(keys, &l.Keys))
+	})
+	return list, err
+}
+
 // hold notes an action whose claim was sent at a time.
-func (w *Worker) hold(ctx context.Context, i *Info, sent time.Time) *lease {
-	ctx, cancel := context.WithCancelCause(ctx)
-	l := &lease{Info: i, ctx: ctx, cancel: cancel}
-	l.timer = time.AfterFunc(w.left(sent), func() { cancel(ErrLost) })
+func (w *Worker) hold(ctx context.Context, l *lease, sent time.Time) {
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l.timer = time.AfterFunc(w.left(sent), func() { l.cancel(ErrLost) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held[i.Token] = l
-	return l
+	w.held[l.Token] = l
 }
 
 // drop forgets an action that has ended here. There is room for another one.

@@ -53,7 +53,7 @@ func (w *Worker) attempt(life context.Context, l *lease) *ending {
 		err := fmt.Errorf("%w: %q in worker %s", ErrNoHandler, l.Name, w.config.Owner)
 		return &ending{err: err, pause: w.config.Lease, uncounted: 1}
 	case attempts > 0 && l.Attempt > attempts:
-		return &ending{outcome: queue.Failed, err: fmt.Errorf("%w; the last error: %q", ErrInterrupted, l.Error)}
+		return &ending{outcome: queue.Failed, err: fmt.Errorf("%w; the last error: %q", ErrInterrupted, l.lastError)}
 	}
 	report(l.ctx, w.config.Observer.Started, Started{&l.Task})
 	return call(life, l, handler)

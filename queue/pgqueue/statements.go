@@ -21,7 +21,8 @@ const (
 	leaveAll = "SELECT interlock_queue_leave_all($1, $2)"
 
 	// claim starts actions.
-	claim = "SELECT 'running', " + infoColumns + " FROM interlock_queue_claim($1, $2, $3, $4, $5)"
+	claim = `SELECT id, token, array_to_json(keys), name, args, class, attempt, attempts, timeout, delay, max_delay, error
+		FROM interlock_queue_claim($1, $2, $3, $4, $5)`
 
 	// renew extends leases. Tokens are unique: a row with another token is not this worker's
 	// any more. A row that is locked is about to end, and the other leases need not wait for
@@ -36,11 +37,8 @@ const (
 	notify = "SELECT pg_notify('interlock_queue', '')"
 	listen = "LISTEN interlock_queue"
 
-	infoColumns = "id, token, array_to_json(keys), name, args, class, attempt, attempts, timeout, delay, max_delay, " +
-		"error, ahead, owner, enqueued, started, at"
-	inspectKey = "SELECT state, " + infoColumns + ` FROM interlock_queue WHERE id IN (SELECT action FROM interlock_queue_places WHERE key = $1
-			UNION ALL SELECT id FROM interlock_queue_actions WHERE seq IS NULL AND $1 = ANY (keys))
-		ORDER BY seq NULLS LAST, at, id`
+	// migrated fails if Migrate has not run.
+	migrated = "SELECT id FROM interlock_queue LIMIT 0"
 )
 
 // Tx is where a statement runs: a *sql.Tx, or a *sql.DB or *sql.Conn for a transaction of

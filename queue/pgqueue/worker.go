@@ -25,7 +25,7 @@ import (
 // returned, or if an end could not be committed, for example because its Settle fails; or, at
 // the start, it is the driver's, also if [Migrate] has not run.
 func (w *Worker) Run(ctx context.Context) error {
-	if _, err := Inspect(ctx, w.db, ""); err != nil && ctx.Err() == nil {
+	if _, err := tokens(ctx, w.db, migrated); err != nil && ctx.Err() == nil {
 		return err
 	}
 	// The statements that end actions and renew leases outlive ctx.
@@ -112,12 +112,12 @@ func (w *Worker) claim(ctx, life context.Context, working *sync.WaitGroup) (time
 		paths, limits = append(paths, path), append(limits, most)
 	}
 	before := time.Now()
-	claimed, err := infos(limited, w.db, claim, w.config.Owner, w.config.Lease.Microseconds(), paths, limits, free)
+	claimed, err := leases(limited, w.db, w.config.Owner, w.config.Lease.Microseconds(), paths, limits, free)
 	if err != nil {
 		return 0, err
 	}
-	for _, i := range claimed {
-		l := w.hold(ctx, i, before)
+	for _, l := range claimed {
+		w.hold(ctx, l, before)
 		working.Go(func() { w.work(life, l) })
 	}
 	if len(claimed) == free {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -41,8 +40,7 @@ func TestBeforeMigrate(t *testing.T) {
 			_, err := pgqueue.Enqueue(t.Context(), db, &pgqueue.Action{Keys: []string{"a"}, Name: "x"})
 			return err
 		},
-		"Cancel":  func() error { _, err := pgqueue.Cancel(t.Context(), db, 1); return err },
-		"Inspect": func() error { _, err := pgqueue.Inspect(t.Context(), db, "a"); return err },
+		"Cancel": func() error { _, err := pgqueue.Cancel(t.Context(), db, 1); return err },
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorContains(t, call(), "call Migrate first") })
 	}
@@ -499,28 +497,6 @@ func TestLongKey(t *testing.T) {
 		require.Equal(t, queue.OK, next(t, e.finished).Outcome)
 	}
 	empty(t, db)
-}
-
-// The start of an action that has not started is zero in every time zone of a connection, and in
-// both formats of the driver.
-func TestZeroTimes(t *testing.T) {
-	dsn, db := database(t)
-	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
-	for _, zone := range []string{"UTC", "Asia/Seoul", "America/New_York"} {
-		for _, mode := range []string{"cache_statement", "simple_protocol"} {
-			u, err := url.Parse(dsn)
-			require.NoError(t, err)
-			values := u.Query()
-			values.Set("timezone", zone)
-			values.Set("default_query_exec_mode", mode)
-			u.RawQuery = values.Encode()
-			list, err := pgqueue.Inspect(t.Context(), pool(t, u.String()), "a")
-			require.NoError(t, err)
-			require.True(t, list[0].Started.IsZero(), "%s: %v", zone, list[0].Started)
-			require.False(t, list[0].Enqueued.IsZero())
-			require.False(t, list[0].At.IsZero())
-		}
-	}
 }
 
 // A producer that is slow to commit holds up the delayed actions of its key, and no others.

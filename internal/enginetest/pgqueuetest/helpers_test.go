@@ -3,6 +3,7 @@ package pgqueuetest
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -192,10 +193,29 @@ func cancel(t testing.TB, on pgqueue.Tx, id int64) {
 	require.True(t, removed)
 }
 
-func inspect(t testing.TB, db *sql.DB, key string) []*pgqueue.Info {
+// info is a row of the view for operators.
+type info struct {
+	pgqueue.Task
+	State, Error string
+	Ahead        int
+	At           time.Time
+}
+
+// inspect returns the actions of a key in their order.
+func inspect(t testing.TB, db *sql.DB, key string) (list []info) {
 	t.Helper()
-	list, err := pgqueue.Inspect(t.Context(), db, key)
+	rows, err := db.QueryContext(t.Context(), `SELECT state, id, token, array_to_json(keys), attempt, attempts, error, ahead, at
+		FROM interlock_queue WHERE $1 = ANY (keys) ORDER BY seq, at, id`, key)
 	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var i info
+		var keys []byte
+		require.NoError(t, rows.Scan(&i.State, &i.ID, &i.Token, &keys, &i.Attempt, &i.Retries.Attempts, &i.Error, &i.Ahead, &i.At))
+		require.NoError(t, json.Unmarshal(keys, &i.Keys))
+		list = append(list, i)
+	}
+	require.NoError(t, rows.Err())
 	return list
 }
 

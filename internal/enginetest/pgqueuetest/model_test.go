@@ -71,10 +71,8 @@ func TestModel(t *testing.T) {
 			require.ElementsMatch(rt, want, got)
 			require.Empty(rt, e.started)
 			for _, key := range []string{"a", "b", "c", "d", "e"} {
-				list, err := pgqueue.Inspect(t.Context(), db, key)
-				require.NoError(rt, err)
 				var want, got []string
-				for _, i := range list {
+				for _, i := range inspect(t, db, key) {
 					got = append(got, strconv.FormatInt(i.ID, 10)+i.State)
 				}
 				for _, a := range m.list {

@@ -18,14 +18,7 @@ const faultyTTL = time.Second
 // faulty opens lockers of one tree with a line each, whose requests are cut at random. One
 // line is down for a while, so that some sessions end.
 func (o *opener) faulty(t testing.TB, c lock.Config) lock.Locker {
-	if o.stop == nil {
-		for range o.each {
-			o.lines = append(o.lines, o.line(t))
-		}
-		t.Cleanup(func() { o.stop() })
-	} else {
-		o.stop() // the lockers of the history before
-	}
+	o.stop() // the lockers before
 	tree := newTree()
 	var lockers []*sqllock.Locker
 	var proxies []*proxy.Proxy

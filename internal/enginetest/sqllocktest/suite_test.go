@@ -57,11 +57,15 @@ func (o *opener) close(t testing.TB, left int) {
 func conforms(t *testing.T, lockers int) {
 	o := &opener{database: newDatabase(t), each: lockers, open: map[testing.TB][]*sqllock.Locker{}}
 	config := &locktest.Config{
-		MaxWaiters: true, MaxHolders: true,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
 	if lockers > 1 {
 		config.Faulty, config.Unknown, config.TTL = o.faulty, unknown, faultyTTL
+		for range lockers {
+			o.lines = append(o.lines, o.line(t))
+		}
+		o.stop = func() {}
+		t.Cleanup(func() { o.stop() })
 	}
 	if scale.Full {
 		config.Steps, config.Histories, config.Attempts = 10_000, 400, 100

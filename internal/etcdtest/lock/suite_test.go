@@ -60,7 +60,7 @@ func TestConformanceOfSeveralLockers(t *testing.T) {
 
 func conforms(t *testing.T, faulty func(testing.TB, lock.Config) lock.Locker, open func(testing.TB, *etcdlock.Config) lock.Locker) {
 	config := &locktest.Config{
-		MaxWaiters: true, MaxHolders: true, Faulty: faulty, Unknown: unknown, TTL: faultyTTL,
+		Faulty: faulty, Unknown: unknown, TTL: faultyTTL,
 		Patience: time.Minute, Steps: 300, Histories: 6, Attempts: 10,
 	}
 	if scale.Full {
