@@ -135,7 +135,7 @@ func (r *request) planPayload(to *StoredRecord) error {
 	switch {
 	case !r.decision.Saved:
 		to.Saved = nil
-	case r.decision.Payload == decide.Save:
+	case r.decision.Saves:
 		to.Saved = r.before.Payload
 		if to.Saved == nil {
 			to.Saved = []byte{} // the zero payload is saved too

@@ -285,7 +285,7 @@ func (r *request) runEdit() (err error) {
 	switch {
 	case !r.before.Exists():
 		r.after = r.payload
-	case r.ask.Undo && r.known.Saved:
+	case r.ask.Restores(&r.known):
 		r.after = r.before.Saved
 	default:
 		r.after = r.before.Payload

@@ -16,6 +16,7 @@ type Decisions struct {
 	OwnerDead  func(recorded, living uint64) bool
 	Sweep      func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care)
 	Redoes     func(*decide.Request, *fsm.Table, *decide.Record) bool
+	Restores   func(*decide.Request, *decide.Record) bool
 }
 
 // Shipped returns the decisions that lifecycle.Manager performs.
@@ -27,6 +28,7 @@ func Shipped() Decisions {
 		OwnerDead:  decide.OwnerDead,
 		Sweep:      decide.Sweep,
 		Redoes:     (*decide.Request).Redoes,
+		Restores:   (*decide.Request).Restores,
 	}
 }
 
