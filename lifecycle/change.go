@@ -67,64 +67,51 @@ type Change[T any] struct {
 	Admission Token
 }
 
-// call is a request with its typed result.
-type call[S, E comparable, T any] struct {
-	request
-	m       *Manager[S, E, T]
-	payload T // that the object has after the request
-}
-
-// decode implements the result of a request.
-func (c *call[S, E, T]) decode(data []byte) (err error) {
-	c.payload, err = unpack[T](data)
-	return err
-}
-
-// record returns the record as the request has left it. The request has succeeded.
-func (c *call[S, E, T]) record() Record[S, T] {
-	stored, state, origin := &c.before, c.known.State, c.known.Origin
-	if c.written() {
-		stored, state, origin = &c.change.To, c.decision.State, c.decision.Origin
+// apply performs a request and returns its result.
+func (m *Manager[S, E, T]) apply(ctx context.Context, r *request) (Record[S, T], error) {
+	if _, err := apply(ctx, []*request{r}, nil); err != nil {
+		return Record[S, T]{}, r.fail(ctx, err)
 	}
-	status := fsm.Status[S]{State: c.m.machine.StateAt(state), Origin: c.m.machine.StateAt(origin)}
-	rec := newRecord(status, stored, c.payload)
-	rec.Version = c.version
+	return m.result(r), nil
+}
+
+// result returns the record as a request has left it. The request has succeeded.
+func (m *Manager[S, E, T]) result(r *request) Record[S, T] {
+	stored, state, origin := &r.before, r.known.State, r.known.Origin
+	if r.written() {
+		stored, state, origin = &r.change.To, r.decision.State, r.decision.Origin
+	}
+	status := fsm.Status[S]{State: m.machine.StateAt(state), Origin: m.machine.StateAt(origin)}
+	payload, _ := r.decoded.(T)
+	rec := newRecord(status, stored, payload)
+	rec.Version = r.version
 	return rec
 }
 
-// apply performs the request and returns its result.
-func (c *call[S, E, T]) apply(ctx context.Context) (Record[S, T], error) {
-	if _, err := apply(ctx, []*request{&c.request}, nil); err != nil {
-		return Record[S, T]{}, c.fail(ctx, err)
+// request makes a request of a verb. The event is nil if the verb names a state instead.
+func (m *Manager[S, E, T]) request(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *request {
+	r := &request{
+		core: m.core, verb: name, key: m.core.key(id), byCaller: true, ask: decide.Request{Verb: verb, Actor: actor},
 	}
-	return c.record(), nil
-}
-
-// call makes a request of a verb. The event is nil if the verb names a state instead.
-func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
-	c := &call[S, E, T]{m: m}
-	c.core, c.verb, c.result, c.byCaller = m.core, name, c, true
-	c.key = Key{Machine: m.core.table.Name, ID: id}
-	c.ask.Verb, c.ask.Actor = verb, actor
 	if e != nil {
-		if c.ask.Event = m.machine.EventIndex(*e); c.ask.Event >= 0 {
-			c.event = m.core.table.Events[c.ask.Event]
+		if r.ask.Event = m.machine.EventIndex(*e); r.ask.Event >= 0 {
+			r.event = m.core.table.Events[r.ask.Event]
 		} else {
-			c.event = fmt.Sprint(*e)
+			r.event = fmt.Sprint(*e)
 		}
 	}
 	if change == nil {
-		return c
+		return r
 	}
-	c.Change = Change[[]byte]{
+	r.Change = Change[[]byte]{
 		Reason: change.Reason, Require: change.Require, Fence: change.Fence, Messages: change.Messages, Force: change.Force,
 		Expect: change.Expect, IfMatch: change.IfMatch, Request: change.Request, Operation: change.Operation, Admission: change.Admission,
 	}
 	if change.Edit != nil {
-		c.Edit = editBytes(change.Edit, m.core.limits.Payload)
+		r.Edit = editBytes(change.Edit, m.core.limits.Payload)
 	}
-	c.ask.Force, c.ask.Edits = c.Force, c.Edit != nil
-	return c
+	r.ask.Force, r.ask.Edits = r.Force, r.Edit != nil
+	return r
 }
 
 // guard runs the guard of a row on copies of the payloads: what it changes in them
@@ -141,11 +128,7 @@ func (m *Manager[S, E, T]) guard(ctx context.Context, row int, before, after []b
 	return m.machine.Check(ctx, row, &was, &is), nil
 }
 
-// decode checks a payload whose value nothing needs.
-func (m *Manager[S, E, T]) decode(data []byte) error {
-	_, err := unpack[T](data)
-	return err
-}
+func (m *Manager[S, E, T]) decode(data []byte) (any, error) { return unpack[T](data) }
 
 func (m *Manager[S, E, T]) editPayload(edit any) (func(*[]byte) error, bool) {
 	typed, ok := edit.(func(*T) error)

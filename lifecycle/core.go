@@ -57,14 +57,12 @@ type payloads interface {
 	// guard runs the guard of a row. Its first result is the guard's refusal, its
 	// second one matches ErrForeign if a payload cannot be decoded.
 	guard(ctx context.Context, row int, before, after []byte) (refusal, err error)
-	decoder
+	// decode returns the value of a payload. The error matches ErrForeign.
+	decode(payload []byte) (any, error)
 	// editPayload returns an edit of bytes for an edit of the payload, which is a
 	// func(*T) error. It returns false for any other type.
 	editPayload(edit any) (func(*[]byte) error, bool)
 }
-
-// decoder decodes a payload. The error matches ErrForeign.
-type decoder interface{ decode(payload []byte) error }
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 

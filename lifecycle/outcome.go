@@ -324,7 +324,10 @@ func (o *operation) noteLoss(why error) {
 	}
 	now := to.now
 	known, _, err := o.core.recognize(&now) // a change that removes the object has the absent state
-	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent || o.core.payloads.decode(now.Payload) != nil {
+	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent {
+		return
+	}
+	if _, err := o.core.payloads.decode(now.Payload); err != nil {
 		return
 	}
 	now.Version = to.version
@@ -344,7 +347,7 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
 	}
 	r.Edit = func(payload *[]byte) error {
-		if err := o.core.payloads.decode(*payload); err != nil {
+		if _, err := o.core.payloads.decode(*payload); err != nil {
 			return err // the record is foreign, and the edit has not failed
 		}
 		if err := protect.Call(func() error { return typed(payload) }); err != nil {

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -142,9 +141,10 @@ func (r *request) planPayload(to *StoredRecord) error {
 		}
 	}
 	// A payload that cannot be decoded fails the request before the commit.
-	err := cmp.Or(r.result, decoder(r.core.payloads)).decode(r.after)
+	decoded, err := r.core.payloads.decode(r.after)
 	if err != nil && r.discards() {
 		return nil
 	}
+	r.decoded = decoded
 	return err
 }

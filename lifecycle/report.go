@@ -79,9 +79,9 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 }
 
 func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) *request {
-	c := m.call(decide.Report, "report", id, &e, actor, change)
-	c.ask.Operation, c.Operation, c.anyState = uint64(operation), 0, true
-	return &c.request
+	r := m.request(decide.Report, "report", id, &e, actor, change)
+	r.ask.Operation, r.Operation, r.anyState = uint64(operation), 0, true
+	return r
 }
 
 // decideReport decides a report. Of an object at rest it is first compared with the reports

@@ -27,7 +27,6 @@ type request struct {
 	byCaller bool     // a caller of the library makes the request, not the library
 	invalid  error    // why the request is refused at once; nil: it is not
 	payload  []byte   // of a new object
-	result   decoder  // receives the payload that the object has afterwards; nil: it is only checked
 	pinned   Revision // of the record that the request was decided on before; empty: none
 	anyState bool     // it is decided again after a conflict: it is valid in whatever state the object is
 	once     bool     // its commit is not sent again to resolve an unknown outcome
@@ -57,6 +56,7 @@ type attempt struct {
 	known    decide.Record // what decisions depend on, from before
 	decision decide.Decision
 	after    []byte        // the payload to write
+	decoded  any           // the payload that the object has afterwards; nil: nothing needs it
 	edited   bool          // after is set
 	refusals []error       // of the guards of the candidate rows, until one passes; nil: they have not run
 	older    *older        // version, if it is not the manager's; else nil
@@ -113,8 +113,8 @@ func (r *request) prepare(ctx context.Context, token Token) (err error) {
 		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
 			err = r.planForm()
 		}
-	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
-		err = r.result.decode(r.before.Payload)
+	case r.decision.Err == nil && r.byCaller && r.ask.Verb != decide.Report: // the table ignores the event
+		r.decoded, err = r.core.payloads.decode(r.before.Payload)
 	}
 	if r.outcome != 0 && errors.Is(err, ErrForeign) {
 		// The record is foreign. However often it is tried, nothing can be written,
