@@ -66,17 +66,6 @@ type payloads interface {
 
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 
-// resting reports whether an object is in a state that is declared and not
-// transitional. The record may be in the form of an older version.
-func (c *core) resting(r *StoredRecord) bool {
-	state := r.State
-	if v := c.olderVersion(r.Version); v != nil {
-		state = v.States[state]
-	}
-	i, ok := c.table.StateIndex(state)
-	return ok && c.table.States[i].Kind.Resting()
-}
-
 // historian returns the store's history, if the store declares it.
 func (c *core) historian() (Historian, bool) {
 	h, ok := c.store.(Historian)

@@ -33,8 +33,6 @@ type ProblemDetails struct {
 	// Detail is one line for the client. It has no text of the store, its driver, or
 	// work. The reason of a guard is in it.
 	Detail string `json:"detail,omitempty"`
-	// Instance identifies the occurrence of the error. Problem leaves it to the caller.
-	Instance string `json:"instance,omitempty"`
 	// Code is the error for programs. Codes do not change.
 	Code string `json:"code"`
 

@@ -303,17 +303,10 @@ func (s *MemoryStore) Discard(ctx context.Context, numbers ...uint64) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	if len(numbers) == 0 {
-		return nil
+	discarded := map[uint64]bool{}
+	for _, n := range numbers {
+		discarded[n] = true
 	}
-	// Programs discard the oldest messages. Only those up to the last number move:
-	// the rest may be long.
-	newest := slices.Max(numbers)
-	end := sort.Search(len(s.outbox), func(i int) bool { return s.outbox[i].Number > newest })
-	kept := slices.DeleteFunc(slices.Clone(s.outbox[:end]), func(m OutboxMessage) bool { return slices.Contains(numbers, m.Number) })
-	first := end - len(kept)
-	copy(s.outbox[first:end], kept)
-	clear(s.outbox[:first])
-	s.outbox = s.outbox[first:]
+	s.outbox = slices.DeleteFunc(s.outbox, func(m OutboxMessage) bool { return discarded[m.Number] })
 	return nil
 }

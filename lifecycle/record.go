@@ -1,11 +1,9 @@
 package lifecycle
 
 import (
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -84,10 +82,7 @@ func (r *StoredRecord) etag() string {
 	if !r.Exists() {
 		return ""
 	}
-	var space [40]byte
-	tag := strconv.AppendUint(append(space[:0], '"'), r.Sequence, 10)
-	tag = hex.AppendEncode(append(tag, '-'), r.ChangeToken[:8])
-	return string(append(tag, '"'))
+	return fmt.Sprintf(`"%d-%x"`, r.Sequence, r.ChangeToken[:8])
 }
 
 // anETag is a pattern of an ETag (RFC 9110). It may contain a comma.

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -217,25 +216,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 		}
 	}
 	err = r.decideOnce(ctx)
-	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
+	if changes := r.options != nil; ask.Verb == decide.Heartbeat && r.decision.Err == nil && (changes || waits(&r.before)) {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
-		if changes := r.changesOptions(); changes || waits(&r.before) {
-			r.decision.Write, r.decision.MetadataOnly = changes, changes
-		}
+		r.decision.Write, r.decision.MetadataOnly = changes, changes
 	}
 	return err
-}
-
-// changesOptions reports whether a heartbeat changes the work options.
-func (r *request) changesOptions() bool {
-	before, err := readOptions(&r.before)
-	if r.options == nil || err != nil {
-		return false
-	}
-	after := before
-	r.options(&after)
-	return !bytes.Equal(after.encode(), before.encode())
 }
 
 // decideOnce sets the decision. The caller's edit and the guards of the candidate rows run

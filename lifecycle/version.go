@@ -157,6 +157,17 @@ func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredReco
 	return rec, stored, err
 }
 
+// resting reports whether an object is in a state that is declared and not
+// transitional. The record may be in the form of an older version.
+func (c *core) resting(r *StoredRecord) bool {
+	state := r.State
+	if v := c.olderVersion(r.Version); v != nil {
+		state = v.States[state]
+	}
+	i, ok := c.table.StateIndex(state)
+	return ok && c.table.States[i].Kind.Resting()
+}
+
 // upgrade brings a record of an older version into the form of the manager's version.
 // Every decision is made on this form. It returns the record in the form of its own version:
 // r, if that is the manager's. A record that another program has written without a version
