@@ -342,3 +342,50 @@ func checkSigned(verb string, actor fsm.Actor, reason string) error {
 	}
 	return nil
 }
+
+// apply performs a request and returns its result.
+func (m *Manager[S, E, T]) apply(ctx context.Context, r *request) (Record[S, T], error) {
+	if _, err := apply(ctx, []*request{r}, nil); err != nil {
+		return Record[S, T]{}, r.fail(ctx, err)
+	}
+	return m.result(r), nil
+}
+
+// result returns the record as a request has left it. The request has succeeded.
+func (m *Manager[S, E, T]) result(r *request) Record[S, T] {
+	stored, state, origin := &r.before, r.known.State, r.known.Origin
+	if r.written() {
+		stored, state, origin = &r.change.To, r.decision.State, r.decision.Origin
+	}
+	status := fsm.Status[S]{State: m.machine.StateAt(state), Origin: m.machine.StateAt(origin)}
+	payload, _ := r.decoded.(T)
+	rec := newRecord(status, stored, payload)
+	rec.Version = r.version
+	return rec
+}
+
+// request makes a request of a verb. The event is nil if the verb names a state instead.
+func (m *Manager[S, E, T]) request(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *request {
+	r := &request{
+		core: m.core, verb: name, key: m.core.key(id), byCaller: true, ask: decide.Request{Verb: verb, Actor: actor},
+	}
+	if e != nil {
+		if r.ask.Event = m.machine.EventIndex(*e); r.ask.Event >= 0 {
+			r.event = m.core.table.Events[r.ask.Event]
+		} else {
+			r.event = fmt.Sprint(*e)
+		}
+	}
+	if change == nil {
+		return r
+	}
+	r.Change = Change[[]byte]{
+		Reason: change.Reason, Require: change.Require, Fence: change.Fence, Messages: change.Messages, Force: change.Force,
+		Expect: change.Expect, IfMatch: change.IfMatch, Request: change.Request, Operation: change.Operation, Admission: change.Admission,
+	}
+	if change.Edit != nil {
+		r.Edit = editBytes(change.Edit, m.core.limits.Payload)
+	}
+	r.ask.Force, r.ask.Edits = r.Force, r.Edit != nil
+	return r
+}
