@@ -367,7 +367,7 @@ func (m *Manager[S, E, T]) result(r *request) Record[S, T] {
 // request makes a request of a verb. The event is nil if the verb names a state instead.
 func (m *Manager[S, E, T]) request(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *request {
 	r := &request{
-		core: m.core, verb: name, key: m.core.key(id), byCaller: true, ask: decide.Request{Verb: verb, Actor: actor},
+		core: m.core, verb: name, key: Key{m.core.table.Name, id}, byCaller: true, ask: decide.Request{Verb: verb, Actor: actor},
 	}
 	if e != nil {
 		if r.ask.Event = m.machine.EventIndex(*e); r.ask.Event >= 0 {

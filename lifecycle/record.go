@@ -45,7 +45,7 @@ type Record[S comparable, T any] struct {
 // The error matches [ErrForeign].
 func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	version := r.Version
-	if _, err := m.core.upgrade(r); err != nil {
+	if _, _, err := m.core.recognize(r); err != nil {
 		return Record[S, T]{}, err
 	}
 	rec, err := m.typed(r)

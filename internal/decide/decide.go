@@ -364,8 +364,8 @@ func (q *Request) Restores(rec *Record) bool { return q.Undo && rec.Saved }
 // not the one that failed.
 func (q *Request) saves(rec *Record, from, to fsm.Kind, begins bool) (saves, saved bool) {
 	switch {
-	case restsWell(to):
-		return false, false // nothing to undo
+	case to.Resting() && to != fsm.Failed:
+		return false, false // the operation is completed, and there is nothing to undo
 	case q.Restores(rec):
 		return false, true // an undo that is an operation itself may fail too, and is undone again
 	case from == fsm.Absent:
@@ -376,10 +376,6 @@ func (q *Request) saves(rec *Record, from, to fsm.Kind, begins bool) (saves, sav
 	saves = q.Edits && !rec.Saved
 	return saves, saves || rec.Saved
 }
-
-// restsWell reports whether an object in a state of this kind has completed its
-// operation, so that there is nothing to undo.
-func restsWell(k fsm.Kind) bool { return k.Resting() && k != fsm.Failed }
 
 // absent returns the state of an object that does not exist: the initial one if
 // it is Absent, else the first declared that is; -1 if there is none.
