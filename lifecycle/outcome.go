@@ -246,7 +246,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	var list []*request
 	for _, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.request("outcome", decide.Report)
-		r.ending, r.outcome = o, decide.Outcome(outcome)
+		r.ending, r.succeeded = o, outcome == Succeeded
 		if why != nil {
 			r.Reason = storable.Text(fmt.Sprint(why), maxReason) // fmt recovers if Error panics
 		}
@@ -293,7 +293,7 @@ func (r *request) chooseEvent() bool {
 	}
 	report := r.ask
 	report.Actor = c.worker // an earlier attempt may have chosen the deadline's row
-	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
+	ask, ok := report.Outcome(c.table, &r.known, r.succeeded, c.events)
 	if ok {
 		ask.Edits = r.Edit != nil
 		r.ask, r.event = ask, c.table.Events[ask.Event]

@@ -97,7 +97,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 	if err = r.decideOnce(ctx); err != nil || r.decision.Verdict != decide.Refused {
 		return err
 	}
-	if !resting && r.outcome == 0 {
+	if !resting && r.ending == nil {
 		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
 			return err
 		}

@@ -30,13 +30,13 @@ type request struct {
 	anyState bool     // it is decided again after a conflict: it is valid in whatever state the object is
 	once     bool     // its commit is not sent again to resolve an unknown outcome
 
-	work    *Work              // what starts with the operation; nil: nothing
-	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
-	joins   bool               // the object takes part in an operation of this process
-	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
-	ending  *operation         // whose outcome the request writes; nil: it writes none
-	task    *Task              // of the operation that the request is about; nil: it is not about work of this process
-	addedBy *request           // the request whose BeforeCommit has added this one; nil: none
+	work      *Work              // what starts with the operation; nil: nothing
+	options   func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
+	joins     bool               // the object takes part in an operation of this process
+	ending    *operation         // whose outcome the request writes; nil: it writes none
+	succeeded bool               // the work of ending has
+	task      *Task              // of the operation that the request is about; nil: it is not about work of this process
+	addedBy   *request           // the request whose BeforeCommit has added this one; nil: none
 
 	// onCommit runs after the commit and before the observers. Nil: nothing.
 	onCommit func(*request)
@@ -115,7 +115,7 @@ func (r *request) prepare(ctx context.Context, token Token) (err error) {
 	case r.decision.Err == nil && r.byCaller && r.ask.Verb != decide.Report: // the table ignores the event
 		r.decoded, err = r.core.payloads.decode(r.before.Payload)
 	}
-	if r.outcome != 0 && errors.Is(err, ErrForeign) {
+	if r.ending != nil && errors.Is(err, ErrForeign) {
 		// The record is foreign. However often it is tried, nothing can be written,
 		// and the outcomes of other objects do not depend on this one.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
@@ -199,7 +199,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 	case !exists && continues && (ask.Verb == decide.Create || ask.Verb == decide.Add):
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: ErrNotFound}
 		return nil
-	case r.outcome != 0 && !r.chooseEvent():
+	case r.ending != nil && !r.chooseEvent():
 		return nil
 	case ask.Verb == decide.Report:
 		return r.decideReport(ctx)

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -208,9 +207,6 @@ const (
 	// [Work].With describes what is written for the other objects of the operation.
 	Lost
 )
-
-// The conversion decide.Outcome(o) relies on the same order in both packages.
-var _ = [1]struct{}{}[int(Lost)-int(decide.Lost)]
 
 var outcomeNames = [...]string{"", "succeeded", "failed", "panicked", "canceled", "timed out", "lost"}
 

@@ -115,7 +115,7 @@ var plantedDecisions = []struct {
 	}},
 	{"a return does not lead to the origin", changedRow(func(_ *decide.Record, d *decide.Decision) { d.Origin = d.State })},
 	{"the outcome of work is not reported", func(d *Decisions) {
-		d.Outcome = func(q decide.Request, _ *fsm.Table, _ *decide.Record, _ decide.Outcome, _ []int) (decide.Request, bool) {
+		d.Outcome = func(q decide.Request, _ *fsm.Table, _ *decide.Record, _ bool, _ decide.Events) (decide.Request, bool) {
 			q.Verb, q.Event = decide.Report, -1
 			return q, false
 		}

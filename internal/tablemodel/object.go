@@ -12,7 +12,7 @@ import (
 type Decisions struct {
 	Candidates func(*decide.Request, *fsm.Table, *decide.Record, []int) ([]int, decide.Decision, bool)
 	Decide     func(*decide.Request, *fsm.Table, *decide.Record, []int, []error) decide.Decision
-	Outcome    func(decide.Request, *fsm.Table, *decide.Record, decide.Outcome, []int) (decide.Request, bool)
+	Outcome    func(decide.Request, *fsm.Table, *decide.Record, bool, decide.Events) (decide.Request, bool)
 	OwnerDead  func(recorded, living uint64) bool
 	Sweep      func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care)
 	Redoes     func(*decide.Request, *fsm.Table, *decide.Record) bool
