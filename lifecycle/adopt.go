@@ -76,8 +76,8 @@ func (m *Manager[S, E, T]) adopt(ctx context.Context, rec Record[S, T], actor fs
 	case kind == fsm.Transitional && rec.Origin == rec.State:
 		return m.core.failed("adopt", rec.ID, fmt.Errorf("%w: the state %v is transitional, and the record has no origin", ErrInvalid, rec.State))
 	}
-	c := m.overriding(rec.ID, rec.State, actor, reason, &Change[T]{Expect: rec.Revision})
-	c.verb = "adopt"
-	_, err := c.apply(ctx)
+	r := m.overriding(rec.ID, rec.State, actor, reason, &Change[T]{Expect: rec.Revision})
+	r.verb = "adopt"
+	_, err := m.apply(ctx, r)
 	return err
 }

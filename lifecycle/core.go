@@ -57,27 +57,14 @@ type payloads interface {
 	// guard runs the guard of a row. Its first result is the guard's refusal, its
 	// second one matches ErrForeign if a payload cannot be decoded.
 	guard(ctx context.Context, row int, before, after []byte) (refusal, err error)
-	decoder
+	// decode returns the value of a payload. The error matches ErrForeign.
+	decode(payload []byte) (any, error)
 	// editPayload returns an edit of bytes for an edit of the payload, which is a
 	// func(*T) error. It returns false for any other type.
 	editPayload(edit any) (func(*[]byte) error, bool)
 }
 
-// decoder decodes a payload. The error matches ErrForeign.
-type decoder interface{ decode(payload []byte) error }
-
 func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
-
-// resting reports whether an object is in a state that is declared and not
-// transitional. The record may be in the form of an older version.
-func (c *core) resting(r *StoredRecord) bool {
-	state := r.State
-	if v := c.olderVersion(r.Version); v != nil {
-		state = v.States[state]
-	}
-	i, ok := c.table.StateIndex(state)
-	return ok && c.table.States[i].Kind.Resting()
-}
 
 // historian returns the store's history, if the store declares it.
 func (c *core) historian() (Historian, bool) {

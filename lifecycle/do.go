@@ -67,9 +67,9 @@ import (
 // [ErrInvalid] for an event that starts no operation, a Class that is not text, and a
 // Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Ticket[S, T], error) {
-	c := m.call(decide.Fire, "do", id, &e, actor, change)
-	c.ask.MayExist = true
-	o, err := m.core.do(ctx, &c.request, work)
+	r := m.request(decide.Fire, "do", id, &e, actor, change)
+	r.ask.MayExist = true
+	o, err := m.core.do(ctx, r, work)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@
 //
 // [Manager.Fire] on PostgreSQL:
 //
-//  1. manager.go, change.go: the event becomes an index, the Edit an edit of bytes. check.go:
+//  1. manager.go: the event becomes an index, the Edit an edit of bytes. check.go:
 //     request.check.
 //  2. transaction.go: transaction.gather calls request.prepare (request.go), which has the
 //     steps up to the plan. request.load calls Store.Get, one SELECT. Before it,
@@ -179,7 +179,7 @@
 //  5. transaction.go: transaction.attempt calls Store.Commit: sqlstore updates the row
 //     under the condition on revision and state, and inserts the history row, in one
 //     statement.
-//  6. transaction.go: transaction.publish; change.go makes the typed [Record].
+//  6. transaction.go: transaction.publish; Manager.result makes the typed [Record].
 //
 // [Manager.Do]:
 //

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/internal/visible"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -236,31 +235,18 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 // Unwrap returns Err.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// oneLine returns a text in UTF-8 without line breaks and terminal controls. Reasons,
-// actors and errors of user code may have them, and must not forge lines of a log.
+// oneLine returns a text without line breaks and characters that are not printable, such as
+// terminal controls. Reasons, actors and errors of user code may have them, and must not forge
+// lines of a log.
 func oneLine(text string) string {
-	var b strings.Builder
-	for i, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i, line := range lines {
 		if i > 0 {
-			b.WriteString("; ")
 			line = strings.TrimSpace(line)
 		}
-		for _, r := range line {
-			if !breaks(r) {
-				b.WriteRune(r)
-				continue
-			}
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
+		lines[i] = visible.Escaped(line)
 	}
-	return b.String()
-}
-
-// breaks reports whether a character does not belong in a line: controls, line
-// breaks of any kind, and changes of the direction of writing.
-func breaks(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+	return strings.Join(lines, "; ")
 }
 
 // shown returns as much of a caller's text as an error contains.

@@ -73,7 +73,7 @@ type ActorExplanation struct {
 type EventExplanation struct {
 	Event    string `json:"event"`
 	Possible bool   `json:"possible"`
-	To       string `json:"to,omitempty"`      // empty if the event is not possible and could lead to several states
+	To       string `json:"to,omitempty"`      // empty if the event is not possible
 	Forced   bool   `json:"forced,omitempty"`  // it needs Change.Force
 	Ignored  bool   `json:"ignored,omitempty"` // it is accepted and changes nothing
 	Why      string `json:"why,omitempty"`     // it is not possible

@@ -107,34 +107,23 @@ func (e *explainer) entry(event int, actor fsm.Actor, d decide.Decision, force b
 	case d.Err == nil:
 		x.To, x.Ignored = e.r.State, true
 	default:
-		actors, to := e.permitted(event)
-		x.To, x.Why = to, reason(d.Err)
-		if len(actors) > 0 && errors.Is(d.Err, fsm.ErrWrongActor) {
+		x.Why = reason(d.Err)
+		if actors := e.permitted(event); len(actors) > 0 && errors.Is(d.Err, fsm.ErrWrongActor) {
 			x.Why = "only by " + strings.Join(actors, ", ")
 		}
 	}
 	return x
 }
 
-// permitted returns the actors that have a row for an event in this state, and
-// where the rows lead if that is one state. Guards do not matter.
-func (e *explainer) permitted(event int) (actors []string, to string) {
-	t, states := e.table, map[string]bool{}
-	for _, actor := range t.Actors {
-		rows, _ := t.Candidates(nil, e.known.State, e.known.Origin, event, actor, true)
-		for _, row := range rows {
-			state, _ := t.After(e.known.State, e.known.Origin, row)
-			to = t.States[state].Name
-			states[to] = true
-		}
-		if len(rows) > 0 {
+// permitted returns the actors that have a row for an event in this state. Guards do not
+// matter.
+func (e *explainer) permitted(event int) (actors []string) {
+	for _, actor := range e.table.Actors {
+		if rows, _ := e.table.Candidates(nil, e.known.State, e.known.Origin, event, actor, true); len(rows) > 0 {
 			actors = append(actors, string(actor))
 		}
 	}
-	if len(states) != 1 {
-		to = ""
-	}
-	return actors, to
+	return actors
 }
 
 // elsewhere returns the events for which this state has no row, and the actor has

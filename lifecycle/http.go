@@ -33,8 +33,6 @@ type ProblemDetails struct {
 	// Detail is one line for the client. It has no text of the store, its driver, or
 	// work. The reason of a guard is in it.
 	Detail string `json:"detail,omitempty"`
-	// Instance identifies the occurrence of the error. Problem leaves it to the caller.
-	Instance string `json:"instance,omitempty"`
 	// Code is the error for programs. Codes do not change.
 	Code string `json:"code"`
 
@@ -213,16 +211,17 @@ var replies = []reply{
 	{StatusClientClosedRequest, 1, "canceled", context.Canceled, false},
 }
 
-// outcomeReplies are by [Outcome]; the first is that of an outcome that is not
-// written.
-var outcomeReplies = [...]reply{
-	0:        {http: 504, grpc: 4, code: "outcome-unwritten"},
+// outcomeReplies are the replies of outcomes that are written.
+var outcomeReplies = map[Outcome]reply{
 	Failed:   {http: 500, grpc: 2, code: "work-failed"},
 	Panicked: {http: 500, grpc: 13, code: "work-panicked"},
 	Canceled: {http: 409, grpc: 10, code: "work-canceled"},
 	TimedOut: {http: 500, grpc: 13, code: "work-timed-out"},
 	Lost:     {http: 409, grpc: 10, code: "operation-lost"},
 }
+
+// unwritten is the reply of an outcome that is not written.
+var unwritten = reply{http: 504, grpc: 4, code: "outcome-unwritten"}
 
 // replyTo returns the first reply that matches an error, and whether one does.
 func replyTo(err error) (reply, bool) {
@@ -234,10 +233,10 @@ func replyTo(err error) (reply, bool) {
 	}
 	// Every error that is listed outside of the result of work comes first.
 	if ended, ok := errors.AsType[*OutcomeError](err); ok {
-		if ended.Unwritten != nil || int(ended.Outcome) >= len(outcomeReplies) {
-			return outcomeReplies[0], true
+		if r, ok := outcomeReplies[ended.Outcome]; ok && ended.Unwritten == nil {
+			return r, true
 		}
-		return outcomeReplies[ended.Outcome], true
+		return unwritten, true
 	}
 	return reply{http: http.StatusInternalServerError, grpc: 13, code: "internal"}, false
 }
@@ -284,7 +283,7 @@ type withStatus interface {
 // ofService returns the error of the service in err whose status code counts instead of that of
 // the reply. A refusal is no success, and net/http panics if a status code has not three digits.
 func (r reply) ofService(err error) (withStatus, bool) {
-	if r.sentinel == ErrUnknownOutcome || r.sentinel == ErrUnavailable || r.code == outcomeReplies[0].code {
+	if r.sentinel == ErrUnknownOutcome || r.sentinel == ErrUnavailable || r.code == unwritten.code {
 		return nil, false
 	}
 	own, ok := errors.AsType[withStatus](err)

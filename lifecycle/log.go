@@ -134,7 +134,7 @@ func (l eventLog) stuck(ctx context.Context, r *SweepResult) {
 	l.LogAttrs(
 		ctx, level, "stuck", slog.String("machine", r.Machine), slog.String("id", r.ID),
 		slog.Uint64("operation", uint64(r.Operation)), slog.String("from", r.From), slog.String("to", r.To),
-		slog.String("event", r.Event), slog.String("owner", r.Owner), slog.String("resolution", r.Resolution.String()),
+		slog.String("event", r.Event), slog.String("owner", r.Owner), slog.String("resolution", string(r.Resolution)),
 		slog.String("cause", r.Cause), errorAttr(r.Err),
 	)
 }

@@ -147,7 +147,7 @@ func TestLogLevels(t *testing.T) {
 		lifecycle.Moved: "INFO", lifecycle.Redone: "INFO", lifecycle.Overtaken: "INFO",
 		lifecycle.NotMoved: "WARN", lifecycle.NeedsOperator: "WARN",
 	} {
-		t.Run(resolution.String(), func(t *testing.T) {
+		t.Run(string(resolution), func(t *testing.T) {
 			o.Swept(t.Context(), lifecycle.Swept{Results: []lifecycle.SweepResult{{Resolution: resolution}}})
 			require.Equal(t, want, level())
 		})

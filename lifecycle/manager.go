@@ -247,13 +247,13 @@ func checkConfig[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, c
 // [fsm.Machine.Next], [ErrInvalid], and those of the store. Nothing is written then,
 // except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
-	return m.creating(id, e, actor, payload, change).apply(ctx)
+	return m.apply(ctx, m.creating(id, e, actor, payload, change))
 }
 
-func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.call(decide.Create, "create", id, &e, actor, change)
-	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
-	return c
+func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *request {
+	r := m.request(decide.Create, "create", id, &e, actor, change)
+	r.payload, r.invalid = pack(payload, r.core.limits.Payload)
+	return r
 }
 
 // Add creates a record in a state: the machine's initial one, or, for an object that exists
@@ -265,20 +265,20 @@ func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, 
 // Errors: [fsm.ErrUnknownState], [ErrInvalid] for a state in which no object can be added,
 // and those of [Manager.Create].
 func (m *Manager[S, E, T]) Add(ctx context.Context, id string, state S, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
-	return m.adding(id, state, actor, payload, change).apply(ctx)
+	return m.apply(ctx, m.adding(id, state, actor, payload, change))
 }
 
-func (m *Manager[S, E, T]) adding(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.call(decide.Add, "add", id, nil, actor, change)
-	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
-	if c.ask.To = m.machine.StateIndex(state); c.ask.To < 0 {
-		c.invalid = m.unknownState(state, actor)
-	} else if kind := m.machine.Kind(state); kind == fsm.Absent || kind == fsm.Transitional && c.ask.To != m.core.table.Initial {
-		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
-	} else if c.Reason == "" && c.ask.To != m.core.table.Initial {
-		c.Reason = "added: it exists already"
+func (m *Manager[S, E, T]) adding(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *request {
+	r := m.request(decide.Add, "add", id, nil, actor, change)
+	r.payload, r.invalid = pack(payload, r.core.limits.Payload)
+	if r.ask.To = m.machine.StateIndex(state); r.ask.To < 0 {
+		r.invalid = m.unknownState(state, actor)
+	} else if kind := m.machine.Kind(state); kind == fsm.Absent || kind == fsm.Transitional && r.ask.To != m.core.table.Initial {
+		r.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
+	} else if r.Reason == "" && r.ask.To != m.core.table.Initial {
+		r.Reason = "added: it exists already"
 	}
-	return c
+	return r
 }
 
 // unknownState returns the error for a state that a caller wants an object to enter.
@@ -303,7 +303,7 @@ func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, except
 // after ErrUnknownOutcome.
 func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
-	return m.call(decide.Fire, "fire", id, &e, actor, change).apply(ctx)
+	return m.apply(ctx, m.request(decide.Fire, "fire", id, &e, actor, change))
 }
 
 // Override puts an object into a state without a row of the table. It skips rows,
@@ -322,17 +322,17 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of
 // Edit and of the store. Nothing is written then, except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
-	return m.overriding(id, to, actor, reason, change).apply(ctx)
+	return m.apply(ctx, m.overriding(id, to, actor, reason, change))
 }
 
-func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
-	c := m.call(decide.Override, "override", id, nil, actor, change)
-	c.ask.To, c.Reason = m.machine.StateIndex(to), reason
-	c.invalid = checkSigned("an override", actor, reason)
-	if c.ask.To < 0 {
-		c.invalid = m.unknownState(to, actor)
+func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *request {
+	r := m.request(decide.Override, "override", id, nil, actor, change)
+	r.ask.To, r.Reason = m.machine.StateIndex(to), reason
+	r.invalid = checkSigned("an override", actor, reason)
+	if r.ask.To < 0 {
+		r.invalid = m.unknownState(to, actor)
 	}
-	return c
+	return r
 }
 
 // checkSigned refuses a verb that skips the table without an actor and a reason.
@@ -341,4 +341,51 @@ func checkSigned(verb string, actor fsm.Actor, reason string) error {
 		return fmt.Errorf("%w: %s needs an actor and a reason", ErrInvalid, verb)
 	}
 	return nil
+}
+
+// apply performs a request and returns its result.
+func (m *Manager[S, E, T]) apply(ctx context.Context, r *request) (Record[S, T], error) {
+	if _, err := apply(ctx, []*request{r}, nil); err != nil {
+		return Record[S, T]{}, r.fail(ctx, err)
+	}
+	return m.result(r), nil
+}
+
+// result returns the record as a request has left it. The request has succeeded.
+func (m *Manager[S, E, T]) result(r *request) Record[S, T] {
+	stored, state, origin := &r.before, r.known.State, r.known.Origin
+	if r.written() {
+		stored, state, origin = &r.change.To, r.decision.State, r.decision.Origin
+	}
+	status := fsm.Status[S]{State: m.machine.StateAt(state), Origin: m.machine.StateAt(origin)}
+	payload, _ := r.decoded.(T)
+	rec := newRecord(status, stored, payload)
+	rec.Version = r.version
+	return rec
+}
+
+// request makes a request of a verb. The event is nil if the verb names a state instead.
+func (m *Manager[S, E, T]) request(verb decide.Verb, name, id string, e *E, actor fsm.Actor, change *Change[T]) *request {
+	r := &request{
+		core: m.core, verb: name, key: Key{m.core.table.Name, id}, byCaller: true, ask: decide.Request{Verb: verb, Actor: actor},
+	}
+	if e != nil {
+		if r.ask.Event = m.machine.EventIndex(*e); r.ask.Event >= 0 {
+			r.event = m.core.table.Events[r.ask.Event]
+		} else {
+			r.event = fmt.Sprint(*e)
+		}
+	}
+	if change == nil {
+		return r
+	}
+	r.Change = Change[[]byte]{
+		Reason: change.Reason, Require: change.Require, Fence: change.Fence, Messages: change.Messages, Force: change.Force,
+		Expect: change.Expect, IfMatch: change.IfMatch, Request: change.Request, Operation: change.Operation, Admission: change.Admission,
+	}
+	if change.Edit != nil {
+		r.Edit = editBytes(change.Edit, m.core.limits.Payload)
+	}
+	r.ask.Force, r.ask.Edits = r.Force, r.Edit != nil
+	return r
 }

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"container/list"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -26,11 +24,6 @@ import (
 type MemoryStore struct {
 	KeepHistory int // history rows kept for each object; 0: 32; negative: all
 
-	// NoHistory saves the memory of the history. The store is then no [Historian],
-	// and it recognizes a commit that is sent again only if the commit is the last
-	// one of its objects.
-	NoHistory bool
-
 	keepRemoved int // removed objects whose numbers are kept; 0: 1024; negative: none; only tests set it
 
 	watchers watchers // of the managers over this store; has a lock of its own
@@ -48,13 +41,11 @@ type MemoryStore struct {
 // is removed, its record has no state.
 type object struct {
 	record StoredRecord
-	number uint64 // of the revision; no less than the sequence number
-	past   past
-	place  [groupKinds]int // index in the group of each kind, plus 1; 0: in none
-	// newer and older are the objects of the machine whose last changes are next to this
-	// one's; nil: none.
-	newer, older *object
-	removal      *list.Element // in the removed objects of the store; nil: not removed
+	number uint64       // of the revision; no less than the sequence number
+	rows   []HistoryRow // the newest ones, in order of sequence numbers
+
+	recent  *list.Element // in the recent objects of the shelf
+	removal *list.Element // in the removed objects of the store; nil: not removed
 }
 
 var (
@@ -69,10 +60,10 @@ func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 // maxChanges bounds a commit in memory, because all other calls wait for it.
 const maxChanges = 1 << 12
 
-// Capabilities implements [Store]. The store supports everything, except history
-// if NoHistory is set. Its clock is that of the process.
+// Capabilities implements [Store]. The store supports everything. Its clock is that of the
+// process.
 func (s *MemoryStore) Capabilities() Capabilities {
-	return Capabilities{Changes: maxChanges, History: !s.NoHistory, Messages: true}
+	return Capabilities{Changes: maxChanges, History: true, Messages: true}
 }
 
 // Close frees the records. Every later call returns [ErrClosed]. Close may be
@@ -194,12 +185,11 @@ func (s *MemoryStore) written(c *Commit) bool {
 		if o == nil {
 			return false
 		}
-		n := len(o.past.rows)
-		at := sort.Search(n, func(i int) bool { return o.past.at(i).Sequence >= to.Sequence })
-		if at == n || o.past.at(at).Token != c.Token {
+		at := slices.IndexFunc(o.rows, func(row HistoryRow) bool { return row.Sequence == to.Sequence && row.Token == c.Token })
+		if at < 0 {
 			return false
 		}
-		rows[i] = o.past.at(at)
+		rows[i] = &o.rows[at]
 	}
 	for i, row := range rows {
 		c.Changes[i].Stamp(row.Revision, row.At)
@@ -223,16 +213,18 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, now time.Time) {
 	o.number = max(o.number+1, ch.To.Sequence)
 	ch.Stamp(Revision(strconv.FormatUint(o.number, 10)), now)
 	if !ch.MetadataOnly {
-		keep := cmp.Or(s.KeepHistory, 32)
-		if s.NoHistory {
-			keep = 1 // the token of the last commit
+		if keep := cmp.Or(s.KeepHistory, 32); len(o.rows) == keep {
+			delete(sh.requests, o.rows[0].Request)
+			o.rows = slices.Delete(o.rows, 0, 1)
 		}
-		dropped := o.past.add(ch.Row(token), keep)
-		sh.recent.renew(o)
-		delete(sh.requests, dropped.Request)
+		o.rows = append(o.rows, ch.Row(token))
 		if ch.Request != "" {
 			sh.requests[ch.Request] = o
 		}
+		if o.recent == nil {
+			o.recent = sh.recent.PushFront(o)
+		}
+		sh.recent.MoveToFront(o.recent)
 	}
 	result := ch.Result()
 	sh.set(o, &result)
@@ -248,69 +240,34 @@ func (s *MemoryStore) forget() {
 		o := s.removed.Remove(s.removed.Front()).(*object)
 		sh := s.shelves[o.record.Machine]
 		s.floor = max(s.floor, o.number, uint64(o.record.Operation))
-		for i := range o.past.rows {
-			delete(sh.requests, o.past.rows[i].Request)
+		for i := range o.rows {
+			delete(sh.requests, o.rows[i].Request)
 		}
-		sh.recent.remove(o)
+		sh.recent.Remove(o.recent)
 		delete(sh.objects, o.record.ID)
 	}
 }
 
-// past is the newest history rows of an object, in order of sequence numbers. Once it is full,
-// it is a ring.
-type past struct {
-	rows   []HistoryRow
-	oldest int
-}
-
-// add adds a row and keeps at most so many; negative: all. It returns the row that it
-// dropped, or the zero row.
-func (p *past) add(row HistoryRow, keep int) (dropped HistoryRow) {
-	if keep < 0 || len(p.rows) < keep {
-		p.rows = append(p.rows, row)
-		return dropped
-	}
-	dropped, p.rows[p.oldest] = p.rows[p.oldest], row
-	p.oldest = (p.oldest + 1) % len(p.rows)
-	return dropped
-}
-
-// at returns row i, oldest first.
-func (p *past) at(i int) *HistoryRow { return &p.rows[(p.oldest+i)%len(p.rows)] }
-
-// History implements [Historian]. It returns [errors.ErrUnsupported] if NoHistory
-// is set.
+// History implements [Historian].
 func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	if s.NoHistory {
-		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
-	}
 	o := s.object(key)
 	if o == nil {
 		return nil, nil
 	}
-	var rows []HistoryRow
-	for i := range o.past.rows {
-		if row := o.past.at(i); row.Sequence > after && len(rows) < limit {
-			rows = append(rows, *row)
-		}
-	}
-	return rows, nil
+	start := sort.Search(len(o.rows), func(i int) bool { return o.rows[i].Sequence > after })
+	return slices.Clone(o.rows[start:min(len(o.rows), start+max(limit, 0))]), nil
 }
 
-// Requested implements [Historian]. It returns [errors.ErrUnsupported] if NoHistory is
-// set.
+// Requested implements [Historian].
 func (s *MemoryStore) Requested(ctx context.Context, machine, request string) (HistoryRow, error) {
 	if err := s.enter(ctx); err != nil {
 		return HistoryRow{}, err
 	}
 	defer s.mu.Unlock()
-	if s.NoHistory {
-		return HistoryRow{}, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
-	}
 	if row := s.requested(machine, request); row != nil {
 		return *row, nil
 	}
@@ -323,7 +280,7 @@ func (s *MemoryStore) requested(machine, request string) *HistoryRow {
 	if sh == nil || sh.requests[request] == nil {
 		return nil
 	}
-	rows := sh.requests[request].past.rows
+	rows := sh.requests[request].rows
 	return &rows[slices.IndexFunc(rows, func(row HistoryRow) bool { return row.Request == request })]
 }
 
@@ -346,17 +303,10 @@ func (s *MemoryStore) Discard(ctx context.Context, numbers ...uint64) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	if len(numbers) == 0 {
-		return nil
+	discarded := map[uint64]bool{}
+	for _, n := range numbers {
+		discarded[n] = true
 	}
-	// Programs discard the oldest messages. Only those up to the last number move:
-	// the rest may be long.
-	newest := slices.Max(numbers)
-	end := sort.Search(len(s.outbox), func(i int) bool { return s.outbox[i].Number > newest })
-	kept := slices.DeleteFunc(slices.Clone(s.outbox[:end]), func(m OutboxMessage) bool { return slices.Contains(numbers, m.Number) })
-	first := end - len(kept)
-	copy(s.outbox[first:end], kept)
-	clear(s.outbox[:first])
-	s.outbox = s.outbox[first:]
+	s.outbox = slices.DeleteFunc(s.outbox, func(m OutboxMessage) bool { return discarded[m.Number] })
 	return nil
 }

@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -31,7 +30,7 @@ func TestMemoryStoreKeepsHistory(t *testing.T) {
 					want = want[1:]
 				}
 				require.Equal(t, want, m.rows("a"))
-				m.put("b", "idle") // has a ring of its own
+				m.put("b", "idle") // has rows of its own
 			}
 			last := m.get("a")
 			for i, c := range commits {
@@ -45,21 +44,6 @@ func TestMemoryStoreKeepsHistory(t *testing.T) {
 			require.Equal(t, last, m.get("a"))
 		})
 	}
-}
-
-// Without history a commit is known only while it is the last one of its objects.
-func TestMemoryStoreWithoutHistory(t *testing.T) {
-	m := memory{&lifecycle.MemoryStore{NoHistory: true}, t}
-	c := m.to("a", "idle")
-	require.NoError(t, m.Commit(t.Context(), c))
-	twin := *c
-	require.NoError(t, m.Commit(t.Context(), &twin))
-	m.put("a", "moving")
-	require.ErrorIs(t, m.Commit(t.Context(), &twin), lifecycle.ErrConflict)
-	_, err := m.History(t.Context(), c.Changes[0].To.Key, 0, 1)
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, err = m.Requested(t.Context(), c.Changes[0].To.Machine, "r")
-	require.ErrorIs(t, err, errors.ErrUnsupported)
 }
 
 // A request is known as long as its history row.

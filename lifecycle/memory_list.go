@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"iter"
 	"slices"
@@ -16,16 +17,27 @@ type shelf struct {
 	objects  map[string]*object // by id, removed ones included
 	requests map[string]*object // by request in one of the object's history rows
 	order    ordered
-	states   map[string]*group // by state
-	owned    group             // objects with an owner
-	timed    group             // objects with a deadline
-	recent   recent
+	states   map[string]group // by state
+	owned    group            // objects with an owner
+	timed    group            // objects with a deadline
+	recent   list.List        // the *object values, removed ones included; the last change first
+}
+
+// group is a set of objects.
+type group map[*object]struct{}
+
+func (g group) set(o *object, member bool) {
+	if member {
+		g[o] = struct{}{}
+	} else {
+		delete(g, o)
+	}
 }
 
 func (s *MemoryStore) shelf(machine string) *shelf {
 	sh := s.shelves[machine]
 	if sh == nil {
-		sh = &shelf{objects: make(map[string]*object), requests: make(map[string]*object), states: make(map[string]*group)}
+		sh = &shelf{objects: map[string]*object{}, requests: map[string]*object{}, states: map[string]group{}, owned: group{}, timed: group{}}
 		if s.shelves == nil {
 			s.shelves = make(map[string]*shelf)
 		}
@@ -45,52 +57,16 @@ func (sh *shelf) set(o *object, after *StoredRecord) {
 		sh.order.remove(o)
 	}
 	if existed {
-		sh.state(left).set(o, inState, false)
+		delete(sh.states[left], o)
 	}
 	if after.Exists() {
-		sh.state(after.State).set(o, inState, true)
+		if sh.states[after.State] == nil {
+			sh.states[after.State] = group{}
+		}
+		sh.states[after.State].set(o, true)
 	}
-	sh.owned.set(o, inOwned, after.Owner != "")
-	sh.timed.set(o, inTimed, !after.Deadline.IsZero())
-}
-
-func (sh *shelf) state(name string) *group {
-	g := sh.states[name]
-	if g == nil {
-		g = &group{}
-		sh.states[name] = g
-	}
-	return g
-}
-
-// group is a set of objects. An object has a place in at most one group of each
-// kind.
-//
-// Invariant: objects[o.place[kind]-1] == o for every object o of the group.
-type group struct{ objects []*object }
-
-// Kinds of groups.
-const (
-	inState = iota
-	inOwned
-	inTimed
-	groupKinds
-)
-
-// set makes an object a member of the group, or no member.
-func (g *group) set(o *object, kind int, member bool) {
-	at := o.place[kind] - 1
-	switch {
-	case member && at < 0:
-		g.objects = append(g.objects, o)
-		o.place[kind] = len(g.objects)
-	case !member && at >= 0:
-		last := len(g.objects) - 1
-		g.objects[at] = g.objects[last]
-		g.objects[at].place[kind] = at + 1
-		g.objects = slices.Delete(g.objects, last, last+1)
-		o.place[kind] = 0
-	}
+	sh.owned.set(o, after.Owner != "")
+	sh.timed.set(o, !after.Deadline.IsZero())
 }
 
 // List implements [Store].
@@ -140,7 +116,7 @@ func (sh *shelf) page(q *Query) (page []*object) {
 	}
 	page = nil
 	for _, g := range groups {
-		for _, o := range g.objects {
+		for o := range g {
 			if o.record.ID > q.After && q.Selects(&o.record, now) {
 				page = append(page, o)
 			}
@@ -153,22 +129,20 @@ func (sh *shelf) page(q *Query) (page []*object) {
 // candidates returns groups that contain every object which a query selects, each
 // once, and the number of objects in them. If the query names no group, the number
 // is that of all objects.
-func (sh *shelf) candidates(q *Query) (groups []*group, n int) {
+func (sh *shelf) candidates(q *Query) (groups []group, n int) {
 	n = len(sh.objects)
 	if len(q.States) > 0 {
 		n = 0
 		for _, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
-			if g := sh.states[state]; g != nil {
-				groups = append(groups, g)
-				n += len(g.objects)
-			}
+			groups = append(groups, sh.states[state])
+			n += len(sh.states[state])
 		}
 	}
-	if q.NotOwnedBy != nil && len(sh.owned.objects) < n {
-		groups, n = []*group{&sh.owned}, len(sh.owned.objects)
+	if q.NotOwnedBy != nil && len(sh.owned) < n {
+		groups, n = []group{sh.owned}, len(sh.owned)
 	}
-	if q.Overdue && len(sh.timed.objects) < n {
-		groups, n = []*group{&sh.timed}, len(sh.timed.objects)
+	if q.Overdue && len(sh.timed) < n {
+		groups, n = []group{sh.timed}, len(sh.timed)
 	}
 	return groups, n
 }
@@ -238,36 +212,6 @@ func (s *ordered) after(id string) iter.Seq[*object] {
 	}
 }
 
-// recent are the objects of a machine in order of their last changes, removed ones
-// included.
-//
-// Invariant: o.newer.older == o and o.older.newer == o, where they are not nil.
-type recent struct{ newest *object }
-
-// renew makes an object the newest one.
-func (r *recent) renew(o *object) {
-	r.remove(o)
-	o.older = r.newest
-	if o.older != nil {
-		o.older.newer = o
-	}
-	r.newest = o
-}
-
-// remove takes an object out of the order, if it is in it.
-func (r *recent) remove(o *object) {
-	if r.newest == o {
-		r.newest = o.older
-	}
-	if o.newer != nil {
-		o.newer.older = o.older
-	}
-	if o.older != nil {
-		o.older.newer = o.newer
-	}
-	o.newer, o.older = nil, nil
-}
-
 // Recent implements [Follower].
 func (s *MemoryStore) Recent(ctx context.Context, machine string, within time.Duration, after string, limit int) ([]ChangedObject, error) {
 	if err := s.enter(ctx); err != nil {
@@ -280,7 +224,11 @@ func (s *MemoryStore) Recent(ctx context.Context, machine string, within time.Du
 	}
 	var found []ChangedObject
 	since := time.Now().Add(-within)
-	for o := sh.recent.newest; o != nil && !o.record.ChangedAt.Before(since); o = o.older {
+	for e := sh.recent.Front(); e != nil; e = e.Next() {
+		o := e.Value.(*object)
+		if o.record.ChangedAt.Before(since) {
+			break
+		}
 		if o.record.ID > after {
 			found = append(found, ChangedObject{o.record.ID, o.record.Sequence})
 		}

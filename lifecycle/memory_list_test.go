@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -225,15 +226,14 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	require.Empty(t, sh.order.pieces)
 	require.Len(t, sh.states, 2)
 	for state, g := range sh.states {
-		require.Empty(t, g.objects, state)
-		require.LessOrEqual(t, cap(g.objects), 8, state)
+		require.Empty(t, g, state)
 	}
 	require.LessOrEqual(t, s.removed.Len(), keep)
 	require.Len(t, s.outbox, 1)
 	require.LessOrEqual(t, cap(s.outbox), 8)
 	require.Len(t, s.shelves, 1)
 	for _, o := range sh.objects {
-		require.LessOrEqual(t, cap(o.past.rows), 2)
+		require.LessOrEqual(t, cap(o.rows), 2)
 	}
 }
 
@@ -295,29 +295,20 @@ func TestObjectsAreInTheirGroups(t *testing.T) {
 			require.NoError(t, s.Commit(ctx, &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
 
 			sh := s.shelves["m"]
-			all := []*group{&sh.owned, &sh.timed}
-			for _, g := range sh.states {
-				all = append(all, g)
-			}
-			members := 0
-			for _, g := range all {
-				members += len(g.objects)
+			states, owned, timed := map[string]group{}, group{}, group{}
+			for state := range sh.states {
+				states[state] = group{}
 			}
 			for _, o := range sh.objects {
-				if !o.record.Exists() {
-					require.Zero(t, o.place)
-					continue
-				}
-				for kind, g := range map[int]*group{inState: sh.states[o.record.State], inOwned: &sh.owned, inTimed: &sh.timed} {
-					if kind == inOwned && o.record.Owner == "" || kind == inTimed && o.record.Deadline.IsZero() {
-						require.Zero(t, o.place[kind])
-						continue
-					}
-					require.Same(t, o, g.objects[o.place[kind]-1])
-					members--
+				if r := &o.record; r.Exists() {
+					states[r.State].set(o, true)
+					owned.set(o, r.Owner != "")
+					timed.set(o, !r.Deadline.IsZero())
 				}
 			}
-			require.Zero(t, members)
+			require.True(t, maps.EqualFunc(states, sh.states, maps.Equal[group, group]))
+			require.True(t, maps.Equal(owned, sh.owned))
+			require.True(t, maps.Equal(timed, sh.timed))
 			sh.order.check(t)
 		}
 	})

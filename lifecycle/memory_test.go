@@ -25,7 +25,6 @@ func TestMemoryStore(t *testing.T) {
 		"New":        lifecycle.NewMemoryStore,
 		"Zero":       func() *lifecycle.MemoryStore { return new(lifecycle.MemoryStore) },
 		"Little":     func() *lifecycle.MemoryStore { return (&lifecycle.MemoryStore{KeepHistory: 8}).KeepRemoved(8) },
-		"NoHistory":  func() *lifecycle.MemoryStore { return &lifecycle.MemoryStore{NoHistory: true} },
 		"Everything": func() *lifecycle.MemoryStore { return (&lifecycle.MemoryStore{KeepHistory: -1}).KeepRemoved(1 << 30) },
 	} {
 		t.Run(name, func(t *testing.T) {

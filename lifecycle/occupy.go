@@ -58,7 +58,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 		case !now.Exists():
 			return ErrNotFound
 		}
-		if _, err := c.upgrade(&now); err != nil {
+		if _, _, err := c.recognize(&now); err != nil {
 			return err
 		}
 		if len(states) > 0 && !slices.Contains(states, now.State) {

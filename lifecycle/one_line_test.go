@@ -14,7 +14,7 @@ import (
 // controls.
 func TestOneLine(t *testing.T) {
 	text := "it is up\n  user:\n\r\n    delete to none\x1b[2J\u202e"
-	const line = `it is up; user:; delete to none\x1b[2J\u202e`
+	const line = `it is up; user:; delete to none\u001b[2J\u202e`
 	store := lifecycle.NewMemoryStore()
 	m := workers(store, lifecycle.Config[event]{})
 	running(t, m, "vm")

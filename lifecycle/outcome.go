@@ -246,7 +246,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	var list []*request
 	for _, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.request("outcome", decide.Report)
-		r.ending, r.outcome = o, decide.Outcome(outcome)
+		r.ending, r.succeeded = o, outcome == Succeeded
 		if why != nil {
 			r.Reason = storable.Text(fmt.Sprint(why), maxReason) // fmt recovers if Error panics
 		}
@@ -293,7 +293,7 @@ func (r *request) chooseEvent() bool {
 	}
 	report := r.ask
 	report.Actor = c.worker // an earlier attempt may have chosen the deadline's row
-	ask, ok := report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
+	ask, ok := report.Outcome(c.table, &r.known, r.succeeded, c.events)
 	if ok {
 		ask.Edits = r.Edit != nil
 		r.ask, r.event = ask, c.table.Events[ask.Event]
@@ -324,7 +324,10 @@ func (o *operation) noteLoss(why error) {
 	}
 	now := to.now
 	known, _, err := o.core.recognize(&now) // a change that removes the object has the absent state
-	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent || o.core.payloads.decode(now.Payload) != nil {
+	if err != nil || o.core.table.States[known.State].Kind == fsm.Absent {
+		return
+	}
+	if _, err := o.core.payloads.decode(now.Payload); err != nil {
 		return
 	}
 	now.Version = to.version
@@ -344,7 +347,7 @@ func (o *operation) attachEdit(r *request, outcome Outcome) error {
 		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
 	}
 	r.Edit = func(payload *[]byte) error {
-		if err := o.core.payloads.decode(*payload); err != nil {
+		if _, err := o.core.payloads.decode(*payload); err != nil {
 			return err // the record is foreign, and the edit has not failed
 		}
 		if err := protect.Call(func() error { return typed(payload) }); err != nil {

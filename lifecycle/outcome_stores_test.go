@@ -12,8 +12,12 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// tokenless is a store that keeps no tokens.
+// tokenless is a store that keeps neither tokens nor history.
 type tokenless struct{ *hooked }
+
+func (s tokenless) Capabilities() lifecycle.Capabilities {
+	return lifecycle.Capabilities{Changes: s.hooked.Capabilities().Changes}
+}
 
 func (s tokenless) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
 	rec, err := s.hooked.Get(ctx, key)
@@ -25,7 +29,7 @@ func (s tokenless) Get(ctx context.Context, key lifecycle.Key) (lifecycle.Stored
 // to an outcome that was not written. The next attempt finds that and writes it.
 func TestUnwrittenWithoutTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := tokenless{&hooked{MemoryStore: &lifecycle.MemoryStore{NoHistory: true}}}
+		store := tokenless{&hooked{MemoryStore: lifecycle.NewMemoryStore()}}
 		m := workers(store, lifecycle.Config[event]{})
 		stopped(t, m, "a")
 		sent := 0

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -135,16 +134,17 @@ func (r *request) planPayload(to *StoredRecord) error {
 	switch {
 	case !r.decision.Saved:
 		to.Saved = nil
-	case r.decision.Payload == decide.Save:
+	case r.decision.Saves:
 		to.Saved = r.before.Payload
 		if to.Saved == nil {
 			to.Saved = []byte{} // the zero payload is saved too
 		}
 	}
 	// A payload that cannot be decoded fails the request before the commit.
-	err := cmp.Or(r.result, decoder(r.core.payloads)).decode(r.after)
+	decoded, err := r.core.payloads.decode(r.after)
 	if err != nil && r.discards() {
 		return nil
 	}
+	r.decoded = decoded
 	return err
 }

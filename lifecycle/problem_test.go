@@ -181,9 +181,11 @@ func TestProblemTable(t *testing.T) {
 		documented++
 	}
 	require.Len(t, names, documented)
-	for o := lifecycle.Failed; o <= lifecycle.Lost; o++ {
+	for name, o := range map[string]lifecycle.Outcome{
+		"Failed": lifecycle.Failed, "Panicked": lifecycle.Panicked, "Canceled": lifecycle.Canceled,
+		"TimedOut": lifecycle.TimedOut, "Lost": lifecycle.Lost,
+	} {
 		p := lifecycle.Problem(&lifecycle.OutcomeError{Outcome: o})
-		name := []string{"Failed", "Panicked", "Canceled", "TimedOut", "Lost"}[o-lifecycle.Failed]
 		require.Contains(t, text, fmt.Sprintf("//\t%d  %-2d  %-18s  %s\n", p.Status, p.GRPC, p.Code, name))
 	}
 }

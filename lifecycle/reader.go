@@ -70,16 +70,12 @@ func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 // has: the empty name is that of a missing object, and a String method may give
 // many values one name.
 func (m *Manager[S, E, T]) required(s S) string {
-	table := m.core.table
-	if i := m.machine.StateIndex(s); i >= 0 {
-		if table.States[i].Kind == fsm.Absent {
-			return ""
-		}
-		return table.States[i].Name
+	i := m.machine.StateIndex(s)
+	switch {
+	case i < 0:
+		return fmt.Sprintf("%T(%#v)", s, s)
+	case m.core.table.States[i].Kind == fsm.Absent:
+		return ""
 	}
-	name := fmt.Sprint(s)
-	if _, taken := table.StateIndex(name); taken || name == "" {
-		name = fmt.Sprintf("%T(%#v)", s, s)
-	}
-	return name
+	return m.core.table.States[i].Name
 }

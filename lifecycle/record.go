@@ -1,11 +1,12 @@
 package lifecycle
 
 import (
-	"encoding/hex"
+	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ type Record[S comparable, T any] struct {
 // The error matches [ErrForeign].
 func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	version := r.Version
-	if _, err := m.core.upgrade(r); err != nil {
+	if _, _, err := m.core.recognize(r); err != nil {
 		return Record[S, T]{}, err
 	}
 	rec, err := m.typed(r)
@@ -74,6 +75,78 @@ func newRecord[S comparable, T any](status fsm.Status[S], r *StoredRecord, paylo
 	}
 }
 
+// guard runs the guard of a row on copies of the payloads: what it changes in them
+// changes nothing.
+func (m *Manager[S, E, T]) guard(ctx context.Context, row int, before, after []byte) (refusal, err error) {
+	was, err := unpack[T](before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := unpack[T](after)
+	if err != nil {
+		return nil, err
+	}
+	return m.machine.Check(ctx, row, &was, &is), nil
+}
+
+func (m *Manager[S, E, T]) decode(data []byte) (any, error) { return unpack[T](data) }
+
+func (m *Manager[S, E, T]) editPayload(edit any) (func(*[]byte) error, bool) {
+	typed, ok := edit.(func(*T) error)
+	if !ok {
+		return nil, false
+	}
+	return editBytes(typed, m.core.limits.Payload), true
+}
+
+// mostLevels is how many levels of nested values package encoding/json reads.
+const mostLevels = 10_000
+
+// pack encodes a payload of limited size. A payload type without any bits is kept as
+// nothing.
+func pack[T any](v T, limit int) ([]byte, error) {
+	if reflect.TypeFor[T]().Size() == 0 {
+		return nil, nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("%w: payload: %w", ErrInvalid, err)
+	}
+	// Marshal counts the levels of a json.RawMessage from its own beginning. The record
+	// could not be read again.
+	if len(data) > mostLevels && !json.Valid(data) {
+		return nil, fmt.Errorf("%w: payload of more than %d nested levels", ErrInvalid, mostLevels)
+	}
+	return data, checkSize("payload", len(data), limit)
+}
+
+// unpack decodes a payload. The value shares no memory with the bytes. The error
+// matches [ErrForeign].
+func unpack[T any](data []byte) (v T, err error) {
+	if len(data) == 0 {
+		return v, nil
+	}
+	if err = json.Unmarshal(data, &v); err != nil {
+		return v, fmt.Errorf("%w: payload is not a %v: %w", ErrForeign, reflect.TypeFor[T](), err)
+	}
+	return v, nil
+}
+
+// editBytes returns an edit of the encoded payload for an edit of the payload. The
+// result shares no memory with what the edit has put into the payload.
+func editBytes[T any](edit func(*T) error, limit int) func(*[]byte) error {
+	return func(data *[]byte) error {
+		payload, err := unpack[T](*data)
+		if err == nil {
+			err = edit(&payload)
+		}
+		if err == nil {
+			*data, err = pack(payload, limit)
+		}
+		return err
+	}
+}
+
 // etag returns the ETag of a record, empty if the object does not exist:
 //
 //	"sequence-token"    token: the first 8 bytes of ChangeToken in hex
@@ -84,10 +157,7 @@ func (r *StoredRecord) etag() string {
 	if !r.Exists() {
 		return ""
 	}
-	var space [40]byte
-	tag := strconv.AppendUint(append(space[:0], '"'), r.Sequence, 10)
-	tag = hex.AppendEncode(append(tag, '-'), r.ChangeToken[:8])
-	return string(append(tag, '"'))
+	return fmt.Sprintf(`"%d-%x"`, r.Sequence, r.ChangeToken[:8])
 }
 
 // anETag is a pattern of an ETag (RFC 9110). It may contain a comma.

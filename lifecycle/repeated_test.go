@@ -95,6 +95,9 @@ func TestRepeatedRequest(t *testing.T) {
 	require.Equal(t, commits, store.commits)
 }
 
+// bare is a store without history.
+type bare struct{ lifecycle.Store }
+
 // TestRefusedRequestIsNotKept: a request that was refused may be sent again and succeed.
 func TestRefusedRequestIsNotKept(t *testing.T) {
 	m, _ := vms(t)
@@ -106,7 +109,7 @@ func TestRefusedRequestIsNotKept(t *testing.T) {
 	require.NoError(t, err, "the table ignores the event")
 	fire(t, m, "a", "update", user, named("r1", ""))
 
-	none := lifecycle.Must(sizedVM, &lifecycle.MemoryStore{NoHistory: true}, nil)
+	none := lifecycle.Must(sizedVM, bare{lifecycle.NewMemoryStore()}, nil)
 	_, err = none.Create(t.Context(), "a", "create", user, size{}, named("r1", ""))
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 }

@@ -79,9 +79,9 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 }
 
 func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) *request {
-	c := m.call(decide.Report, "report", id, &e, actor, change)
-	c.ask.Operation, c.Operation, c.anyState = uint64(operation), 0, true
-	return &c.request
+	r := m.request(decide.Report, "report", id, &e, actor, change)
+	r.ask.Operation, r.Operation, r.anyState = uint64(operation), 0, true
+	return r
 }
 
 // decideReport decides a report. Of an object at rest it is first compared with the reports
@@ -97,7 +97,7 @@ func (r *request) decideReport(ctx context.Context) (err error) {
 	if err = r.decideOnce(ctx); err != nil || r.decision.Verdict != decide.Refused {
 		return err
 	}
-	if !resting && r.outcome == 0 {
+	if !resting && r.ending == nil {
 		if ask.Repeats, err = r.reportedBefore(ctx); err != nil {
 			return err
 		}

@@ -137,7 +137,7 @@ func TestVerdictString(t *testing.T) {
 // A report about the last operation of a removed object is stale for a new object of
 // the same id.
 func TestReportOfAFormerLife(t *testing.T) {
-	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), &lifecycle.MemoryStore{NoHistory: true}} {
+	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), bare{lifecycle.NewMemoryStore()}} {
 		m := lifecycle.Must(sizedVM, store, nil)
 		create(t, m, "a", "import", user, size{})
 		rec := fire(t, m, "a", "delete", user, nil)

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,18 +26,17 @@ type request struct {
 	byCaller bool     // a caller of the library makes the request, not the library
 	invalid  error    // why the request is refused at once; nil: it is not
 	payload  []byte   // of a new object
-	result   decoder  // receives the payload that the object has afterwards; nil: it is only checked
 	pinned   Revision // of the record that the request was decided on before; empty: none
 	anyState bool     // it is decided again after a conflict: it is valid in whatever state the object is
 	once     bool     // its commit is not sent again to resolve an unknown outcome
 
-	work    *Work              // what starts with the operation; nil: nothing
-	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
-	joins   bool               // the object takes part in an operation of this process
-	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
-	ending  *operation         // whose outcome the request writes; nil: it writes none
-	task    *Task              // of the operation that the request is about; nil: it is not about work of this process
-	addedBy *request           // the request whose BeforeCommit has added this one; nil: none
+	work      *Work              // what starts with the operation; nil: nothing
+	options   func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
+	joins     bool               // the object takes part in an operation of this process
+	ending    *operation         // whose outcome the request writes; nil: it writes none
+	succeeded bool               // the work of ending has
+	task      *Task              // of the operation that the request is about; nil: it is not about work of this process
+	addedBy   *request           // the request whose BeforeCommit has added this one; nil: none
 
 	// onCommit runs after the commit and before the observers. Nil: nothing.
 	onCommit func(*request)
@@ -57,6 +55,7 @@ type attempt struct {
 	known    decide.Record // what decisions depend on, from before
 	decision decide.Decision
 	after    []byte        // the payload to write
+	decoded  any           // the payload that the object has afterwards; nil: nothing needs it
 	edited   bool          // after is set
 	refusals []error       // of the guards of the candidate rows, until one passes; nil: they have not run
 	older    *older        // version, if it is not the manager's; else nil
@@ -113,10 +112,10 @@ func (r *request) prepare(ctx context.Context, token Token) (err error) {
 		if err == nil && (r.older != nil || r.ask.Verb == decide.Migrate) {
 			err = r.planForm()
 		}
-	case r.decision.Err == nil && r.result != nil && r.before.Exists(): // the table ignores the event
-		err = r.result.decode(r.before.Payload)
+	case r.decision.Err == nil && r.byCaller && r.ask.Verb != decide.Report: // the table ignores the event
+		r.decoded, err = r.core.payloads.decode(r.before.Payload)
 	}
-	if r.outcome != 0 && errors.Is(err, ErrForeign) {
+	if r.ending != nil && errors.Is(err, ErrForeign) {
 		// The record is foreign. However often it is tried, nothing can be written,
 		// and the outcomes of other objects do not depend on this one.
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
@@ -200,7 +199,7 @@ func (r *request) decide(ctx context.Context) (err error) {
 	case !exists && continues && (ask.Verb == decide.Create || ask.Verb == decide.Add):
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: ErrNotFound}
 		return nil
-	case r.outcome != 0 && !r.chooseEvent():
+	case r.ending != nil && !r.chooseEvent():
 		return nil
 	case ask.Verb == decide.Report:
 		return r.decideReport(ctx)
@@ -217,25 +216,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 		}
 	}
 	err = r.decideOnce(ctx)
-	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
+	if changes := r.options != nil; ask.Verb == decide.Heartbeat && r.decision.Err == nil && (changes || waits(&r.before)) {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
-		if changes := r.changesOptions(); changes || waits(&r.before) {
-			r.decision.Write, r.decision.MetadataOnly = changes, changes
-		}
+		r.decision.Write, r.decision.MetadataOnly = changes, changes
 	}
 	return err
-}
-
-// changesOptions reports whether a heartbeat changes the work options.
-func (r *request) changesOptions() bool {
-	before, err := readOptions(&r.before)
-	if r.options == nil || err != nil {
-		return false
-	}
-	after := before
-	r.options(&after)
-	return !bytes.Equal(after.encode(), before.encode())
 }
 
 // decideOnce sets the decision. The caller's edit and the guards of the candidate rows run
@@ -285,7 +271,7 @@ func (r *request) runEdit() (err error) {
 	switch {
 	case !r.before.Exists():
 		r.after = r.payload
-	case r.ask.Undo && r.known.Saved:
+	case r.ask.Restores(&r.known):
 		r.after = r.before.Saved
 	default:
 		r.after = r.before.Payload

@@ -9,42 +9,30 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Resolution is what a sweep has done about a stuck object.
-type Resolution uint8
+// Resolution is what a sweep has done about a stuck object, as text for people.
+type Resolution string
 
 const (
 	// Moved: the event was fired; the object is in To.
-	Moved Resolution = iota + 1
+	Moved Resolution = "moved"
 	// Redone: the operation was started again, and this process does its work.
-	Redone
+	Redone Resolution = "redone"
 	// NeedsOperator: the table names the state Manual, or the time of the object's last
 	// change is unknown, see [Manager.Sweep].
-	NeedsOperator
+	NeedsOperator Resolution = "needs an operator"
 	// NoRow: the table has no deadline row for the object's state and origin: an override,
 	// another table or another program has brought it there.
-	NoRow
+	NoRow Resolution = "no row"
 	// NoHandler: this process does not have the handler of the object's work, or its
 	// manager has no WorkerActor or Done.
-	NoHandler
+	NoHandler Resolution = "no handler"
 	// Overtaken: another writer moved the object first.
-	Overtaken
+	Overtaken Resolution = "overtaken"
 	// NotMoved: the object could not be moved, or the table ignores the event; Err is why.
-	NotMoved
+	NotMoved Resolution = "not moved"
 	// Unswept: [Stuck] has found the object, and the next sweep acts.
-	Unswept
+	Unswept Resolution = "not swept yet"
 )
-
-var resolutionNames = [...]string{
-	"", "moved", "redone", "needs an operator", "no row", "no handler", "overtaken", "not moved", "not swept yet",
-}
-
-// String returns the resolution in lower case.
-func (r Resolution) String() string {
-	if int(r) < len(resolutionNames) && r > 0 {
-		return resolutionNames[r]
-	}
-	return fmt.Sprintf("Resolution(%d)", uint8(r))
-}
 
 // SweepResult is one object that a sweep has found stuck, and its resolution.
 type SweepResult struct {

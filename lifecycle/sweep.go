@@ -327,7 +327,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 	}
 	known, _, err := s.recognize(r)
 	if err != nil {
-		result.resolve(0, err)
+		result.resolve("", err)
 		return s.add(result)
 	}
 	result.From = r.State
@@ -371,7 +371,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	if s.observe != nil {
 		seen, err := s.look(ctx, r)
 		if err != nil {
-			result.resolve(0, err)
+			result.resolve("", err)
 			return
 		}
 		// The deadline's own event by the sweeper means its row.
@@ -427,15 +427,15 @@ func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request) (Resol
 		return NoHandler, nil
 	}
 	if s.tasks.waits(r) { // behind work of the same object that hangs, every deadline would add one more
-		return 0, errWaits
+		return "", errWaits
 	}
 	full, err := s.core.get(ctx, r.Key) // the arguments were not listed
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	work, err := recordedWork(&full)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	if err = newOperation(s.core, work, move).submit(ctx); errors.Is(err, errNoWork) {
 		return Moved, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -339,12 +338,4 @@ func TestRun(t *testing.T) {
 		require.NoError(t, lifecycle.Run(ctx, 0, nil, m), "report may be nil, and the interval has a default")
 		require.GreaterOrEqual(t, store.lists-calls, 5)
 	})
-}
-
-func TestResolutionTexts(t *testing.T) {
-	var got []string
-	for r := range lifecycle.Unswept + 2 {
-		got = append(got, r.String())
-	}
-	require.Equal(t, "Resolution(0), moved, redone, needs an operator, no row, no handler, overtaken, not moved, not swept yet, Resolution(9)", strings.Join(got, ", "))
 }

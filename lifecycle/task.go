@@ -112,7 +112,7 @@ func (t *Task) begin(ctx context.Context) (_ context.Context, end func(), err er
 func (t *Task) rest(cancel context.CancelCauseFunc) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cancel, t.ended = cancel, 0
+	t.cancel, t.ended = cancel, ""
 	return t.lost
 }
 
@@ -140,7 +140,7 @@ func (t *Task) end(outcome Outcome) {
 func (t *Task) outcome(seen Outcome) Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended != 0 && seen != Panicked {
+	if t.ended != "" && seen != Panicked {
 		return t.ended
 	}
 	return seen

@@ -87,7 +87,7 @@ type TxManager[S, E comparable, T any] struct {
 
 // Fire adds what [Manager.Fire] does.
 func (t TxManager[S, E, T]) Fire(id string, e E, actor fsm.Actor, change *Change[T]) *TxResult[S, T] {
-	return t.add(t.m.call(decide.Fire, "fire", id, &e, actor, change))
+	return t.add(t.m.request(decide.Fire, "fire", id, &e, actor, change))
 }
 
 // Create adds what [Manager.Create] does. The change's Edit works on the given
@@ -106,15 +106,15 @@ func (t TxManager[S, E, T]) Override(id string, to S, actor fsm.Actor, reason st
 	return t.add(t.m.overriding(id, to, actor, reason, change))
 }
 
-func (t TxManager[S, E, T]) add(c *call[S, E, T]) *TxResult[S, T] {
-	t.tx.requests = append(t.tx.requests, &c.request)
-	return &TxResult[S, T]{&c.request, c.record}
+func (t TxManager[S, E, T]) add(r *request) *TxResult[S, T] {
+	t.tx.requests = append(t.tx.requests, r)
+	return &TxResult[S, T]{r, t.m.result}
 }
 
 // TxResult is the result of one change of a transaction. Read it after the commit.
 type TxResult[S comparable, T any] struct {
 	request *request
-	record  func() Record[S, T]
+	result  func(*request) Record[S, T]
 }
 
 // Record returns the record as the commit has left it. It is the zero Record
@@ -124,5 +124,5 @@ func (res *TxResult[S, T]) Record() Record[S, T] {
 	if !res.request.done {
 		return Record[S, T]{}
 	}
-	return res.record()
+	return res.result(res.request)
 }

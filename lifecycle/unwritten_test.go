@@ -197,7 +197,7 @@ func TestEditOutcome(t *testing.T) {
 			now, readErr := m.Get(t.Context(), "a")
 			require.NoError(t, readErr)
 			require.Equal(t, c.to, now.Payload)
-			if c.want == 0 {
+			if c.want == "" {
 				require.NoError(t, err)
 				return
 			}

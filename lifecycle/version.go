@@ -140,52 +140,66 @@ func (c *core) storedNames(state string) []string {
 	return names
 }
 
-// recognize brings a record into the form of this version and returns the part that decisions
-// depend on, and the result of upgrade. The error matches [ErrForeign].
+// recognize brings a record of an older version into the form of the manager's version. Every
+// decision is made on this form. It returns the part that decisions depend on, and the record
+// in the form of its own version: r, if that is the manager's. A record that another program
+// has written without a version is of the version of new objects, see [Adopt], and the origin
+// of a state at rest is that state. The error matches [ErrForeign], and state and payload are
+// then unchanged.
 func (c *core) recognize(r *StoredRecord) (rec decide.Record, stored *StoredRecord, err error) {
-	rec = decide.Record{
-		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
-		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
-	}
-	if stored, err = c.upgrade(r); err != nil || !rec.Exists {
-		return rec, stored, err
-	}
-	rec.Saved = r.Saved != nil
-	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
-		err = fmt.Errorf("%w: %w", ErrForeign, err)
-	}
-	return rec, stored, err
-}
-
-// upgrade brings a record of an older version into the form of the manager's version.
-// Every decision is made on this form. It returns the record in the form of its own version:
-// r, if that is the manager's. A record that another program has written without a version
-// is of the version of new objects, see [Adopt], and the origin of a state at rest is that
-// state. The error matches [ErrForeign], and state and payload are then unchanged.
-func (c *core) upgrade(r *StoredRecord) (stored *StoredRecord, err error) {
 	if r.Exists() && r.Sequence == 0 && r.Version == "" && c.olderVersion("") == nil {
 		r.Version = c.newVersion()
 	}
 	if c.resting(r) { // the program may have written the state alone
 		r.Origin = r.State
 	}
-	if !r.Exists() || r.Version == c.version {
-		return r, nil
+	rec = decide.Record{
+		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
+		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch, Saved: r.Exists() && r.Saved != nil,
 	}
-	was, to := *r, *r
-	v := c.olderVersion(r.Version)
+	if !r.Exists() {
+		return rec, r, nil
+	}
+	stored = r
+	if r.Version != c.version {
+		was := *r
+		stored = &was
+		if err := c.upgrade(r); err != nil {
+			return rec, stored, err
+		}
+	}
+	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
+		err = fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return rec, stored, err
+}
+
+// resting reports whether an object is in a state that is declared and not
+// transitional. The record may be in the form of an older version.
+func (c *core) resting(r *StoredRecord) bool {
+	state := r.State
+	if v := c.olderVersion(r.Version); v != nil {
+		state = v.States[state]
+	}
+	i, ok := c.table.StateIndex(state)
+	return ok && c.table.States[i].Kind.Resting()
+}
+
+// upgrade brings a record of an older version into the form of the manager's version.
+func (c *core) upgrade(r *StoredRecord) error {
+	v, to := c.olderVersion(r.Version), *r
 	if v == nil {
-		return &was, &VersionError{Record: r.Version, Manager: c.version}
+		return &VersionError{Record: r.Version, Manager: c.version}
 	}
 	if err := v.rename(&to, v.States); err != nil {
-		return &was, fmt.Errorf("%w: %w", ErrForeign, err)
+		return fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	if err := convert(&to, v.Upgrade); err != nil {
-		return &was, fmt.Errorf("%w: Upgrade of version %q: %w", ErrForeign, v.Name, err)
+		return fmt.Errorf("%w: Upgrade of version %q: %w", ErrForeign, v.Name, err)
 	}
 	to.Version = c.version
 	*r = to
-	return &was, nil
+	return nil
 }
 
 // downgrade brings a change of a record of this version into the form of the version.

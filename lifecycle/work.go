@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -187,40 +185,27 @@ type Queue interface {
 	SubmitAll(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error)
 }
 
-// Outcome is how the work of an operation ended. Every operation that was admitted
-// has exactly one outcome.
-type Outcome uint8
+// Outcome is how the work of an operation ended, as text for people. Every operation that was
+// admitted has exactly one outcome.
+type Outcome string
 
 // The outcomes of an operation. See [Config] for the events that report them.
 const (
 	// Succeeded: the work returned nil.
-	Succeeded Outcome = iota + 1
+	Succeeded Outcome = "succeeded"
 	// Failed: the work returned an error.
-	Failed
+	Failed Outcome = "failed"
 	// Panicked: the work panicked or called runtime.Goexit.
-	Panicked
+	Panicked Outcome = "panicked"
 	// Canceled: the work was ended by [Ticket.Cancel] or by the queue.
-	Canceled
+	Canceled Outcome = "canceled"
 	// TimedOut: the last attempt returned an error after Timeout.
-	TimedOut
+	TimedOut Outcome = "timed out"
 	// Lost: the operation was taken away, by a later operation, by the sweeper or
 	// by another report of its end. The outcome of the work is not written for the object.
 	// [Work].With describes what is written for the other objects of the operation.
-	Lost
+	Lost Outcome = "lost"
 )
-
-// The conversion decide.Outcome(o) relies on the same order in both packages.
-var _ = [1]struct{}{}[int(Lost)-int(decide.Lost)]
-
-var outcomeNames = [...]string{"", "succeeded", "failed", "panicked", "canceled", "timed out", "lost"}
-
-// String returns the outcome in lower case.
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) && o > 0 {
-		return outcomeNames[o]
-	}
-	return "Outcome(" + strconv.Itoa(int(o)) + ")"
-}
 
 // outcomeOf returns the operation's outcome for a queue's outcome.
 func outcomeOf(o queue.Outcome) Outcome {

@@ -135,7 +135,7 @@ var vms = fsm.Must[payload](fsm.Spec[string, string]{
 
 // many is a page with 10,000 objects at rest.
 func many(t *testing.T) string {
-	m := lifecycle.Must(vms, &lifecycle.MemoryStore{NoHistory: true}, nil)
+	m := lifecycle.Must(vms, lifecycle.NewMemoryStore(), nil)
 	for i := range 10_000 {
 		state := []string{"stopped", "running", "running", "running", "broken"}[i%5]
 		_, err := m.Add(t.Context(), fmt.Sprintf("vm-%05d", i), state, "user", payload{Host: "rack-01", CPUs: 4}, nil)

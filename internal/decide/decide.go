@@ -65,16 +65,6 @@ type Request struct {
 	Epoch uint64
 }
 
-// Payload is what happens to the payload from before the operation.
-type Payload uint8
-
-const (
-	Keep    Payload = iota // the saved payload stays saved
-	Save                   // the present payload is saved, then edited
-	Restore                // the saved payload becomes the present one
-	Drop                   // no payload is saved any more
-)
-
 // Work is what happens to the work of an operation.
 type Work uint8
 
@@ -127,7 +117,7 @@ type Decision struct {
 	Begins       bool // a new operation
 	Work         Work
 	Removes      bool // the new state is an absent one
-	Payload      Payload
+	Saves        bool // the present payload is saved, before it is edited
 	Saved        bool // a payload is saved afterwards
 
 	Row           int // -1 if no row fires
@@ -261,9 +251,7 @@ func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decisi
 	case q.Sweep && rec.Work: // the sweeper's row starts the operation again, instead of ending it
 		d.Work = Redo
 	}
-	d.Payload = q.payload(rec, from, to, d.Begins)
-	// An undo that is an operation itself may fail too, and is undone again.
-	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved || d.Payload == Restore && !restsWell(to)
+	d.Saves, d.Saved = q.saves(rec, from, to, d.Begins)
 	return d
 }
 
@@ -297,7 +285,7 @@ func migrate(t *fsm.Table, rec *Record) Decision {
 // anew.
 func unmoved(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
-		Write: true, Payload: Keep, Saved: rec.Saved, Row: -1,
+		Write: true, Saved: rec.Saved, Row: -1,
 		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation,
 	}
 	if t.States[rec.State].Kind == fsm.Transitional {
@@ -319,8 +307,7 @@ func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 		// The target of return rows stays the last non-transitional state.
 		d.Origin = rec.Origin
 	}
-	d.Payload = q.payload(rec, from, to, true)
-	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved
+	d.Saves, d.Saved = q.saves(rec, from, to, true)
 	d.Removes = to == fsm.Absent
 	d.Timeout, _ = t.Timeout(d.State, d.Origin)
 	return d
@@ -329,7 +316,7 @@ func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Row: -1, State: q.To, Origin: q.To,
-		Sequence: rec.Sequence + 1, Operation: rebirth(rec), Payload: Drop,
+		Sequence: rec.Sequence + 1, Operation: rebirth(rec),
 	}
 	if t.States[q.To].Kind == fsm.Transitional {
 		d.Begins = true
@@ -366,29 +353,29 @@ func rebirth(rec *Record) uint64 {
 	return rec.Operation + 1
 }
 
-// payload decides about the payload from before the operation. The first edit of
-// an operation saves it. It is kept while the object is transitional or failed, so
-// that an undo after the failure finds it. A retry out of a failed state keeps the
-// payload from before the failure, not the one that failed.
-func (q *Request) payload(rec *Record, from, to fsm.Kind, begins bool) Payload {
-	switch {
-	case q.Undo && rec.Saved:
-		return Restore
-	case restsWell(to), from == fsm.Absent:
-		return Drop // nothing to undo
-	case begins && from != fsm.Failed && from != fsm.Transitional && q.Edits:
-		return Save
-	case begins && from != fsm.Failed && from != fsm.Transitional:
-		return Drop
-	case q.Edits && !rec.Saved:
-		return Save
-	}
-	return Keep
-}
+// Restores reports whether the payload from before the operation becomes the present one,
+// before the caller's edit and the guards.
+func (q *Request) Restores(rec *Record) bool { return q.Undo && rec.Saved }
 
-// restsWell reports whether an object in a state of this kind has completed its
-// operation, so that there is nothing to undo.
-func restsWell(k fsm.Kind) bool { return k.Resting() && k != fsm.Failed }
+// saves decides about the payload from before the operation. It returns whether the present
+// payload is saved, and whether a payload is saved afterwards. The first edit of an operation
+// saves it. It is kept while the object is transitional or failed, so that an undo after the
+// failure finds it. A retry out of a failed state keeps the payload from before the failure,
+// not the one that failed.
+func (q *Request) saves(rec *Record, from, to fsm.Kind, begins bool) (saves, saved bool) {
+	switch {
+	case to.Resting() && to != fsm.Failed:
+		return false, false // the operation is completed, and there is nothing to undo
+	case q.Restores(rec):
+		return false, true // an undo that is an operation itself may fail too, and is undone again
+	case from == fsm.Absent:
+		return false, false
+	case begins && from != fsm.Failed && from != fsm.Transitional:
+		return q.Edits, q.Edits
+	}
+	saves = q.Edits && !rec.Saved
+	return saves, saves || rec.Saved
+}
 
 // absent returns the state of an object that does not exist: the initial one if
 // it is Absent, else the first declared that is; -1 if there is none.

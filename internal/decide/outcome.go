@@ -2,42 +2,21 @@ package decide
 
 import "github.com/interlock-go/interlock/fsm"
 
-// Outcome is how the work of an operation ended.
-type Outcome uint8
-
-const (
-	Succeeded Outcome = iota + 1
-	Failed
-	Panicked
-	Canceled
-	TimedOut
-	Lost // another process has taken the operation over, or a change has superseded it
-)
-
-// Events are the events that report how work ended, by index, each list in the
-// order in which the events are tried.
+// Events are the events that report how work ended, by index, each list in the order in
+// which the events are tried: Done after success, Failed after anything else.
 type Events struct{ Done, Failed []int }
 
-// Of returns the events to try for an outcome. Every outcome but success is
-// reported as a failure.
-func (e Events) Of(o Outcome) []int {
-	switch o {
-	case Succeeded:
-		return e.Done
-	case Failed, Panicked, Canceled, TimedOut:
-		return e.Failed
-	case Lost:
+// Outcome returns the request that writes how work ended: the report q by the first of the
+// events that the table permits now. If the table permits none for work that did not
+// succeed, it is the event of the deadline row by the sweeper: the table's answer to an
+// operation that is not completed applies at once. If there is no such row either, it is the
+// report by the first event, which is refused with the reason. Outcome returns false if there
+// are no events.
+func (q Request) Outcome(t *fsm.Table, rec *Record, succeeded bool, of Events) (Request, bool) {
+	events := of.Failed
+	if succeeded {
+		events = of.Done
 	}
-	return nil
-}
-
-// Outcome returns the request that writes how work ended: the report q by the
-// first of the events that the table permits now. If the table permits none for
-// work that did not succeed, it is the event of the deadline row by the sweeper:
-// the table's answer to an operation that is not completed applies at once. If
-// there is no such row either, it is the report by the first event, which is
-// refused with the reason. Outcome returns false if there are no events.
-func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Request, bool) {
 	q.Verb = Report
 	permitted := func(q *Request) bool {
 		var rows [4]int
@@ -49,7 +28,7 @@ func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Re
 			return q, true
 		}
 	}
-	if o != Succeeded && rec.Exists && t.States[rec.State].Kind == fsm.Transitional {
+	if !succeeded && rec.Exists && t.States[rec.State].Kind == fsm.Transitional {
 		late := q
 		if _, row := t.Timeout(rec.State, rec.Origin); row >= 0 && !redoes(t, rec.State, rec.Origin) {
 			late.Event, late.Actor = t.Rows[row].Event, fsm.Sweeper

@@ -1,7 +1,6 @@
 package decide_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -12,21 +11,6 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
 )
-
-// TestEventsOf: every outcome but success is reported as a failure.
-func TestEventsOf(t *testing.T) {
-	e := decide.Events{Done: []int{1}, Failed: []int{2, 3}}
-	for o, want := range map[decide.Outcome][]int{
-		decide.Succeeded: {1},
-		decide.Failed:    {2, 3},
-		decide.Panicked:  {2, 3},
-		decide.Canceled:  {2, 3},
-		decide.TimedOut:  {2, 3},
-		decide.Lost:      nil,
-	} {
-		t.Run(fmt.Sprint("outcome ", o), func(t *testing.T) { require.Equal(t, want, e.Of(o)) })
-	}
-}
 
 // TestOutcomeOracle: the request that reports how work ended is the first one that is
 // not refused if all guards pass. Without such a request it is that of the deadline row
@@ -41,8 +25,12 @@ func TestOutcomeOracle(t *testing.T) {
 			q.Verb, q.Repeats, q.Force = decide.Report, false, false
 			q.Operation = rec.Operation - min(rapid.Uint64Range(0, 1).Draw(t, "behind"), rec.Operation)
 			events := rapid.SliceOfN(rapid.IntRange(0, len(table.Events)-1), 0, 3).Draw(t, "events")
-			outcome := rapid.SampledFrom([]decide.Outcome{decide.Succeeded, decide.Failed, decide.Canceled}).Draw(t, "outcome")
-			got, ok := q.Outcome(table, &rec, outcome, events)
+			succeeded := rapid.Bool().Draw(t, "succeeded")
+			reports := decide.Events{Failed: events}
+			if succeeded {
+				reports = decide.Events{Done: events}
+			}
+			got, ok := q.Outcome(table, &rec, succeeded, reports)
 			accepted := func(q decide.Request) bool {
 				d := (&oracle{table: table, rec: rec, q: q, refuse: agree}).decide()
 				return d.Verdict != decide.Refused || d.Err == decide.ErrBegins
@@ -55,7 +43,7 @@ func TestOutcomeOracle(t *testing.T) {
 			switch {
 			case i >= 0:
 				want.Event = events[i]
-			case outcome != decide.Succeeded && rec.Exists && table.States[rec.State].Kind == fsm.Transitional:
+			case !succeeded && rec.Exists && table.States[rec.State].Kind == fsm.Transitional:
 				// The table's answer to work that is not completed.
 				_, row := table.Timeout(rec.State, rec.Origin)
 				if row < 0 || redoes(table, rec.State, rec.Origin) {
@@ -68,7 +56,7 @@ func TestOutcomeOracle(t *testing.T) {
 				}
 			}
 			if ok != wantOK || ok && got != want {
-				t.Fatalf("%d by %v of %+v: %+v, %v, not %+v, %v", outcome, events, rec, got, ok, want, wantOK)
+				t.Fatalf("%v by %v of %+v: %+v, %v, not %+v, %v", succeeded, events, rec, got, ok, want, wantOK)
 			}
 		}
 	})
@@ -100,7 +88,7 @@ func TestOutcome(t *testing.T) {
 				events = append(events, event(t, disks, e))
 			}
 			rec := record(t, disks, c.state, c.origin)
-			q, ok := decide.Request{Actor: "agent", Operation: c.operation}.Outcome(disks, &rec, decide.Succeeded, events)
+			q, ok := decide.Request{Actor: "agent", Operation: c.operation}.Outcome(disks, &rec, true, decide.Events{Done: events})
 			require.True(t, ok)
 			require.Equal(t, c.want, disks.Events[q.Event])
 			d := decision(disks, rec, q, nil)
@@ -126,7 +114,7 @@ var rests = fsm.Must[int](spec{
 // deadline row of that state.
 func TestOutcomeAtRest(t *testing.T) {
 	rec := record(t, rests, "Ready", "Ready")
-	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(rests, &rec, decide.Failed, []int{event(t, rests, "failed")})
+	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(rests, &rec, false, decide.Events{Failed: []int{event(t, rests, "failed")}})
 	require.True(t, ok)
 	require.Equal(t, "failed", rests.Events[q.Event])
 	d := decision(rests, rec, q, nil)

@@ -24,12 +24,10 @@ func (o *object) perform(q decide.Request, d decide.Decision, edited int) {
 	if !d.Write {
 		return
 	}
-	switch d.Payload {
-	case decide.Save:
+	if d.Saves {
 		o.saved = new(o.payload)
-	case decide.Restore:
+	} else if q.Restores(&o.rec) {
 		o.payload = *o.saved
-	case decide.Keep, decide.Drop:
 	}
 	if !d.Saved {
 		o.saved = nil
@@ -108,41 +106,41 @@ func TestPayloadRule(t *testing.T) {
 		name     string
 		from, by string
 		with     int
-		want     decide.Payload
+		saves    bool
 		kept     bool // a payload is kept afterwards
 	}{
-		{"begins with an edit", "good", "work", edits, decide.Save, true},
-		{"begins without one", "good", "work", 0, decide.Drop, false},
-		{"is made", "none", "work", 0, decide.Drop, false},
-		{"is made good", "none", "good", 0, decide.Drop, false},
-		{"ends well", "work", "good", saved, decide.Drop, false},
-		{"ends well with an edit", "work", "good", edits | saved, decide.Drop, false},
-		{"ends badly", "work", "bad", saved, decide.Keep, true},
-		{"ends badly with an edit", "work", "bad", edits | saved, decide.Keep, true},
-		{"first edit ends it badly", "work", "bad", edits, decide.Save, true},
-		{"first edit on the way", "work", "more", edits, decide.Save, true},
-		{"second edit on the way", "more", "more", edits | saved, decide.Keep, true},
-		{"goes on", "work", "more", saved, decide.Keep, true},
-		{"superseded with an edit", "work", "again", edits | saved, decide.Keep, true},
-		{"superseded with the first edit", "work", "again", edits, decide.Save, true},
-		{"superseded", "work", "again", saved, decide.Keep, true},
-		{"fails at rest with an edit", "good", "bad", edits, decide.Save, true},
-		{"edited at rest", "good", "good", edits, decide.Drop, false},
-		{"retried with an edit", "bad", "work", edits | saved, decide.Keep, true},
-		{"retried with the first edit", "bad", "work", edits, decide.Save, true},
-		{"retried", "bad", "work", saved, decide.Keep, true},
-		{"goes on, and nothing was edited", "work", "more", 0, decide.Keep, false},
-		{"superseded, and nothing was edited", "work", "again", 0, decide.Keep, false},
-		{"ends badly, and nothing was edited", "work", "bad", 0, decide.Keep, false},
-		{"retried, and nothing was edited", "bad", "work", 0, decide.Keep, false},
-		{"given up", "bad", "good", saved, decide.Drop, false},
-		{"undone", "bad", "good", undo | saved, decide.Restore, false},
-		{"undone by work", "bad", "work", undo | saved, decide.Restore, true},
-		{"undone where nothing was edited", "bad", "good", undo, decide.Drop, false},
-		{"undone while at work", "work", "good", undo | saved, decide.Restore, false},
-		{"undone and gone", "bad", "none", undo | saved, decide.Restore, false},
-		{"gone", "bad", "none", saved, decide.Drop, false},
-		{"ended for good", "good", "end", edits, decide.Drop, false},
+		{"begins with an edit", "good", "work", edits, true, true},
+		{"begins without one", "good", "work", 0, false, false},
+		{"is made", "none", "work", 0, false, false},
+		{"is made good", "none", "good", 0, false, false},
+		{"ends well", "work", "good", saved, false, false},
+		{"ends well with an edit", "work", "good", edits | saved, false, false},
+		{"ends badly", "work", "bad", saved, false, true},
+		{"ends badly with an edit", "work", "bad", edits | saved, false, true},
+		{"first edit ends it badly", "work", "bad", edits, true, true},
+		{"first edit on the way", "work", "more", edits, true, true},
+		{"second edit on the way", "more", "more", edits | saved, false, true},
+		{"goes on", "work", "more", saved, false, true},
+		{"superseded with an edit", "work", "again", edits | saved, false, true},
+		{"superseded with the first edit", "work", "again", edits, true, true},
+		{"superseded", "work", "again", saved, false, true},
+		{"fails at rest with an edit", "good", "bad", edits, true, true},
+		{"edited at rest", "good", "good", edits, false, false},
+		{"retried with an edit", "bad", "work", edits | saved, false, true},
+		{"retried with the first edit", "bad", "work", edits, true, true},
+		{"retried", "bad", "work", saved, false, true},
+		{"goes on, and nothing was edited", "work", "more", 0, false, false},
+		{"superseded, and nothing was edited", "work", "again", 0, false, false},
+		{"ends badly, and nothing was edited", "work", "bad", 0, false, false},
+		{"retried, and nothing was edited", "bad", "work", 0, false, false},
+		{"given up", "bad", "good", saved, false, false},
+		{"undone", "bad", "good", undo | saved, false, false},
+		{"undone by work", "bad", "work", undo | saved, false, true},
+		{"undone where nothing was edited", "bad", "good", undo, false, false},
+		{"undone while at work", "work", "good", undo | saved, false, false},
+		{"undone and gone", "bad", "none", undo | saved, false, false},
+		{"gone", "bad", "none", saved, false, false},
+		{"ended for good", "good", "end", edits, false, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +156,7 @@ func TestPayloadRule(t *testing.T) {
 			d := decision(table, rec, q, nil)
 			require.NoError(t, d.Err)
 			require.True(t, d.Write)
-			require.Equal(t, c.want, d.Payload)
+			require.Equal(t, c.saves, d.Saves)
 			require.Equal(t, c.kept, d.Saved)
 		})
 	}
@@ -170,16 +168,15 @@ func TestPayloadOfOverride(t *testing.T) {
 	cases := []struct {
 		name, from, to string
 		edits, saved   bool
-		want           decide.Payload
-		kept           bool
+		saves, kept    bool
 	}{
-		{"to failed", "Making", "Bad", false, true, decide.Keep, true},
-		{"to failed with an edit", "Making", "Bad", true, true, decide.Keep, true},
-		{"to failed with the first edit", "Ready", "Bad", true, false, decide.Save, true},
-		{"to work with the first edit", "Ready", "Resizing", true, false, decide.Save, true},
-		{"to work", "Ready", "Resizing", false, false, decide.Drop, false},
-		{"to rest", "Making", "Ready", true, true, decide.Drop, false},
-		{"away", "Bad", "None", false, true, decide.Drop, false},
+		{"to failed", "Making", "Bad", false, true, false, true},
+		{"to failed with an edit", "Making", "Bad", true, true, false, true},
+		{"to failed with the first edit", "Ready", "Bad", true, false, true, true},
+		{"to work with the first edit", "Ready", "Resizing", true, false, true, true},
+		{"to work", "Ready", "Resizing", false, false, false, false},
+		{"to rest", "Making", "Ready", true, true, false, false},
+		{"away", "Bad", "None", false, true, false, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,7 +188,7 @@ func TestPayloadOfOverride(t *testing.T) {
 			rec.Saved = c.saved
 			d := decision(disks, rec, decide.Request{Verb: decide.Override, To: stateOf(t, disks, c.to), Edits: c.edits}, nil)
 			require.True(t, d.Write)
-			require.Equal(t, c.want, d.Payload)
+			require.Equal(t, c.saves, d.Saves)
 			require.Equal(t, c.kept, d.Saved)
 		})
 	}

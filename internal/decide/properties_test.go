@@ -84,7 +84,7 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 		from = table.States[rec.State].Kind
 	}
 	entered := q.Verb == decide.Add
-	if entered && d.Payload != decide.Drop {
+	if entered && (d.Saves || d.Saved) {
 		fail("an added object has a payload from before")
 	}
 	overrides := q.Verb == decide.Override
@@ -102,7 +102,7 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 	if q.Verb == decide.Migrate {
 		same := rec
 		same.Sequence++
-		if later(rec, q, d) != same || d.Row >= 0 || d.Payload != decide.Keep {
+		if later(rec, q, d) != same || d.Row >= 0 || d.Saves || d.Saved != rec.Saved {
 			fail("a migration changes the object")
 		}
 	}

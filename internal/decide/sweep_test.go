@@ -176,7 +176,7 @@ func TestDeadlineRowIsFirst(t *testing.T) {
 	require.True(t, redoes(again, stateOf(t, again, "Asking"), stateOf(t, again, "Idle")))
 	back := asks(fsm.Return[string, string]("Asking", "late").After(time.Hour))
 	rec := record(t, back, "Asking", "Idle")
-	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(back, &rec, decide.Failed, nil)
+	q, ok := decide.Request{Actor: "agent", Operation: rec.Operation}.Outcome(back, &rec, false, decide.Events{})
 	require.True(t, ok, "no event of the caller: the deadline row")
 	require.Equal(t, event(t, back, "late"), q.Event)
 }

@@ -139,7 +139,7 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 			if c.with.Repeats && d.Verdict == decide.Repeated || d.Verdict == decide.Stale {
 				require.Equal(t, -1, d.Row, "no row fires")
 			}
-			want := decide.Decision{Row: d.Row, Err: d.Err, Verdict: c.verdict, Payload: d.Payload, Saved: d.Saved}
+			want := decide.Decision{Row: d.Row, Err: d.Err, Verdict: c.verdict, Saves: d.Saves, Saved: d.Saved}
 			if c.to != "" {
 				want.Write, want.Sequence, want.Operation = true, 8, c.opAfter
 				want.State, want.Origin = stateOf(t, table, c.to), stateOf(t, table, c.orig)
@@ -301,7 +301,7 @@ func TestHeartbeat(t *testing.T) {
 			want := decide.Decision{Row: -1, Verdict: c.verdict, Err: c.err}
 			if c.timeout > 0 {
 				want.Write, want.MetadataOnly, want.Timeout = true, true, c.timeout
-				want.Work, want.Payload, want.Saved = decide.SameWork, decide.Keep, true
+				want.Work, want.Saved = decide.SameWork, true
 				want.State, want.Origin, want.Sequence, want.Operation = rec.State, rec.Origin, 7, 3
 			}
 			require.Equal(t, want, decision(disks, rec, c.q, nil))

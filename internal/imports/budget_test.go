@@ -74,7 +74,7 @@ var budget = []line{
 		why: "a queue knows keys and tasks, no tables; x/sync is the budget of the module",
 	},
 	{
-		pkg: "lifecycle", may: []string{"fsm", "lock", "queue", "internal/decide", "internal/protect", "internal/storable", "internal/tee"},
+		pkg: "lifecycle", may: []string{"fsm", "lock", "queue", "internal/decide", "internal/protect", "internal/storable", "internal/tee", "internal/visible"},
 		why: "here, and only here, the three are put together",
 	},
 	{

@@ -70,7 +70,7 @@ func (m *machine) makeSeries() {
 	if sweepable(m.table) {
 		m.times.of(sweepTime, lifecycle.Code(nil))
 		for _, cause := range []string{ownerDead, overdue, unattended} {
-			for r := lifecycle.Moved; r <= lifecycle.NotMoved; r++ {
+			for _, r := range resolutions {
 				m.counts.of(sweepResults, cause, nameOf(r))
 			}
 		}
@@ -157,7 +157,13 @@ func (m *machine) stored(ctx context.Context, e lifecycle.StoreCall) {
 	}
 }
 
-func nameOf(r lifecycle.Resolution) string { return strings.ReplaceAll(r.String(), " ", "-") }
+// resolutions are those of a sweep.
+var resolutions = []lifecycle.Resolution{
+	lifecycle.Moved, lifecycle.Redone, lifecycle.NeedsOperator, lifecycle.NoRow, lifecycle.NoHandler,
+	lifecycle.Overtaken, lifecycle.NotMoved,
+}
+
+func nameOf(r lifecycle.Resolution) string { return strings.ReplaceAll(string(r), " ", "-") }
 
 // The causes of stuck objects.
 const (

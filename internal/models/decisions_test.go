@@ -106,18 +106,16 @@ var plantedDecisions = []struct {
 		}
 	})},
 	{"an edit does not save the payload", changedRow(func(_ *decide.Record, d *decide.Decision) {
-		if d.Payload == decide.Save {
-			d.Payload, d.Saved = decide.Keep, false
+		if d.Saves {
+			d.Saves, d.Saved = false, false
 		}
 	})},
-	{"an undo does not restore the payload", changedRow(func(_ *decide.Record, d *decide.Decision) {
-		if d.Payload == decide.Restore {
-			d.Payload = decide.Keep
-		}
-	})},
+	{"an undo does not restore the payload", func(d *Decisions) {
+		d.Restores = func(*decide.Request, *decide.Record) bool { return false }
+	}},
 	{"a return does not lead to the origin", changedRow(func(_ *decide.Record, d *decide.Decision) { d.Origin = d.State })},
 	{"the outcome of work is not reported", func(d *Decisions) {
-		d.Outcome = func(q decide.Request, _ *fsm.Table, _ *decide.Record, _ decide.Outcome, _ []int) (decide.Request, bool) {
+		d.Outcome = func(q decide.Request, _ *fsm.Table, _ *decide.Record, _ bool, _ decide.Events) (decide.Request, bool) {
 			q.Verb, q.Event = decide.Report, -1
 			return q, false
 		}

@@ -179,17 +179,16 @@ func (e *EdgeCloud) begin() (controller, agent) {
 
 // ask decides about a request. The content is that of a new object and of an edit.
 func (e *EdgeCloud) ask(o versioned, q decide.Request, content uint8) (versioned, decide.Decision) {
-	next, d := orShipped(e.Decisions).Ask(clusters, o.object, q)
+	decisions := orShipped(e.Decisions)
+	next, d := decisions.Ask(clusters, o.object, q)
 	if !d.Write {
 		return o, d
 	}
 	after := versioned{next, o.Content, o.Before}
-	switch d.Payload {
-	case decide.Save:
+	if d.Saves {
 		after.Before = o.Content
-	case decide.Restore:
+	} else if decisions.Restores(&q, &o.Record) {
 		after.Content = o.Before
-	case decide.Keep, decide.Drop:
 	}
 	if !d.Saved {
 		after.Before = 0

@@ -252,11 +252,11 @@ func (m *takeovers) outcomes(s takeover, i int, step func(string, bool, takeover
 	}
 	report := decide.Request{Actor: "worker", Operation: j.Operation, Owned: true, Owner: j.Owner, Epoch: j.Epoch}
 	events := decide.Events{Done: []int{jobMachine.EventIndex("done")}, Failed: []int{jobMachine.EventIndex("failed")}}
-	for _, o := range []decide.Outcome{decide.Succeeded, decide.Failed} {
+	for _, event := range []string{"done", "failed"} {
 		next := over
-		if q, ok := m.decisions.Outcome(report, jobs, &s.Now.Record, o, events.Of(o)); ok {
+		if q, ok := m.decisions.Outcome(report, jobs, &s.Now.Record, event == "done", events); ok {
 			next = m.report(over, q, s.executes(j))
 		}
-		step(fmt.Sprintf("%v: %s", j, jobs.Events[events.Of(o)[0]]), false, next)
+		step(fmt.Sprintf("%v: %s", j, event), false, next)
 	}
 }

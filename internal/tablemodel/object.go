@@ -12,10 +12,11 @@ import (
 type Decisions struct {
 	Candidates func(*decide.Request, *fsm.Table, *decide.Record, []int) ([]int, decide.Decision, bool)
 	Decide     func(*decide.Request, *fsm.Table, *decide.Record, []int, []error) decide.Decision
-	Outcome    func(decide.Request, *fsm.Table, *decide.Record, decide.Outcome, []int) (decide.Request, bool)
+	Outcome    func(decide.Request, *fsm.Table, *decide.Record, bool, decide.Events) (decide.Request, bool)
 	OwnerDead  func(recorded, living uint64) bool
 	Sweep      func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care)
 	Redoes     func(*decide.Request, *fsm.Table, *decide.Record) bool
+	Restores   func(*decide.Request, *decide.Record) bool
 }
 
 // Shipped returns the decisions that lifecycle.Manager performs.
@@ -27,6 +28,7 @@ func Shipped() Decisions {
 		OwnerDead:  decide.OwnerDead,
 		Sweep:      decide.Sweep,
 		Redoes:     (*decide.Request).Redoes,
+		Restores:   (*decide.Request).Restores,
 	}
 }
 

@@ -188,9 +188,12 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
+// forgetful is a store without history.
+type forgetful struct{ lifecycle.Store }
+
 // TestNoHistory: a store without history is not an error.
 func TestNoHistory(t *testing.T) {
-	m := vms(&lifecycle.MemoryStore{NoHistory: true}, lifecycle.Config[string]{})
+	m := vms(forgetful{lifecycle.NewMemoryStore()}, lifecycle.Config[string]{})
 	_, err := m.Create(t.Context(), "a", "create", "user", vm{}, nil)
 	require.NoError(t, err)
 	page, err := inspect.New(&inspect.Config{Machines: []inspect.Machine{inspect.Of(m, nil)}})

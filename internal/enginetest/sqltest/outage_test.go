@@ -118,7 +118,7 @@ func outcomesThrough(
 		case failed.Unwritten != nil:
 			counts["dropped"]++
 		default:
-			counts[failed.Outcome.String()]++
+			counts[string(failed.Outcome)]++
 		}
 	}
 	for range 3 { // the first may be an old one, and the next may have begun before the last outcome
