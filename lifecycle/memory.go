@@ -42,7 +42,8 @@ type MemoryStore struct {
 type object struct {
 	record StoredRecord
 	number uint64       // of the revision; no less than the sequence number
-	rows   []HistoryRow // the newest ones, in order of sequence numbers
+	rows   []HistoryRow // the newest ones, in a ring that starts at oldest
+	oldest int          // index in rows
 
 	recent  *list.Element // in the recent objects of the shelf
 	removal *list.Element // in the removed objects of the store; nil: not removed
@@ -214,10 +215,12 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, now time.Time) {
 	ch.Stamp(Revision(strconv.FormatUint(o.number, 10)), now)
 	if !ch.MetadataOnly {
 		if keep := cmp.Or(s.KeepHistory, 32); len(o.rows) == keep {
-			delete(sh.requests, o.rows[0].Request)
-			o.rows = slices.Delete(o.rows, 0, 1)
+			delete(sh.requests, o.rows[o.oldest].Request)
+			o.rows[o.oldest] = ch.Row(token)
+			o.oldest = (o.oldest + 1) % keep
+		} else {
+			o.rows = append(o.rows, ch.Row(token))
 		}
-		o.rows = append(o.rows, ch.Row(token))
 		if ch.Request != "" {
 			sh.requests[ch.Request] = o
 		}
@@ -258,8 +261,9 @@ func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit 
 	if o == nil {
 		return nil, nil
 	}
-	start := sort.Search(len(o.rows), func(i int) bool { return o.rows[i].Sequence > after })
-	return slices.Clone(o.rows[start:min(len(o.rows), start+max(limit, 0))]), nil
+	rows := slices.Concat(o.rows[o.oldest:], o.rows[:o.oldest])
+	start := sort.Search(len(rows), func(i int) bool { return rows[i].Sequence > after })
+	return rows[start:min(len(rows), start+max(limit, 0))], nil
 }
 
 // Requested implements [Historian].
