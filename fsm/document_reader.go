@@ -133,8 +133,6 @@ func (r *reader) value(v any) {
 		*v = r.text(MaxName)
 	case *text:
 		*v = text(r.text(maxText))
-	case *json.RawMessage:
-		*v = r.raw()
 	case *bool:
 		on, ok := r.token().(bool)
 		if *v = on; !ok {
@@ -292,24 +290,6 @@ func (r *reader) text(limit int) string {
 		r.fail("a string of %d bytes, more than %d", len(s), limit)
 	}
 	return s
-}
-
-// raw returns an object as it is written, without spaces.
-func (r *reader) raw() json.RawMessage {
-	if !r.open('{', "an object") {
-		return nil
-	}
-	start := r.at
-	r.fields(reflect.Value{})
-	if r.err != nil {
-		return nil
-	}
-	var b bytes.Buffer
-	_ = json.Compact(&b, r.data[start:r.dec.InputOffset()]) // the tokens are valid
-	if b.Len() > maxText {
-		r.failAt(start, "", "an object of %d bytes, more than %d", b.Len(), maxText)
-	}
-	return b.Bytes()
 }
 
 // end checks that nothing follows the document.
