@@ -133,13 +133,13 @@ func TestEarlierRowTakesTheRequest(t *testing.T) {
 		row   history.Row
 		legal bool
 	}{
-		"taken":               {first: healed.By("u"), row: row},
-		"taken, any actor":    {first: healed.By("u", "v"), row: noActor},
-		"another actor":       {first: healed.By("v"), row: row, legal: true},
-		"another, no actor":   {first: healed.By("v"), row: noActor, legal: true},
-		"a guard may refuse":  {first: healed.By("u").If(guard), row: row, legal: true},
-		"only by force":       {first: healed.By("u").OnlyForced(), row: row, legal: true},
-		"no event, any event": {first: healed.By("u"), row: noEvent, legal: true},
+		"taken":              {first: healed.By("u"), row: row},
+		"taken, any actor":   {first: healed.By("u", "v"), row: noActor},
+		"another actor":      {first: healed.By("v"), row: row, legal: true},
+		"another, no actor":  {first: healed.By("v"), row: noActor, legal: true},
+		"a guard may refuse": {first: healed.By("u").If(guard), row: row, legal: true},
+		"only by force":      {first: healed.By("u").OnlyForced(), row: row, legal: true},
+		"taken, any event":   {first: healed.By("u"), row: noEvent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows := []history.Row{
