@@ -90,13 +90,6 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 	require.Equal(t, want.Title, m.Table().Title)
 	require.Equal(t, want, table, "the argument is unchanged")
 
-	rows := slices.Collect(m.Rows())
-	require.Equal(t, fsm.Row[phase, signal]{
-		From: []phase{"closing"}, Origin: []phase{"open"}, Event: "shut", Actors: []fsm.Actor{worker}, To: "closed",
-	}, rows[2])
-	require.Equal(t, "key", rows[3].Guard.Name())
-	require.Nil(t, rows[1].Guard)
-	require.Equal(t, time.Minute, rows[1].Timeout)
 	require.Equal(t, []phase{"open", "closing", "closed", "locked"}, slices.Collect(m.States()))
 	require.Equal(t, []signal{"close", "stuck", "shut", "lock"}, slices.Collect(m.Events()))
 }
