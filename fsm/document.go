@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -85,11 +86,16 @@ func ParseTable(data []byte) (*Table, error) {
 // is not for [Sweeper], an index is out of range, or a list is too long. That error is a
 // [*DocumentError] and matches [ErrInvalid]. WriteTable returns an error of w wrapped.
 func WriteTable(w io.Writer, t *Table) error {
-	data, err := t.document()
-	if err != nil {
-		return err
+	doc := &writer{t: t}
+	doc.layout(doc.form())
+	if doc.err != nil {
+		return doc.err
 	}
-	if _, err := w.Write(data); err != nil {
+	_, err := ParseTable(doc.out.Bytes())
+	if fault, ok := errors.AsType[*DocumentError](err); ok {
+		return &DocumentError{Path: fault.Path, Offset: -1, Text: fault.Text}
+	}
+	if _, err := w.Write(doc.out.Bytes()); err != nil {
 		return fmt.Errorf("fsm: write table: %w", err)
 	}
 	return nil

@@ -23,7 +23,7 @@ func (f *tableForm) table(data []byte) (*Table, error) {
 		b.row(r)
 	}
 	t := b.t
-	t.decides = &decider{}
+	t.compileLater()
 	t.Events, t.Undeclared = b.events.others, b.states.others
 	if f.Actors == nil {
 		t.Actors = convert[Actor](b.actors.others)

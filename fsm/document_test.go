@@ -322,8 +322,8 @@ func TestWriteTableRefuses(t *testing.T) {
 			for i := range t.States {
 				t.Rows[0].From = append(t.Rows[0].From, i)
 			}
-			t.Rows = slices.Repeat(t.Rows[:1], 100)
-		}, "transitions", tooLong},
+			t.Rows = slices.Repeat(t.Rows[:1], 10)
+		}, "transitions[13408]", tooLong},
 		"many notes": {func(t *fsm.Table) {
 			for range fsm.MaxDocument / fsm.MaxText {
 				t.States = append(t.States, fsm.TableState{Name: "S", Target: -1, Doc: strings.Repeat("x", fsm.MaxText)})

@@ -3,28 +3,11 @@ package fsm
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 )
-
-// document returns the document of a table. It refuses what [ParseTable] refuses,
-// because it parses the document. The error is a [*DocumentError].
-func (t *Table) document() ([]byte, error) {
-	w := &writer{t: t}
-	form := w.form()
-	w.layout(form)
-	if w.err != nil {
-		return nil, w.err
-	}
-	_, err := ParseTable(w.out.Bytes())
-	if fault, ok := errors.AsType[*DocumentError](err); ok {
-		return nil, &DocumentError{Path: fault.Path, Offset: -1, Text: fault.Text}
-	}
-	return w.out.Bytes(), nil
-}
 
 // writer writes a table in the form of a document. It keeps its first fault.
 type writer struct {
@@ -69,22 +52,11 @@ func (w *writer) form() *tableForm {
 			if r.Ignore {
 				r.To = new(r.From) // for readers without the field ignore
 			}
-			if f.Transitions = append(f.Transitions, r); len(f.Transitions) > MaxDocument/minTransition {
-				w.path = "transitions"
-				w.tooLong()
-			}
-			if w.err != nil {
-				return f
-			}
+			f.Transitions = append(f.Transitions, r)
 		}
 	}
 	return f
 }
-
-// minTransition is the smallest size of a transition in bytes.
-const minTransition = len(`{"from":"","event":""}`)
-
-func (w *writer) tooLong() { w.fail("", "the document has more than %d bytes", MaxDocument) }
 
 func (w *writer) stateForm(s *TableState) stateForm {
 	if int(s.Kind) >= len(kindForms) {
@@ -177,7 +149,7 @@ func (w *writer) layout(f *tableForm) {
 			continue
 		}
 		w.out.WriteString("[")
-		for i := range value.Len() {
+		for i := 0; i < value.Len() && w.err == nil; i++ {
 			if i > 0 {
 				w.out.WriteString(",")
 			}
@@ -209,6 +181,6 @@ func (w *writer) value(value any) {
 		w.fail("", "not UTF-8")
 	}
 	if w.out.Len() > MaxDocument {
-		w.tooLong()
+		w.fail("", "the document has more than %d bytes", MaxDocument)
 	}
 }

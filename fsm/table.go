@@ -32,8 +32,8 @@ type Table struct {
 
 	Confidence string // how normative the source is: "exact-spec", ...
 
-	compiled *compiled // nil unless a machine was made of the table
-	decides  *decider  // nil for a table that a caller has put together
+	compiled *compiled        // nil unless a machine was made of the table
+	decides  func() *compiled // for other tables; nil for one that a caller has put together
 }
 
 // TableState is one state of a [Table].
@@ -92,7 +92,8 @@ func (t *Table) ActorIndex(a Actor) (int, bool) {
 // WithRows returns a copy of the table with other rows, sound or not.
 func (t *Table) WithRows(rows []TableRow) *Table {
 	other := *t
-	other.Rows, other.compiled, other.decides = rows, nil, &decider{}
+	other.Rows, other.compiled = rows, nil
+	other.compileLater()
 	return &other
 }
 

@@ -175,7 +175,7 @@ func (l *linter) add(f Finding) {
 	if l.skip[f.ID] {
 		return
 	}
-	for _, list := range []*[]string{&f.States, &f.Events, &f.Actors} {
+	for _, list := range []*[]string{&f.States, &f.Events} {
 		if *list == nil {
 			*list = []string{}
 		}
