@@ -227,7 +227,7 @@ func (c *checker) judge(row *Row, m *machine, v *version, o *object) (tableRow i
 		return -1, false
 	}
 	if tableRow >= 0 {
-		c.found(row, "illegal-step", row.step(), v.offer(tableRow))
+		c.found(row, "illegal-step", row.step(), v.t.Describe(tableRow))
 	} else {
 		c.found(row, "illegal-step", row.step(), v.instead(row))
 	}

@@ -245,29 +245,9 @@ func (v *version) offers(state, event int) string {
 	}
 	list := make([]string, len(rows))
 	for i, row := range rows[:min(len(rows), prose.Most)] { // List counts the others
-		list[i] = v.offer(row)
+		list[i] = v.t.Describe(row)
 	}
 	return prose.List(list, "or")
-}
-
-func (v *version) offer(i int) string {
-	r := &v.t.Rows[i]
-	text := v.t.Events[r.Event]
-	switch r.Then {
-	case fsm.ThenIgnore:
-		text += " nothing"
-	case fsm.ThenReturn:
-		text += " to its origin"
-	case fsm.ThenMove:
-		text += " to " + v.t.States[r.To].Name
-	}
-	if len(r.Actors) > 0 {
-		text += " by " + v.actorsOf(i)
-	}
-	if len(r.Origin) > 0 {
-		text += " if it came from " + names(r.Origin, v.t.StateName)
-	}
-	return text
 }
 
 func (v *version) actorsOf(i int) string {
