@@ -92,15 +92,9 @@ func (f *stateForm) read(offset int) (key, fault string) {
 // transitions of one row can be compared.
 func (f *rowForm) read(offset int) (key, fault string) {
 	f.offset = offset
-	empty := func(list []string) bool { return list != nil && len(list) == 0 }
-	const leaveOut = "an empty list: leave the field out"
 	switch {
-	case empty(f.Actors):
-		return "actors", leaveOut
-	case empty(f.Except):
-		return "except", leaveOut
-	case empty(f.Origin):
-		return "origin", leaveOut
+	case f.Actors != nil && len(f.Actors) == 0: // every actor, or none?
+		return "actors", "an empty list: leave the field out"
 	case f.Actor != nil && f.Actors != nil:
 		return "", "both actor and actors"
 	case f.Ignore && f.Return:
@@ -109,8 +103,6 @@ func (f *rowForm) read(offset int) (key, fault string) {
 		return "", "both return and to"
 	case f.To == nil && !f.Return && !f.Ignore:
 		return "", "neither to nor return nor ignore"
-	case f.Row != nil && *f.Row < 0:
-		return "row", "a negative number"
 	}
 	if f.Ignore {
 		f.To = nil
