@@ -51,7 +51,7 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 // observer of m. A test kit makes machines with a small fault this way. The error is an
 // [*InvalidError].
 func (m *Machine[S, E, T]) With(t *Table, guard func(row int) Guard[T]) (*Machine[S, E, T], error) {
-	problems := slices.DeleteFunc(t.Problems(), func(p Problem) bool { return p.Severity == SeverityDemand })
+	problems := slices.DeleteFunc(t.Problems(), func(p Problem) bool { return p.Demand })
 	if len(problems) > 0 {
 		return nil, &InvalidError{Machine: t.Name, Problems: problems}
 	}

@@ -30,12 +30,11 @@ func doorTable() *fsm.Table {
 		Rows: []fsm.TableRow{
 			{From: []int{0}, Event: 0, Actors: []int{0}, To: 1, Guard: "free"},
 			{From: []int{1}, Event: 1, Actors: []int{2}, To: -1, Then: fsm.ThenReturn, Timeout: time.Minute},
-			{From: []int{1}, Event: 2, Actors: []int{1}, To: 2, Origin: []int{0}, Section: "2.1"},
+			{From: []int{1}, Event: 2, Actors: []int{1}, To: 2, Origin: []int{0}},
 			{From: []int{2}, Event: 3, To: 3, Guard: "key"},
 			{From: []int{0}, Event: 3, To: 3, Guard: "key", Forced: true, Doc: "broken open"},
 			{From: []int{1}, Event: 0, To: -1, Then: fsm.ThenIgnore},
 		},
-		Notes: []string{"a note"},
 	}
 }
 
@@ -88,17 +87,9 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 	require.Equal(t, want.States, m.Table().States)
 	require.Equal(t, want.Events, m.Table().Events)
 	require.Equal(t, want.Actors, m.Table().Actors)
-	require.Equal(t, want.Notes, m.Table().Notes)
 	require.Equal(t, want.Title, m.Table().Title)
 	require.Equal(t, want, table, "the argument is unchanged")
 
-	rows := slices.Collect(m.Rows())
-	require.Equal(t, fsm.Row[phase, signal]{
-		From: []phase{"closing"}, Origin: []phase{"open"}, Event: "shut", Actors: []fsm.Actor{worker}, To: "closed",
-	}, rows[2])
-	require.Equal(t, "key", rows[3].Guard.Name())
-	require.Nil(t, rows[1].Guard)
-	require.Equal(t, time.Minute, rows[1].Timeout)
 	require.Equal(t, []phase{"open", "closing", "closed", "locked"}, slices.Collect(m.States()))
 	require.Equal(t, []signal{"close", "stuck", "shut", "lock"}, slices.Collect(m.Events()))
 }

@@ -76,21 +76,18 @@ func (t *Table) Timeout(state, origin int) (timeout time.Duration, row int) {
 	return timeout, row
 }
 
-// decider is the compiled form of a table that no machine has made. It is made for the
-// first decision, because most of these tables are only read.
-type decider struct {
-	once sync.Once
-	c    *compiled
+// compileLater prepares a table that no machine has made for decisions. It is compiled for the
+// first one, because most of these tables are only read.
+func (t *Table) compileLater() {
+	t.decides = sync.OnceValue(func() *compiled { return compile(t.declared()) })
 }
 
 func (t *Table) decider() *compiled {
-	if t.compiled != nil {
+	switch {
+	case t.compiled != nil:
 		return t.compiled
-	}
-	d := t.decides
-	if d == nil {
+	case t.decides == nil:
 		panic("fsm: table " + t.Name + " was neither made by a machine nor read from a file")
 	}
-	d.once.Do(func() { d.c = compile(t.declared()) })
-	return d.c
+	return t.decides()
 }

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,9 @@ const MaxDocument = 4 << 20
 
 const (
 	maxNesting = 32            // nested objects and arrays
-	maxText    = 64 << 10      // bytes of one text of documentation, and of the source
+	maxText    = 64 << 10      // bytes of one text of documentation
 	maxFields  = 256           // of one object
-	maxList    = 2 * MaxStates // names or texts in one list
+	maxList    = 2 * MaxStates // names in one list
 )
 
 // ReadTable reads r to its end and is [ParseTable] of the bytes. It reads at most
@@ -39,11 +38,9 @@ func ReadTable(r io.Reader) (*Table, error) {
 // ParseTable reads a table from a lifecycle-table/1 document, one JSON object:
 //
 //	{name, title?, schema?, confidence?, initial?, initials?, actors?+,
-//	 states:      [{name, kind, absent?+, target?, manual?+, on_owner_death?, note?, code?}],
+//	 states:      [{name, kind, absent?+, target?, manual?+, note?}],
 //	 transitions: [{from, event, actor?, actors?+, to?, guard?, return?+, ignore?, origin?+,
-//	                forced?+, supersede?+, within?+, action?, section?, note?,
-//	                any?+, except?+, row?+}],
-//	 illegal?: [[state, event]], source?: {...}, notes?, known_anomalies?}
+//	                forced?+, supersede?+, within?+, note?, any?+, except?+, row?+}]}
 //
 // Fields with ? are optional. Fields with + extend the published form; a reader
 // without them sees an ordinary table.
@@ -89,41 +86,19 @@ func ParseTable(data []byte) (*Table, error) {
 // is not for [Sweeper], an index is out of range, or a list is too long. That error is a
 // [*DocumentError] and matches [ErrInvalid]. WriteTable returns an error of w wrapped.
 func WriteTable(w io.Writer, t *Table) error {
-	data, err := t.document()
-	if err != nil {
-		return err
+	doc := &writer{t: t}
+	doc.layout(doc.form())
+	if doc.err != nil {
+		return doc.err
 	}
-	if _, err := w.Write(data); err != nil {
+	_, err := ParseTable(doc.out.Bytes())
+	if fault, ok := errors.AsType[*DocumentError](err); ok {
+		return &DocumentError{Path: fault.Path, Offset: -1, Text: fault.Text}
+	}
+	if _, err := w.Write(doc.out.Bytes()); err != nil {
 		return fmt.Errorf("fsm: write table: %w", err)
 	}
 	return nil
-}
-
-// MarshalJSON returns the document of [WriteTable] without spaces, or its error.
-func (t *Table) MarshalJSON() ([]byte, error) {
-	data, err := t.document()
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = json.Compact(&b, data)
-	return b.Bytes(), err
-}
-
-// UnmarshalJSON is [ParseTable] into a zero Table. It returns an error for the table
-// of a machine, because that table is read only.
-func (t *Table) UnmarshalJSON(data []byte) error {
-	if t.compiled != nil {
-		return errors.New("fsm: unmarshal table: the table of a machine is read only")
-	}
-	if string(data) == "null" {
-		return nil // the convention of encoding/json
-	}
-	read, err := ParseTable(data)
-	if err == nil {
-		*t = *read
-	}
-	return err
 }
 
 // DocumentError is the fault for which [ParseTable] refuses a document, or

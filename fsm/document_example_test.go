@@ -2,7 +2,6 @@ package fsm_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -114,24 +113,4 @@ func ExampleWriteTable() {
 	//   {"from":"on","event":"blow","actor":"fuse","to":"broken","note":"in both states","any":true,"row":2}
 	//  ]
 	// }
-}
-
-func ExampleTable_MarshalJSON() {
-	table, err := fsm.ParseTable([]byte(`{"name": "rock", "initial": "there", "states": [{"name": "there", "kind": "final"}], "transitions": []}`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	data, err := json.Marshal(table)
-	fmt.Println(string(data), err)
-	// Output:
-	// {"name":"rock","schema":"lifecycle-table/1","initial":"there","actors":[],"states":[{"name":"there","kind":"final"}],"transitions":[]} <nil>
-}
-
-func ExampleTable_UnmarshalJSON() {
-	var config struct{ Lifecycle fsm.Table }
-	err := json.Unmarshal([]byte(`{"Lifecycle": `+gate+`}`), &config)
-	fmt.Println(config.Lifecycle.Name, len(config.Lifecycle.States), err)
-	// Output:
-	// gate 3 <nil>
 }

@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -13,30 +12,24 @@ import (
 // for a list that the writer writes with one element a line.
 
 type tableForm struct {
-	Name        string          `json:"name" form:"required"`
-	Title       text            `json:"title,omitempty"`
-	Schema      *string         `json:"schema,omitempty"`
-	Confidence  text            `json:"confidence,omitempty"`
-	Initial     *string         `json:"initial,omitempty"`
-	Initials    []string        `json:"initials,omitempty"`
-	Actors      []string        `json:"actors"`
-	States      []stateForm     `json:"states" form:"required lines"`
-	Transitions []rowForm       `json:"transitions" form:"required lines"`
-	Illegal     []cellForm      `json:"illegal,omitempty" form:"lines"`
-	Source      json.RawMessage `json:"source,omitempty"`
-	Notes       []text          `json:"notes,omitempty" form:"lines"`
-	Anomalies   []text          `json:"known_anomalies,omitempty" form:"lines"`
+	Name        string      `json:"name" form:"required"`
+	Title       text        `json:"title,omitempty"`
+	Schema      *string     `json:"schema,omitempty"`
+	Confidence  text        `json:"confidence,omitempty"`
+	Initial     *string     `json:"initial,omitempty"`
+	Initials    []string    `json:"initials,omitempty"`
+	Actors      []string    `json:"actors"`
+	States      []stateForm `json:"states" form:"required lines"`
+	Transitions []rowForm   `json:"transitions" form:"required lines"`
 }
 
 type stateForm struct {
-	Name         string  `json:"name" form:"required"`
-	Kind         string  `json:"kind" form:"required"`
-	Absent       bool    `json:"absent,omitempty"`
-	Target       *string `json:"target,omitempty"`
-	Manual       text    `json:"manual,omitempty"`
-	OnOwnerDeath text    `json:"on_owner_death,omitempty"`
-	Code         *int    `json:"code,omitempty"`
-	Note         text    `json:"note,omitempty"`
+	Name   string  `json:"name" form:"required"`
+	Kind   string  `json:"kind" form:"required"`
+	Absent bool    `json:"absent,omitempty"`
+	Target *string `json:"target,omitempty"`
+	Manual text    `json:"manual,omitempty"`
+	Note   text    `json:"note,omitempty"`
 
 	offset int // in the document
 }
@@ -56,8 +49,6 @@ type rowForm struct {
 	Forced    bool     `json:"forced,omitempty"`
 	Supersede bool     `json:"supersede,omitempty"`
 	Within    *string  `json:"within,omitempty"` // a duration such as "1m30s"
-	Action    text     `json:"action,omitempty"`
-	Section   text     `json:"section,omitempty"`
 	Note      text     `json:"note,omitempty"`
 	Any       bool     `json:"any,omitempty"`
 	Except    []string `json:"except,omitempty"`
@@ -66,9 +57,6 @@ type rowForm struct {
 	offset  int // in the document
 	timeout time.Duration
 }
-
-// cellForm is a state and an event.
-type cellForm []string
 
 // text is a string of at most maxText bytes. A string of the form is a name, of at
 // most MaxName bytes.
@@ -100,26 +88,13 @@ func (f *stateForm) read(offset int) (key, fault string) {
 	return "", ""
 }
 
-func (f *cellForm) read(int) (key, fault string) {
-	if len(*f) != 2 {
-		return "", fmt.Sprintf("want 2 elements, found %d", len(*f))
-	}
-	return "", ""
-}
-
 // read also gives equal fields to rows with the same meaning, so that the
 // transitions of one row can be compared.
 func (f *rowForm) read(offset int) (key, fault string) {
 	f.offset = offset
-	empty := func(list []string) bool { return list != nil && len(list) == 0 }
-	const leaveOut = "an empty list: leave the field out"
 	switch {
-	case empty(f.Actors):
-		return "actors", leaveOut
-	case empty(f.Except):
-		return "except", leaveOut
-	case empty(f.Origin):
-		return "origin", leaveOut
+	case f.Actors != nil && len(f.Actors) == 0: // every actor, or none?
+		return "actors", "an empty list: leave the field out"
 	case f.Actor != nil && f.Actors != nil:
 		return "", "both actor and actors"
 	case f.Ignore && f.Return:
@@ -128,8 +103,6 @@ func (f *rowForm) read(offset int) (key, fault string) {
 		return "", "both return and to"
 	case f.To == nil && !f.Return && !f.Ignore:
 		return "", "neither to nor return nor ignore"
-	case f.Row != nil && *f.Row < 0:
-		return "row", "a negative number"
 	}
 	if f.Ignore {
 		f.To = nil

@@ -31,22 +31,12 @@ var randomTable = rapid.Custom(func(r *rapid.T) *fsm.Table {
 	}
 	t := &fsm.Table{
 		Name: text("table"), Title: text("title"), Initial: -1, Confidence: text("confidence"),
-		Notes:     rapid.SliceOfN(rapid.String(), 0, 2).Draw(r, "notes"),
-		Anomalies: rapid.SliceOfN(rapid.String(), 0, 2).Draw(r, "anomalies"),
-	}
-	if rarely("source") {
-		source, err := json.Marshal(map[string]any{"url": text("url"), "x": []int{1}})
-		require.NoError(r, err)
-		t.Source = source
 	}
 	for i := range rapid.IntRange(0, 5).Draw(r, "states") {
 		t.States = append(t.States, fsm.TableState{
 			Name: name("s", i), Kind: fsm.Kind(rapid.IntRange(0, 4).Draw(r, "kind")), Target: -1,
-			Manual: text("manual"), OnOwnerDeath: text("death"), Doc: text("doc"),
+			Manual: text("manual"), Doc: text("doc"),
 		})
-		if rarely("code") {
-			t.States[i].Code = new(rapid.Int().Draw(r, "code"))
-		}
 	}
 	// One beyond the last index is a new name.
 	state := func() int {
@@ -105,7 +95,7 @@ var randomTable = rapid.Custom(func(r *rapid.T) *fsm.Table {
 			From: append([]int{state()}, states("from")...), Except: states("except"), Origin: states("origin"),
 			Any: rarely("any"), Event: event(), To: -1, Then: fsm.Then(rapid.IntRange(0, 2).Draw(r, "then")),
 			Guard: text("guard"), Forced: rarely("forced"), Supersede: rarely("supersede"),
-			Action: text("action"), Section: text("section"), Doc: text("doc"),
+			Doc: text("doc"),
 		}
 		if row.Then == fsm.ThenMove {
 			row.To = state()
@@ -118,9 +108,6 @@ var randomTable = rapid.Custom(func(r *rapid.T) *fsm.Table {
 			}
 		}
 		t.Rows = append(t.Rows, row)
-	}
-	for range rapid.IntRange(0, 2).Draw(r, "illegal") {
-		t.Illegal = append(t.Illegal, [2]int{state(), event()})
 	}
 	return t
 })
@@ -138,7 +125,7 @@ func FuzzParseTable(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(head + `{"from":"B","event":"e","actors":["x","y"],"to":"C","row":0},` + plain + `,{"from":"C","event":"e","actors":["x","y"],"to":"C","row":0}]}`))
-	f.Add([]byte(`{"name":"\ud83d\ude00","states":[],"transitions":[],"source":{"a":[1e9,null,{}]},"illegal":[["A","e"]]}`))
+	f.Add([]byte(`{"name":"\ud83d\ude00","states":[],"transitions":[],"other":{"a":[1e9,null,{}]},"list":[["A","e"]]}`))
 	f.Add([]byte("{\"x\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := fsm.ParseTable(data)

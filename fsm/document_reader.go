@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,9 +12,8 @@ import (
 )
 
 // reader decodes a document into the structs of the form. Unlike [json.Unmarshal]
-// it compares the names of fields exactly, refuses null, repeated fields and what
-// encoding/json replaces by U+FFFD, limits everything, and gives every fault a path
-// and an offset.
+// it compares the names of fields exactly, refuses null, repeated fields and bytes that are not
+// UTF-8, limits everything, and gives every fault a path and an offset.
 //
 // After the first fault every method returns a zero value.
 type reader struct {
@@ -97,31 +95,15 @@ func (r *reader) token() json.Token {
 		r.fail("%s", clip(strings.TrimPrefix(err.Error(), "json: ")))
 		return nil
 	}
-	switch tok := tok.(type) {
-	case json.Delim:
-		if tok == '}' || tok == ']' {
-			r.depth--
-		} else if r.depth++; r.depth > maxNesting {
+	switch tok {
+	case json.Delim('}'), json.Delim(']'):
+		r.depth--
+	case json.Delim('{'), json.Delim('['):
+		if r.depth++; r.depth > maxNesting {
 			r.fail("nested more than %d deep", maxNesting)
-		}
-	case string:
-		if strings.ContainsRune(tok, utf8.RuneError) && loneSurrogate(r.data[r.at:r.dec.InputOffset()]) {
-			r.fail("an escaped surrogate without its other half")
 		}
 	}
 	return tok
-}
-
-var (
-	surrogatePair = regexp.MustCompile(`(?i)\\ud[89ab]..\\ud[c-f]..`)
-	surrogate     = regexp.MustCompile(`(?i)\\ud[89a-f]`)
-)
-
-// loneSurrogate reports whether a string, as written, has an escape that stands for
-// no character.
-func loneSurrogate(written []byte) bool {
-	written = bytes.ReplaceAll(written, []byte(`\\`), []byte(" "))
-	return surrogate.Match(surrogatePair.ReplaceAll(written, []byte(" ")))
 }
 
 // value reads a value into what v points to. It skips the value if v is nil.
@@ -133,8 +115,6 @@ func (r *reader) value(v any) {
 		*v = r.text(MaxName)
 	case *text:
 		*v = text(r.text(maxText))
-	case *json.RawMessage:
-		*v = r.raw()
 	case *bool:
 		on, ok := r.token().(bool)
 		if *v = on; !ok {
@@ -292,24 +272,6 @@ func (r *reader) text(limit int) string {
 		r.fail("a string of %d bytes, more than %d", len(s), limit)
 	}
 	return s
-}
-
-// raw returns an object as it is written, without spaces.
-func (r *reader) raw() json.RawMessage {
-	if !r.open('{', "an object") {
-		return nil
-	}
-	start := r.at
-	r.fields(reflect.Value{})
-	if r.err != nil {
-		return nil
-	}
-	var b bytes.Buffer
-	_ = json.Compact(&b, r.data[start:r.dec.InputOffset()]) // the tokens are valid
-	if b.Len() > maxText {
-		r.failAt(start, "", "an object of %d bytes, more than %d", b.Len(), maxText)
-	}
-	return b.Bytes()
 }
 
 // end checks that nothing follows the document.

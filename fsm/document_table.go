@@ -22,11 +22,8 @@ func (f *tableForm) table(data []byte) (*Table, error) {
 	for _, r := range rows {
 		b.row(r)
 	}
-	for _, cell := range f.Illegal {
-		b.t.Illegal = append(b.t.Illegal, [2]int{b.states.of(cell[0]), b.events.of(cell[1])})
-	}
 	t := b.t
-	t.decides = &decider{}
+	t.compileLater()
 	t.Events, t.Undeclared = b.events.others, b.states.others
 	if f.Actors == nil {
 		t.Actors = convert[Actor](b.actors.others)
@@ -102,8 +99,7 @@ func newFormBuilder(f *tableForm) *formBuilder {
 
 func (b *formBuilder) table(f *tableForm) {
 	t := b.t
-	t.Name, t.Title, t.Confidence, t.Source = f.Name, string(f.Title), string(f.Confidence), f.Source
-	t.Notes, t.Anomalies = convert[string](f.Notes), convert[string](f.Anomalies)
+	t.Name, t.Title, t.Confidence = f.Name, string(f.Title), string(f.Confidence)
 	t.Initial, t.Initials = b.states.optional(f.Initial), b.states.all(f.Initials)
 	if slices.Equal(t.Initials, []int{t.Initial}) {
 		t.Initials = nil
@@ -115,8 +111,7 @@ func (b *formBuilder) table(f *tableForm) {
 			kind = Absent
 		}
 		t.States = append(t.States, TableState{
-			Name: s.Name, Kind: kind, Target: b.states.optional(s.Target), Code: s.Code,
-			Manual: string(s.Manual), OnOwnerDeath: string(s.OnOwnerDeath), Doc: string(s.Note),
+			Name: s.Name, Kind: kind, Target: b.states.optional(s.Target), Manual: string(s.Manual), Doc: string(s.Note),
 		})
 	}
 }
@@ -125,8 +120,7 @@ func (b *formBuilder) row(r joinedRow) {
 	row := TableRow{
 		From: b.states.all(r.from), Any: r.Any, Except: b.states.all(r.Except), Origin: b.states.all(r.Origin),
 		Event: b.events.of(r.Event), Actors: b.actors.all(r.Actors), Guard: r.Guard, To: b.states.optional(r.To),
-		Forced: r.Forced, Supersede: r.Supersede, Timeout: r.timeout,
-		Action: string(r.Action), Section: string(r.Section), Doc: string(r.Note),
+		Forced: r.Forced, Supersede: r.Supersede, Timeout: r.timeout, Doc: string(r.Note),
 	}
 	switch {
 	case r.Ignore:

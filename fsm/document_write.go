@@ -3,28 +3,11 @@ package fsm
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 )
-
-// document returns the document of a table. It refuses what [ParseTable] refuses,
-// because it parses the document. The error is a [*DocumentError].
-func (t *Table) document() ([]byte, error) {
-	w := &writer{t: t}
-	form := w.form()
-	w.layout(form)
-	if w.err != nil {
-		return nil, w.err
-	}
-	_, err := ParseTable(w.out.Bytes())
-	if fault, ok := errors.AsType[*DocumentError](err); ok {
-		return nil, &DocumentError{Path: fault.Path, Offset: -1, Text: fault.Text}
-	}
-	return w.out.Bytes(), nil
-}
 
 // writer writes a table in the form of a document. It keeps its first fault.
 type writer struct {
@@ -50,7 +33,6 @@ func (w *writer) form() *tableForm {
 		// would be declared.
 		Actors: append([]string{}, convert[string](t.Actors)...),
 		States: []stateForm{}, Transitions: []rowForm{},
-		Source: t.Source, Notes: convert[text](t.Notes), Anomalies: convert[text](t.Anomalies),
 	}
 	if t.Initial >= 0 {
 		f.Initial = new(w.state("initial", t.Initial))
@@ -70,26 +52,11 @@ func (w *writer) form() *tableForm {
 			if r.Ignore {
 				r.To = new(r.From) // for readers without the field ignore
 			}
-			if f.Transitions = append(f.Transitions, r); len(f.Transitions) > MaxDocument/minTransition {
-				w.path = "transitions"
-				w.tooLong()
-			}
-			if w.err != nil {
-				return f
-			}
+			f.Transitions = append(f.Transitions, r)
 		}
-	}
-	for i, cell := range t.Illegal {
-		w.path = fmt.Sprintf("illegal[%d].", i)
-		f.Illegal = append(f.Illegal, cellForm{w.state("", cell[0]), w.event(cell[1])})
 	}
 	return f
 }
-
-// minTransition is the smallest size of a transition in bytes.
-const minTransition = len(`{"from":"","event":""}`)
-
-func (w *writer) tooLong() { w.fail("", "the document has more than %d bytes", MaxDocument) }
 
 func (w *writer) stateForm(s *TableState) stateForm {
 	if int(s.Kind) >= len(kindForms) {
@@ -97,8 +64,7 @@ func (w *writer) stateForm(s *TableState) stateForm {
 		return stateForm{}
 	}
 	f := stateForm{
-		Name: s.Name, Kind: kindForms[s.Kind], Absent: s.Kind == Absent, Manual: text(s.Manual),
-		OnOwnerDeath: text(s.OnOwnerDeath), Code: s.Code, Note: text(s.Doc),
+		Name: s.Name, Kind: kindForms[s.Kind], Absent: s.Kind == Absent, Manual: text(s.Manual), Note: text(s.Doc),
 	}
 	if s.Target >= 0 {
 		f.Target = new(w.state("target", s.Target))
@@ -111,8 +77,7 @@ func (w *writer) rowForm(r *TableRow) rowForm {
 	f := rowForm{
 		Event: w.event(r.Event), Guard: r.Guard, Origin: w.states("origin", r.Origin),
 		Forced: r.Forced, Supersede: r.Supersede, Return: r.Then == ThenReturn, Ignore: r.Then == ThenIgnore,
-		Action: text(r.Action), Section: text(r.Section), Note: text(r.Doc),
-		Any: r.Any, Except: w.states("except", r.Except),
+		Note: text(r.Doc), Any: r.Any, Except: w.states("except", r.Except),
 	}
 	sweeper, declared := w.t.ActorIndex(Sweeper)
 	if r.Timeout > 0 && !(declared && (len(r.Actors) == 0 || slices.Contains(r.Actors, sweeper))) {
@@ -173,7 +138,7 @@ func (w *writer) layout(f *tableForm) {
 	separator := "{\n "
 	for field, value := range reflect.ValueOf(f).Elem().Fields() {
 		key, option, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if option == "omitempty" && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0) {
+		if option == "omitempty" && value.IsZero() {
 			continue
 		}
 		fmt.Fprintf(&w.out, "%s%q: ", separator, key)
@@ -184,7 +149,7 @@ func (w *writer) layout(f *tableForm) {
 			continue
 		}
 		w.out.WriteString("[")
-		for i := range value.Len() {
+		for i := 0; i < value.Len() && w.err == nil; i++ {
 			if i > 0 {
 				w.out.WriteString(",")
 			}
@@ -212,10 +177,10 @@ func (w *writer) value(value any) {
 	w.out.Truncate(w.out.Len() - 1) // the line feed
 	// Encode writes this escape only in place of bytes that are not UTF-8.
 	written := bytes.ReplaceAll(w.out.Bytes()[start:], []byte(`\\`), nil)
-	if _, source := value.(json.RawMessage); !source && bytes.Contains(written, []byte(`\ufffd`)) {
+	if bytes.Contains(written, []byte(`\ufffd`)) {
 		w.fail("", "not UTF-8")
 	}
 	if w.out.Len() > MaxDocument {
-		w.tooLong()
+		w.fail("", "the document has more than %d bytes", MaxDocument)
 	}
 }

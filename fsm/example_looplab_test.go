@@ -67,8 +67,8 @@ func Example_fromLooplab() {
 	step, err := vm.Fire(ctx, "start", "user", &account{Paid: true})
 	fmt.Println(step.State, err)
 	fmt.Println(vms.Can(ctx, vm.Status(), "start", "user", nil))
-	for row := range vms.Permitted(vm.Status(), "user") {
-		fmt.Println("a user may", row.Event)
+	for event := range vms.Permitted(vm.Status(), "user") {
+		fmt.Println("a user may", event)
 	}
 	// Output:
 	// fsm: refused by a guard: vm: start in stopped by user: paid: the account is not paid

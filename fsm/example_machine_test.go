@@ -54,15 +54,15 @@ func ExampleMachine_Can() {
 
 // Permitted runs no guards and needs no payload, as for a menu.
 func ExampleMachine_Permitted() {
-	for row := range Cranes.Permitted(Cranes.At(Idle), User) {
-		fmt.Println(row.Event, "if", row.Guard.Name())
+	for event := range Cranes.Permitted(Cranes.At(Idle), User) {
+		fmt.Println(event)
 	}
-	for row := range Cranes.Permitted(fsm.Status[Phase]{State: Moving, Origin: Idle}, fsm.Sweeper) {
-		fmt.Println(row.Event, "after", row.Timeout)
+	for event := range Cranes.Permitted(fsm.Status[Phase]{State: Moving, Origin: Idle}, fsm.Sweeper) {
+		fmt.Println(event)
 	}
 	// Output:
-	// Lift if light enough
-	// Lost after 1m0s
+	// Lift
+	// Lost
 }
 
 func ExampleMachine_Start() {
@@ -147,17 +147,6 @@ func ExampleMachine_Events() {
 	// Arrived
 	// Lost
 	// Repair
-}
-
-func ExampleMachine_Rows() {
-	for r := range Cranes.Rows() {
-		fmt.Println(r.From, r.Event, r.Then, r.To, r.Actors)
-	}
-	// Output:
-	// [Idle] Lift move Moving [user]
-	// [Moving] Arrived return  [worker]
-	// [Moving] Lost move Broken [sweeper]
-	// [Broken] Repair move Idle [user]
 }
 
 func ExampleMachine_StateIndex() {

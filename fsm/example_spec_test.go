@@ -163,7 +163,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	if invalid, ok := errors.AsType[*fsm.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
-			fmt.Printf("%s: %s, row %d, state %q\n", p.Severity, p.Code, p.Row, p.State)
+			fmt.Printf("%s, row %d, state %q, demand %t\n", p.Code, p.Row, p.State, p.Demand)
 		}
 	}
 	// Output:
@@ -171,9 +171,9 @@ func ExampleNew() {
 	// 	row 1 (Idle -Lift-> Broken): is never tried in Idle: row 0 (Idle -Lift-> Moving) takes the same actors first
 	// 	state Broken: no row leads out, and it is neither final nor absent
 	// 	state Moving: transitional, with neither a timeout nor Manual
-	// error: ambiguous-row, row 1, state ""
-	// error: dead-end, row -1, state "Broken"
-	// demand: no-deadline, row -1, state "Moving"
+	// ambiguous-row, row 1, state "", demand false
+	// dead-end, row -1, state "Broken", demand false
+	// no-deadline, row -1, state "Moving", demand true
 }
 
 func ExampleMust() {

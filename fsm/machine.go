@@ -15,11 +15,10 @@ type Machine[S, E comparable, T any] struct {
 	c        *compiled // table.compiled
 	states   index[S]
 	events   index[E]
-	names    []S         // state by index
-	eventsBy []E         // event by index
-	rows     []Row[S, E] // wildcards expanded
-	guards   []Guard[T]  // by row; the zero Guard for none
-	observer *Observer   // nil for none
+	names    []S        // state by index
+	eventsBy []E        // event by index
+	guards   []Guard[T] // by row; the zero Guard for none
+	observer *Observer  // nil for none
 }
 
 // New compiles a specification. T is the payload of the guards. S and E are
@@ -47,34 +46,10 @@ func newMachine[T any, S, E comparable](t *Table, states []S, events []E, guards
 		t = t.WithRows(t.Rows)
 		t.compiled = compile(t)
 	}
-	m := &Machine[S, E, T]{
+	return &Machine[S, E, T]{
 		table: t, c: t.compiled, states: newIndex(states), events: newIndex(events),
 		names: states, eventsBy: events, guards: guards,
 	}
-	named := func(list []int) (named []S) {
-		for _, s := range list {
-			named = append(named, states[s])
-		}
-		return named
-	}
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		row := Row[S, E]{
-			From: named(r.From), Any: r.Any, Except: named(r.Except), Origin: named(r.Origin), Event: events[r.Event],
-			Then: r.Then, Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
-		}
-		if r.Then == ThenMove {
-			row.To = states[r.To]
-		}
-		if r.Guard != "" {
-			row.Guard = guards[i]
-		}
-		for _, a := range r.Actors {
-			row.Actors = append(row.Actors, t.Actors[a])
-		}
-		m.rows = append(m.rows, row)
-	}
-	return m
 }
 
 // Must is [New] for package variables. It panics with the text of the error of New.
@@ -98,10 +73,6 @@ func (m *Machine[S, E, T]) States() iter.Seq[S] { return slices.Values(m.names) 
 
 // Events returns the events in the order in which the rows name them first.
 func (m *Machine[S, E, T]) Events() iter.Seq[E] { return slices.Values(m.eventsBy) }
-
-// Rows returns the rows in order of declaration with wildcards expanded. The
-// slices in them are shared and read only.
-func (m *Machine[S, E, T]) Rows() iter.Seq[Row[S, E]] { return slices.Values(m.rows) }
 
 // Kind returns the kind of a state. An undeclared state is Absent.
 func (m *Machine[S, E, T]) Kind(s S) Kind {

@@ -155,7 +155,7 @@ func TestUndeclaredStatusIsRefused(t *testing.T) {
 		_, err = m.InstanceAt(at)
 		require.ErrorIs(t, err, fsm.ErrUnknownState)
 		for range m.Permitted(at, user) {
-			t.Fatal("a row is permitted in an undeclared status")
+			t.Fatal("an event is permitted in an undeclared status")
 		}
 	}
 	require.Equal(t, -1, m.StateIndex("NOWHERE"))

@@ -128,18 +128,17 @@ func (m *Machine[S, E, T]) NextTo(ctx context.Context, at Status[S], to S, actor
 	return step, refused
 }
 
-// Permitted yields the rows that this actor may fire from a status, in order of
-// declaration. It runs no guards and leaves forced rows out. The slices in the rows
-// are shared and read only. An undeclared status or actor yields nothing.
-func (m *Machine[S, E, T]) Permitted(at Status[S], actor Actor) iter.Seq[Row[S, E]] {
-	return func(yield func(Row[S, E]) bool) {
+// Permitted yields the events for which this actor has a row in a status, in order of
+// declaration. It runs no guards and leaves forced rows out. An undeclared status or actor
+// yields nothing.
+func (m *Machine[S, E, T]) Permitted(at Status[S], actor Actor) iter.Seq[E] {
+	return func(yield func(E) bool) {
 		state, origin := m.states.of(at.State), m.states.of(at.Origin)
 		if state < 0 || origin < 0 {
 			return
 		}
-		bit := m.c.actorBit(actor)
-		for _, ed := range m.c.out[state] {
-			if ed.actors&bit != 0 && m.c.agrees(ed, origin, false) && !yield(m.rows[ed.row]) {
+		for event, e := range m.eventsBy {
+			if rows, _ := m.table.Candidates(nil, state, origin, event, actor, false); len(rows) > 0 && !yield(e) {
 				return
 			}
 		}

@@ -1,29 +1,13 @@
 package fsm
 
-// Severity separates errors of a table from requirements of New and Bind.
-type Severity uint8
-
-const (
-	SeverityError  Severity = iota // the table is not sound
-	SeverityDemand                 // the table is sound, but [New] and [Bind] refuse it
-)
-
-// String returns "error" or "demand".
-func (s Severity) String() string {
-	if s == SeverityDemand {
-		return "demand"
-	}
-	return "error"
-}
-
 // Problem is one fault of a table. Code is stable and meant for programs, Text for
 // readers.
 type Problem struct {
-	Code     string
-	Severity Severity
-	Row      int    // index of the row, -1 for none
-	State    string // name of the state, empty for none
-	Text     string // one line that names the row or state
+	Code   string
+	Demand bool   // the table is sound, but [New] and [Bind] refuse it
+	Row    int    // index of the row, -1 for none
+	State  string // name of the state, empty for none
+	Text   string // one line that names the row or state
 }
 
 // String returns Text.

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/visible"
 )
 
-// Problems returns the faults of the table, errors first, and those that one check finds in
+// Problems returns the faults of the table, demands of New last, and those that one check finds in
 // order of declaration. It is empty for the table of a machine. A table over a limit, or with
 // a row that has no event or an unknown Then, is not checked further.
 func (t *Table) Problems() []Problem {
@@ -62,9 +62,10 @@ func (p *problems) add(code string, format string, args ...any) {
 	p.report(Problem{Code: code, Row: -1}, format, args...)
 }
 
-func (p *problems) state(code string, sev Severity, state int, format string, args ...any) {
+func (p *problems) state(code string, state int, format string, args ...any) {
 	name := p.t.States[state].Name
-	p.report(Problem{Code: code, Severity: sev, Row: -1, State: name}, "state %s: %s", name, fmt.Sprintf(format, args...))
+	demand := code == NoDeadline || code == NeedlessManual || code == EndlessTimeout
+	p.report(Problem{Code: code, Demand: demand, Row: -1, State: name}, "state %s: %s", name, fmt.Sprintf(format, args...))
 }
 
 func (p *problems) row(code string, row int, format string, args ...any) {

@@ -89,16 +89,16 @@ func lacks(origins []int, set bitset.Set) int {
 func (p *problems) deadEnd(s int, origins []int, x *exits) {
 	st := &p.t.States[s]
 	if len(origins) == 0 && !p.vague {
-		p.state(Unreachable, SeverityError, s, "no object gets there")
+		p.state(Unreachable, s, "no object gets there")
 	}
 	stuck := lacks(origins, x.left)
 	switch {
 	case st.Kind == Final || st.Kind == Absent || p.vagueSource:
 	case len(origins) == 0 && x.leads: // reported as unreachable, or a name is misspelt
 	case x.left.Len() == 0:
-		p.state(DeadEnd, SeverityError, s, "no row leads out, and it is neither final nor absent")
+		p.state(DeadEnd, s, "no row leads out, and it is neither final nor absent")
 	case stuck >= 0:
-		p.state(DeadEnd, SeverityError, s, "no row leads out for an object that came from %s", p.t.States[stuck].Name)
+		p.state(DeadEnd, s, "no row leads out for an object that came from %s", p.t.States[stuck].Name)
 	}
 }
 
@@ -106,21 +106,20 @@ func (p *problems) deadEnd(s int, origins []int, x *exits) {
 // timeout does not only repeat itself.
 func (p *problems) timeout(s int, origins []int, x *exits) {
 	for _, i := range x.endless {
-		p.state(EndlessTimeout, SeverityDemand, s,
-			"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, p.t.Describe(i))
+		p.state(EndlessTimeout, s, "row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, p.t.Describe(i))
 	}
 	st := &p.t.States[s]
 	late, some := lacks(origins, x.due), x.due.Len() > 0
 	switch {
 	case st.Manual != "" && st.Kind != Transitional:
-		p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that rests")
+		p.state(NeedlessManual, s, "Manual on a state that rests")
 	case st.Manual != "" && some && late < 0:
-		p.state(NeedlessManual, SeverityDemand, s, "Manual on a state that has a timeout")
+		p.state(NeedlessManual, s, "Manual on a state that has a timeout")
 	case st.Manual != "" || st.Kind != Transitional || p.vagueLate:
 	case len(origins) == 0 && x.timed: // reported as unreachable, or a name is misspelt
 	case !some:
-		p.state(NoDeadline, SeverityDemand, s, "transitional, with neither a timeout nor Manual")
+		p.state(NoDeadline, s, "transitional, with neither a timeout nor Manual")
 	case late >= 0:
-		p.state(NoDeadline, SeverityDemand, s, "no timeout for an object that came from %s, and no Manual", p.t.States[late].Name)
+		p.state(NoDeadline, s, "no timeout for an object that came from %s, and no Manual", p.t.States[late].Name)
 	}
 }

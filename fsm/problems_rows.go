@@ -27,10 +27,10 @@ func (p *problems) shape() bool {
 	}
 	for i, s := range t.States {
 		if int(s.Kind) >= len(kindNames) {
-			p.state(BadState, SeverityError, i, "unknown kind %d", s.Kind)
+			p.state(BadState, i, "unknown kind %d", s.Kind)
 		}
 		if s.Target != -1 && !state(s.Target) { // documentation: no other check uses it
-			p.state(UnknownState, SeverityError, i, "the target is not declared%s", called(t.StateName(s.Target)))
+			p.state(UnknownState, i, "the target is not declared%s", called(t.StateName(s.Target)))
 		}
 	}
 	for i := range t.Rows {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -129,8 +128,6 @@ func TestNewKeepsNoSliceOfTheSpec(t *testing.T) {
 	require.Equal(t, fresh.Table().States, m.Table().States)
 	require.Equal(t, fresh.Table().Actors, m.Table().Actors)
 	require.Equal(t, fresh.Start(), m.Start())
-	got, want := slices.Collect(m.Rows()), slices.Collect(fresh.Rows())
-	require.Empty(t, cmp.Diff(want, got, compareGuards, cmpopts.EquateEmpty()))
 }
 
 func TestIterationCanEndEarly(t *testing.T) {
@@ -141,10 +138,6 @@ func TestIterationCanEndEarly(t *testing.T) {
 	}
 	for e := range m.Events() {
 		require.Equal(t, "create", e)
-		break
-	}
-	for r := range m.Rows() {
-		require.Equal(t, "create", r.Event)
 		break
 	}
 	n := 0

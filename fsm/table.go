@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"encoding/json"
 	"iter"
 	"slices"
 	"time"
@@ -24,7 +23,6 @@ type Table struct {
 	Events   []string
 	Actors   []Actor
 	Rows     []TableRow
-	Illegal  [][2]int // cells (state, event) that the source names as illegal; else empty
 
 	// Names that a document uses and does not declare. They are empty in a sound
 	// table. Their indexes follow those of States and of Actors: an index
@@ -32,24 +30,19 @@ type Table struct {
 	Undeclared       []string
 	UndeclaredActors []Actor
 
-	Confidence string          // how normative the source is: "exact-spec", ...
-	Source     json.RawMessage // origin of the table, a JSON object; nil for none
-	Notes      []string
-	Anomalies  []string // known faults of the source
+	Confidence string // how normative the source is: "exact-spec", ...
 
-	compiled *compiled // nil unless a machine was made of the table
-	decides  *decider  // nil for a table that a caller has put together
+	compiled *compiled        // nil unless a machine was made of the table
+	decides  func() *compiled // for other tables; nil for one that a caller has put together
 }
 
 // TableState is one state of a [Table].
 type TableState struct {
-	Name         string
-	Kind         Kind
-	Manual       string // why a transitional state has no timeout
-	Target       int    // the resting state to which a transitional one leads; -1 for none
-	OnOwnerDeath string // what the source does when the owner dies
-	Code         *int   // the number that the source gives the state
-	Doc          string
+	Name   string
+	Kind   Kind
+	Manual string // why a transitional state has no timeout
+	Target int    // the resting state to which a transitional one leads; -1 for none
+	Doc    string
 }
 
 // TableRow is one row of a [Table]. Wildcards are expanded: From holds every
@@ -67,8 +60,6 @@ type TableRow struct {
 	Forced    bool
 	Supersede bool
 	Timeout   time.Duration
-	Action    string // what the source does on the transition
-	Section   string // of the source
 	Doc       string
 }
 
@@ -101,7 +92,8 @@ func (t *Table) ActorIndex(a Actor) (int, bool) {
 // WithRows returns a copy of the table with other rows, sound or not.
 func (t *Table) WithRows(rows []TableRow) *Table {
 	other := *t
-	other.Rows, other.compiled, other.decides = rows, nil, &decider{}
+	other.Rows, other.compiled = rows, nil
+	other.compileLater()
 	return &other
 }
 

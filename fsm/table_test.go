@@ -1,7 +1,6 @@
 package fsm_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -54,15 +53,18 @@ func TestTableIsTheSpecByIndex(t *testing.T) {
 }
 
 func TestRowsHaveTheFieldsOfTheSpec(t *testing.T) {
-	rows := slices.Collect(mustNew(t, with(sound(),
+	table := mustNew(t, with(sound(),
 		fsm.FromAny("x", "closed").Excluding("closing").By(user),
 		fsm.Move("gone", "x", "open").By(user).OnlyForced().Note("by a technician"),
-		fsm.Redo("closing", "x", time.Second))).Rows())
-	require.Equal(t, []row{
-		{From: []string{"open"}, Any: true, Except: []string{"closing"}, Event: "x", Actors: []fsm.Actor{user}, To: "closed"},
-		{From: []string{"gone"}, Event: "x", Actors: []fsm.Actor{user}, To: "open", Forced: true, Doc: "by a technician"},
-		{From: []string{"closing"}, Event: "x", Actors: []fsm.Actor{fsm.Sweeper}, To: "closing", Timeout: time.Second, Supersede: true},
-	}, rows[4:])
+		fsm.Redo("closing", "x", time.Second))).Table()
+	state := func(name string) int { s, _ := table.StateIndex(name); return s }
+	by := func(actor fsm.Actor) []int { a, _ := table.ActorIndex(actor); return []int{a} }
+	x, _ := table.EventIndex("x")
+	require.Equal(t, []fsm.TableRow{
+		{From: []int{state("open")}, Any: true, Except: []int{state("closing")}, Event: x, Actors: by(user), To: state("closed")},
+		{From: []int{state("gone")}, Event: x, Actors: by(user), To: state("open"), Forced: true, Doc: "by a technician"},
+		{From: []int{state("closing")}, Event: x, Actors: by(fsm.Sweeper), To: state("closing"), Timeout: time.Second, Supersede: true},
+	}, table.Rows[4:])
 }
 
 // The same answers with and without a machine behind the table.

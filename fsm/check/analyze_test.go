@@ -134,7 +134,7 @@ func TestDefinitions(t *testing.T) {
 			`{"unreachable_from_initial":["E"],"transitions":3}`,
 		},
 		"what is not declared has no edges": {
-			`{"name":"m","initial":"S","initials":["S","ghost"],"actors":["a"],` + abc + `,"transitions":[{"from":"S","event":"e","actor":"stranger","to":"T"},{"from":"ghost","event":"e","actor":"a","to":"F"},{"from":"S","event":"e","actor":"a","to":"ghost"},{"from":"T","event":"f","actor":"stranger","to":"E"}],"illegal":[["S","unheard of"]]}`,
+			`{"name":"m","initial":"S","initials":["S","ghost"],"actors":["a"],` + abc + `,"transitions":[{"from":"S","event":"e","actor":"stranger","to":"T"},{"from":"ghost","event":"e","actor":"a","to":"F"},{"from":"S","event":"e","actor":"a","to":"ghost"},{"from":"T","event":"f","actor":"stranger","to":"E"}]}`,
 			`{"transitions":4,"cells_defined":2,"events":2,"cells_total":8,"actors":["a"],"initials":["S"],"unreachable_from_initials":["F"],"nondeterministic":[],"transitional_only_one_actor_can_leave":[]}`,
 		},
 	}

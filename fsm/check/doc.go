@@ -57,11 +57,8 @@
 //	cannot-rest           error           no path leads from a transitional state to a state of rest
 //	cannot-end            warning         no path leads to a final or absent state, in a table that has one
 //	only-failure          warning         every exit of the work leads to an error state
-//	illegal-row           error           a row in a cell that the table declares illegal
 //	choice                info, warning   state and event leave a choice; a warning if only guards decide where work ends
 //	owner-death           info, warning   the object stays if its owner dies; a fact if most work has neither deadline nor error state
-//	owner-unsaid          warning         other states declare an event for the death of the owner, this one does not
-//	owner-no-row          error           the declared event for the death of the owner has no row
 //	late-event            warning         may arrive in a final state without a row for it, unlike other final states
 //	target-unreached      warning         no path leads to the declared target of a state
 //	parts                 info            the table has parts that no row connects

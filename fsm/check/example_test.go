@@ -64,5 +64,5 @@ func ExampleLint() {
 	fmt.Println(string(text), err)
 	// Output:
 	// error error-no-exit: no row leads out of the error state jammed. Add a retry, a repair or a deletion, forced if necessary.
-	// {"id":"error-no-exit","severity":"error","states":["jammed"],"events":[],"actors":[],"rows":[],"message":"no row leads out of the error state jammed","advice":"Add a retry, a repair or a deletion, forced if necessary."} <nil>
+	// {"id":"error-no-exit","severity":"error","states":["jammed"],"events":[],"rows":[],"message":"no row leads out of the error state jammed","advice":"Add a retry, a repair or a deletion, forced if necessary."} <nil>
 }

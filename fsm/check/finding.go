@@ -43,7 +43,6 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	States   []string `json:"states"`  // in order of declaration; may be empty
 	Events   []string `json:"events"`  // in order of declaration, 64 at most; may be empty
-	Actors   []string `json:"actors"`  // in order of declaration; may be empty
 	Rows     []int    `json:"rows"`    // by index in the table, ascending, 64 at most
 	Message  string   `json:"message"` // the fact
 	Advice   string   `json:"advice"`  // the remedy, in one sentence

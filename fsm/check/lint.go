@@ -58,9 +58,8 @@ var rules = []struct {
 	{[]string{errorNoRemovalID}, (*linter).errorNoRemoval},
 	{[]string{cannotRestID, cannotEndID}, (*linter).cannot},
 	{[]string{onlyFailureID}, (*linter).onlyFailure},
-	{[]string{illegalRowID}, (*linter).illegalRows},
 	{[]string{choiceID}, (*linter).choice},
-	{[]string{ownerDeathID, ownerUnsaidID, ownerNoRowID}, (*linter).ownerDeath},
+	{[]string{ownerDeathID}, (*linter).ownerDeath},
 	{[]string{lateEventID}, (*linter).late},
 	{[]string{targetUnreachedID}, (*linter).targets},
 	{[]string{partsID}, (*linter).parts},
@@ -73,11 +72,8 @@ const (
 	cannotRestID      = "cannot-rest"
 	cannotEndID       = "cannot-end"
 	onlyFailureID     = "only-failure"
-	illegalRowID      = "illegal-row"
 	choiceID          = "choice"
 	ownerDeathID      = "owner-death"
-	ownerUnsaidID     = "owner-unsaid"
-	ownerNoRowID      = "owner-no-row"
 	lateEventID       = "late-event"
 	targetUnreachedID = "target-unreached"
 	partsID           = "parts"
@@ -179,7 +175,7 @@ func (l *linter) add(f Finding) {
 	if l.skip[f.ID] {
 		return
 	}
-	for _, list := range []*[]string{&f.States, &f.Events, &f.Actors} {
+	for _, list := range []*[]string{&f.States, &f.Events} {
 		if *list == nil {
 			*list = []string{}
 		}

@@ -21,7 +21,7 @@ func (l *linter) problems() {
 		}
 		switch at, ok := demands[p.Code]; {
 		case l.skip[p.Code+":"+p.State], p.Code == fsm.DeadEnd && slices.Contains(l.facts.ErrorWithoutExit, p.State):
-		case p.Severity != fsm.SeverityDemand || l.skip[p.Code]:
+		case !p.Demand || l.skip[p.Code]:
 			l.add(f)
 		case !ok:
 			demands[p.Code] = len(l.found)

@@ -35,30 +35,6 @@ func (l *linter) cannot() {
 		"Add the row that removes such an object.")
 }
 
-// illegalRows finds rows in cells that the table itself declares illegal.
-func (l *linter) illegalRows() {
-	illegal := make(map[[2]int]bool, len(l.t.Illegal))
-	for _, cell := range l.t.Illegal {
-		illegal[cell] = true
-	}
-	for i := range l.t.Rows {
-		row := &l.t.Rows[i]
-		for _, from := range row.From {
-			at := [2]int{from, row.Event}
-			if !illegal[at] || !l.declared(from) || !l.hasEvent(row) || len(l.kept(illegalRowID, at[:1])) == 0 {
-				continue
-			}
-			illegal[at] = false // one finding for a cell
-			state, event := l.t.States[from].Name, l.t.Events[row.Event]
-			l.add(Finding{
-				ID: illegalRowID, Severity: Error, States: []string{state}, Events: []string{event}, Rows: []int{i},
-				Message: fmt.Sprintf("the table declares %s in %s illegal, and a row allows it", event, state),
-				Advice:  "Remove the row, or remove the cell from the illegal ones.",
-			})
-		}
-	}
-}
-
 // choice finds cells in which state and event leave a choice. It is a warning if
 // work ends in one of several states of rest and only a guard decides: after a
 // crash, the record does not show which.

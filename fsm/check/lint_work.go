@@ -10,13 +10,11 @@ import (
 )
 
 // ownerDeath finds transitional states in which an object stays for ever if its
-// owner dies: without a deadline, Manual, a declared event for the death of the
-// owner, or an exit that another actor can take if the work fails. It is a fact about
-// the whole table if most of its work can end neither by a deadline nor in an error
-// state, else a warning.
+// owner dies: without a deadline, Manual, or an exit that another actor can take if the
+// work fails. It is a fact about the whole table if most of its work can end neither by a
+// deadline nor in an error state, else a warning.
 func (l *linter) ownerDeath() {
-	var silent, undeclared []int
-	declares := false     // some state declares an event for the death of the owner
+	var silent []int
 	work, endless := 0, 0 // transitional states, and those of them without deadline and error state
 	for s := range l.t.States {
 		state := &l.t.States[s]
@@ -25,24 +23,17 @@ func (l *linter) ownerDeath() {
 		}
 		work++
 		hasDeadline := l.redone[s] || slices.ContainsFunc(l.out[s], func(m int) bool { return l.isDeadline(&l.t.Rows[l.moves[m].row]) })
+		oneActor := l.exits[s].actors.Len() == 1
 		switch {
 		case state.Manual != "" || hasDeadline:
-		case state.OnOwnerDeath != "":
-			declares = true
-			l.ownerNoRow(s)
-		case l.exits[s].any: // else it is a problem of its own
-			undeclared = append(undeclared, s)
-			oneActor := l.exits[s].actors.Len() == 1
-			if !l.exits[s].failed || oneActor {
-				endless++
-				if oneActor || !l.leadsBack(s) {
-					silent = append(silent, s)
-				}
+		case !l.exits[s].any: // a problem of its own
+		case l.exits[s].failed && !oneActor:
+		default:
+			endless++
+			if oneActor || !l.leadsBack(s) {
+				silent = append(silent, s)
 			}
 		}
-	}
-	if declares {
-		silent = nil
 	}
 	severity := Warning
 	if 2*endless > work {
@@ -53,13 +44,6 @@ func (l *linter) ownerDeath() {
 			ID: ownerDeathID, Severity: severity, States: l.names(silent), Rows: l.exitRows(silent),
 			Message: "an object stays in " + prose.List(l.names(silent), "or") + " if its owner dies: no deadline, and no failure that another actor reports",
 			Advice:  "Add a timeout, or a failure that another actor reports.",
-		})
-	}
-	if undeclared = l.kept(ownerUnsaidID, undeclared); declares && len(undeclared) > 0 {
-		l.add(Finding{
-			ID: ownerUnsaidID, Severity: Warning, States: l.names(undeclared), Rows: l.exitRows(undeclared),
-			Message: "other states declare an event for the death of the owner, but not " + prose.List(l.names(undeclared), "or"),
-			Advice:  "Declare the event there too, or add a timeout, or name the operator in Manual.",
 		})
 	}
 }
@@ -75,22 +59,6 @@ func (l *linter) leadsBack(s int) bool {
 		events[l.t.Rows[l.moves[m].row].Event] = true
 	}
 	return back && len(events) > 1
-}
-
-// ownerNoRow finds a state whose event for the death of the owner has no row there.
-func (l *linter) ownerNoRow(s int) {
-	state := &l.t.States[s]
-	event := slices.Index(l.t.Events, state.OnOwnerDeath)
-	if event < 0 || len(l.kept(ownerNoRowID, []int{s})) == 0 {
-		return
-	}
-	if !slices.ContainsFunc(l.out[s], func(m int) bool { return l.t.Rows[l.moves[m].row].Event == event }) {
-		l.add(Finding{
-			ID: ownerNoRowID, Severity: Error, States: []string{state.Name}, Events: []string{state.OnOwnerDeath},
-			Message: fmt.Sprintf("%s declares %s for the death of the owner, and no row leads out on it", state.Name, state.OnOwnerDeath),
-			Advice:  "Add the row.",
-		})
-	}
 }
 
 // late finds events that may arrive after an object has reached a final state:

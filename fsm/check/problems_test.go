@@ -72,7 +72,7 @@ func TestProblemsOfPublishedTables(t *testing.T) {
 			}
 			got := []fault{}
 			for _, p := range r.Problems {
-				if p.Severity == fsm.SeverityError {
+				if !p.Demand {
 					got = append(got, fault{code: p.Code, state: p.State})
 				}
 			}
@@ -85,7 +85,7 @@ func TestProblemsOfPublishedTables(t *testing.T) {
 				}
 			}
 			for _, p := range r.Problems {
-				if p.Severity == fsm.SeverityDemand {
+				if p.Demand {
 					require.Equal(t, fsm.NoDeadline, p.Code)
 					demanded = append(demanded, p.State)
 				}

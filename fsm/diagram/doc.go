@@ -50,8 +50,7 @@
 //   - Mermaid shows the escapes if its htmlLabels are off. Names of letters, digits,
 //     spaces and single - _ . / inside are not escaped. The exception is the space in
 //     "direction LR" and its like, which Mermaid reads as a statement.
-//   - Name and title of the machine are not shown: write them above the picture. Neither
-//     are source, codes, sections and actions of an imported table.
+//   - Name and title of the machine are not shown: write them above the picture.
 //   - Each row is drawn alone. If an earlier row of the same event takes all objects of an
 //     origin, the arrow of a return to that origin is there nevertheless.
 //

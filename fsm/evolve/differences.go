@@ -19,8 +19,7 @@ type Difference struct {
 	Change string `json:"change"`
 	Old    string `json:"old,omitempty"` // the name, or the row as text
 	New    string `json:"new,omitempty"`
-	// Fields are the changed fields of a state: kind, manual, target, owner-death, code
-	// and initial.
+	// Fields are the changed fields of a state: kind, manual, target and initial.
 	Fields []string `json:"fields,omitempty"`
 
 	// The following fields are those of a row, with old names if there are some.
@@ -76,8 +75,6 @@ func (p *pair) stateFields(state string) (fields []string) {
 	differs("kind", a.Kind != b.Kind)
 	differs("manual", a.Manual != b.Manual)
 	differs("target", old.StateName(a.Target) != new.StateName(b.Target))
-	differs("owner-death", a.OnOwnerDeath != b.OnOwnerDeath)
-	differs("code", (a.Code == nil) != (b.Code == nil) || a.Code != nil && b.Code != nil && *a.Code != *b.Code)
 	differs("initial", first(old) != first(new) || slices.Contains(old.starts, state) != slices.Contains(new.starts, state))
 	return fields
 }

@@ -86,15 +86,10 @@ func TestFixturesThatDoNotFit(t *testing.T) {
 	require.NoError(t, err)
 	good := string(data)
 	tests := map[string]struct{ old, new, want string }{
-		"no JSON":         {"{", "[", "invalid character"},
-		"more behind it":  {"\n}\n", "\n}\n{}", "after top-level value"},
-		"other format":    {"protocol-trace/1", "protocol-trace/2", `format "protocol-trace/2"`},
-		"unknown kind":    {`"kind": "send"`, `"kind": "shout"`, `unknown kind "shout"`},
-		"no actor":        {`"actor": "sender"`, `"actor": ""`, `unknown actor ""`},
-		"unknown actor":   {`"actor": "sender"`, `"actor": "stranger"`, `unknown actor "stranger"`},
-		"unknown channel": {`"channel": "frames"`, `"channel": "none"`, `unknown channel "none"`},
-		"no actors":       {`"actors": [`, `"actors": [], "others": [`, "no actor"},
-		"long loop":       {`"system":`, `"loop": 9, "system":`, "a loop of 9 of 4 steps"},
+		"no JSON":        {"{", "[", "invalid character"},
+		"more behind it": {"\n}\n", "\n}\n{}", "after top-level value"},
+		"other format":   {"protocol-trace/1", "protocol-trace/2", `format "protocol-trace/2"`},
+		"no actors":      {`"actors": [`, `"actors": [], "others": [`, "no actor"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -37,32 +37,32 @@ var ErrMaxBytes = errors.New("explore: more memory than MaxBytes")
 // Verdict is the result of an exploration. It is the same for any number of
 // workers, unless a context ended it.
 type Verdict struct {
-	System  string
-	Outcome Outcome
+	System  string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
 	// Property is the name of the invariant, or of the property of [System.LeadsTo],
 	// that does not hold.
-	Property string
+	Property string `json:"property,omitempty"`
 	// Problem is the error of the invariant about the last state of the trace.
-	Problem error
+	Problem error `json:"-"`
 	// Reason explains an inconclusive outcome. It matches [ErrMaxBytes] or the error
 	// of the context.
-	Reason error
+	Reason error `json:"-"`
 
-	States int   // reached
-	Steps  int   // taken: pairs of a state and a step that is possible in it
-	Depth  int   // number of steps to the state that is farthest from the start
-	Bytes  int64 // the most memory of states, edges and tables
+	States int   `json:"states"` // reached
+	Steps  int   `json:"steps"`  // taken: pairs of a state and a step that is possible in it
+	Depth  int   `json:"depth"`  // number of steps to the state that is farthest from the start
+	Bytes  int64 `json:"-"`      // the most memory of states, edges and tables
 
 	// Unused names the actions and faults of a system that were never possible, such as a
 	// message that no actor sends or a loss that never happens. A model that was
 	// meant to have them shows less than it seems to. Only [Holds] has it.
-	Unused []string
+	Unused []string `json:"unused,omitempty"`
 
 	// Live names the properties of [System.LeadsTo] that hold. Only [Holds] has it.
-	Live []string
+	Live []string `json:"live,omitempty"`
 
 	// Trace is a path to a state that violates a check, or nil.
-	Trace *Trace
+	Trace *Trace `json:"-"`
 }
 
 // Err returns nil if the outcome is [Holds]. Otherwise it returns an error with

@@ -57,7 +57,7 @@ func TestCoverageOfReportedMoves(t *testing.T) {
 	require.Contains(t, c.String(), "0 of 2 transitions (0%) 1 of 2 guard results (50%)", "the machine counts guards only")
 	c.Saw(fsm.Moved{From: "off", To: "on", Event: "switch"})
 	c.Saw(fsm.Moved{From: "off", To: "on", Event: "explode"})
-	require.Contains(t, c.String(), "2 of 2 states (100%) 1 of 2 transitions (50%) 1 of 2 guard results (50%); 1 moves are not transitions of the table")
+	require.Contains(t, c.String(), "2 of 2 states (100%) 1 of 2 transitions (50%) 1 of 2 guard results (50%)")
 
 	_, c = fsmtest.Watch(disks, nil)
 	c.Saw(fsm.Moved{To: "creating", Event: "create", Actor: user})
@@ -105,11 +105,7 @@ func TestWatchChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMachine(t)
 		watched, _ := fsmtest.Watch(m, nil)
-		have, err := watched.Table().MarshalJSON()
-		require.NoError(t, err)
-		want, err := m.Table().MarshalJSON()
-		require.NoError(t, err)
-		require.JSONEq(t, string(want), string(have))
+		require.Same(t, m.Table(), watched.Table())
 		for s := range m.States() {
 			for e := range m.Events() {
 				for _, a := range m.Table().Actors {

@@ -227,7 +227,7 @@ func (c *checker) judge(row *Row, m *machine, v *version, o *object) (tableRow i
 		return -1, false
 	}
 	if tableRow >= 0 {
-		c.found(row, "illegal-step", row.step(), v.offer(tableRow))
+		c.found(row, "illegal-step", row.step(), v.t.Describe(tableRow))
 	} else {
 		c.found(row, "illegal-step", row.step(), v.instead(row))
 	}
@@ -236,22 +236,19 @@ func (c *checker) judge(row *Row, m *machine, v *version, o *object) (tableRow i
 
 // judge looks for the row of the table, see find. unknown names what the table lacks.
 func (v *version) judge(row *Row, o *object) (result verdict, tableRow int, unknown string) {
-	ch := change{
-		from: -1, origin: v.index(o.origin), to: v.index(row.To), event: -1, actor: -1,
-		named: row.Actor != "", renumbered: row.Operation != o.operation,
-	}
+	ch := change{to: v.index(row.To), actors: v.actors, renumbered: row.Operation != o.operation}
 	if ch.to < 0 {
 		return refused, -1, "state " + prose.Quote(row.To)
 	}
-	if row.Event != "" {
-		event, ok := v.t.EventIndex(row.Event)
-		if !ok {
-			return refused, -1, "event " + prose.Quote(row.Event)
-		}
-		ch.event = event
+	event, ok := v.t.EventIndex(row.Event)
+	switch {
+	case ok:
+		ch.events = []int{event}
+	case row.Event != "":
+		return refused, -1, "event " + prose.Quote(row.Event)
 	}
-	if actor, ok := v.t.ActorIndex(row.Actor); ok {
-		ch.actor = actor
+	if row.Actor != "" {
+		ch.actors = []fsm.Actor{row.Actor}
 	}
 	if row.From == "" {
 		result, tableRow = v.creates(ch, row)
@@ -260,8 +257,16 @@ func (v *version) judge(row *Row, o *object) (result verdict, tableRow int, unkn
 	if ch.from = v.index(row.From); ch.from < 0 {
 		return refused, -1, "state " + prose.Quote(row.From)
 	}
-	if v.t.States[ch.from].Kind.Resting() {
-		ch.origin = ch.from
+	if !ok {
+		ch.events = v.events[ch.from]
+	}
+	switch origin := v.index(o.origin); {
+	case v.t.States[ch.from].Kind.Resting():
+		ch.origins = []int{ch.from}
+	case origin >= 0:
+		ch.origins = []int{origin}
+	default:
+		ch.origins = v.origins[ch.from]
 	}
 	result, tableRow = v.find(ch)
 	return result, tableRow, ""
@@ -278,7 +283,7 @@ func (v *version) creates(ch change, row *Row) (result verdict, tableRow int) {
 	}
 	result, tableRow = refused, -1
 	for _, ch.from = range v.absent {
-		ch.origin = ch.from
+		ch.origins = []int{ch.from}
 		if s, r := v.find(ch); s < result {
 			result, tableRow = s, r
 		}

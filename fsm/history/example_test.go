@@ -51,7 +51,7 @@ func ExampleCheck() {
 	// line 5 "front" #3: wrong-actor: opening -done-> open by user; expected motor, not user
 	// line 6 "front" #5: skipped-sequence: number 5 follows 3; expected 4
 	// line 6 "front" #5: time-backwards: the row is of 2026-01-02T07:00:00Z; expected no time before 2026-01-02T08:00:09Z
-	// line 7 "back" #2: illegal-step: closed -open-> open by user; expected open to opening by user
+	// line 7 "back" #2: illegal-step: closed -open-> open by user; expected closed -open-> opening
 	// line 8: unreadable: unexpected end of JSON input; expected a JSON object in the form of history.Read <nil>
 	// 1 map[illegal-step:1 time-backwards:1 unreadable:1 wrong-actor:1] <nil>
 }

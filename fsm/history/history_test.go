@@ -164,7 +164,7 @@ func TestManyRows(t *testing.T) {
 	sum, err := history.Check(seq(nil, history.Row{ID: "a", To: "Off"}, history.Row{ID: "a", From: "Off", Event: "pull", To: "On"}),
 		[]history.TableVersion{{Table: sure(tabletest.ParseLines(text))}}, nil)
 	require.NoError(t, err)
-	require.Contains(t, sum.String(), ", press7 to On by u or 4 more")
+	require.Contains(t, sum.String(), ", Off -press7-> On or 4 more")
 }
 
 func TestCheckCorners(t *testing.T) {

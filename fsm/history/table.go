@@ -24,7 +24,9 @@ type version struct {
 	since   time.Time
 	t       *fsm.Table
 	states  map[string]int
+	actors  []fsm.Actor      // an empty one for a table without actors
 	rows    map[[2]int][]int // by state and event; event -1: all of the state
+	events  [][]int          // by state: those of its rows
 	origins [][]int
 	absent  []int // the absent states
 }
@@ -50,12 +52,18 @@ func (v *version) resting(state string) bool {
 }
 
 func newVersion(given TableVersion) *version {
-	t := given.Table
+	t := given.Table.WithRows(given.Table.Rows) // for decisions: the caller may have put the table together
 	v := &version{
-		name: given.Name, since: given.Since, t: t, states: make(map[string]int, len(t.States)),
-		rows: make(map[[2]int][]int), origins: t.Origins(),
+		name: given.Name, since: given.Since, t: t, states: make(map[string]int, len(t.States)), actors: t.Actors,
+		rows: make(map[[2]int][]int), events: make([][]int, len(t.States)), origins: t.Origins(),
+	}
+	if len(t.Actors) == 0 {
+		v.actors = []fsm.Actor{""}
 	}
 	for s := range t.States {
+		if len(v.origins[s]) == 0 {
+			v.origins[s] = []int{s} // the table leads no object there
+		}
 		v.states[t.States[s].Name] = s
 		if t.States[s].Kind == fsm.Absent {
 			v.absent = append(v.absent, s)
@@ -68,10 +76,14 @@ func newVersion(given TableVersion) *version {
 			continue
 		}
 		for _, from := range row.From {
-			if declared(from) {
-				for _, at := range [][2]int{{from, row.Event}, {from, -1}} {
-					v.rows[at] = append(v.rows[at], i)
-				}
+			if !declared(from) {
+				continue
+			}
+			for _, at := range [][2]int{{from, row.Event}, {from, -1}} {
+				v.rows[at] = append(v.rows[at], i)
+			}
+			if !slices.Contains(v.events[from], row.Event) {
+				v.events[from] = append(v.events[from], row.Event)
 			}
 		}
 	}
@@ -142,12 +154,14 @@ func (m *machine) has(state string) bool {
 	return ok
 }
 
-// change is a row by the indexes of a table. -1 stands for what the row or the table
-// does not have.
+// change is a row by the indexes of a table, with what the row leaves open: every origin,
+// event and actor that it may have.
 type change struct {
-	from, origin, to, event, actor int
-
-	named      bool // the row names an actor
+	from       int
+	to         int // -1: any
+	origins    []int
+	events     []int
+	actors     []fsm.Actor
 	renumbered bool // its operation is not that of the last row
 }
 
@@ -161,79 +175,49 @@ const (
 )
 
 // find returns the row of the table that makes the change, or one for which only
-// the actor is wrong, or one that takes the event elsewhere, or -1. Without an actor or an
-// event in the change, any fits.
-// Several rows may fit, because find runs no guards. The number of the operation
-// decides between one that supersedes the operation and one that continues it.
+// the actor is wrong, or one that takes the event elsewhere, or -1.
 func (v *version) find(c change) (result verdict, row int) {
-	result, row = refused, -1
-	rows := v.rows[[2]int{c.from, c.event}]
-	for k, i := range rows {
-		r := &v.t.Rows[i]
-		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !v.leadsTo(r, c) {
-			continue
-		}
-		mayFire := !c.named || v.mayFire(r, c.actor)
-		if mayFire && c.event >= 0 {
-			if first := v.taker(rows[:k], r, c); first >= 0 {
-				if result == refused {
-					row = first
+	if row = v.maker(c); row >= 0 {
+		return allowed, row
+	}
+	anyActor, anyTarget := c, c
+	anyActor.actors, anyTarget.to = v.actors, -1
+	if row = v.maker(anyActor); row >= 0 {
+		return wrongActor, row
+	}
+	return refused, v.maker(anyTarget)
+}
+
+// maker returns a row that makes the change for one of its actors, or -1. Several rows may
+// do, because no guard runs. The number of the operation decides between one that supersedes
+// the operation and one that continues it.
+func (v *version) maker(c change) (row int) {
+	row = -1
+	for _, origin := range c.origins {
+		for _, event := range c.events {
+			for _, actor := range c.actors {
+				for _, i := range v.mayFire(c.from, origin, event, actor) {
+					to, _ := v.t.After(c.from, origin, i)
+					if (to == c.to || c.to < 0) && (row < 0 || v.t.Rows[i].Supersede == c.renumbered) {
+						row = i
+					}
 				}
-				continue
 			}
 		}
-		switch {
-		case mayFire && r.Supersede == c.renumbered:
-			return allowed, i
-		case mayFire:
-			result, row = allowed, i
-		case result != allowed:
-			result, row = wrongActor, i
+	}
+	return row
+}
+
+// mayFire returns the rows that a request may take, depending on guards and force: those up to
+// the first one that takes every request.
+func (v *version) mayFire(from, origin, event int, actor fsm.Actor) []int {
+	rows, _ := v.t.Candidates(nil, from, origin, event, actor, true)
+	for n, i := range rows {
+		if v.t.Rows[i].Guard == "" && !v.t.Rows[i].Forced {
+			return rows[:n+1]
 		}
 	}
-	return result, row
-}
-
-// mayFire reports whether the row is for an actor, which is -1 if it is not declared.
-func (v *version) mayFire(r *fsm.TableRow, actor int) bool {
-	return slices.Contains(r.Actors, actor) || len(r.Actors) == 0 && (actor >= 0 || len(v.t.Actors) == 0)
-}
-
-// taker returns the first of the rows before r that takes every request of the change, so
-// that r is not tried, or -1. Such a row is for the same actors, has no guard, needs no
-// force, and fits the origin.
-func (v *version) taker(before []int, r *fsm.TableRow, c change) int {
-	for _, i := range before {
-		first := &v.t.Rows[i]
-		switch {
-		case first.Guard != "" || first.Forced:
-		case len(first.Origin) > 0 && !slices.Contains(first.Origin, c.origin):
-		case first.Then == fsm.ThenReturn && (c.origin < 0 || !v.t.States[c.origin].Kind.Resting()):
-		case c.named && v.mayFire(first, c.actor), !c.named && forAll(first.Actors, r.Actors):
-			return i
-		}
-	}
-	return -1
-}
-
-// forAll reports whether a row for the first actors is for all of the others too. No
-// actors are every declared one.
-func forAll(actors, others []int) bool {
-	other := func(a int) bool { return !slices.Contains(actors, a) }
-	return len(actors) == 0 || len(others) > 0 && !slices.ContainsFunc(others, other)
-}
-
-// leadsTo reports whether the row leads to the target of the change. If the origin is
-// unknown, a return row leads to every possible origin.
-func (v *version) leadsTo(r *fsm.TableRow, c change) bool {
-	switch r.Then {
-	case fsm.ThenIgnore:
-		return c.to == c.from
-	case fsm.ThenReturn:
-		possible := c.to == c.origin || c.origin < 0 && slices.Contains(v.origins[c.from], c.to)
-		return possible && v.t.States[c.to].Kind.Resting()
-	}
-	return c.to == r.To
+	return rows
 }
 
 // begins reports whether objects may start in a state without an event.
@@ -261,29 +245,9 @@ func (v *version) offers(state, event int) string {
 	}
 	list := make([]string, len(rows))
 	for i, row := range rows[:min(len(rows), prose.Most)] { // List counts the others
-		list[i] = v.offer(row)
+		list[i] = v.t.Describe(row)
 	}
 	return prose.List(list, "or")
-}
-
-func (v *version) offer(i int) string {
-	r := &v.t.Rows[i]
-	text := v.t.Events[r.Event]
-	switch r.Then {
-	case fsm.ThenIgnore:
-		text += " nothing"
-	case fsm.ThenReturn:
-		text += " to its origin"
-	case fsm.ThenMove:
-		text += " to " + v.t.States[r.To].Name
-	}
-	if len(r.Actors) > 0 {
-		text += " by " + v.actorsOf(i)
-	}
-	if len(r.Origin) > 0 {
-		text += " if it came from " + names(r.Origin, v.t.StateName)
-	}
-	return text
 }
 
 func (v *version) actorsOf(i int) string {

@@ -42,7 +42,7 @@ func Mutants(t *fsm.Table) (iter.Seq[Mutant], error) {
 	}
 	return func(yield func(Mutant) bool) {
 		for i := range t.Rows {
-			if w.cannotFire(&t.Rows[i]) != "" {
+			if !w.fires(&t.Rows[i]) {
 				continue
 			}
 			for _, f := range w.faults(i) {

@@ -189,7 +189,7 @@ func TestFaultyTables(t *testing.T) {
 
 	plan, err := tour.New(table, nil)
 	require.NoError(t, err)
-	require.Contains(t, plan.String(), "missed: row 3: it has no source")
+	require.Contains(t, plan.String(), "missed: row 3 from <empty>")
 
 	odd := large(2, fsm.Stable, move(0, 0, 1), move(1, 0, 0))
 	odd.Actors, odd.Rows[0].Actors = []fsm.Actor{"a\nb", "c"}, []int{-1, 70}

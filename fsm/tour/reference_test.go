@@ -209,7 +209,6 @@ func TestTourAgainstReference(t *testing.T) {
 
 		var missed, wanted []int
 		for _, m := range plan.Missed {
-			require.NotEmpty(t, m.Reason)
 			require.Equal(t, d.Transitions[m.Row].From, m.From)
 			missed = append(missed, m.Row)
 		}

@@ -61,11 +61,11 @@ type Step struct {
 	Ignored  bool   `json:"ignored,omitempty"` // the row accepts the event and changes nothing
 }
 
-// Missed is a row that no object can take from one of its sources.
+// Missed is a row that no object can take from one of its sources. Package check has the
+// faults of the table.
 type Missed struct {
-	Row    int    `json:"row"`
-	From   string `json:"from"`   // empty if the row has no source
-	Reason string `json:"reason"` // one line
+	Row  int    `json:"row"`
+	From string `json:"from"` // empty if the row has no source
 }
 
 // New returns a tour of a table, sound or not. The tour continues with the nearest row that
@@ -130,13 +130,8 @@ func (s Step) String() string {
 	return text + " -> " + statusText(s.To, s.ToOrigin)
 }
 
-// String returns row, source and reason as one line.
-func (m Missed) String() string {
-	if m.From == "" {
-		return fmt.Sprintf("row %d: %s", m.Row, m.Reason)
-	}
-	return fmt.Sprintf("row %d from %s: %s", m.Row, visible.Text(m.From), m.Reason)
-}
+// String returns row and source as one line.
+func (m Missed) String() string { return fmt.Sprintf("row %d from %s", m.Row, visible.Text(m.From)) }
 
 func statusText(state, origin string) string {
 	if origin == state {
@@ -184,51 +179,16 @@ func (w *walk) missed() (list []Missed) {
 	for i := range w.ways {
 		taken[[2]int{w.ways[i].row, w.statuses[w.ways[i].from].state}] = true
 	}
-	reached := make([]bool, len(w.t.States))
-	for _, at := range w.statuses {
-		reached[at.state] = true
-	}
 	for i := range w.t.Rows {
 		r := &w.t.Rows[i]
 		if len(r.From) == 0 {
-			list = append(list, Missed{Row: i, Reason: "it has no source"})
+			list = append(list, Missed{Row: i})
 		}
 		for at, from := range r.From {
-			if slices.Contains(r.From[:at], from) || taken[[2]int{i, from}] {
-				continue
+			if !slices.Contains(r.From[:at], from) && !taken[[2]int{i, from}] {
+				list = append(list, Missed{Row: i, From: w.t.StateName(from)})
 			}
-			reason := "its source is not declared"
-			if w.declared(from) {
-				reason = w.why(i, from, reached[from])
-			}
-			list = append(list, Missed{Row: i, From: w.t.StateName(from), Reason: reason})
 		}
 	}
 	return list
-}
-
-// why returns the reason why no object takes a row from a state, which objects have reached
-// or not.
-func (w *walk) why(row, from int, reached bool) string {
-	r := &w.t.Rows[row]
-	switch why := w.cannotFire(r); {
-	case why != "":
-		return why
-	case len(w.entries) == 0:
-		return "the table has no initial state"
-	case !reached:
-		return "no object gets into the state"
-	case len(r.Actors) > 0 && slices.Min(r.Actors) >= len(w.t.Actors):
-		return "none of its actors is declared"
-	}
-	first, late := w.first[[2]int{row, from}]
-	switch {
-	case late && w.t.Rows[first].Guard != "":
-		return fmt.Sprintf("row %d has the same guard and goes first", first)
-	case late:
-		return fmt.Sprintf("row %d goes first", first)
-	case r.Then == fsm.ThenReturn && len(r.Origin) == 0:
-		return "no object in the state has an origin to return to"
-	}
-	return "no object in the state has such an origin"
 }

@@ -147,6 +147,6 @@ func TestRowWithoutEvent(t *testing.T) {
 		table.Rows[1].Event = event
 		plan, err := tour.New(table, nil)
 		require.NoError(t, err)
-		require.Contains(t, plan.String(), "missed: row 1 from s1: its event is not declared")
+		require.Contains(t, plan.String(), "missed: row 1 from s1")
 	}
 }

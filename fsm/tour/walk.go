@@ -40,14 +40,13 @@ type walk struct {
 	number   map[status]int
 	entries  []int // statuses, by number
 	ways     []way
-	first    map[[2]int]int // by row and source that is not taken: the row that goes first
 	looks    int
 }
 
 // newWalk walks through the table from its entries, breadth first. Every row in every
 // status is one way.
 func newWalk(t *fsm.Table) (*walk, error) {
-	w := &walk{t: t.WithRows(t.Rows), actors: t.Actors, number: make(map[status]int), first: make(map[[2]int]int)}
+	w := &walk{t: t.WithRows(t.Rows), actors: t.Actors, number: make(map[status]int)}
 	if len(t.Actors) == 0 {
 		w.actors = []fsm.Actor{""}
 	}
@@ -60,7 +59,7 @@ func newWalk(t *fsm.Table) (*walk, error) {
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		for _, from := range r.From {
-			if w.declared(from) && w.cannotFire(r) == "" {
+			if w.declared(from) && w.fires(r) {
 				if events[from] == nil {
 					events[from] = make(map[int]bool)
 				}
@@ -88,15 +87,9 @@ func newWalk(t *fsm.Table) (*walk, error) {
 	return w, nil
 }
 
-// cannotFire returns the reason why a row fires for no object, or an empty text.
-func (w *walk) cannotFire(r *fsm.TableRow) string {
-	switch {
-	case r.Event < 0 || r.Event >= len(w.t.Events):
-		return "its event is not declared"
-	case r.Then == fsm.ThenMove && !w.declared(r.To):
-		return "its target is not declared"
-	}
-	return ""
+// fires reports whether the table declares event and target of a row.
+func (w *walk) fires(r *fsm.TableRow) bool {
+	return r.Event >= 0 && r.Event < len(w.t.Events) && (r.Then != fsm.ThenMove || w.declared(r.To))
 }
 
 func (w *walk) declared(state int) bool { return state >= 0 && state < len(w.t.States) }
@@ -109,25 +102,19 @@ func (w *walk) leave(from, event int, found map[int]way) {
 			rows, _ := w.t.Candidates(nil, at.state, at.origin, event, actor, force)
 			w.looks += len(rows)
 			var refuse []string
-			firsts := make(map[string]int) // by guard
 			for _, row := range rows {
 				r := &w.t.Rows[row]
-				first, late := firsts[""]
-				if !late {
-					first, late = firsts[r.Guard]
+				if r.Guard != "" && slices.Contains(refuse, r.Guard) {
+					continue // an earlier row goes first
 				}
-				if late {
-					w.first[[2]int{row, at.state}] = first
-					continue
-				}
-				firsts[r.Guard] = row
 				if _, again := found[row]; !again && r.Forced == force {
 					w.looks += len(refuse)
 					found[row] = way{from: from, row: row, actor: actor, refuse: slices.Clip(refuse)}
 				}
-				if r.Guard != "" {
-					refuse = append(refuse, r.Guard)
+				if r.Guard == "" {
+					break
 				}
+				refuse = append(refuse, r.Guard)
 			}
 		}
 	}

@@ -469,9 +469,10 @@ func event(e edgecloud.Event) int { return edgecloud.ClusterInst.EventIndex(e) }
 
 // eventTo returns the event of the row that leads the CRM to a state.
 func eventTo(s edgecloud.State) (ev int, ok bool) {
-	for r := range edgecloud.ClusterInst.Rows() {
-		if r.To == s && slices.Contains(r.Actors, edgecloud.CRM) {
-			return event(r.Event), true
+	crm, _ := edgecloud.ClusterInst.Table().ActorIndex(edgecloud.CRM)
+	for _, r := range edgecloud.ClusterInst.Table().Rows {
+		if r.To == state(s) && slices.Contains(r.Actors, crm) {
+			return r.Event, true
 		}
 	}
 	return 0, false

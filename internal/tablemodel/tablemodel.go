@@ -224,7 +224,7 @@ func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
 	}
 	problems := t.Problems()
 	for _, p := range problems {
-		if p.Severity == fsm.SeverityError {
+		if !p.Demand {
 			return nil, nil, fmt.Errorf("%w: %s", ErrTable, p)
 		}
 	}

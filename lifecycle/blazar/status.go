@@ -1,10 +1,6 @@
 package blazar
 
-import (
-	"slices"
-
-	"github.com/interlock-go/interlock/fsm"
-)
+import "github.com/interlock-go/interlock/fsm"
 
 // IsStable reports whether a lease rests in this status until a method of the
 // manager is called: PENDING, ACTIVE, TERMINATED and ERROR.
@@ -33,15 +29,13 @@ func (s EventState) IsValidTransition(to EventState) bool {
 
 // follows reports whether one of the first rows of a machine leads from a status to another.
 func follows[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from, to S) bool {
-	return slices.ContainsFunc(slices.Collect(m.Rows())[:first], func(row fsm.Row[S, Call]) bool {
-		switch {
-		case !slices.Contains(row.From, from):
-			return false
-		case row.Then == fsm.ThenReturn:
-			return slices.Contains(m.Table().Origins()[m.StateIndex(from)], m.StateIndex(to))
+	source, target := m.StateIndex(from), m.StateIndex(to)
+	for e := range m.Table().Edges() {
+		if e.Row < first && e.From == source && e.To == target {
+			return true
 		}
-		return row.To == to
-	})
+	}
+	return false
 }
 
 // DeriveStatus returns the stable status of a lease that follows from the

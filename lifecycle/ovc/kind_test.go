@@ -147,10 +147,10 @@ func TestDeadlines(t *testing.T) {
 	for kind := range ovc.Kinds() {
 		m := kind.Machine()
 		within := make(map[ovc.State]string)
-		for r := range m.Rows() {
+		for _, r := range m.Table().Rows {
 			for _, s := range r.From {
 				if r.Timeout > 0 {
-					within[s] += r.Timeout.String()
+					within[m.StateAt(s)] += r.Timeout.String()
 				}
 			}
 		}

@@ -130,8 +130,8 @@ func ExampleVM() {
 func ExampleMCI() {
 	for _, s := range []tumblebug.State{tumblebug.Running, tumblebug.Suspended, tumblebug.Failed} {
 		fmt.Print(s, ":")
-		for row := range tumblebug.MCI.Permitted(tumblebug.MCI.At(s), tumblebug.User) {
-			fmt.Print(" ", row.Event)
+		for event := range tumblebug.MCI.Permitted(tumblebug.MCI.At(s), tumblebug.User) {
+			fmt.Print(" ", event)
 		}
 		fmt.Println()
 	}

@@ -155,17 +155,9 @@ func (c *call) protocolFlags() *protocolOptions {
 
 // protocolResult is the JSON output about a protocol.
 type protocolResult struct {
-	Name     string   `json:"name"`
-	Outcome  string   `json:"outcome"`
-	Property string   `json:"property,omitempty"` // that does not hold
-	Problem  string   `json:"problem,omitempty"`  // its error, or the reason for an inconclusive outcome
-	States   int      `json:"states"`
-	Steps    int      `json:"steps"`
-	Depth    int      `json:"depth"`
-	Live     []string `json:"live,omitempty"` // the liveness properties that hold
-	Unused   []string `json:"unused,omitempty"`
-	Trace    string   `json:"trace,omitempty"` // as text
-
+	*explore.Verdict
+	Problem string           `json:"problem,omitempty"` // its error, or the reason for an inconclusive outcome
+	Trace   string           `json:"trace,omitempty"`   // as text
 	Budgets *protocolOptions `json:"budgets"`
 }
 
@@ -196,11 +188,7 @@ func (c *call) verifyProtocol(p *protocolOptions, form *string) (bool, error) {
 	if *form == "text" {
 		return findings, c.print(strings.TrimSuffix(v.String(), "\n") + "\n" + p.String())
 	}
-	r := protocolResult{
-		Name: t.Name, Outcome: string(v.Outcome), Property: v.Property,
-		States: v.States, Steps: v.Steps, Depth: v.Depth, Live: v.Live, Unused: v.Unused,
-		Budgets: p,
-	}
+	r := protocolResult{Verdict: v, Budgets: p}
 	if err := errors.Join(v.Problem, v.Reason); err != nil {
 		r.Problem = err.Error()
 	}

@@ -10,14 +10,13 @@ import (
 
 // ParseLines makes a table of lines. States are
 //
-//	KIND NAME, NAME... [heading T] [dies E] [manual]
+//	KIND NAME, NAME... [heading T] [manual]
 //
 // with the kinds of the package fsm, and the first is the initial one. Rows are
 //
 //	A, B -event by x,y-> C [if g] [of D,E] [forced] [supersedes] [within]
 //
-// where C is a state, "origin" or "ignored". "illegal: A event" is a cell, "table:
-// NAME" the name.
+// where C is a state, "origin" or "ignored". "table: NAME" is the name.
 func ParseLines(text string) (*fsm.Table, error) {
 	d := &Document{Name: "t", States: []State{}, Transitions: []Edge{}}
 	for n, line := range strings.Split(text, "\n") {
@@ -39,8 +38,6 @@ func (d *Document) addLine(n int, line string) error {
 	case line == "":
 	case first == "table:":
 		d.Name = rest
-	case first == "illegal:":
-		d.Illegal = append(d.Illegal, strings.SplitN(rest, " ", 2))
 	case isRow:
 		return d.addRow(n, row, strings.Fields(then))
 	default:
@@ -105,9 +102,6 @@ func (d *Document) addStates(kind string, words []string) error {
 		case "heading":
 			words = words[1:]
 			s.Target = words[0]
-		case "dies":
-			words = words[1:]
-			s.OnOwnerDeath = words[0]
 		case "manual":
 			s.Manual = "an operator"
 		default:

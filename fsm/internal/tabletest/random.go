@@ -13,8 +13,6 @@ type Document struct {
 	Actors      []string `json:"actors,omitempty"`
 	States      []State  `json:"states"`
 	Transitions []Edge   `json:"transitions"`
-
-	Illegal [][]string `json:"illegal,omitempty"` // cells: state and event
 }
 
 // State is a state of a [Document].
@@ -23,9 +21,8 @@ type State struct {
 	Kind   string `json:"kind"`
 	Absent bool   `json:"absent,omitempty"`
 
-	Target       string `json:"target,omitempty"`
-	OnOwnerDeath string `json:"on_owner_death,omitempty"`
-	Manual       string `json:"manual,omitempty"`
+	Target string `json:"target,omitempty"`
+	Manual string `json:"manual,omitempty"`
 }
 
 // Edge is a transition of a [Document].
