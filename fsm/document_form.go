@@ -92,9 +92,12 @@ func (f *stateForm) read(offset int) (key, fault string) {
 // transitions of one row can be compared.
 func (f *rowForm) read(offset int) (key, fault string) {
 	f.offset = offset
+	const leaveOut = "an empty list: leave the field out"
 	switch {
 	case f.Actors != nil && len(f.Actors) == 0: // every actor, or none?
-		return "actors", "an empty list: leave the field out"
+		return "actors", leaveOut
+	case f.Origin != nil && len(f.Origin) == 0: // the same question
+		return "origin", leaveOut
 	case f.Actor != nil && f.Actors != nil:
 		return "", "both actor and actors"
 	case f.Ignore && f.Return:

@@ -87,6 +87,7 @@ func TestParseTableRefuses(t *testing.T) {
 		"return and to":        {rows(`@{"from":"A","event":"e","return":true,"to":"A"}`), "transitions[0]", "both return and to"},
 		"actor and actors":     {rows(`@{"from":"A","event":"e","to":"A","actor":"a","actors":["a"]}`), "transitions[0]", "both actor and actors"},
 		"empty actors":         {rows(`{"from":"A","event":"e","to":"A","actors":@[]}`), "transitions[0].actors", "an empty list: leave the field out"},
+		"empty origin":         {rows(`{"from":"A","event":"e","to":"A","origin":@[]}`), "transitions[0].origin", "an empty list: leave the field out"},
 		"within without unit":  {rows(`{"from":"A","event":"e","to":"A","within":@"60"}`), "transitions[0].within", `want a duration such as "1m30s" and not zero, found "60"`},
 		"within of zero":       {rows(`{"from":"A","event":"e","to":"A","within":@"0s"}`), "transitions[0].within", `want a duration such as "1m30s" and not zero, found "0s"`},
 		"row number 1.5":       {rows(`{"from":"A","event":"e","to":"A","row":@1.5}`), "transitions[0].row", "want a whole number, found 1.5"},
