@@ -75,7 +75,7 @@ type plan struct {
 	single       bool // one statement writes the commit
 
 	at         time.Time // of the commit; zero: not known yet
-	lost       error     // the last lost answer: the commit may be found in the records
+	lost       error     // the last lost answer: the history may have the commit
 	superseded bool      // another commit is at the place of this one, which never will be written
 }
 
