@@ -97,7 +97,7 @@ var budget = []line{
 		why: "a module of its own: the client of etcd, whose errors are classified by their codes",
 	},
 	{
-		pkg: "lifecycle/pgnotify", may: []string{"lifecycle", "github.com/jackc/pgx/v5"},
+		pkg: "lifecycle/pgnotify", may: []string{"lifecycle", "lifecycle/sqlstore", "github.com/jackc/pgx/v5"},
 		why: "a module of its own: notifications of PostgreSQL need its driver",
 	},
 	{

@@ -2,9 +2,11 @@
 // and NOTIFY. [lifecycle.Watch] and [lifecycle.Await] then need not wait
 // for their next look, which they make every second.
 //
-//	err := pgnotify.Install(ctx, db, "")        // once, after sqlstore.Migrate
+//	err := pgnotify.Install(ctx, db, "", tables...)    // once, after sqlstore.Migrate
 //	wake := func(changed lifecycle.Key) { lifecycle.Wake(changed, vms, disks) }
-//	go pgnotify.Listen(ctx, config, "", wake)   // in each process, with its managers
+//	go pgnotify.Listen(ctx, config, "", wake)          // in each process, with its managers
+//
+// The tables are those of sqlstore.Config: an ExistingHistory needs a trigger of its own.
 //
 // # Guarantees
 //
@@ -17,8 +19,8 @@
 //
 //   - PostgreSQL gives commits with notifications one after the other. Measure before
 //     you install the trigger in a database with thousands of commits per second.
-//   - The trigger is on the store's own history. Changes whose history is in an
-//     ExistingHistory have no notification: Watch and Await find them at their next look.
+//   - An id in an ExistingHistory is reported as PostgreSQL writes its column. If the type
+//     of the column has another text for it, Await of the object waits for its next look.
 //   - LISTEN needs a connection of its own for each process, and does not work through a
 //     pooler that shares connections between transactions.
 package pgnotify

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
 const (
@@ -24,21 +25,42 @@ const (
 	closeWithin  = 5 * time.Second
 )
 
-// Install makes the trigger that notifies of every change in the store's own history, in one
-// transaction. It may be called again, and by several processes at once: what exists is only
-// read. The prefix is that of sqlstore.Config, and empty for its default. The role needs the
-// right to create functions in the schema of the store's tables, and owns the history.
+// Install makes the trigger that notifies of every change, in one transaction: on the
+// store's own history, and on each ExistingHistory of the tables, which are those of
+// [sqlstore.Config]. It may be called again, and by several processes at once: what exists
+// is only read. The prefix is that of the same configuration, and empty for its default.
+// The role needs the right to create functions in the schema of the store's tables, and
+// owns the histories.
 //
 // The error is that of the driver. Nothing has changed then.
-func Install(ctx context.Context, db *sql.DB, prefix string) error {
-	prefix = cmp.Or(prefix, defaultPrefix)
-	if err := install(ctx, db, prefix+function, quoted(prefix+"history")); err != nil {
+func Install(ctx context.Context, db *sql.DB, prefix string, tables ...sqlstore.ExistingTable) error {
+	name := cmp.Or(prefix, defaultPrefix) + function
+	triggers := []trigger{{
+		table: quoted(cmp.Or(prefix, defaultPrefix) + "history"), args: []string{name, "", "machine", "id"},
+	}}
+	for _, t := range tables {
+		h := t.ExistingHistory
+		if h.Table == "" { // its history is the store's own
+			continue
+		}
+		if h.Machine != "" { // other tables may have the same history
+			t.Machine = ""
+		}
+		triggers = append(triggers, trigger{quoted(strings.Split(h.Table, ".")...), []string{name, t.Machine, h.Machine, h.ID}})
+	}
+	if err := install(ctx, db, name, triggers); err != nil {
 		return fmt.Errorf("pgnotify: install: %w", err)
 	}
 	return nil
 }
 
-func install(ctx context.Context, db *sql.DB, name, history string) error {
+// trigger is one that [Install] makes.
+type trigger struct {
+	table string   // quoted
+	args  []string // of the function: the channel, the machine, and the columns of machine and id
+}
+
+func install(ctx context.Context, db *sql.DB, name string, triggers []trigger) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -46,20 +68,36 @@ func install(ctx context.Context, db *sql.DB, name, history string) error {
 	defer tx.Rollback()
 	// The bad schedule without the look: a process starts and installs, a slow transaction has
 	// written the history, and all others that write it wait behind the lock.
-	var exists bool
-	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-		WHERE t.tgrelid = to_regclass($1) AND t.tgname = $2 AND t.tgenabled = 'O' AND p.prosrc = $3)`,
-		history, name, body).Scan(&exists)
-	if err != nil || exists {
-		return err
+	exist := true
+	for _, t := range triggers {
+		var found bool
+		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+			WHERE t.tgrelid = to_regclass($1) AND t.tgname = $2 AND t.tgargs = $3 AND t.tgenabled = 'O' AND p.prosrc = $4)`,
+			t.table, name, []byte(strings.Join(t.args, "\x00")+"\x00"), body).Scan(&found)
+		if err != nil {
+			return err
+		}
+		exist = exist && found
 	}
-	for _, text := range []string{
+	if exist {
+		return nil
+	}
+	list := []string{
 		// Two transactions that replace a function at once would be refused.
-		"LOCK TABLE " + history + " IN SHARE ROW EXCLUSIVE MODE",
+		"LOCK TABLE " + triggers[0].table + " IN SHARE ROW EXCLUSIVE MODE",
 		"CREATE OR REPLACE FUNCTION " + quoted(name) + "() RETURNS trigger LANGUAGE plpgsql AS $$" + body + "$$",
-		"DROP TRIGGER IF EXISTS " + quoted(name) + " ON " + history,
-		"CREATE TRIGGER " + quoted(name) + " AFTER INSERT ON " + history + " FOR EACH ROW EXECUTE FUNCTION " + quoted(name) + "()",
-	} {
+	}
+	for _, t := range triggers {
+		var args []string
+		for _, arg := range t.args {
+			args = append(args, literal(arg))
+		}
+		list = append(list,
+			"DROP TRIGGER IF EXISTS "+quoted(name)+" ON "+t.table,
+			"CREATE TRIGGER "+quoted(name)+" AFTER INSERT ON "+t.table+
+				" FOR EACH ROW EXECUTE FUNCTION "+quoted(name)+"("+strings.Join(args, ", ")+")")
+	}
+	for _, text := range list {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
 			return err
 		}
@@ -67,14 +105,18 @@ func install(ctx context.Context, db *sql.DB, name, history string) error {
 	return tx.Commit()
 }
 
-// body is that of the function. The payload of a notification has less than 8,000 bytes. A
-// payload that is cut is not JSON, and Listen then wakes everything.
-const body = ` BEGIN
-	PERFORM pg_notify(TG_NAME, left(json_build_object('machine', NEW.machine, 'id', NEW.id)::text, 1900));
+// body is that of the function of all triggers, with the arguments of a trigger. The payload of
+// a notification has less than 8,000 bytes. A payload that is cut is not JSON, and Listen
+// then wakes everything.
+const body = ` DECLARE added jsonb := to_jsonb(NEW); BEGIN
+	PERFORM pg_notify(TG_ARGV[0], left(json_build_object(
+		'machine', COALESCE(added ->> TG_ARGV[2], TG_ARGV[1]), 'id', added ->> TG_ARGV[3])::text, 1900));
 	RETURN NULL;
 END `
 
-func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+func quoted(name ...string) string { return pgx.Identifier(name).Sanitize() }
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // Listen calls wake after every commit that the trigger of [Install] notifies of, by
 // any process, until ctx ends; it then returns the context's error. The key is that of an

@@ -76,6 +76,54 @@ func TestNotify(t *testing.T) {
 	}
 }
 
+// Install covers the history of existing tables too, with any types of their columns.
+func TestNotifyOfAnExistingHistory(t *testing.T) {
+	t.Parallel()
+	e := engines()[1]
+	dsn := servers.Postgres(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	_, db, received := listening(t, config, dsn, "")
+	things := users(t, db, e, "public.") // with a column for the machine
+	tables := []sqlstore.ExistingTable{things, typedTable(t, db, e, sqlstore.Integer, vmCodes), {Machine: "plain"}}
+	for range 2 {
+		require.NoError(t, pgnotify.Install(t.Context(), db, "", tables...))
+	}
+	store := existing(t, db, e, tables[:2]...)
+	_, err = lifecycle.Must(vms, store, nil).Create(t.Context(), "9", place, customer, vmSpec{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Key{Machine: "vm", ID: "9"}, <-received)
+	c := next(get(t, store, lifecycle.Key{Machine: things.Machine, ID: "a"}), 0)
+	require.NoError(t, store.Commit(t.Context(), c))
+	require.Equal(t, lifecycle.Key{Machine: things.Machine, ID: "a"}, <-received)
+	put(t, store, "in the store's own tables")
+	require.Equal(t, "in the store's own tables", (<-received).ID)
+}
+
+// Install only reads what exists, also where two machines have one history.
+func TestNotifyOfASharedHistory(t *testing.T) {
+	t.Parallel()
+	dsn := servers.Postgres(t)
+	config, err := pgx.ParseConfig(dsn)
+	require.NoError(t, err)
+	_, db, received := listening(t, config, dsn, "")
+	e := engines()[1]
+	one, two := users(t, db, e, "one_"), users(t, db, e, "two_")
+	two.Machine, two.ExistingHistory = "other", one.ExistingHistory
+	var made [2]int
+	for i := range made {
+		require.NoError(t, pgnotify.Install(t.Context(), db, "", one, two))
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT max(oid::bigint) FROM pg_trigger").Scan(&made[i]))
+	}
+	require.Equal(t, made[0], made[1], "the trigger is another one")
+	store := existing(t, db, e, one, two)
+	for _, machine := range []string{kind, "other"} {
+		key := lifecycle.Key{Machine: machine, ID: "a"}
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 0)))
+		require.Equal(t, key, <-received)
+	}
+}
+
 // A process that starts and installs does not wait for a slow transaction, which all other
 // commits would then wait for too.
 func TestInstallDuringASlowCommit(t *testing.T) {
