@@ -116,5 +116,5 @@ func ExampleHistoryRow() {
 	// Output:
 	// 2 rows of 1 object: 0 findings <nil>
 	// 2 rows of 1 object: 1 finding
-	// line 2 clusterinst "c1" #2: illegal-step: CreateRequested -Undo-> Ready by crm; expected Working to Creating by crm, Done to Ready by crm, Fail to CreateError by crm or TimedOut to CreateError by observer or sweeper <nil>
+	// line 2 clusterinst "c1" #2: illegal-step: CreateRequested -Undo-> Ready by crm; expected CreateRequested -Working-> Creating, CreateRequested -Done-> Ready, CreateRequested -Fail-> CreateError or CreateRequested|Creating -TimedOut-> CreateError <nil>
 }

@@ -57,6 +57,17 @@ func TestPreemptEndsTheOccupant(t *testing.T) {
 	})
 }
 
+// TestOccupyForeign: no work starts for an object whose state the table does not have.
+func TestOccupyForeign(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	foreignRow(t, store, "a", "melting", "melting", "")
+	m := lifecycle.Must(sizedVM, store, nil)
+	for _, while := range [][]state{nil, {"Ready"}} {
+		_, err := lifecycle.Occupy(t.Context(), m, "a", "migrate", lifecycle.Func(fine), while...)
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+	}
+}
+
 // TestFullQueueOfAllKeys: the queue has no room for any object. The object is not read.
 func TestFullQueueOfAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

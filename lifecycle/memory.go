@@ -45,8 +45,9 @@ type object struct {
 	rows   []HistoryRow // the newest ones, in a ring that starts at oldest
 	oldest int          // index in rows
 
-	recent  *list.Element // in the recent objects of the shelf
-	removal *list.Element // in the removed objects of the store; nil: not removed
+	place   [groupKinds]int // index in the group of each kind, plus 1; 0: in none
+	recent  *list.Element   // in the recent objects of the shelf
+	removal *list.Element   // in the removed objects of the store; nil: not removed
 }
 
 var (
@@ -186,11 +187,11 @@ func (s *MemoryStore) written(c *Commit) bool {
 		if o == nil {
 			return false
 		}
-		at := slices.IndexFunc(o.rows, func(row HistoryRow) bool { return row.Sequence == to.Sequence && row.Token == c.Token })
-		if at < 0 {
+		at := sort.Search(len(o.rows), func(i int) bool { return o.row(i).Sequence >= to.Sequence })
+		if at == len(o.rows) || o.row(at).Token != c.Token {
 			return false
 		}
-		rows[i] = &o.rows[at]
+		rows[i] = o.row(at)
 	}
 	for i, row := range rows {
 		c.Changes[i].Stamp(row.Revision, row.At)
@@ -261,10 +262,16 @@ func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit 
 	if o == nil {
 		return nil, nil
 	}
-	rows := slices.Concat(o.rows[o.oldest:], o.rows[:o.oldest])
-	start := sort.Search(len(rows), func(i int) bool { return rows[i].Sequence > after })
-	return rows[start:min(len(rows), start+max(limit, 0))], nil
+	var rows []HistoryRow
+	start := sort.Search(len(o.rows), func(i int) bool { return o.row(i).Sequence > after })
+	for i := start; i < len(o.rows) && len(rows) < limit; i++ {
+		rows = append(rows, *o.row(i))
+	}
+	return rows, nil
 }
+
+// row returns history row i, oldest first.
+func (o *object) row(i int) *HistoryRow { return &o.rows[(o.oldest+i)%len(o.rows)] }
 
 // Requested implements [Historian].
 func (s *MemoryStore) Requested(ctx context.Context, machine, request string) (HistoryRow, error) {
@@ -307,10 +314,25 @@ func (s *MemoryStore) Discard(ctx context.Context, numbers ...uint64) error {
 		return err
 	}
 	defer s.mu.Unlock()
+	if len(numbers) == 0 {
+		return nil
+	}
 	discarded := map[uint64]bool{}
 	for _, n := range numbers {
 		discarded[n] = true
 	}
-	s.outbox = slices.DeleteFunc(s.outbox, func(m OutboxMessage) bool { return discarded[m.Number] })
+	// Programs discard the oldest messages. Only those up to the last number move:
+	// the rest may be long.
+	newest := slices.Max(numbers)
+	end := sort.Search(len(s.outbox), func(i int) bool { return s.outbox[i].Number > newest })
+	first := end
+	for _, m := range slices.Backward(s.outbox[:end]) {
+		if !discarded[m.Number] {
+			first--
+			s.outbox[first] = m
+		}
+	}
+	clear(s.outbox[:first])
+	s.outbox = s.outbox[first:]
 	return nil
 }

@@ -17,27 +17,16 @@ type shelf struct {
 	objects  map[string]*object // by id, removed ones included
 	requests map[string]*object // by request in one of the object's history rows
 	order    ordered
-	states   map[string]group // by state
-	owned    group            // objects with an owner
-	timed    group            // objects with a deadline
-	recent   list.List        // the *object values, removed ones included; the last change first
-}
-
-// group is a set of objects.
-type group map[*object]struct{}
-
-func (g group) set(o *object, member bool) {
-	if member {
-		g[o] = struct{}{}
-	} else {
-		delete(g, o)
-	}
+	states   map[string]*group // by state
+	owned    group             // objects with an owner
+	timed    group             // objects with a deadline
+	recent   list.List         // the *object values, removed ones included; the last change first
 }
 
 func (s *MemoryStore) shelf(machine string) *shelf {
 	sh := s.shelves[machine]
 	if sh == nil {
-		sh = &shelf{objects: map[string]*object{}, requests: map[string]*object{}, states: map[string]group{}, owned: group{}, timed: group{}}
+		sh = &shelf{objects: map[string]*object{}, requests: map[string]*object{}, states: map[string]*group{}}
 		if s.shelves == nil {
 			s.shelves = make(map[string]*shelf)
 		}
@@ -57,16 +46,52 @@ func (sh *shelf) set(o *object, after *StoredRecord) {
 		sh.order.remove(o)
 	}
 	if existed {
-		delete(sh.states[left], o)
+		sh.state(left).set(o, inState, false)
 	}
 	if after.Exists() {
-		if sh.states[after.State] == nil {
-			sh.states[after.State] = group{}
-		}
-		sh.states[after.State].set(o, true)
+		sh.state(after.State).set(o, inState, true)
 	}
-	sh.owned.set(o, after.Owner != "")
-	sh.timed.set(o, !after.Deadline.IsZero())
+	sh.owned.set(o, inOwned, after.Owner != "")
+	sh.timed.set(o, inTimed, !after.Deadline.IsZero())
+}
+
+func (sh *shelf) state(name string) *group {
+	g := sh.states[name]
+	if g == nil {
+		g = &group{}
+		sh.states[name] = g
+	}
+	return g
+}
+
+// group is a set of objects. An object has a place in at most one group of each
+// kind. It is no map: to read a map takes time for the most members that it ever had.
+//
+// Invariant: objects[o.place[kind]-1] == o for every object o of the group.
+type group struct{ objects []*object }
+
+// Kinds of groups.
+const (
+	inState = iota
+	inOwned
+	inTimed
+	groupKinds
+)
+
+// set makes an object a member of the group, or no member.
+func (g *group) set(o *object, kind int, member bool) {
+	at := o.place[kind] - 1
+	switch {
+	case member && at < 0:
+		g.objects = append(g.objects, o)
+		o.place[kind] = len(g.objects)
+	case !member && at >= 0:
+		last := len(g.objects) - 1
+		g.objects[at] = g.objects[last]
+		g.objects[at].place[kind] = at + 1
+		g.objects = slices.Delete(g.objects, last, last+1)
+		o.place[kind] = 0
+	}
 }
 
 // List implements [Store].
@@ -116,7 +141,7 @@ func (sh *shelf) page(q *Query) (page []*object) {
 	}
 	page = nil
 	for _, g := range groups {
-		for o := range g {
+		for _, o := range g.objects {
 			if o.record.ID > q.After && q.Selects(&o.record, now) {
 				page = append(page, o)
 			}
@@ -129,20 +154,22 @@ func (sh *shelf) page(q *Query) (page []*object) {
 // candidates returns groups that contain every object which a query selects, each
 // once, and the number of objects in them. If the query names no group, the number
 // is that of all objects.
-func (sh *shelf) candidates(q *Query) (groups []group, n int) {
+func (sh *shelf) candidates(q *Query) (groups []*group, n int) {
 	n = len(sh.objects)
 	if len(q.States) > 0 {
 		n = 0
 		for _, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
-			groups = append(groups, sh.states[state])
-			n += len(sh.states[state])
+			if g := sh.states[state]; g != nil {
+				groups = append(groups, g)
+				n += len(g.objects)
+			}
 		}
 	}
-	if q.NotOwnedBy != nil && len(sh.owned) < n {
-		groups, n = []group{sh.owned}, len(sh.owned)
+	if q.NotOwnedBy != nil && len(sh.owned.objects) < n {
+		groups, n = []*group{&sh.owned}, len(sh.owned.objects)
 	}
-	if q.Overdue && len(sh.timed) < n {
-		groups, n = []group{sh.timed}, len(sh.timed)
+	if q.Overdue && len(sh.timed.objects) < n {
+		groups, n = []*group{&sh.timed}, len(sh.timed.objects)
 	}
 	return groups, n
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -226,7 +225,8 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	require.Empty(t, sh.order.pieces)
 	require.Len(t, sh.states, 2)
 	for state, g := range sh.states {
-		require.Empty(t, g, state)
+		require.Empty(t, g.objects, state)
+		require.LessOrEqual(t, cap(g.objects), 8, state)
 	}
 	require.LessOrEqual(t, s.removed.Len(), keep)
 	require.Len(t, s.outbox, 1)
@@ -295,21 +295,55 @@ func TestObjectsAreInTheirGroups(t *testing.T) {
 			require.NoError(t, s.Commit(ctx, &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
 
 			sh := s.shelves["m"]
-			states, owned, timed := map[string]group{}, group{}, group{}
-			for state := range sh.states {
-				states[state] = group{}
+			all := []*group{&sh.owned, &sh.timed}
+			for _, g := range sh.states {
+				all = append(all, g)
+			}
+			members := 0
+			for _, g := range all {
+				members += len(g.objects)
 			}
 			for _, o := range sh.objects {
-				if r := &o.record; r.Exists() {
-					states[r.State].set(o, true)
-					owned.set(o, r.Owner != "")
-					timed.set(o, !r.Deadline.IsZero())
+				if !o.record.Exists() {
+					require.Zero(t, o.place)
+					continue
+				}
+				for kind, g := range map[int]*group{inState: sh.states[o.record.State], inOwned: &sh.owned, inTimed: &sh.timed} {
+					if kind == inOwned && o.record.Owner == "" || kind == inTimed && o.record.Deadline.IsZero() {
+						require.Zero(t, o.place[kind])
+						continue
+					}
+					require.Same(t, o, g.objects[o.place[kind]-1])
+					members--
 				}
 			}
-			require.True(t, maps.EqualFunc(states, sh.states, maps.Equal[group, group]))
-			require.True(t, maps.Equal(owned, sh.owned))
-			require.True(t, maps.Equal(timed, sh.timed))
+			require.Zero(t, members)
 			sh.order.check(t)
 		}
 	})
+}
+
+// A call moves or copies no more of what the store keeps than it has to, however much that is.
+func TestMemoryStoreTouchesLittle(t *testing.T) {
+	s := MemoryStore{KeepHistory: -1}
+	key := Key{Machine: "m", ID: "a"}
+	for i := range 1000 {
+		before := s.current(key)
+		to := StoredRecord{Key: key, State: "idle", Sequence: uint64(i + 1)}
+		require.NoError(t, s.Commit(t.Context(), &Commit{
+			Token: NewToken(), Messages: []Message{{Topic: "t"}},
+			Changes: []StoredChange{{Expect: before.Revision, From: before.State, To: to}},
+		}))
+	}
+	rows, err := s.History(t.Context(), key, 500, 3)
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	require.EqualValues(t, 501, rows[0].Sequence)
+	require.LessOrEqual(t, cap(rows), 8)
+
+	third, last := &s.outbox[2], &s.outbox[999]
+	require.NoError(t, s.Discard(t.Context(), 1, 3))
+	require.EqualValues(t, 2, s.outbox[0].Number)
+	require.Same(t, third, &s.outbox[0])
+	require.Same(t, last, &s.outbox[997])
 }

@@ -25,9 +25,9 @@ import (
 //
 // Errors: [ErrMisconfigured] for work without a handler or function; [ErrInvalid] for the id,
 // for a Class that is not text, and for work with With; [queue.ErrInvalid] for a Class that the
-// queue does not have; [fsm.ErrUnknownState]; [ErrNotFound]; [ErrForeign] for an unknown version;
-// [ErrBusy] if the object is in another state now; [queue.ErrFull], [queue.ErrStopping] and
-// [queue.ErrTerminated]; the store's.
+// queue does not have; [fsm.ErrUnknownState]; [ErrNotFound]; [ErrForeign] if the record has an
+// unknown version or state; [ErrBusy] if the object is in another state now; [queue.ErrFull],
+// [queue.ErrStopping] and [queue.ErrTerminated]; the store's.
 // Nothing is written in any case.
 func Occupy[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {
 	states, err := m.stateNames(while)

@@ -2,11 +2,13 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -157,7 +159,7 @@ func (r *StoredRecord) etag() string {
 	if !r.Exists() {
 		return ""
 	}
-	return fmt.Sprintf(`"%d-%x"`, r.Sequence, r.ChangeToken[:8])
+	return `"` + strconv.FormatUint(r.Sequence, 10) + "-" + hex.EncodeToString(r.ChangeToken[:8]) + `"`
 }
 
 // anETag is a pattern of an ETag (RFC 9110). It may contain a comma.
