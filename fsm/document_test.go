@@ -322,7 +322,7 @@ func TestWriteTableRefuses(t *testing.T) {
 			for i := range t.States {
 				t.Rows[0].From = append(t.Rows[0].From, i)
 			}
-			t.Rows = slices.Repeat(t.Rows[:1], 10)
+			t.Rows = slices.Repeat(t.Rows[:1], fsm.MaxRows)
 		}, "transitions[13408]", tooLong},
 		"many notes": {func(t *fsm.Table) {
 			for range fsm.MaxDocument / fsm.MaxText {
