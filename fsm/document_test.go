@@ -222,6 +222,14 @@ func TestDocumentRows(t *testing.T) {
 	requireRoundTrip(t, table)
 }
 
+// An empty list of exceptions is none.
+func TestDocumentOfNoExceptions(t *testing.T) {
+	table := parsed(t, `{"name": "m", "states": [{"name": "A", "kind": "stable"}, {"name": "B", "kind": "stable"}], "transitions": [
+		{"from": "A", "event": "e", "to": "A", "row": 1, "except": []},
+		{"from": "B", "event": "e", "to": "A", "row": 1}]}`)
+	require.Equal(t, []int{0, 1}, table.Rows[0].From)
+}
+
 // A well-formed document gives a table, and Problems reports its faults. The table
 // keeps undeclared names.
 func TestDocumentWithFaults(t *testing.T) {
