@@ -52,7 +52,12 @@ func requireNoAllocations[S, E comparable](t *testing.T, s [2]S, e [6]E) {
 		"Next with a guard":                   func() { step, err = m.Next(ctx, at, e[1], user, d) },
 		"NextForced":                          func() { step, err = m.NextForced(ctx, at, e[4], user, nil) },
 		"Can":                                 func() { err = m.Can(ctx, at, e[0], user, nil) },
-		"Status":                              func() { step.Status = in.Status() },
+		"Permitted": func() {
+			for range m.Permitted(at, user) {
+				step.Status = at
+			}
+		},
+		"Status": func() { step.Status = in.Status() },
 	}
 	if unsafe.Sizeof(uintptr(0)) == 8 { // where the compiler keeps the instance on the stack
 		requests["Instance"] = func() {

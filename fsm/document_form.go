@@ -110,6 +110,9 @@ func (f *rowForm) read(offset int) (key, fault string) {
 	if f.Ignore {
 		f.To = nil
 	}
+	if len(f.Except) == 0 {
+		f.Except = nil
+	}
 	if f.Actor != nil {
 		f.Actor, f.Actors = nil, []string{*f.Actor}
 	}

@@ -222,6 +222,14 @@ func TestDocumentRows(t *testing.T) {
 	requireRoundTrip(t, table)
 }
 
+// An empty list of exceptions is none.
+func TestDocumentOfNoExceptions(t *testing.T) {
+	table := parsed(t, `{"name": "m", "states": [{"name": "A", "kind": "stable"}, {"name": "B", "kind": "stable"}], "transitions": [
+		{"from": "A", "event": "e", "to": "A", "row": 1, "except": []},
+		{"from": "B", "event": "e", "to": "A", "row": 1}]}`)
+	require.Equal(t, []int{0, 1}, table.Rows[0].From)
+}
+
 // A well-formed document gives a table, and Problems reports its faults. The table
 // keeps undeclared names.
 func TestDocumentWithFaults(t *testing.T) {
@@ -322,7 +330,7 @@ func TestWriteTableRefuses(t *testing.T) {
 			for i := range t.States {
 				t.Rows[0].From = append(t.Rows[0].From, i)
 			}
-			t.Rows = slices.Repeat(t.Rows[:1], 10)
+			t.Rows = slices.Repeat(t.Rows[:1], fsm.MaxRows)
 		}, "transitions[13408]", tooLong},
 		"many notes": {func(t *fsm.Table) {
 			for range fsm.MaxDocument / fsm.MaxText {

@@ -53,6 +53,9 @@ func (w *writer) form() *tableForm {
 				r.To = new(r.From) // for readers without the field ignore
 			}
 			f.Transitions = append(f.Transitions, r)
+			if len(f.Transitions) > MaxDocument/len(`{"from":"","event":""}`) {
+				return f // the document is too long, and the others may need gigabytes
+			}
 		}
 	}
 	return f

@@ -137,8 +137,13 @@ func (m *Machine[S, E, T]) Permitted(at Status[S], actor Actor) iter.Seq[E] {
 		if state < 0 || origin < 0 {
 			return
 		}
+		bit := m.c.actorBit(actor)
 		for event, e := range m.eventsBy {
-			if rows, _ := m.table.Candidates(nil, state, origin, event, actor, false); len(rows) > 0 && !yield(e) {
+			ed := m.c.first(state, event)
+			for ed != nil && (ed.actors&bit == 0 || !m.c.agrees(ed, origin, false)) {
+				ed = ed.next
+			}
+			if ed != nil && !yield(e) {
 				return
 			}
 		}

@@ -185,7 +185,7 @@ func (c *checker) step(row *Row, m *machine, v *version, o *object, linked bool)
 	}
 	switch {
 	case !m.has(row.To):
-		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), v.instead(row))
+		c.found(row, "unknown-name", "no version has a state "+prose.Quote(row.To), v.instead(row, o))
 	case v == nil || row.Event == override || row.Event == migration:
 	case o.lost && row.From != "" && !m.has(row.From): // the row that led there has the finding
 	default:
@@ -223,33 +223,23 @@ func (c *checker) judge(row *Row, m *machine, v *version, o *object) (tableRow i
 		}
 	}
 	if unknown != "" {
-		c.found(row, "unknown-name", "the table has no "+unknown, v.instead(row))
+		c.found(row, "unknown-name", "the table has no "+unknown, v.instead(row, o))
 		return -1, false
 	}
-	if tableRow >= 0 {
-		c.found(row, "illegal-step", row.step(), v.t.Describe(tableRow))
-	} else {
-		c.found(row, "illegal-step", row.step(), v.instead(row))
-	}
+	c.found(row, "illegal-step", row.step(), v.instead(row, o))
 	return -1, false
 }
 
 // judge looks for the row of the table, see find. unknown names what the table lacks.
 func (v *version) judge(row *Row, o *object) (result verdict, tableRow int, unknown string) {
-	ch := change{to: v.index(row.To), actors: v.actors, renumbered: row.Operation != o.operation}
-	if ch.to < 0 {
+	ch := v.request(row)
+	if ch.to = v.index(row.To); ch.to < 0 {
 		return refused, -1, "state " + prose.Quote(row.To)
 	}
-	event, ok := v.t.EventIndex(row.Event)
-	switch {
-	case ok:
-		ch.events = []int{event}
-	case row.Event != "":
+	if ch.event < 0 && row.Event != "" {
 		return refused, -1, "event " + prose.Quote(row.Event)
 	}
-	if row.Actor != "" {
-		ch.actors = []fsm.Actor{row.Actor}
-	}
+	ch.renumbered = row.Operation != o.operation
 	if row.From == "" {
 		result, tableRow = v.creates(ch, row)
 		return result, tableRow, ""
@@ -257,19 +247,30 @@ func (v *version) judge(row *Row, o *object) (result verdict, tableRow int, unkn
 	if ch.from = v.index(row.From); ch.from < 0 {
 		return refused, -1, "state " + prose.Quote(row.From)
 	}
-	if !ok {
-		ch.events = v.events[ch.from]
-	}
-	switch origin := v.index(o.origin); {
-	case v.t.States[ch.from].Kind.Resting():
-		ch.origins = []int{ch.from}
-	case origin >= 0:
-		ch.origins = []int{origin}
-	default:
-		ch.origins = v.origins[ch.from]
-	}
+	ch.origins = v.originsOf(ch.from, o)
 	result, tableRow = v.find(ch)
 	return result, tableRow, ""
+}
+
+// request returns event and actors of a row, and any target.
+func (v *version) request(row *Row) change {
+	event, _ := v.t.EventIndex(row.Event) // -1 if there is none
+	c := change{to: -1, event: event, actors: v.actors}
+	if row.Actor != "" {
+		c.actors = []fsm.Actor{row.Actor}
+	}
+	return c
+}
+
+// originsOf returns the origins that an object may have in a state.
+func (v *version) originsOf(state int, o *object) []int {
+	switch origin := v.index(o.origin); {
+	case v.t.States[state].Kind.Resting():
+		return []int{state}
+	case origin >= 0:
+		return []int{origin}
+	}
+	return v.origins[state]
 }
 
 // creates looks for the row that creates an object: an event leads out of an absent
@@ -292,7 +293,7 @@ func (v *version) creates(ch change, row *Row) (result verdict, tableRow int) {
 }
 
 // instead lists what the table allows instead of a row. v is nil if the version is unknown.
-func (v *version) instead(row *Row) string {
+func (v *version) instead(row *Row, o *object) string {
 	from := v.index(row.From)
 	switch {
 	case v == nil:
@@ -304,8 +305,9 @@ func (v *version) instead(row *Row) string {
 	case from < 0:
 		return "a state of the table"
 	}
-	event, _ := v.t.EventIndex(row.Event) // -1 if there is none
-	return v.offers(from, event)
+	c := v.request(row)
+	c.from, c.origins = from, v.originsOf(from, o)
+	return v.offers(c)
 }
 
 // move moves the object to the target of the row, and checks the origin if the step is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -188,4 +189,26 @@ func TestRowsWithoutAnEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.Findings, 1)
 	require.Equal(t, "A -go-> B", s.Findings[0].Expected)
+}
+
+// A row that leaves origin, event and actor open is checked at once in a large table, too.
+func TestRowThatLeavesAllOpen(t *testing.T) {
+	const most = 2000
+	table := &fsm.Table{Name: "x"}
+	for i := range most {
+		name := strconv.Itoa(i)
+		table.States = append(table.States, fsm.TableState{Name: name, Target: -1})
+		table.Events = append(table.Events, name)
+		if i < fsm.MaxActors {
+			table.Actors = append(table.Actors, fsm.Actor(name))
+		}
+		table.Initials = append(table.Initials, i)
+		table.Rows = append(table.Rows,
+			fsm.TableRow{From: []int{i}, Event: 0, To: most}, fsm.TableRow{From: []int{most}, Event: i, To: most})
+	}
+	table.States = append(table.States, fsm.TableState{Name: "work", Kind: fsm.Transitional, Target: -1})
+	s, err := history.Check(seq(nil, history.Row{ID: "1", From: "work", To: "0"}),
+		[]history.TableVersion{{Table: table}}, &history.Config{Gaps: true})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"illegal-step": 1}, s.Counts)
 }

@@ -68,8 +68,8 @@ var ErrEmpty = errors.New("history: no rows")
 //
 // The summary is never nil and covers the rows up to an error. The errors are
 // [ErrEmpty], [fsm.ErrInvalid] for unusable tables (none, nil,
-// without a name, or two with one machine and version), and the errors of the
-// history. A [*LineError] is a finding and no error.
+// without a name, with more than [fsm.MaxStates], [fsm.MaxEvents] or [fsm.MaxActors], or two
+// with one machine and version), and the errors of the history. A [*LineError] is a finding and no error.
 func Check(rows iter.Seq2[Row, error], tables []TableVersion, config *Config) (*Summary, error) {
 	c := &checker{config: *cmp.Or(config, &Config{}), sum: &Summary{Counts: make(map[string]int), Findings: []Finding{}}}
 	var err error

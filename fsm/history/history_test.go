@@ -115,6 +115,7 @@ func TestCheckErrors(t *testing.T) {
 		"nil":     {{}},
 		"no name": {{Table: &fsm.Table{}}},
 		"twice":   {{Table: lamp}, {Table: lamp}},
+		"actors":  {{Table: &fsm.Table{Name: "x", Actors: make([]fsm.Actor, fsm.MaxActors+1)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sum, err = history.Check(seq(nil, row), bad, nil)

@@ -26,7 +26,6 @@ type version struct {
 	states  map[string]int
 	actors  []fsm.Actor      // an empty one for a table without actors
 	rows    map[[2]int][]int // by state and event; event -1: all of the state
-	events  [][]int          // by state: those of its rows
 	origins [][]int
 	absent  []int // the absent states
 }
@@ -55,7 +54,7 @@ func newVersion(given TableVersion) *version {
 	t := given.Table.WithRows(given.Table.Rows) // for decisions: the caller may have put the table together
 	v := &version{
 		name: given.Name, since: given.Since, t: t, states: make(map[string]int, len(t.States)), actors: t.Actors,
-		rows: make(map[[2]int][]int), events: make([][]int, len(t.States)), origins: t.Origins(),
+		rows: make(map[[2]int][]int), origins: t.Origins(),
 	}
 	if len(t.Actors) == 0 {
 		v.actors = []fsm.Actor{""}
@@ -72,18 +71,15 @@ func newVersion(given TableVersion) *version {
 	declared := func(s int) bool { return s >= 0 && s < len(t.States) }
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		if row.Event < 0 || row.Event >= len(t.Events) || row.Then == fsm.ThenMove && !declared(row.To) {
+		if row.Event < 0 || row.Event >= len(t.Events) || row.Then == fsm.ThenMove && !declared(row.To) ||
+			len(row.Origin) > 0 && !slices.ContainsFunc(row.Origin, declared) {
 			continue
 		}
 		for _, from := range row.From {
-			if !declared(from) {
-				continue
-			}
-			for _, at := range [][2]int{{from, row.Event}, {from, -1}} {
-				v.rows[at] = append(v.rows[at], i)
-			}
-			if !slices.Contains(v.events[from], row.Event) {
-				v.events[from] = append(v.events[from], row.Event)
+			if declared(from) {
+				for _, at := range [][2]int{{from, row.Event}, {from, -1}} {
+					v.rows[at] = append(v.rows[at], i)
+				}
 			}
 		}
 	}
@@ -96,6 +92,9 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 	for i, given := range tables {
 		if given.Table == nil || given.Table.Name == "" {
 			return nil, fmt.Errorf("%w: table %d is nil or has no name", fsm.ErrInvalid, i)
+		}
+		if t := given.Table; len(t.States) > fsm.MaxStates || len(t.Events) > fsm.MaxEvents || len(t.Actors) > fsm.MaxActors {
+			return nil, fmt.Errorf("%w: table %d has too many states, events or actors", fsm.ErrInvalid, i)
 		}
 		m := machines[given.Table.Name]
 		if m == nil {
@@ -154,13 +153,13 @@ func (m *machine) has(state string) bool {
 	return ok
 }
 
-// change is a row by the indexes of a table, with what the row leaves open: every origin,
-// event and actor that it may have.
+// change is a row by the indexes of a table, with what the row leaves open: every origin and
+// actor that it may have.
 type change struct {
 	from       int
 	to         int // -1: any
+	event      int // -1: any
 	origins    []int
-	events     []int
 	actors     []fsm.Actor
 	renumbered bool // its operation is not that of the last row
 }
@@ -175,17 +174,17 @@ const (
 )
 
 // find returns the row of the table that makes the change, or one for which only
-// the actor is wrong, or one that takes the event elsewhere, or -1.
+// the actor is wrong, or -1.
 func (v *version) find(c change) (result verdict, row int) {
 	if row = v.maker(c); row >= 0 {
 		return allowed, row
 	}
-	anyActor, anyTarget := c, c
-	anyActor.actors, anyTarget.to = v.actors, -1
-	if row = v.maker(anyActor); row >= 0 {
+	anyActor := c
+	anyActor.actors = v.actors
+	if row = v.maker(anyActor); row >= 0 && !v.isFor(row, c.actors[0]) {
 		return wrongActor, row
 	}
-	return refused, v.maker(anyTarget)
+	return refused, -1
 }
 
 // maker returns a row that makes the change for one of its actors, or -1. Several rows may
@@ -193,19 +192,38 @@ func (v *version) find(c change) (result verdict, row int) {
 // the operation and one that continues it.
 func (v *version) maker(c change) (row int) {
 	row = -1
-	for _, origin := range c.origins {
-		for _, event := range c.events {
-			for _, actor := range c.actors {
-				for _, i := range v.mayFire(c.from, origin, event, actor) {
-					to, _ := v.t.After(c.from, origin, i)
-					if (to == c.to || c.to < 0) && (row < 0 || v.t.Rows[i].Supersede == c.renumbered) {
-						row = i
-					}
-				}
-			}
+	for _, i := range v.rows[[2]int{c.from, c.event}] {
+		switch right := v.t.Rows[i].Supersede == c.renumbered; {
+		case !right && row >= 0 || !v.makes(i, c):
+		case right:
+			return i
+		default:
+			row = i
 		}
 	}
 	return row
+}
+
+// makes reports whether a request that the row may take makes the change.
+func (v *version) makes(row int, c change) bool {
+	for _, origin := range c.origins {
+		if to, _ := v.t.After(c.from, origin, row); to != c.to && c.to >= 0 {
+			continue
+		}
+		for _, actor := range c.actors {
+			if v.isFor(row, actor) && slices.Contains(v.mayFire(c.from, origin, v.t.Rows[row].Event, actor), row) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isFor reports whether the row is for the actor.
+func (v *version) isFor(row int, actor fsm.Actor) bool {
+	i, declared := v.t.ActorIndex(actor)
+	actors := v.t.Rows[row].Actors
+	return len(v.t.Actors) == 0 || declared && (len(actors) == 0 || slices.Contains(actors, i))
 }
 
 // mayFire returns the rows that a request may take, depending on guards and force: those up to
@@ -233,21 +251,25 @@ func (v *version) ends(state int) bool {
 	return kind == fsm.Absent || kind == fsm.Final && !slices.ContainsFunc(v.rows[[2]int{state, -1}], leads)
 }
 
-// offers lists the rows of a state as text: those of an event, or all if the event
-// has none.
-func (v *version) offers(state, event int) string {
-	rows := v.rows[[2]int{state, event}]
-	if len(rows) == 0 {
-		rows = v.rows[[2]int{state, -1}]
+// offers lists as text the rows that may take a change to any state: for its actors, for others, or
+// with another event.
+func (v *version) offers(c change) string {
+	others := c
+	others.actors = v.actors
+	all := others
+	all.event = -1
+	for _, c := range []change{c, others, all} {
+		var list []string
+		for _, i := range v.rows[[2]int{c.from, c.event}] {
+			if v.makes(i, c) {
+				list = append(list, v.t.Describe(i))
+			}
+		}
+		if len(list) > 0 {
+			return prose.List(list, "or")
+		}
 	}
-	if len(rows) == 0 {
-		return "nothing more"
-	}
-	list := make([]string, len(rows))
-	for i, row := range rows[:min(len(rows), prose.Most)] { // List counts the others
-		list[i] = v.t.Describe(row)
-	}
-	return prose.List(list, "or")
+	return "nothing more"
 }
 
 func (v *version) actorsOf(i int) string {

@@ -111,3 +111,12 @@ func TestSweeperNeedsATimeout(t *testing.T) {
 	r := suitetest.Record(t, func(t testing.TB) { Check(t, table, documentFile, mapFile) })
 	require.Contains(t, r.Text(), `row "leaving --late by sweeper--> moored [return]" has no timeout`)
 }
+
+// A row with a text like that of a target is still a row.
+func TestGuardThatLeadsTo(t *testing.T) {
+	table := boat(t).Table()
+	extra := fsm.TableRow{From: []int{1}, Event: 0, Actors: []int{0}, To: 1, Guard: "it leads to a port"}
+	faults := compare(table.WithRows(append(slices.Clone(table.Rows), extra)), table, &mapping{})
+	require.Len(t, faults, 1)
+	require.Contains(t, faults[0], "it leads to a port")
+}

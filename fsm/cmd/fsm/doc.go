@@ -54,8 +54,7 @@
 //
 // Users fire the rows of states at rest and the rows that supersede an operation. The peer
 // answers for all actors but the sweeper, once in each transitional state, with any other
-// event that has a row there. Once, it may report an event that the table ignores in the
-// state, and still answers. The model has no forced rows.
+// event that has a row there and is not ignored. The model has no forced rows.
 //
 // A transitional state with the field manual counts as rest, because an operator moves the
 // objects that stay in it.
