@@ -123,9 +123,9 @@ func TestClosedControllerRemovesNothing(t *testing.T) {
 // A delete does not wait for an Initialize that ignores its context, and neither does Close.
 func TestDeleteDuringInitialize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
+		ctx, release := t.Context(), make(chan struct{})
 		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
-			Initialize: func(context.Context, lattice.SystemID) error { time.Sleep(time.Hour); return nil },
+			Initialize: func(context.Context, lattice.SystemID) error { <-release; return nil },
 		})
 		_, err := c.CreateSystem(ctx, "s", nil)
 		require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestDeleteDuringInitialize(t *testing.T) {
 		require.Zero(t, time.Since(start))
 		require.NoError(t, c.Close(ctx))
 		require.Zero(t, time.Since(start))
-		time.Sleep(time.Hour) // until Initialize has returned
+		close(release)
 	})
 }
 
