@@ -216,9 +216,11 @@ func (b *builder) between(owners []lifecycle.OwnerRef) string {
 	return " AND (" + strings.Join(ranges, " OR ") + ")"
 }
 
-// sorted returns the owners in order of name and epoch, each once.
+// sorted returns the owners in order of name and epoch, each once. An owner with an epoch that
+// no column holds owns nothing.
 func sorted(owners []lifecycle.OwnerRef) []lifecycle.OwnerRef {
-	list := slices.SortedFunc(slices.Values(owners), func(a, b lifecycle.OwnerRef) int {
+	list := slices.DeleteFunc(slices.Clone(owners), func(o lifecycle.OwnerRef) bool { return o.Epoch > maxNumber })
+	slices.SortFunc(list, func(a, b lifecycle.OwnerRef) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Epoch, b.Epoch))
 	})
 	return slices.Compact(list)
