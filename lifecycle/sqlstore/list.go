@@ -12,7 +12,9 @@ import (
 )
 
 // List implements [lifecycle.Store]. Ids are in bytewise order; in an existing table whose ids
-// have a [Type], in the order of the column.
+// have a [Type], in the order of the column. An After that no page ends with is
+// [lifecycle.ErrInvalid]. In a column of text, and in any column of SQLite but the row id, a page
+// may end with every text.
 //
 // Errors, in addition to those of the interface: [errors.ErrUnsupported] for a query by
 // age of an existing table without a column for ChangedAt.
