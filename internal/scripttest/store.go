@@ -15,12 +15,12 @@ import (
 var ErrDied = errors.New("scripttest: the process has died")
 
 // Store is the connection of one simulated process to a memory store, which several of them
-// may share. It calls functions of a test before and after its calls. The functions run
-// without a lock and may call the store. It is safe for concurrent use.
+// may share. It calls the functions of [Store.Before] and [Store.After] around its calls. They
+// run without a lock and may call the store. It is safe for concurrent use.
 type Store struct {
 	*lifecycle.MemoryStore
-	// Committed receives every commit that succeeded, in the order of the commits.
-	// It must not be changed while the Store is in use. Nil: no call.
+	// Committed receives every commit that succeeded, in the order of the commits. It must
+	// not commit, and it must not be changed while the Store is in use. Nil: no call.
 	Committed func(*lifecycle.Commit)
 
 	committing sync.Mutex // held during a commit and its call of Committed

@@ -19,9 +19,11 @@ import (
 // passed, or when the process ends.
 //
 // The next controller calls Build, Deploy and Teardown again for actions that a
-// process has left, so they must be idempotent for one operation. A panic is a
-// failure, and so is runtime.Goexit. A nil function does nothing. Infrastructure is a value
-// and may be copied.
+// process has left. If the store refuses to write the next state of an action, and that is no
+// outage, the same controller calls them again, in the next [Controller.Sweep] or when a caller
+// waits for the action. So they must be idempotent for one operation. A panic is a failure, and
+// so is runtime.Goexit. A nil function does nothing. Infrastructure is a value and may be
+// copied.
 type Infrastructure struct {
 	// Initialize validates a new system and creates its resources. If it ignores the
 	// end of its context, Remove is called while it still runs, and [Controller.Close] does

@@ -64,7 +64,9 @@
 //   - Deploys and teardowns that conflict have no order: none of them waits. A teardown of a
 //     busy system is refused as long as a deploy runs.
 //   - [Infrastructure] may be called more than once for an operation: a controller that
-//     takes over calls it again.
+//     takes over calls it again, and so does one whose store has refused to write the next
+//     state of the action. During an outage of the store the controller writes it again, and
+//     calls nothing again.
 //
 // # What is stored, and what is derived
 //

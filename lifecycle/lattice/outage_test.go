@@ -2,6 +2,7 @@ package lattice_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // A store that fails while a system is removed delays the removal. Remove is called once.
@@ -109,4 +111,60 @@ func TestNextSystemDuringOutage(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The program aborts its queue during an outage, and closes the controller afterwards. The run
+// that waits for the store ends with the queue, and the next controller continues the deploy.
+func TestQueueEndsDuringOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), scripttest.NewStore()
+		q := queue.Must[lifecycle.Key](nil)
+		c, err := lattice.Start(ctx, store, lattice.Infrastructure{Deploy: func(context.Context, lattice.Running) error {
+			store.Outage(time.Hour)
+			return nil
+		}}, &lattice.Config{Queue: q})
+		require.NoError(t, err)
+		createSystem(t, c, "s")
+		_, err = c.Deploy(ctx, "s", "d", lock.Root(), nil)
+		require.NoError(t, err)
+		synctest.Wait() // the run waits for the store
+		q.Abort(nil)
+		start := time.Now()
+		require.NoError(t, q.Terminate(ctx))
+		require.Zero(t, time.Since(start))
+		require.NoError(t, c.Close(ctx))
+
+		next := live(t, store.MemoryStore, lattice.Infrastructure{})
+		rec, err := next.WaitDeploy(ctx, "s", "d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionSucceeded, rec.State)
+		require.NoError(t, next.Close(ctx))
+	})
+}
+
+// The store refuses the end of a deploy, and that is no outage. The next sweep runs the deploy
+// again, with the same operation and token.
+func TestRefusedEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), scripttest.NewStore()
+		var calls []lattice.Running
+		c := live(t, store, lattice.Infrastructure{Deploy: func(_ context.Context, r lattice.Running) error {
+			calls = append(calls, r)
+			return nil
+		}}, "s")
+		store.Refuse(scripttest.Call{Method: "Commit", Machine: lattice.Deploy.Name(), State: string(lattice.ActionSucceeded)}, errors.New("refused"))
+		_, err := c.Deploy(ctx, "s", "d", lock.Root(), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Len(t, calls, 1)
+		store.Before(nil)
+		_, err = c.Sweep(ctx)
+		require.NoError(t, err)
+		rec, err := c.WaitDeploy(ctx, "s", "d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionSucceeded, rec.State)
+		require.Len(t, calls, 2)
+		require.Equal(t, calls[0], calls[1])
+		require.NoError(t, c.Close(ctx))
+	})
 }

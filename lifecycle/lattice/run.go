@@ -183,9 +183,12 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 }
 
 // write moves an action, if the term of this controller lasts. An outage of the store delays
-// it, so that the work need not be repeated.
+// it, so that the work need not be repeated, until the controller or the queue ends.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
-	err := outage.Outlast(c.closed, func() error {
+	life, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(c.closed, end)()
+	err := outage.Outlast(life, func() error {
 		_, err := k.m.Fire(ctx, id, e, Backend, change)
 		return err
 	})

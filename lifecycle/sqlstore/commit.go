@@ -22,7 +22,8 @@ import (
 //
 // Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
 // that are not up to 255 bytes of UTF-8 without NUL, and for values that a check, a
-// trigger or a column of an existing table refuses, with the engine's error;
+// trigger or a column refuses, with the engine's error: a column of an existing table, or, on
+// PostgreSQL, that of a Reason or a message which is not UTF-8 without NUL;
 // [lifecycle.ErrPrecondition] if a foreign key or another unique index of it refuses them,
 // because of another row, with the engine's error;
 // [errors.ErrUnsupported] for values that an existing table, or the store's own table of an

@@ -66,7 +66,7 @@ type engine struct {
 
 	// definite: the names of the types of columns in which equal values have the same text, but
 	// for zeros at an end of a number. Other types may ignore the case of letters, also those
-	// that are declared in the database. SQLite has none: it keeps any text in any column.
+	// that are declared in the database. SQLite keeps any text in any column but the row id.
 	definite []string
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte
@@ -215,6 +215,7 @@ var sqlite = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 
+	definite: []string{"integer primary key"},
 	exact:    " AND %s = %s COLLATE BINARY",
 	bytewise: "%s COLLATE BINARY",
 	zeroByte: "x'00'",
@@ -223,9 +224,14 @@ var sqlite = &engine{
 
 	asText:   "CAST(%s AS TEXT)",
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
-	// With hidden > 1 the column is generated. A single INTEGER in the primary key is the row id.
-	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR hidden > 1 OR pk > 0 AND upper(type) = 'INTEGER' AND max(pk) OVER () = 1" +
-		" FROM pragma_table_xinfo(%s, 'main') WHERE %s IS NULL AND hidden <> 1",
+	// With hidden > 1 the column is generated. A single INTEGER in the primary key is the row id,
+	// unless the primary key has an index: WITHOUT ROWID or DESC.
+	columns: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
+		"SELECT c.*, c.pk > 0 AND upper(c.type) = 'INTEGER' AND max(c.pk) OVER () = 1" +
+		" AND NOT EXISTS (SELECT 1 FROM pragma_index_list(x.t, 'main') WHERE origin = 'pk') AS is_row_id" +
+		" FROM x JOIN pragma_table_xinfo(x.t, 'main') c WHERE x.s IS NULL AND c.hidden <> 1)" +
+		" SELECT name, CASE WHEN is_row_id THEN 'INTEGER PRIMARY KEY' ELSE type END, \"notnull\" = 0," +
+		" dflt_value IS NOT NULL OR hidden > 1 OR is_row_id FROM f",
 	storage: "SELECT CASE type WHEN 'view' THEN type ELSE '' END FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 	// An INTEGER PRIMARY KEY has no index.
 	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +

@@ -185,12 +185,13 @@ func beginsAs(typ string, list []string) bool {
 	return slices.ContainsFunc(list, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(typ), prefix) })
 }
 
-// isDefinite reports whether the first word of the type of a column is one of definite. It is the
-// whole word: a type that is declared in the database may begin as one.
+// isDefinite reports whether the type of a column begins with the words of one of definite. They
+// are whole words: a type that is declared in the database may begin as one.
 func (e *engine) isDefinite(typ string) bool {
-	name, _, _ := strings.Cut(strings.ToLower(typ), "(")
-	name, _, _ = strings.Cut(name, " ")
-	return slices.Contains(e.definite, name)
+	return slices.ContainsFunc(e.definite, func(words string) bool {
+		rest, found := strings.CutPrefix(strings.ToLower(typ), words)
+		return found && (rest == "" || rest[0] == ' ' || rest[0] == '(')
+	})
 }
 
 // create returns the statement that makes a table.

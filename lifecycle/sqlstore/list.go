@@ -12,7 +12,9 @@ import (
 )
 
 // List implements [lifecycle.Store]. Ids are in bytewise order; in an existing table whose ids
-// have a [Type], in the order of the column.
+// have a [Type], in the order of the column. An After that no page ends with is
+// [lifecycle.ErrInvalid]. In a column of text, and in any column of SQLite but the row id, a page
+// may end with every text.
 //
 // Errors, in addition to those of the interface: [errors.ErrUnsupported] for a query by
 // age of an existing table without a column for ChangedAt.
@@ -216,9 +218,11 @@ func (b *builder) between(owners []lifecycle.OwnerRef) string {
 	return " AND (" + strings.Join(ranges, " OR ") + ")"
 }
 
-// sorted returns the owners in order of name and epoch, each once.
+// sorted returns the owners in order of name and epoch, each once. An owner with an epoch that
+// no column holds owns nothing.
 func sorted(owners []lifecycle.OwnerRef) []lifecycle.OwnerRef {
-	list := slices.SortedFunc(slices.Values(owners), func(a, b lifecycle.OwnerRef) int {
+	list := slices.DeleteFunc(slices.Clone(owners), func(o lifecycle.OwnerRef) bool { return o.Epoch > maxNumber })
+	slices.SortFunc(list, func(a, b lifecycle.OwnerRef) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Epoch, b.Epoch))
 	})
 	return slices.Compact(list)

@@ -3,7 +3,7 @@
 //
 //	func TestLocker(t *testing.T) {
 //		open := func(t testing.TB, c lock.Config) lock.Locker {
-//			driver, err := mydriver.Open(t.Context(), t.Name(), c.FirstToken)
+//			driver, err := mydriver.Open(t.Context(), t.Name(), &c) // obeys MaxWaiters, MaxHolders and FirstToken
 //			if err != nil {
 //				t.Fatal(err)
 //			}

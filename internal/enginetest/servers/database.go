@@ -30,7 +30,7 @@ func Postgres(t testing.TB) (dsn string) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme == "" {
-		t.Fatalf("%s is no URL: %v", postgresDSN, err)
+		t.Fatalf("%s is no URL: write postgres://USER@HOST:PORT/DATABASE", postgresDSN) // err has the password
 	}
 	name := newName()
 	create(t, "pgx", server, "CREATE DATABASE "+name, "DROP DATABASE "+name+" WITH (FORCE)")

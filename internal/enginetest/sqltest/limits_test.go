@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -95,4 +96,23 @@ func TestLargePacket(t *testing.T) {
 	require.Empty(t, get(t, store, orderA).State)
 	c.Changes[0].To.Payload = make([]byte, min(most/2, 8<<20)) // a larger row does not fit into the log of MySQL
 	require.NoError(t, store.Commit(t.Context(), c))
+}
+
+// A query may name owners with epochs that no column keeps. They own nothing, and the others own
+// what they own.
+func TestEpochsThatNoColumnKeeps(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, _ := fresh(t, e)
+		c := next(get(t, store, orderA), 0)
+		c.Changes[0].To.Owner, c.Changes[0].To.Epoch = "p", 1
+		require.NoError(t, store.Commit(t.Context(), c))
+		for want, owners := range map[int][]lifecycle.OwnerRef{
+			0: {{Name: "p", Epoch: 1}, {Name: "p", Epoch: math.MaxUint64}},
+			1: {{Name: "p", Epoch: 2}, {Name: "p", Epoch: math.MaxUint64}},
+		} {
+			list, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 10, NotOwnedBy: owners})
+			require.NoError(t, err)
+			require.Len(t, list, want, owners)
+		}
+	})
 }

@@ -120,7 +120,7 @@ func TestExistingTableTypes(t *testing.T) {
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
 					_, err = m.Get(t.Context(), id)
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
-					if _, err = m.List(t.Context(), lifecycle.Select[state]{After: id}); e.name == "postgres" || e.name == "mysql" && name == "integer, code" {
+					if _, err = m.List(t.Context(), lifecycle.Select[state]{After: id}); e.name == "postgres" || name == "integer, code" {
 						require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
 					}
 				}
@@ -512,20 +512,38 @@ func TestIdsThatNoTypeReads(t *testing.T) {
 	})
 }
 
-// SQLite keeps any value in a column of integers. A page after an id that is none has the other
-// objects.
+// SQLite keeps any value in a column of integers that is not the row id. A page after an id that is
+// no integer has the other objects.
 func TestIdsThatAreNoIntegers(t *testing.T) {
 	e := engines()[0]
 	require.Equal(t, "sqlite", e.name)
-	db := pool(t, e.open(t))
-	exec(t, db, "CREATE TABLE numbered (id int NOT NULL PRIMARY KEY, state text NOT NULL, rev int NOT NULL, seq int NOT NULL)")
-	exec(t, db, "INSERT INTO numbered VALUES (5, 'open', 0, 0), (7.5, 'open', 0, 0), (9, 'open', 0, 0), ('x', 'open', 0, 0)")
-	store := existing(t, db, e, sqlstore.ExistingTable{
-		Machine: "order", Table: "numbered",
-		Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
-		Types:   map[string]sqlstore.Type{"id": sqlstore.Integer},
-	})
-	require.Equal(t, []string{"5", "7.5", "9", "x"}, onePerPage(t, store))
+	for key, rowid := range map[string]bool{
+		"(id int NOT NULL PRIMARY KEY, %s)": false, "(id INTEGER NOT NULL PRIMARY KEY, %s) WITHOUT ROWID": false,
+		"(id INTEGER PRIMARY KEY DESC, %s)": false, "(%s, id integer, PRIMARY KEY (id ASC))": true,
+	} {
+		t.Run(key, func(t *testing.T) {
+			db := pool(t, e.open(t))
+			exec(t, db, "CREATE TABLE numbered "+fmt.Sprintf(key, "state text NOT NULL, rev int NOT NULL, seq int NOT NULL"))
+			insert := "INSERT INTO numbered (state, rev, seq, id) VALUES ('open', 0, 0, ?)"
+			exec(t, db, insert, 5)
+			exec(t, db, insert, 9)
+			store := existing(t, db, e, sqlstore.ExistingTable{
+				Machine: "order", Table: "numbered",
+				Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", Sequence: "seq"},
+				Types:   map[string]sqlstore.Type{"id": sqlstore.Integer},
+			})
+			if rowid {
+				_, err := db.ExecContext(t.Context(), insert, "x")
+				require.Error(t, err)
+				_, err = store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 1, After: "x"})
+				require.ErrorIs(t, err, lifecycle.ErrInvalid)
+				return
+			}
+			exec(t, db, insert, 7.5)
+			exec(t, db, insert, "x")
+			require.Equal(t, []string{"5", "7.5", "9", "x"}, onePerPage(t, store))
+		})
+	}
 }
 
 // onePerPage returns the ids of all orders, which it lists in pages of one.
