@@ -160,3 +160,18 @@ func TestRequestOfAnotherRowWithTx(t *testing.T) {
 		require.Equal(t, "open", get(t, store, c.Changes[0].To.Key).State)
 	})
 }
+
+// A history without its record is found in a transaction of the caller too, which would not end
+// well if it ran again.
+func TestHistoryWithoutRecordWithTx(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, e)
+		create(t, manage(store), "a")
+		exec(t, db, "DELETE FROM interlock_objects")
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer tx.Rollback()
+		view := store.WithTx(tx)
+		require.ErrorIs(t, view.Commit(t.Context(), next(get(t, view, orderA), 0)), sqlstore.ErrHistory)
+	})
+}
