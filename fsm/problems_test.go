@@ -34,6 +34,8 @@ func TestNewRefuses(t *testing.T) {
 			require.Equal(t, f.code, p.Code)
 			require.Equal(t, f.text, p.Text)
 			require.Equal(t, f.text, p.String())
+			demands := []string{fsm.NoDeadline, fsm.NeedlessManual, fsm.EndlessTimeout}
+			require.Equal(t, slices.Contains(demands, f.code), p.Demand)
 			requireRow(t, p)
 			if p.State != "" {
 				require.Contains(t, p.Text, "state "+p.State+":")

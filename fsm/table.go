@@ -13,7 +13,7 @@ import (
 // A Table is shared and safe for concurrent use. After it is made, it must be
 // neither modified nor copied. States, events, actors and rows refer to each other
 // by index. Compare two tables by what [WriteTable] writes: their unexported fields may
-// differ.
+// differ. Package encoding/json neither writes nor reads this document.
 type Table struct {
 	Name     string
 	Title    string

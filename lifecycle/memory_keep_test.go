@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -121,6 +122,20 @@ func TestMemoryStoreForgetsRemoved(t *testing.T) {
 			require.Len(t, recent, max(keep, 0)+1)
 		})
 	}
+}
+
+// An object that changes again is a recent one, however old the changes of others are.
+func TestMemoryStoreRecentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memory{lifecycle.NewMemoryStore(), t}
+		m.put("a", "idle")
+		m.put("b", "idle")
+		time.Sleep(time.Hour)
+		m.put("a", "moving")
+		recent, err := m.Recent(t.Context(), m.get("a").Machine, time.Minute, "", lifecycle.MaxPage)
+		require.NoError(t, err)
+		require.Equal(t, []lifecycle.ChangedObject{{ID: "a", Sequence: 2}}, recent)
+	})
 }
 
 func TestMemoryStoreKeepsRemovedByDefault(t *testing.T) {

@@ -37,7 +37,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 	err = s.call(ctx, func() error {
 		err := s.send(ctx, p)
-		if errors.Is(err, errMissed) {
+		if matches(err, errMissed, errHidden) {
 			err = s.explain(ctx, p, err)
 		}
 		if errors.Is(err, errLost) {

@@ -21,8 +21,8 @@ var (
 	// deleted and inserted a row of an [ExistingTable]. Nothing was written.
 	ErrHistory = errors.New("sqlstore: record and history do not fit")
 	// ErrRollback: a transaction of the caller cannot continue, because of a deadlock, a
-	// serialization failure or a concurrent commit, or because an earlier call in it has
-	// failed. Roll it back and run it again from its beginning. The error matches
+	// serialization failure or a concurrent commit that it may not see, or because an earlier call
+	// in it has failed. Roll it back and run it again from its beginning. The error matches
 	// [lifecycle.ErrUnavailable], and wraps the driver's error unless an earlier call had it.
 	ErrRollback = errors.New("sqlstore: the transaction must be rolled back and run again")
 )
@@ -34,6 +34,8 @@ var (
 	// errMissed: a change has found no row with the expected revision and state, or a
 	// precondition does not hold. It wraps the reason if the driver reported one.
 	errMissed = errors.New("no row was written")
+	// errHidden: a row is in the way that the caller's transaction may not see. It wraps the reason.
+	errHidden = errors.New("another row is in the way")
 	// errLost: the engine may or may not have committed.
 	errLost = errors.New("the answer was lost")
 	// errEnded: the engine may have ended the caller's transaction.

@@ -105,7 +105,7 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 	err := s.write(ctx, p)
 	if err != nil {
 		c := classify(err)
-		if !errors.Is(err, errMissed) && !c.refused() {
+		if !matches(err, errMissed, errHidden) && !c.refused() {
 			return err
 		}
 		if _, back := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); back != nil {
@@ -125,7 +125,7 @@ func (s *Store) inCallersTx(ctx context.Context, p *plan) error {
 // write executes the statements of a commit: one compare-and-set per change, in the
 // order of the keys, with its history row; a locking read per required object; the
 // messages. It returns errMissed for a change without its expected record, and for a
-// precondition that does not hold; see explain.
+// precondition that does not hold, and errHidden; see explain.
 func (s *Store) write(ctx context.Context, p *plan) (err error) {
 	p.at = time.Time{}
 	if !s.e.returning && (s.e.oneWriter || p.existing) { // the statements do not report it: see builder.reported
@@ -238,11 +238,15 @@ func (s *Store) change(ctx context.Context, p *plan, ch *change) (err error) {
 		ch.row.at = p.at
 		_, err = s.exec(ctx, st.addRow, &ch.row)
 	}
-	if err == nil || classify(err) != duplicate || s.tx != nil && (!existing || ch.Request != "") {
-		return err // the transaction may not see the row that is in the way
+	if err == nil || classify(err) != duplicate {
+		return err
 	}
 	// Another commit has written the row, or the history row, or an index of the caller's is in the way.
-	return fmt.Errorf("%w: %w", errMissed, err)
+	missed := errMissed
+	if s.tx != nil && (!existing || ch.Request != "") {
+		missed = errHidden
+	}
+	return fmt.Errorf("%w: %w", missed, err)
 }
 
 // execRow executes a statement that writes one row, and returns the number of rows. The engine

@@ -103,7 +103,7 @@ func oneRow(t *testing.T, errs []error) map[lifecycle.Token]bool {
 }
 
 // A request in a transaction of the caller that another process makes meanwhile is written
-// once. The transaction is rolled back, and finds the row when it runs again.
+// once. The transaction is rolled back if it does not see the row, and finds it when it runs again.
 func TestRequestWithTx(t *testing.T) {
 	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -123,9 +123,13 @@ func TestRequestWithTx(t *testing.T) {
 					return nil, err
 				}})
 				_, err := m.Create(t.Context(), "a", place, customer, "", with("r1"))
-				require.ErrorIs(t, err, sqlstore.ErrRollback)
-				require.NoError(t, tx.Rollback())
-				tx = begin()
+				if level == sql.LevelRepeatableRead {
+					require.ErrorIs(t, err, sqlstore.ErrRollback)
+					require.NoError(t, tx.Rollback())
+					tx = begin()
+				} else {
+					require.Equal(t, "b", repeatedRow(t, err).ID)
+				}
 				_, err = manage(store.WithTx(tx)).Create(t.Context(), "a", place, customer, "", with("r1"))
 				require.Equal(t, "b", repeatedRow(t, err).ID)
 				_, err = manage(store.WithTx(tx)).Create(t.Context(), "a", place, customer, "", with("r2"))
@@ -134,4 +138,40 @@ func TestRequestWithTx(t *testing.T) {
 			})
 		})
 	}
+}
+
+// In a transaction of the caller, too, the row that has the request is the answer, if the
+// transaction sees it. The transaction goes on.
+func TestRequestOfAnotherRowWithTx(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, e)
+		_, err := manage(store).Create(t.Context(), "a", place, customer, "", with("r1"))
+		require.NoError(t, err)
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer tx.Rollback()
+		view := store.WithTx(tx)
+		c := next(get(t, view, lifecycle.Key{Machine: "order", ID: "b"}), 0)
+		c.Changes[0].Request = "r1"
+		require.Equal(t, "a", repeatedRow(t, view.Commit(t.Context(), c)).ID)
+		c.Changes[0].Request = "r2"
+		require.NoError(t, view.Commit(t.Context(), c))
+		require.NoError(t, tx.Commit())
+		require.Equal(t, "open", get(t, store, c.Changes[0].To.Key).State)
+	})
+}
+
+// A history without its record is found in a transaction of the caller too, which would not end
+// well if it ran again.
+func TestHistoryWithoutRecordWithTx(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, e)
+		create(t, manage(store), "a")
+		exec(t, db, "DELETE FROM interlock_objects")
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer tx.Rollback()
+		view := store.WithTx(tx)
+		require.ErrorIs(t, view.Commit(t.Context(), next(get(t, view, orderA), 0)), sqlstore.ErrHistory)
+	})
 }
