@@ -61,7 +61,7 @@ func queue(t testing.TB, l *etcdlock.Locker, client *clientv3.Client, prefix str
 	require.Eventually(t, func() bool {
 		w.claimed = leaseOf(t, client, prefix, owner)
 		return w.claimed != 0
-	}, 10*time.Second, 5*time.Millisecond, "%s does not wait", owner)
+	}, 30*time.Second, 5*time.Millisecond, "%s does not wait", owner)
 	return w
 }
 
