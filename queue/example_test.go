@@ -186,15 +186,21 @@ func ExampleAction_coalesce() {
 	// look again, once
 }
 
+// A delayed action holds up no other one. A request without a delay brings it forward.
 func ExampleAction_delay() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)
 	print := func(text string) func(context.Context) error {
 		return func(context.Context) error { fmt.Println(text); return nil }
 	}
-	check, _ := q.Submit(ctx, "vm1", &queue.Action{Run: print("check"), Delay: 10 * time.Millisecond})
-	_, _ = q.Submit(ctx, "vm1", &queue.Action{Run: print("start")})
-	_ = check.Wait(ctx)
+	check := queue.Action{ID: "check vm1", Coalesce: true, Run: print("check"), Delay: time.Hour}
+	delayed, _ := q.Submit(ctx, "vm1", &check)
+	start, _ := q.Submit(ctx, "vm1", &queue.Action{Run: print("start")})
+	_ = start.Wait(ctx)
+	now := check
+	now.Delay = 0
+	_, _ = q.Submit(ctx, "vm1", &now)
+	_ = delayed.Wait(ctx)
 	// Output:
 	// start
 	// check

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 )
 
 // Cluster is an etcd of several members. One of them is stopped, killed or paused like a
@@ -45,14 +46,14 @@ func freeAddress(t testing.TB, host string) string {
 	return l.Addr().String()
 }
 
-// Client returns a client of all members that is closed at the end of the test.
-func (c Cluster) Client(t testing.TB) *clientv3.Client {
+// Client returns a client of all members, with options, that is closed at the end of the test.
+func (c Cluster) Client(t testing.TB, options ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
 	var endpoints []string
 	for _, s := range c {
 		endpoints = append(endpoints, s.Endpoint())
 	}
-	return Client(t, endpoints...)
+	return Connect(t, clientv3.Config{Endpoints: endpoints, DialOptions: options})
 }
 
 // Leader waits until the members have a leader, and returns its index.

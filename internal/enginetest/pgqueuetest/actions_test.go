@@ -548,7 +548,7 @@ func TestDelayAmongSlowProducers(t *testing.T) {
 			}
 		}
 		return false
-	}, 20*time.Second, 100*time.Millisecond, "it has entered")
+	}, patience, 100*time.Millisecond, "it has entered")
 }
 
 // slowly enqueues an action in a transaction that holds the lane for a time.
@@ -571,16 +571,18 @@ func TestNoHandler(t *testing.T) {
 	e := newEvents()
 	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}, Name: "new", Retries: pgqueue.Retries{Attempts: 1}})
 	enqueue(t, db, pgqueue.Action{Keys: []string{"a"}})
-	stop := run(t, db, handler(nothing), &pgqueue.Config{Owner: "old", Observer: e.observer(), Lease: 500 * time.Millisecond})
-	for range 2 {
-		require.ErrorIs(t, next(t, e.retried).Reason, pgqueue.ErrNoHandler)
-	}
+	stop := run(t, db, handler(nothing), &pgqueue.Config{Owner: "old", Observer: e.observer(), Lease: time.Hour})
+	due := func() { execute(t, db, "UPDATE interlock_queue_actions SET at = now() WHERE name = 'new'") } // it is put back for a lease
+	require.ErrorIs(t, next(t, e.retried).Reason, pgqueue.ErrNoHandler)
+	due()
+	require.ErrorIs(t, next(t, e.retried).Reason, pgqueue.ErrNoHandler)
 	require.ErrorIs(t, stop(), context.Canceled)
 	list := inspect(t, db, "a")
 	require.Len(t, list, 2)
 	require.Zero(t, list[0].Attempt)
 	require.Equal(t, `pgqueue: no handler: "new" in worker old`, list[0].Error)
 	require.Empty(t, e.started)
+	due()
 	run(t, db, map[string]pgqueue.Handler{"new": {Run: nothing}, "work": {Run: nothing}}, &pgqueue.Config{Observer: e.observer()})
 	require.Equal(t, "new", next(t, e.finished).Name)
 	require.Equal(t, "work", next(t, e.finished).Name)

@@ -196,22 +196,53 @@ func TestIDOfAGrantThatIsNotKnownYet(t *testing.T) {
 	require.NoError(t, g.Unlock(t.Context()))
 }
 
-// slowReports makes every list of holders take 0.3 s before it is read, and a second after that.
-// The wait event is PgSleep.
-func (d *database) slowReports(t *testing.T) {
+// gate is a place in a function of the engine, which waits there until the test opens it.
+type gate struct {
+	d      *database
+	number int
+	tx     *sql.Tx
+}
+
+func (d *database) gate(t *testing.T, number int) gate {
 	t.Helper()
-	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO fast_report;
+	tx, err := d.db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	_, err = tx.Exec("SELECT pg_advisory_xact_lock(0, $1)", number)
+	require.NoError(t, err)
+	return gate{d, number, tx}
+}
+
+// reached waits until a call is at the gate.
+func (g gate) reached(t *testing.T) {
+	t.Helper()
+	eventually(t, func() (waits bool) {
+		require.NoError(t, g.d.db.QueryRow(`SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+			WHERE datname = current_database() AND locktype = 'advisory' AND classid = 0 AND objid = $1 AND objsubid = 2 AND NOT granted)`,
+			g.number).Scan(&waits))
+		return waits
+	}, "no call is at gate %d", g.number)
+}
+
+func (g gate) open(t *testing.T) { require.NoError(t, g.tx.Rollback()) }
+
+// gateReports gives every list of holders a gate before it is read, and one after that.
+func (d *database) gateReports(t *testing.T) (before, after gate) {
+	t.Helper()
+	t.Helper()
+	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO ungated_report;
 		CREATE FUNCTION interlock_lock_report(t text, l text[], h text[], m integer[], i text, before bigint, own bigint, most integer)
 		RETURNS json LANGUAGE plpgsql AS $$
 		DECLARE
 			found json;
 		BEGIN
-			PERFORM pg_sleep(0.3);
-			found := fast_report(t, l, h, m, i, before, own, most);
-			PERFORM pg_sleep(1);
+			PERFORM pg_advisory_xact_lock_shared(0, 1);
+			found := ungated_report(t, l, h, m, i, before, own, most);
+			PERFORM pg_advisory_xact_lock_shared(0, 2);
 			RETURN found;
 		END $$`)
 	require.NoError(t, err)
+	return d.gate(t, 1), d.gate(t, 2)
 }
 
 // The id of other requests is in use, and its holder releases it before the refusal is made. The
@@ -221,10 +252,12 @@ func TestIDInUseIsReleasedMeanwhile(t *testing.T) {
 	l := d.open(t, tree, nil)
 	held, err := l.TryLock(t.Context(), at(lock.X, "/a"), deploy)
 	require.NoError(t, err)
-	d.slowReports(t)
+	before, after := d.gateReports(t)
 	tried := call(func() (*lock.Grant, error) { return l.TryLock(t.Context(), at(lock.X, "/b"), deploy) })
-	d.waiting(t, 1, "PgSleep")
+	before.reached(t)
 	require.NoError(t, held.Unlock(t.Context()))
+	before.open(t)
+	after.open(t)
 	require.NoError(t, granted(t, tried).Unlock(t.Context()))
 }
 
@@ -235,18 +268,21 @@ func TestIDOfAGrantThatIsReleasedMeanwhile(t *testing.T) {
 	first, second := d.open(t, tree, nil), d.open(t, tree, nil)
 	held := take(t, first, at(lock.X, "/a"))
 	waits := deployBehind(t, first, second)
-	d.slowReports(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	before, after := d.gateReports(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	tried := make(chan error, 1)
 	go func() {
 		_, err := second.TryLock(ctx, at(lock.X, "/a"), deploy)
 		tried <- err
 	}()
-	d.waiting(t, 1, "PgSleep")
-	require.NoError(t, held.Unlock(t.Context()))
+	before.reached(t)
+	require.NoError(t, held.Unlock(t.Context())) // the engine grants the claim
+	before.open(t)
+	after.reached(t)
 	require.NoError(t, granted(t, waits).Unlock(t.Context()))
 	next := take(t, first, at(lock.X, "/a"))
+	after.open(t)
 	require.ErrorIs(t, <-tried, lock.ErrConflict)
 	require.NoError(t, next.Unlock(t.Context()))
 }
@@ -280,7 +316,8 @@ func TestRowsOfNoSession(t *testing.T) {
 	_, err := d.db.Exec(`INSERT INTO interlock_lock_requests (tree, path, number, mode, token, session, attempt, id, owner, reason, since)
 		VALUES ($1, '/a', 0, 5, 1, -1, 1, '', '', '', now())`, tree)
 	require.NoError(t, err)
-	next := wait(t, l, at(lock.X, "/a"), "next")
+	next := call(func() (*lock.Grant, error) { return l.Lock(t.Context(), at(lock.X, "/a"), nil) })
+	eventually(t, func() bool { s, err := l.Snapshot(t.Context()); return err == nil && s.Waiting == 1 }, "the Lock does not wait")
 	require.NoError(t, d.open(t, tree, nil).Close())
 	require.NoError(t, granted(t, next).Unlock(t.Context()))
 }
@@ -304,7 +341,7 @@ func TestPanicBeforeARequest(t *testing.T) {
 		_, _ = l.Lock(hostileContext{t.Context(), func() { close(entered); <-joined; panic("hostile") }}, at(lock.X, "/a"), deploy)
 	}()
 	<-entered
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	g, err := l.Lock(hostileContext{ctx, sync.OnceFunc(func() { close(joined) })}, at(lock.X, "/a"), deploy)
 	require.Equal(t, "hostile", <-panicked)

@@ -33,10 +33,12 @@ func call(acquire func() (*lock.Grant, error)) chan result {
 	return done
 }
 
-// wait starts a Lock in the place of a process, and returns when it waits.
+// wait starts a Lock in the place of a process, and returns when it waits and the engine's answer has
+// arrived. A Lock whose connection is cut before that ends with an error.
 func wait(t *testing.T, l *sqllock.Locker, r lock.Request, owner string) chan result {
 	t.Helper()
-	done := call(func() (*lock.Grant, error) { return l.Lock(t.Context(), r, &lock.Options{Owner: owner}) })
+	o := &lock.Options{Owner: owner, ID: owner}
+	done := call(func() (*lock.Grant, error) { return l.Lock(t.Context(), r, o) })
 	eventually(t, func() bool {
 		s, err := l.Snapshot(t.Context())
 		require.NoError(t, err)
@@ -47,6 +49,8 @@ func wait(t *testing.T, l *sqllock.Locker, r lock.Request, owner string) chan re
 		}
 		return false
 	}, "%s does not wait", owner)
+	_, err := l.TryLock(t.Context(), r, o) // it waits for the answer to the Lock
+	require.ErrorIs(t, err, lock.ErrConflict)
 	return done
 }
 
@@ -121,15 +125,22 @@ func TestIDsAcrossProcesses(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.TryLock(t.Context(), at(lock.S, "/b"), deploy)
 	require.ErrorIs(t, err, lock.ErrConflict)
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	short, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = b.Lock(short, at(lock.S, "/a"), deploy)
+	ends := call(func() (*lock.Grant, error) { return b.Lock(short, at(lock.S, "/a"), deploy) })
+	waits := func() bool { s, err := a.Snapshot(t.Context()); return err == nil && s.Waiting == 1 }
+	eventually(t, waits, "the id waits")
+	_, err = b.TryLock(t.Context(), at(lock.S, "/a"), deploy) // it waits for the answer to the Lock
+	require.ErrorIs(t, err, lock.ErrConflict)
+	cancel()
+	err = (<-ends).err
+	require.ErrorIs(t, err, context.Canceled)
 	conflict, is := errors.AsType[*lock.ConflictError](err)
 	require.True(t, is, "%v", err)
 	require.Len(t, conflict.Holders, 1)
 	require.Equal(t, held.Token(), conflict.Holders[0].Token)
 	next := call(func() (*lock.Grant, error) { return b.Lock(t.Context(), at(lock.S, "/a"), deploy) })
-	eventually(t, func() bool { s, err := a.Snapshot(t.Context()); return err == nil && s.Waiting == 1 }, "the id waits")
+	eventually(t, waits, "the id waits")
 	require.NoError(t, held.Unlock(t.Context()))
 	require.NoError(t, granted(t, next).Unlock(t.Context()))
 }

@@ -69,7 +69,7 @@ func TestMigrateIsCutOff(t *testing.T) {
 		select {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled)
-		case <-time.After(20 * time.Second):
+		case <-time.After(30 * time.Second):
 			require.Fail(t, "Migrate waits for the engine")
 		}
 		p.SetDown(true)

@@ -71,7 +71,7 @@ func TestActionWaitsForTheMigrationOfAnotherReplica(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		// The other replica waits when its place is behind that of the migration.
-		require.Eventually(t, func() bool { return places(t, store) == 2 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return places(t, store) == 2 }, 30*time.Second, 10*time.Millisecond)
 		select {
 		case <-stopped:
 			t.Error("the machine was stopped during its migration")

@@ -51,7 +51,7 @@ func TestCloseWhileEtcdDoesNotAnswer(t *testing.T) {
 			return nil
 		})
 	}
-	require.Eventually(t, func() bool { return waiting.Load() == int64(len(calls)) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiting.Load() == int64(len(calls)) }, 30*time.Second, time.Millisecond)
 	done := make(chan struct{})
 	var err error
 	go func() {
@@ -86,12 +86,13 @@ func TestNoLeasesOfSessionsThatDoNotBegin(t *testing.T) {
 	_, err := client.Revoke(t.Context(), leaseOf(t, client, prefix, "holder"))
 	require.NoError(t, err)
 	awaited(t, g.Lost())
-	require.Eventually(t, func() bool { return granted.Load() > 5 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return granted.Load() > 5 }, 30*time.Second, time.Millisecond)
 	refuses.Store(false)
 	next, err := l.Lock(t.Context(), at(lock.X, "/a"), by("next"))
 	require.NoError(t, err)
-	leases, err := client.Leases(t.Context())
-	require.NoError(t, err)
-	require.Len(t, leases.Leases, 1)
+	require.Eventually(t, func() bool { // a revocation may take longer than the Locker waits for it
+		leases, err := client.Leases(t.Context())
+		return err == nil && len(leases.Leases) == 1
+	}, 30*time.Second, 5*time.Millisecond)
 	require.NoError(t, next.Unlock(t.Context()))
 }

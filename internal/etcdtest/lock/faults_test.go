@@ -61,7 +61,7 @@ func queue(t testing.TB, l *etcdlock.Locker, client *clientv3.Client, prefix str
 	require.Eventually(t, func() bool {
 		w.claimed = leaseOf(t, client, prefix, owner)
 		return w.claimed != 0
-	}, 10*time.Second, 5*time.Millisecond, "%s does not wait", owner)
+	}, 30*time.Second, 5*time.Millisecond, "%s does not wait", owner)
 	return w
 }
 
@@ -117,6 +117,13 @@ func claims(t testing.TB, l *etcdlock.Locker) int {
 	return s.Nodes
 }
 
+// awaitClaims waits until etcd has a number of claims. A call returns before its claim is removed if
+// that takes longer than the Locker waits for it.
+func awaitClaims(t testing.TB, l *etcdlock.Locker, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return claims(t, l) == n }, 30*time.Second, 5*time.Millisecond)
+}
+
 // A pair takes two round trips at any depth, a refusal one, a list two.
 func TestRoundTrips(t *testing.T) {
 	server := etcdtest.Start(t, nil)
@@ -158,12 +165,13 @@ func TestRoundTrips(t *testing.T) {
 // its key, fails. Without the comparison it would lock until the end of the session.
 func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 	server := etcdtest.Start(t, nil)
-	var delay atomic.Bool
+	var delayed atomic.Pointer[context.CancelFunc] // nil: no call is delayed. Otherwise it ends the context of its caller
 	gate, arrived := make(chan struct{}), make(chan *etcdserverpb.TxnResponse)
 	client := server.Client(t, grpc.WithChainUnaryInterceptor(func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
-		if !delay.CompareAndSwap(true, false) {
+		stops := delayed.Swap(nil)
+		if stops == nil {
 			return call(ctx, method, req, reply, cc, opts...)
 		}
 		go func() { // the network has the request, and delivers it late
@@ -172,6 +180,7 @@ func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 			_ = call(context.WithoutCancel(ctx), method, req, late, cc, opts...)
 			arrived <- late
 		}()
+		(*stops)()
 		<-ctx.Done()
 		return ctx.Err()
 	}))
@@ -187,11 +196,10 @@ func TestDelayedAttemptLeavesNoLock(t *testing.T) {
 		{"Upgrade", func(ctx context.Context) error { return g.Upgrade(ctx, lock.X) }, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			delay.Store(true)
-			require.ErrorIs(t, c.call(ctx), context.DeadlineExceeded)
-			cancel()
-			require.Eventually(t, func() bool { return claims(t, l) == c.held }, 10*time.Second, 5*time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			delayed.Store(&cancel)
+			require.ErrorIs(t, c.call(ctx), context.Canceled)
+			awaitClaims(t, l, c.held)
 			gate <- struct{}{}
 			late := <-arrived
 			require.NotNil(t, late.Header, "the late transaction is answered")
@@ -548,7 +556,7 @@ func TestCancelledWaits(t *testing.T) {
 	require.Eventually(t, func() bool { return claims(t, l) > n/2 }, 30*time.Second, 10*time.Millisecond)
 	cancel()
 	require.NoError(t, waits.Wait())
-	require.Eventually(t, func() bool { return claims(t, l) == 1 }, 30*time.Second, 10*time.Millisecond)
+	awaitClaims(t, l, 1)
 	require.NoError(t, g.Unlock(t.Context()))
 }
 

@@ -174,7 +174,7 @@ func TestCancelWhileTheWatchHangs(t *testing.T) {
 		require.Eventually(t, func() bool {
 			s, err := other.Snapshot(t.Context())
 			return err == nil && s.Waiting == count
-		}, 10*time.Second, 5*time.Millisecond)
+		}, 30*time.Second, 5*time.Millisecond)
 	}
 	hangs.Lock()
 	defer hangs.Unlock()
@@ -251,7 +251,7 @@ func TestStorageFullButWritten(t *testing.T) {
 		arm()
 		_, err := lockIt(t.Context(), at(lock.X, "/a"), nil)
 		require.ErrorIs(t, err, rpctypes.ErrNoSpace)
-		require.Eventually(t, func() bool { return claims(t, l) == 0 }, 10*time.Second, 5*time.Millisecond)
+		awaitClaims(t, l, 0)
 	}
 }
 
@@ -429,7 +429,7 @@ func TestPanicBeforeAClaimIsWritten(t *testing.T) {
 		_, _ = l.Lock(hostileContext{t.Context(), func() { close(entered); <-joined; panic("hostile") }}, at(lock.X, "/a"), deploy)
 	}()
 	awaited(t, entered)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	g, err := l.Lock(hostileContext{ctx, sync.OnceFunc(func() { close(joined) })}, at(lock.X, "/a"), deploy)
 	require.Equal(t, "hostile", <-panicked)
@@ -484,7 +484,7 @@ func TestOthersDoNotWakeAWait(t *testing.T) {
 		return err
 	})
 	pair := func() { require.NoError(t, take(t, l, at(lock.X, "/b"), "other").Unlock(t.Context())) }
-	require.Eventually(t, func() bool { return leaseOf(t, client, prefix, "next") != 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return leaseOf(t, client, prefix, "next") != 0 }, 30*time.Second, 5*time.Millisecond)
 	pair() // its answer comes after that of the claim
 	before := looks.Load()
 	for range 20 {

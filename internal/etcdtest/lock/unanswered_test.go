@@ -44,8 +44,10 @@ func TestEndOfTheWaitForTheTurn(t *testing.T) {
 	defer cancel()
 	_, err := l.TryLock(ctx, at(lock.X, "/c"), nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	go func() { _, err := l.TryLock(t.Context(), at(lock.X, "/d"), nil); behind <- err }()
-	time.Sleep(50 * time.Millisecond)
+	waits := make(chan struct{})
+	look := hostileContext{t.Context(), sync.OnceFunc(func() { close(waits) })}
+	go func() { _, err := l.TryLock(look, at(lock.X, "/d"), nil); behind <- err }()
+	awaited(t, waits) // it looks at its context to wait for the turn
 	require.Empty(t, behind)
 	_, err = direct.Revoke(t.Context(), leaseOf(t, direct, prefix, "holder"))
 	require.NoError(t, err)
@@ -154,6 +156,6 @@ func TestCancelWhileEtcdDoesNotAnswer(t *testing.T) {
 	require.True(t, is)
 	require.Len(t, conflict.Holders, 1)
 	require.Equal(t, g.Token(), conflict.Holders[0].Token)
-	require.Eventually(t, func() bool { return claims(t, l) == 1 }, 30*time.Second, 10*time.Millisecond)
+	awaitClaims(t, l, 1)
 	require.NoError(t, g.Unlock(t.Context()))
 }

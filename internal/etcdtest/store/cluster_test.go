@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/internal/enginetest/scale"
@@ -114,9 +116,9 @@ func (c *contest) hold(ctx context.Context, g *lock.Grant, store lifecycle.Store
 
 // impatient opens a store that gives etcd less time for an answer than an election takes, so
 // that outcomes become unknown.
-func impatient(t testing.TB, p place, members etcdtest.Cluster) *etcdstore.Store {
+func impatient(t testing.TB, p place, client *clientv3.Client) *etcdstore.Store {
 	t.Helper()
-	client, config := members.Client(t), etcdstore.Config{Prefix: p.prefix, Timeout: 200 * time.Millisecond}
+	config := etcdstore.Config{Prefix: p.prefix, Timeout: 200 * time.Millisecond}
 	store, err := etcdstore.Open(t.Context(), client, &config)
 	for errors.Is(err, lifecycle.ErrUnavailable) { // on a busy machine an answer may take longer, too
 		store, err = etcdstore.Open(t.Context(), client, &config)
@@ -141,10 +143,10 @@ func membersFail(t *testing.T, failures int, fail, mend func(*etcdtest.Server)) 
 		l, err := etcdlock.Open(t.Context(), members.Client(t), "locks/cluster", &etcdlock.Config{TTL: 2 * time.Second})
 		require.NoError(t, err)
 		t.Cleanup(l.Close)
-		store := impatient(t, p, members)
+		store := impatient(t, p, members.Client(t))
 		group.Go(func() error { return contest.run(t.Context(), l, store, shared, done) })
 	}
-	exact(t, p, func() lifecycle.Store { return impatient(t, p, members) }, func() {
+	exact(t, p, func() lifecycle.Store { return impatient(t, p, members.Client(t)) }, func() {
 		for i := range failures {
 			victim := members.Leader(t, client)
 			if i%2 == 1 {
@@ -183,20 +185,29 @@ func TestMembersAreStopped(t *testing.T) {
 func TestNoQuorum(t *testing.T) {
 	members := etcdtest.StartCluster(t, 3)
 	p := newPlace(members[0])
-	store := impatient(t, p, members)
-	locker, err := etcdlock.Open(t.Context(), members.Client(t), "locks/cluster", &etcdlock.Config{TTL: 2 * time.Second})
+	patient, store := p.over(t, members.Client(t)), impatient(t, p, members.Client(t))
+	r := put(t, patient, key("a"), "Idle")
+	claims := make(chan struct{}, 2) // receives a value after the answer to each claim
+	through := etcdtest.Through(func(_ context.Context, req, _ any, send func() error) error {
+		err := send()
+		if _, claim := req.(*etcdserverpb.TxnRequest); claim {
+			select {
+			case claims <- struct{}{}:
+			default: // only the first two are awaited
+			}
+		}
+		return err
+	})
+	locker, err := etcdlock.Open(t.Context(), members.Client(t, through), "locks/cluster", &etcdlock.Config{TTL: 2 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(locker.Close)
 	x := func(path string) lock.Request { return lock.Request{Path: lock.MustParse(path), Mode: lock.X} }
-	r := put(t, store, key("a"), "Idle")
 	held, err := locker.TryLock(t.Context(), x("/a"), nil)
 	require.NoError(t, err)
+	<-claims
 	waits := make(chan error, 1)
 	go func() { _, err := locker.Lock(t.Context(), x("/a"), nil); waits <- err }()
-	require.Eventually(t, func() bool {
-		s, err := locker.Snapshot(t.Context())
-		return err == nil && s.Waiting == 1
-	}, time.Minute, 10*time.Millisecond)
+	<-claims // otherwise its answer may be lost with its member: the outcome would be unknown
 
 	members[1].Kill(t)
 	members[2].Kill(t)
@@ -228,7 +239,7 @@ func TestNoQuorum(t *testing.T) {
 		err := store.Commit(t.Context(), c)
 		return err == nil || errors.Is(err, lifecycle.ErrConflict)
 	}, time.Minute, 10*time.Millisecond)
-	now := get(t, store, r.Key)
+	now := get(t, patient, r.Key)
 	require.EqualValues(t, 2, now.Sequence, "one of the two commits was written, once")
 	c = commitOf(change(now, "Idle"))
 	require.Eventually(t, func() bool {

@@ -109,7 +109,7 @@ func TestListenEndsIfTheUserIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	store, w, ended := p.over(t, as("vms")), make(woken, 1000), make(chan error, 1)
 	listen := func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		ended <- store.Listen(ctx, w.wake)
 	}
