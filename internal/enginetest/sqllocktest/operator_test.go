@@ -229,7 +229,6 @@ func (g gate) open(t *testing.T) { require.NoError(t, g.tx.Rollback()) }
 // gateReports gives every list of holders a gate before it is read, and one after that.
 func (d *database) gateReports(t *testing.T) (before, after gate) {
 	t.Helper()
-	t.Helper()
 	_, err := d.db.Exec(`ALTER FUNCTION interlock_lock_report RENAME TO ungated_report;
 		CREATE FUNCTION interlock_lock_report(t text, l text[], h text[], m integer[], i text, before bigint, own bigint, most integer)
 		RETURNS json LANGUAGE plpgsql AS $$
