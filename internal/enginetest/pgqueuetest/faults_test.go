@@ -332,14 +332,25 @@ func TestRestart(t *testing.T) {
 
 // pauseFlushes stops the processes that write the server's log in the background, until the
 // next crash: however slow this machine is, they then do not make the latest commits durable
-// before the crash.
+// before the crash. They stop where they wait for work. Elsewhere they may hold a lock without
+// which no transaction goes on.
 func pauseFlushes(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for _, process := range []string{"walwriter", "background writer"} {
 		require.Eventually(t, func() bool { // they come after the server answers
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
 			var pid int
-			err := db.QueryRow("SELECT pid FROM pg_stat_activity WHERE backend_type = $1", process).Scan(&pid)
-			return err == nil && syscall.Kill(pid, syscall.SIGSTOP) == nil
+			err := db.QueryRowContext(ctx, "SELECT pid FROM pg_stat_activity WHERE backend_type = $1", process).Scan(&pid)
+			if err != nil || syscall.Kill(pid, syscall.SIGSTOP) != nil {
+				return false
+			}
+			waits := false
+			err = db.QueryRowContext(ctx, "SELECT coalesce(wait_event_type, '') = 'Activity' FROM pg_stat_activity WHERE pid = $1", pid).Scan(&waits)
+			if err != nil || !waits {
+				_ = syscall.Kill(pid, syscall.SIGCONT)
+			}
+			return waits
 		}, time.Minute, 10*time.Millisecond, process)
 	}
 }
